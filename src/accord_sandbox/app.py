@@ -11,13 +11,14 @@ import json
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from email.utils import format_datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from accord_sandbox import (  # noqa: F401 (handlers register themselves)
@@ -36,6 +37,7 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     workflow_runs,
 )
 from accord_sandbox.calls import Call, Route, authenticate, match_route
+from accord_sandbox.database import Connection
 from accord_sandbox.faults import (
     AFTER,
     Exchange,
@@ -47,7 +49,6 @@ from accord_sandbox.faults import (
     wait_until_closed,
 )
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
-from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, Load
 from accord_sandbox.triggers import approve_pull
 
 ENTERPRISE_PREFIX = "/api/v3"
@@ -85,9 +86,9 @@ class Application(ServerState):
         elif not root and first == "_storage":
             await self._serve_storage(request, path, send)
         elif not root and first == "_sandbox":
-            await (await self._serve_control(request, path))(scope, receive, send)
+            await _send(request, await self._serve_control(request, path), None, send)
         elif not root and scope["method"] == "POST" and (approval := _APPROVAL.fullmatch(path)):
-            await self._approve_on_page(request, approval)(scope, receive, send)
+            await _send(request, self._approve_on_page(request, approval), None, send)
         elif root or first in API_ROOTS or scope["method"] not in ("GET", "HEAD"):
             await self._serve_api(request, path, root, send)
         else:
@@ -98,22 +99,25 @@ class Application(ServerState):
                 response = respond(connection, self.storage, path, query)
             await response(scope, receive, send)
 
-    def _approve_on_page(self, request: Request, approval: re.Match[str]) -> Response:
+    def _approve_on_page(self, request: Request, approval: re.Match[str]) -> ApiResponse:
         """Serve the button of a pull request's page; a page of another site must not press it."""
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return Response("Press the button on the pull request's page.\n", 403, media_type="text/plain")
-        page = request.scope["path"].removesuffix("/approve-workflows")
-        return self._approve(approval) or Response(status_code=303, headers={"location": quote(page)})
+            return Refusal(403, "Press the button on the pull request's page.").to_response("")
+        made, page = self._approve(approval), request.scope["path"].removesuffix("/approve-workflows")
+        return ApiResponse(303, headers={"location": quote(page)}) if made.status == 204 else made
 
-    def _approve(self, approval: re.Match[str]) -> Response | None:
-        """Approve held workflow runs; return the refusal, if any."""
-        now = self.settings.clock.now().timestamp()
+    def _approve(self, approval: re.Match[str]) -> ApiResponse:
+        """Approve held workflow runs."""
+        name, number = approval["name"], int(approval["number"])
+        return self._changed(lambda db, now: approve_pull(db, self.storage, name, number, now))
+
+    def _changed(self, change: Callable[[Connection, float], ApiResponse]) -> ApiResponse:
+        """Make a change outside of GitHub's API, and return its answer or its refusal."""
         try:
             with self.database.writing() as connection:
-                approve_pull(connection, self.storage, approval["name"], int(approval["number"]), now)
+                return change(connection, self.settings.clock.now().timestamp())
         except Refusal as refusal:
-            return JSONResponse(refusal.to_response("").body, refusal.status)
-        return None
+            return refusal.to_response("")
 
     async def _serve_api(self, request: Request, path: str, root: str, send: Send) -> None:
         document, refused = _parse(await request.body())
@@ -140,8 +144,7 @@ class Application(ServerState):
     ) -> tuple[ApiResponse, bool]:
         """Carry the request out, unless it or a fault prevents that; return the answer, and whether it was."""
         now = self.settings.clock.now().timestamp()
-        found = match_route(exchange.method, exchange.path)
-        route, params = found if found is not None else (None, {})
+        route, params = match_route(exchange.method, exchange.path)
         call = Call(
             db=None,  # type: ignore[arg-type] # set inside the transaction
             settings=self.settings,
@@ -154,7 +157,7 @@ class Application(ServerState):
             document=exchange.json,
             params=params,
         )
-        docs, applied = route.docs if route else "", False
+        applied = False
         try:
             if fault is not None and fault.kind not in AFTER:
                 raise fault_refusal(fault, None, now) or not_found()
@@ -163,34 +166,27 @@ class Application(ServerState):
             if fault is not None and (failure := fault_refusal(fault, call.actor, now)):
                 response = failure.to_response("")
         except Refusal as refusal:
-            response = refusal.to_response(docs)
+            response = refusal.to_response(route.docs)
         except Exception:  # a bug of the sandbox: report it on both sides and go on
             traceback.print_exc(file=sys.stderr)
-            response = Refusal(500, "Server Error").to_response(docs)
-        return self._with_headers(call, route, response, exchange), applied
+            response = Refusal(500, "Server Error").to_response(route.docs)
+        return self._with_headers(call, route, response), applied
 
-    def _transact(self, call: Call, route: Route | None, exchange: Exchange, refused: Refusal | None) -> ApiResponse:
-        writes = route is not None and route.writes(call.document)
+    def _transact(self, call: Call, route: Route, exchange: Exchange, refused: Refusal | None) -> ApiResponse:
+        writes = route.writes(call.document)
         with self.database.writing() if writes else self.database.reading() as connection:
             call.db = connection
             call.actor = authenticate(connection, exchange.headers.get("authorization"))
-            if route is None:
-                hint = f"The sandbox has no {exchange.method} {exchange.path}. See docs/sandbox.md for its routes."
-                raise Refusal(404, "Not Found", errors=[hint])
             self.meter.check(call.actor, route.load(call.document), call.now)
             if refused is not None:
                 raise refused
             return route.handler(call)
 
-    def _with_headers(self, call: Call, route: Route | None, response: ApiResponse, exchange: Exchange) -> ApiResponse:
+    def _with_headers(self, call: Call, route: Route, response: ApiResponse) -> ApiResponse:
         """Add the headers of every answer."""
-        headers = {"content-type": "application/json; charset=utf-8"} if _has_content(response) else {}
+        headers = dict[str, str]()
         if "x-ratelimit-remaining" not in response.headers:
-            load = (
-                route.load(call.document)
-                if route
-                else Load("core", READ_POINTS if exchange.method == "GET" else WRITE_POINTS)
-            )
+            load = route.load(call.document)
             if "retry-after" not in response.headers:
                 self.meter.count(call.actor, load, call.now)
             headers |= self.meter.headers(call.actor, load.resource, call.now)
@@ -215,34 +211,29 @@ class Application(ServerState):
         self.requests.append((request.method, path, response.status))
         await _send(request, response, fault, send)
 
-    async def _serve_control(self, request: Request, path: str) -> Response:
+    async def _serve_control(self, request: Request, path: str) -> ApiResponse:
         """Serve the controls below /_sandbox for tests in other processes: faults, the log, and workflow runs."""
         match request.method, path:
             case "POST", "/_sandbox/faults":
                 try:
                     self.faults.add(Fault.parse(json.loads(await request.body())))
                 except ValueError as error:
-                    return JSONResponse({"message": str(error)}, 422)
+                    return ApiResponse(422, {"message": str(error)})
             case "DELETE", "/_sandbox/faults":
                 self.faults.clear()
             case "DELETE", "/_sandbox/requests":
                 self.requests.clear()
             case "GET", "/_sandbox/requests":
                 names = ("method", "path", "status")
-                return JSONResponse([dict(zip(names, entry, strict=True)) for entry in self.requests])
+                return ApiResponse(200, [dict(zip(names, entry, strict=True)) for entry in self.requests])
             case "PUT", _ if approval := _APPROVAL_CONTROL.fullmatch(path):
-                return self._approve(approval) or Response(status_code=204)
+                return self._approve(approval)
             case "PUT", _:
-                now, content = self.settings.clock.now().timestamp(), await request.body()
-                try:
-                    with self.database.writing() as connection:
-                        made = workflow_runs.put_control(connection, path, request.query_params, content, now)
-                except Refusal as refusal:
-                    made = refusal.to_response("")
-                return Response(status_code=204) if made.status == 204 else JSONResponse(made.body, made.status)
+                content, query = await request.body(), request.query_params
+                return self._changed(lambda db, now: workflow_runs.put_control(db, path, query, content, now))
             case _:
-                return JSONResponse({"message": "Not Found"}, 404)
-        return Response(status_code=204)
+                return not_found().to_response("")
+        return ApiResponse(204)
 
 
 async def _send(request: Request, response: ApiResponse, fault: Fault | None, send: Send) -> None:
@@ -257,8 +248,12 @@ async def _send(request: Request, response: ApiResponse, fault: Fault | None, se
             pass
         else:
             return
-    content = _encoded(response)
-    headers = response.headers if response.status == 204 else {**response.headers, "content-length": str(len(content))}
+    content, headers = response.content or b"", dict(response.headers)
+    if response.content is None and response.body is not None:
+        content = json.dumps(response.body, ensure_ascii=False, separators=(",", ":")).encode()
+        headers = {"content-type": "application/json; charset=utf-8", **headers}
+    if response.status != 204:
+        headers["content-length"] = str(len(content))
     await send_answer(request, response.status, headers, content, send, kind == "truncated")
 
 
@@ -277,13 +272,3 @@ def _parse(raw: bytes) -> tuple[Any, Refusal | None]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def _has_content(response: ApiResponse) -> bool:
-    return response.body is not None if response.content is None else bool(response.content)
-
-
-def _encoded(response: ApiResponse) -> bytes:
-    if response.content is not None or response.body is None:
-        return response.content or b""
-    return json.dumps(response.body, ensure_ascii=False, separators=(",", ":")).encode()

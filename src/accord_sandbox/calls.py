@@ -373,10 +373,15 @@ def route(
     return register
 
 
-def match_route(method: str, path: str) -> tuple[Route, Mapping[str, str]] | None:
-    """Return the operation for a decoded path and the values of its parameters, or None."""
+def match_route(method: str, path: str) -> tuple[Route, Mapping[str, str]]:
+    """Return the operation for a decoded path and the values of its parameters; for others, one that refuses."""
     for pattern, operation in _PATTERNS.get(method, ()):
         found = pattern.fullmatch(path)
         if found is not None:
             return operation, found.groupdict()
-    return None
+
+    def refuse(_call: Call) -> ApiResponse:
+        hint = f"The sandbox has no {method} {path}. See docs/sandbox.md for its routes."
+        raise Refusal(404, "Not Found", errors=[hint])
+
+    return Route(method, path, refuse, ""), {}

@@ -26,10 +26,11 @@ from accord_sandbox.calls import AccessLevel, Grant, authenticate, grant_of
 from accord_sandbox.database import Row, find_repository
 from accord_sandbox.faults import AFTER, Exchange, Fault, ServerState, drop, fault_refusal, raw_headers, send_answer
 from accord_sandbox.git_storage import BareRepository, git_environment, http_backend
-from accord_sandbox.pull_state import RefUpdate, follow_branches
+from accord_sandbox.pull_state import follow_branches
 from accord_sandbox.responses import Refusal
 from accord_sandbox.rulesets import hook_variables, protections, rule_variables
 from accord_sandbox.tokens import TokenOwner
+from accord_sandbox.triggers import RefUpdate
 
 if TYPE_CHECKING:
     Process: TypeAlias = asyncio.subprocess.Process

@@ -20,8 +20,9 @@ from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Connection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
-from accord_sandbox.pull_state import announce, check_reopening, follow_branches, ref_update
+from accord_sandbox.pull_state import check_reopening, follow_branches, ref_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
+from accord_sandbox.triggers import start_workflows
 
 TITLE_LIMIT = 256
 CLOSING_REASONS = ("completed", "not_planned", "duplicate")
@@ -170,7 +171,7 @@ def update_state(call: Call) -> None:
     )
     if state == "open" and issue["is_pull"]:
         follow_branches(ref_update(call))  # its branch may have moved while it was closed
-        announce(ref_update(call), issue["id"], "reopened")
+        start_workflows(ref_update(call), issue["id"], "reopened")
     record_event(call, issue["id"], "closed" if state == "closed" else "reopened", {"state_reason": reason})
 
 

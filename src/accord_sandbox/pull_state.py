@@ -9,7 +9,6 @@ Docs: https://docs.github.com/rest/pulls/pulls#merge-a-pull-request
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,12 +17,12 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import insert_event
 from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, readable_bare
-from accord_sandbox.database import Connection, Row, fetch
+from accord_sandbox.database import Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.rulesets import check_signatures
-from accord_sandbox.triggers import Activity, PullEvent, create_runs
+from accord_sandbox.triggers import RefUpdate, start_workflows
 
 PULLS = (
     "SELECT pulls.*, issues.*, repositories.full_name, repositories.owner_id, repositories.private FROM pulls"
@@ -73,17 +72,6 @@ def pull_refusal(message: str, *, field: str = "") -> Refusal:
     return Refusal(422, "Validation Failed", errors=[{**error, "field": field} if field else error])
 
 
-@dataclass(frozen=True)
-class RefUpdate:
-    """A change of refs in a repository; ``now`` is in seconds since the epoch."""
-
-    db: Connection
-    bare: BareRepository
-    repository_id: int
-    actor_id: int
-    now: float
-
-
 def ref_update(call: Call) -> RefUpdate:
     """Return the change of refs that the caller just made."""
     return RefUpdate(call.db, call.bare, call.repository["id"], call.user.user_id, call.now)
@@ -104,7 +92,7 @@ def follow_branches(update: RefUpdate) -> None:
             continue
         if head != row["head_sha"]:
             update_head(update, row, head, base or row["base_sha"])
-            announce(update, row["issue_id"], "synchronize")
+            start_workflows(update, row["issue_id"], "synchronize")
         if base is not None and base != row["base_sha"] and update.bare.is_ancestor(head, base):
             mark_merged(update, row["issue_id"], base)
 
@@ -116,14 +104,6 @@ def update_head(update: RefUpdate, pull: Row, head: str, base: str) -> None:
     update.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (update.now, key))
     update.bare.set_ref(f"refs/pull/{pull['number']}/head", head)
     relocate(update.db, update.bare, key)
-
-
-def announce(update: RefUpdate, issue_id: int, activity: Activity) -> None:
-    """Let workflows listen to what happened to a pull request; one of the seed without branches has none."""
-    pull = fetch(update.db, "SELECT * FROM pulls WHERE issue_id = ?", issue_id)
-    if pull is not None:
-        event = PullEvent(update.db, update.bare, update.repository_id, update.actor_id, update.now, activity)
-        create_runs(event, pull)
 
 
 def mark_merged(update: RefUpdate, issue_id: int, commit: str) -> None:

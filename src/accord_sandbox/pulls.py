@@ -14,7 +14,6 @@ from accord_sandbox.diffs import file_payload, fork_point, pull_diff
 from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
 from accord_sandbox.pull_state import (
     PULLS,
-    announce,
     find_pull,
     pull_by_id,
     pull_payload,
@@ -24,6 +23,7 @@ from accord_sandbox.pull_state import (
 )
 from accord_sandbox.repositories import check_pulls_allowed
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid
+from accord_sandbox.triggers import start_workflows
 
 MOST_FILES = 3000
 MOST_COMMITS = 250
@@ -68,7 +68,7 @@ def create_pull(call: Call) -> ApiResponse:
     insert_pull(call.db, identifier, (head, tips[head]), (base, tips[base]), draft=call.fields.flag("draft"))
     pull = pull_by_id(call, identifier)
     call.bare.set_ref(f"refs/pull/{pull['number']}/head", tips[head])
-    announce(ref_update(call), identifier, "opened")
+    start_workflows(ref_update(call), identifier, "opened")
     return created(pull_payload(call, pull))
 
 

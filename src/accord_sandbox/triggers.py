@@ -33,25 +33,28 @@ OLD_SERVER = "starts_nothing_for_bots"
 
 
 @dataclass(frozen=True)
-class PullEvent:
-    """An event of a pull request and its sender; ``now`` is in seconds since the epoch."""
+class RefUpdate:
+    """A change of refs or of a pull request in a repository; ``now`` is in seconds since the epoch."""
 
     db: Connection
     bare: BareRepository
     repository_id: int
     actor_id: int
     now: float
-    activity: Activity
 
 
-def create_runs(event: PullEvent, pull: Row) -> None:
-    """Create a run of each workflow that listens; ``pull`` has head_ref, head_sha, base_ref and fork_id."""
+def start_workflows(event: RefUpdate, issue_id: int, activity: Activity) -> None:
+    """Create a run of each workflow that listens to what happened to a pull request.
+
+    One of a fork has none, and one of the seed without branches.
+    """
+    pull = fetch(event.db, "SELECT * FROM pulls WHERE issue_id = ?", issue_id)
     actor = fetch(event.db, "SELECT login FROM users WHERE id = ?", event.actor_id)
     is_bot = actor is not None and actor["login"] == BOT
-    if pull["fork_id"] is not None or (is_bot and get_meta(event.db, OLD_SERVER)):
+    if pull is None or pull["fork_id"] is not None or (is_bot and get_meta(event.db, OLD_SERVER)):
         return
     for path, workflow in _workflows(event.bare, pull["head_sha"]):
-        if not _listens(workflow, event.activity, pull["base_ref"]):
+        if not _listens(workflow, activity, pull["base_ref"]):
             continue
         values = {
             "repository_id": event.repository_id,
@@ -159,7 +162,7 @@ def held_runs(db: Connection, repository_id: int, head_sha: str) -> list[Row]:
     return db.execute(f"SELECT * FROM workflow_runs WHERE {where} ORDER BY id", (repository_id, head_sha)).fetchall()
 
 
-def approve_pull(db: Connection, storage: GitStorage, full_name: str, number: int, now: float) -> None:
+def approve_pull(db: Connection, storage: GitStorage, full_name: str, number: int, now: float) -> ApiResponse:
     """Approve what is held on an open pull request, as the button on its page does."""
     statement = (
         "SELECT repository_id, head_sha FROM pulls JOIN issues ON issues.id = issue_id"
@@ -170,6 +173,7 @@ def approve_pull(db: Connection, storage: GitStorage, full_name: str, number: in
         raise not_found()
     for run in held_runs(db, pull["repository_id"], pull["head_sha"]):
         _queue(db, storage.open(full_name), run["id"], now)
+    return ApiResponse(204)
 
 
 def _queue(db: Connection, bare: BareRepository, run_id: int, now: float) -> None:
