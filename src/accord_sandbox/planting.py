@@ -24,7 +24,7 @@ from accord_sandbox.repositories import (
     save_settings,
     save_values,
 )
-from accord_sandbox.reviews import Remark, anchor_remark, insert_reply, insert_review, insert_review_comment
+from accord_sandbox.reviews import Remark, insert_reply, insert_review, insert_review_comment, place_remark
 from accord_sandbox.rulesets import insert_ruleset
 from accord_sandbox.tokens import BOT, MAINTAINER, TokenOwner
 from accord_sandbox.triggers import OLD_SERVER
@@ -274,11 +274,11 @@ class _Planter:
                 insert_reply(call, pull, review, first, comment.body)
                 continue
             try:
-                anchor = anchor_remark(call, pull, Remark(thread.path, comment.body, thread.line), pull["head_sha"])
+                place = place_remark(call, pull, Remark(thread.path, comment.body, thread.line), pull["head_sha"])
             except NotInDiff as problem:
                 hint = "Name a file and a line that the pull request changes."
                 raise _wrong(f"a thread on `{thread.path}`: {problem.field} {problem}", hint) from problem
-            identifier = insert_review_comment(call, pull, review, anchor, comment.body)
+            identifier = insert_review_comment(call, pull, review, place, comment.body)
             (first,) = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
             if thread.resolved:
                 self.db.execute("INSERT INTO resolved_threads VALUES (?, ?)", (identifier, call.user.user_id))

@@ -5,6 +5,7 @@ Docs: https://docs.github.com/rest/pulls/reviews, …/comments
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Row, insert
-from accord_sandbox.diffs import SIDES, DiffLocation, NotInDiff, fork_point, locate, pull_diff, relocate
+from accord_sandbox.diffs import SIDES, NotInDiff, fork_point, locate, pull_diff, relocate
 from accord_sandbox.pull_state import find_pull
 from accord_sandbox.repositories import check_pulls_allowed
 from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, locked, not_found, schema_violation
@@ -32,6 +33,12 @@ _PUBLIC = (
     "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id"
     " WHERE reviews.state != 'PENDING'"
 )
+_OF_THREAD = (
+    *("subject_type", "side", "line", "position", "original_line", "original_position", "original_commit_id"),
+    *("path", "commit_id", "diff_hunk"),
+)
+"""Columns that a reply shares with the first comment of its thread."""
+
 _REVIEWS = "pulls/{number:int}/reviews"
 _REVIEW = f"{_REVIEWS}/{{review_id:int}}"
 _COMMENTS = "pulls/{number:int}/comments"
@@ -68,10 +75,10 @@ def create_review(call: Call) -> ApiResponse:
         check_pulls_allowed(call, _refusal("GitHub Actions is not permitted to approve pull requests."))
     if event in _BLANK and not body.strip() and not remarks:
         raise _refusal(_BLANK[event])
-    anchors = [(_anchor(call, pull, remark, commit), _checked_body(remark.body, required=True)) for remark in remarks]
+    places = [(_place(call, pull, remark, commit), _checked_body(remark.body, required=True)) for remark in remarks]
     identifier = insert_review(call, pull, body, commit, _STATES[event] if event else "PENDING")
-    for anchor, text in anchors:
-        insert_review_comment(call, pull, identifier, anchor, text)
+    for place, text in places:
+        insert_review_comment(call, pull, identifier, place, text)
     if commit != pull["head_sha"]:
         relocate(call.db, call.bare, pull["id"])
     if event is not None:
@@ -136,11 +143,11 @@ def create_review_comment(call: Call) -> ApiResponse:
         raise _comment_refusal("pull_request_review_thread.commit_id", "is not part of the pull request")
     _check_nothing_pending(call, pull)
     try:
-        anchor = anchor_remark(call, pull, remark, commit)
+        place = place_remark(call, pull, remark, commit)
     except NotInDiff as problem:
         raise _comment_refusal(f"pull_request_review_thread.{problem.field}", str(problem)) from None
     review = insert_review(call, pull, "", commit, "COMMENTED")
-    identifier = insert_review_comment(call, pull, review, anchor, body)
+    identifier = insert_review_comment(call, pull, review, place, body)
     if commit != pull["head_sha"]:
         relocate(call.db, call.bare, pull["id"])
     return _comment_response(call, pull, identifier)
@@ -209,10 +216,10 @@ def _comment_entries(call: Call) -> list[object]:
     return entries
 
 
-def _anchor(call: Call, pull: Row, remark: Remark, commit: str) -> ThreadAnchor:
+def _place(call: Call, pull: Row, remark: Remark, commit: str) -> dict[str, Any]:
     """Find a comment's place; a review's refusal never names the comment."""
     try:
-        return anchor_remark(call, pull, remark, commit)
+        return place_remark(call, pull, remark, commit)
     except NotInDiff as problem:
         raise _refusal(f"{'Path' if problem.field == 'path' else 'Line'} could not be resolved") from None
 
@@ -260,13 +267,6 @@ def _comment_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
     return created(comment_payload(call, pull, row))
 
 
-_OF_THREAD = (
-    *("subject_type", "side", "line", "position", "original_line", "original_position", "original_commit_id"),
-    "diff_hunk",
-)
-"""Columns that a reply shares with the first comment of its thread."""
-
-
 @dataclass(frozen=True)
 class Remark:
     """A comment from a client; ``line`` is None for one on a whole file."""
@@ -275,16 +275,6 @@ class Remark:
     body: str
     line: int | None
     side: str = "RIGHT"
-
-
-@dataclass(frozen=True)
-class ThreadAnchor:
-    """The place of a comment; ``location`` is None on a whole file."""
-
-    path: str
-    commit: str
-    location: DiffLocation | None
-    reply_to: int | None = None
 
 
 def read_remark(document: Any) -> Remark:
@@ -299,47 +289,36 @@ def read_remark(document: Any) -> Remark:
     return Remark(path, body, line, fields.choice("side", SIDES) or "RIGHT")
 
 
-def anchor_remark(call: Call, pull: Row, remark: Remark, commit: str) -> ThreadAnchor:
-    """Find the place of a comment in the pull request's changes up to a commit. Raises NotInDiff."""
+def place_remark(call: Call, pull: Row, remark: Remark, commit: str) -> dict[str, Any]:
+    """Return the columns with the place of a comment in the changes up to a commit. Raises NotInDiff."""
     changes = pull_diff(call.bare, pull["base_sha"], commit)
     change = next((change for change in changes if change.path == remark.path), None)
     if change is None:
         raise NotInDiff("path", "is invalid")
-    if remark.line is None:
-        return ThreadAnchor(remark.path, commit, None)
-    return ThreadAnchor(remark.path, commit, locate(change, remark.side, remark.line))
-
-
-def insert_review_comment(call: Call, pull: Row, review_id: int, anchor: ThreadAnchor, body: str) -> int:
-    """Insert a comment that was checked before, and return its id."""
-    location = anchor.location
-    position = location.position if location else 1  # GitHub's position of a comment on a file
-    values = {
-        "review_id": review_id,
-        "issue_id": pull["id"],
-        "author_id": call.user.user_id,
-        "in_reply_to_id": anchor.reply_to,
-        "body": body,
-        "path": anchor.path,
-        "subject_type": "line" if location else "file",
-        "side": location.side if location else "RIGHT",
-        **dict.fromkeys(("line", "original_line"), location and location.line),
+    found = None if remark.line is None else locate(change, remark.side, remark.line)
+    position = found.position if found else 1  # GitHub's position of a comment on a file
+    return {
+        "path": remark.path,
+        "subject_type": "line" if found else "file",
+        "side": found.side if found else "RIGHT",
+        **dict.fromkeys(("line", "original_line"), found and found.line),
         **dict.fromkeys(("position", "original_position"), position),
-        **dict.fromkeys(("commit_id", "original_commit_id"), anchor.commit),
-        "diff_hunk": location.hunk if location else "",
-        **dict.fromkeys(("created_at", "updated_at"), call.now),
+        **dict.fromkeys(("commit_id", "original_commit_id"), commit),
+        "diff_hunk": found.hunk if found else "",
     }
-    return insert(call.db, "review_comments", values)
+
+
+def insert_review_comment(call: Call, pull: Row, review_id: int, place: Mapping[str, Any], body: str) -> int:
+    """Insert a comment that was checked before, and return its id."""
+    about = {"review_id": review_id, "issue_id": pull["id"], "author_id": call.user.user_id, "body": body}
+    times = dict.fromkeys(("created_at", "updated_at"), call.now)
+    return insert(call.db, "review_comments", {**about, **place, **times})
 
 
 def insert_reply(call: Call, pull: Row, review_id: int, first: Row, body: str) -> int:
     """Insert a reply at the place of its thread's first comment, and return its id."""
-    anchor = ThreadAnchor(first["path"], first["commit_id"], None, first["id"])
-    identifier = insert_review_comment(call, pull, review_id, anchor, body)
-    columns = ", ".join(f"{name} = ?" for name in _OF_THREAD)
-    values = (*(first[name] for name in _OF_THREAD), identifier)
-    call.db.execute(f"UPDATE review_comments SET {columns} WHERE id = ?", values)
-    return identifier
+    place = {name: first[name] for name in _OF_THREAD}
+    return insert_review_comment(call, pull, review_id, {**place, "in_reply_to_id": first["id"]}, body)
 
 
 def is_pull_commit(call: Call, pull: Row, commit: str) -> bool:
@@ -374,7 +353,7 @@ def comment_payload(call: Call, pull: Row, row: Row) -> payloads.Payload:
     url = f"{call.api}/repos/{pull['full_name']}/pulls/comments/{row['id']}"
     page = f"{links['html_url']}#discussion_r{row['id']}"
     document = {
-        **{name: row[name] for name in ("id", "body", "path", "commit_id", *_OF_THREAD)},
+        **{name: row[name] for name in ("id", "body", *_OF_THREAD)},
         "node_id": payloads.node_id("PRRC", row["id"]),
         "url": url,
         "html_url": page,

@@ -71,16 +71,6 @@ def save_job(db: Connection, check_run_id: int, run_id: int, log: str | None) ->
     db.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?)", (check_run_id, run_id, log))
 
 
-def finish_jobs(db: Connection, run_id: int, conclusion: str, now: float) -> None:
-    """Complete the unfinished jobs of a run."""
-    values: tuple[Any, ...] = (conclusion, now, run_id)
-    db.execute(
-        "UPDATE check_runs SET status = 'completed', conclusion = ?, completed_at = ?"
-        " WHERE status != 'completed' AND id IN (SELECT id FROM jobs WHERE run_id = ?)",
-        values,
-    )
-
-
 def put_control(db: Connection, path: str, query: Mapping[str, str], content: bytes, now: float) -> ApiResponse:
     """Serve PUT below /_sandbox: a run's fields as JSON, a job's log, or the archive of an artifact."""
     found = _CONTROL.fullmatch(path)
@@ -94,8 +84,12 @@ def put_control(db: Connection, path: str, query: Mapping[str, str], content: by
     if found["kind"] == "runs":
         entry = json.loads(content or b"{}")
         save_run(db, repository["id"], identifier, entry, now)
-        if entry.get("conclusion"):
-            finish_jobs(db, identifier, entry["conclusion"], now)
+        if entry.get("conclusion"):  # its unfinished jobs end, too
+            db.execute(
+                "UPDATE check_runs SET status = 'completed', conclusion = ?, completed_at = ?"
+                " WHERE status != 'completed' AND id IN (SELECT id FROM jobs WHERE run_id = ?)",
+                (entry["conclusion"], now, identifier),
+            )
         return ApiResponse(204)
     check = fetch(db, "SELECT head_sha FROM check_runs WHERE id = ?", identifier)
     if check is None or not query.get("run", "").isdecimal():
