@@ -51,7 +51,7 @@ class View(NamedTuple):
 WIDTH = 1120
 BOARD = "board/"
 """The beginning of the path of a page of the board, which is not a page of the sandbox."""
-_OTHERS = "article:not(#{newest}), .files, .event"
+_OTHERS = "article:not(#{newest}), .files"
 VIEWS = {
     "work-items.png": View("issues", 560),
     "status-comment.png": View("issues/2", 480, _OTHERS),

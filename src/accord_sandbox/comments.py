@@ -15,17 +15,13 @@ from accord_sandbox.database import Connection, Row, insert, words
 from accord_sandbox.responses import ApiResponse, created, invalid, locked, not_found
 
 BODY_LIMIT = 65_536
-_COMMENTS = (
-    "SELECT comments.*, issues.number, issues.is_pull, issues.repository_id, repositories.full_name FROM comments"
-    " JOIN issues ON issues.id = comments.issue_id JOIN repositories ON repositories.id = issues.repository_id"
-)
+_COMMENTS = "SELECT * FROM item_comments"
 
 
 @route("GET", "issues/{number:int}/comments", "issues/comments#list-issue-comments")
 def list_comments(call: Call) -> ApiResponse:
     """List the comments of an issue, oldest first."""
-    order = "ORDER BY comments.created_at, comments.id"
-    rows = call.fetch_all(f"{_COMMENTS} WHERE comments.issue_id = ? {order}", call.issue["id"])
+    rows = call.fetch_all(f"{_COMMENTS} WHERE issue_id = ? ORDER BY created_at, id", call.issue["id"])
     return call.list_response(rows, lambda row: payloads.comment(call, row))
 
 
@@ -36,7 +32,7 @@ def list_repository_comments(call: Call) -> ApiResponse:
     column = f"{sort}_at" if sort in ("created", "updated") else "id"
     way = "DESC" if sort and call.query.get("direction", "desc") == "desc" else "ASC"
     since = parse_timestamp(call.query.get("since", "1970-01-01T00:00:00Z")).timestamp()
-    where = f"WHERE issues.repository_id = ? AND comments.updated_at >= ? ORDER BY comments.{column} {way}, comments.id"
+    where = f"WHERE repository_id = ? AND updated_at >= ? ORDER BY {column} {way}, id"
     rows = call.fetch_all(f"{_COMMENTS} {where}", call.repository["id"], since)
     return call.list_response(rows, lambda row: payloads.comment(call, row))
 
@@ -78,7 +74,7 @@ def delete_comment(call: Call) -> ApiResponse:
 def react(call: Call) -> ApiResponse:
     """React to a comment; 200 where the account did already."""
     call.check_issues()
-    statement = f"{_COMMENTS} WHERE comments.id = ? AND issues.repository_id = ?"
+    statement = f"{_COMMENTS} WHERE id = ? AND repository_id = ?"
     row = call.fetch(statement, call.number("comment_id"), call.repository["id"])
     if row is None:
         raise not_found()
@@ -112,7 +108,7 @@ def insert_comment(db: Connection, issue_id: int, author_id: int, body: str, at:
 def _editable_comment(call: Call) -> Row:
     call.check_issues()
     row = call.fetch(
-        f"{_COMMENTS} WHERE comments.id = ? AND issues.repository_id = ?",
+        f"{_COMMENTS} WHERE id = ? AND repository_id = ?",
         call.number("comment_id"),
         call.repository["id"],
     )
@@ -126,7 +122,7 @@ def _editable_comment(call: Call) -> Row:
 
 
 def _payload(call: Call, identifier: int) -> payloads.Payload:
-    (row,) = call.fetch_all(f"{_COMMENTS} WHERE comments.id = ?", identifier)
+    (row,) = call.fetch_all(f"{_COMMENTS} WHERE id = ?", identifier)
     return payloads.comment(call, row)
 
 
@@ -159,7 +155,7 @@ def list_timeline(call: Call) -> ApiResponse:
     issue = call.issue
     rows = call.fetch_all("SELECT * FROM events WHERE issue_id = ?", issue["id"])
     entries = [(row["created_at"], row["id"], _event_payload(call, row)) for row in rows]
-    for row in call.fetch_all(f"{_COMMENTS} WHERE comments.issue_id = ?", issue["id"]):
+    for row in call.fetch_all(f"{_COMMENTS} WHERE issue_id = ?", issue["id"]):
         comment = payloads.comment(call, row)
         entries.append((row["created_at"], row["id"], {**comment, "event": "commented", "actor": comment["user"]}))
     entries.sort(key=lambda entry: entry[:2])

@@ -19,7 +19,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, Grant, grant_of, route
 from accord_sandbox.database import Row, find_repository
 from accord_sandbox.payloads import Payload
-from accord_sandbox.pull_state import PULLS, pull_by_id
+from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.responses import ApiResponse, Refusal
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ _CURSOR = "cursor:v2:"
 _THREAD = "PRRT"
 _COMMENT = "PRRC"
 _NOT_BY_INTEGRATION = "Resource not accessible by integration"
-_SUBMITTED = (
-    "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id"
-    " WHERE reviews.state != 'PENDING' AND "
-)
+_PUBLIC = "SELECT * FROM public_review_comments WHERE"
 
 
 class FieldError(Exception):
@@ -112,18 +109,16 @@ def _repository(call: Call, full_name: str) -> Payload:
 def _pull_request(call: Call, repository: Row, number: int) -> Payload:
     if not grant_of(call.db, call.actor, repository).may("pull_requests", AccessLevel.READ):
         raise FieldError("FORBIDDEN", _NOT_BY_INTEGRATION)
-    pull = call.fetch(f"{PULLS} WHERE repository_id = ? AND number = ?", repository["id"], number)
+    pull = call.fetch("SELECT * FROM pull_items WHERE repository_id = ? AND number = ?", repository["id"], number)
     if pull is None:
         raise FieldError("NOT_FOUND", f"Could not resolve to a PullRequest with the number of {number}.")
-    condition = "review_comments.issue_id = ? AND in_reply_to_id IS NULL ORDER BY review_comments.id"
-    rows = call.fetch_all(_SUBMITTED + condition, pull["id"])
+    rows = call.fetch_all(f"{_PUBLIC} issue_id = ? AND in_reply_to_id IS NULL ORDER BY id", pull["id"])
     return {"reviewThreads": lambda _info, **page: _page("reviewThreads", rows, lambda row: _thread(call, row), **page)}
 
 
 def _thread(call: Call, row: Row) -> Payload:
     """Return a ``PullRequestReviewThread`` by its first comment; only a ``User``, no bot, has resolved one."""
-    condition = "(review_comments.id = ? OR in_reply_to_id = ?) ORDER BY review_comments.id"
-    rows = call.fetch_all(_SUBMITTED + condition, row["id"], row["id"])
+    rows = call.fetch_all(f"{_PUBLIC} ? IN (id, in_reply_to_id) ORDER BY id", row["id"])
     resolver = call.fetch(
         "SELECT users.* FROM users JOIN resolved_threads ON users.id = user_id WHERE comment_id = ?", row["id"]
     )

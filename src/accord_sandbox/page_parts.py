@@ -5,14 +5,12 @@ HTML in Markdown is inert: tags stay text, comments are hidden, checkboxes are d
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -72,10 +70,9 @@ class Look:
 def listed_pulls(look: Look, repository: Row) -> list[dict[str, Any]]:
     """Return the pull requests of a list, newest first."""
     rows = look.all(
-        "SELECT issues.*, pulls.*, users.login, (SELECT count(*) FROM comments WHERE issue_id = issues.id)"
-        " + (SELECT count(*) FROM review_comments WHERE issue_id = issues.id) AS comment_count"
-        " FROM pulls JOIN issues ON issues.id = pulls.issue_id JOIN users ON users.id = author_id"
-        " WHERE repository_id = ? AND issues.state = ? ORDER BY number DESC",
+        "SELECT *, (SELECT count(*) FROM comments WHERE issue_id = pull_items.id)"
+        " + (SELECT count(*) FROM review_comments WHERE issue_id = pull_items.id) AS comment_count"
+        " FROM pull_items WHERE repository_id = ? AND state = ? ORDER BY number DESC",
         repository["id"],
         look.state,
     )
@@ -160,51 +157,10 @@ def _diff_rows(
     return rows
 
 
-_EVENTS = {
-    "labeled": "added",
-    "unlabeled": "removed",
-    "closed": "closed this",
-    "reopened": "reopened this",
-    "merged": "merged this",
-    "renamed": "renamed this",
-    "review_dismissed": "dismissed a review",
-}
-"""Events that a conversation shows, in words; the first two are followed by labels."""
-
-
-def conversation(look: Look, issue_id: int) -> list[dict[str, Any]]:
-    """Return the comments and events of an issue, oldest first. Events of one person at one time are one entry."""
-    comments = look.all(
-        "SELECT comments.*, login FROM comments JOIN users ON users.id = author_id WHERE issue_id = ?"
-        " ORDER BY comments.created_at, comments.id",
-        issue_id,
-    )
-    events = look.all(
-        "SELECT events.*, login FROM events JOIN users ON users.id = actor_id WHERE issue_id = ? ORDER BY events.id",
-        issue_id,
-    )
-    entries: list[dict[str, Any]] = [{"comment": row, "at": row["created_at"]} for row in comments]
-    known = (row for row in events if row["event"] in _EVENTS)
-    for (login, seconds), rows in groupby(known, key=lambda row: (row["login"], int(row["created_at"]))):
-        parts = [(words, list(group)) for words, group in groupby(rows, key=lambda row: _EVENTS[row["event"]])]
-        said = [(words, [label for row in group if (label := _label_of(look, row))]) for words, group in parts]
-        entries.append({"login": login, "parts": said, "at": seconds})
-    return sorted(entries, key=lambda entry: entry["at"])
-
-
-def _label_of(look: Look, event: Row) -> dict[str, str] | None:
-    label = json.loads(event["detail"]).get("label")
-    if not label:
-        return None
-    look.colors.add(label["color"])
-    return {"description": "", **label}
-
-
 def closing_pulls(look: Look, repository_id: int, number: int) -> list[Row]:
     """Return the pull requests that close an issue when they are merged, or did."""
     rows = look.all(
-        "SELECT issues.*, full_name FROM issues JOIN repositories ON repositories.id = repository_id"
-        " WHERE repository_id = ? AND is_pull = 1 AND body LIKE ? ORDER BY number",
+        "SELECT * FROM items WHERE repository_id = ? AND is_pull = 1 AND body LIKE ? ORDER BY number",
         repository_id,
         f"%#{number}%",
     )
@@ -213,10 +169,7 @@ def closing_pulls(look: Look, repository_id: int, number: int) -> list[Row]:
 
 def closed_issues(look: Look, repository_id: int, body: str | None) -> list[Row]:
     """Return the issues that the body of a pull request closes."""
-    statement = (
-        "SELECT issues.*, full_name FROM issues JOIN repositories ON repositories.id = repository_id"
-        " WHERE repository_id = ? AND number = ?"
-    )
+    statement = "SELECT * FROM items WHERE repository_id = ? AND number = ?"
     return [row for number in closed_numbers(body) for row in look.all(statement, repository_id, number)]
 
 

@@ -60,11 +60,11 @@ def _issues(look: Look, names: dict[str, str]) -> _Page:
     state, number = look.state, look.query.get("page", "1")
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number) else 1
     rows = look.all(
-        "SELECT issues.*, users.login, (SELECT count(*) FROM comments WHERE issue_id = issues.id) AS comment_count,"
+        "SELECT items.*, (SELECT count(*) FROM comments WHERE issue_id = items.id) AS comment_count,"
         " (SELECT count(*) FROM dependencies JOIN issues AS blockers ON blockers.id = blocker_id"
-        " WHERE blocked_id = issues.id AND blockers.state = 'open') AS blockers"
-        " FROM issues JOIN users ON users.id = author_id WHERE repository_id = ? AND issues.state = ?"
-        " AND issues.id NOT IN (SELECT issue_id FROM pulls) ORDER BY number DESC LIMIT ? OFFSET ?",
+        " WHERE blocked_id = items.id AND blockers.state = 'open') AS blockers FROM items"
+        " WHERE repository_id = ? AND state = ? AND id NOT IN (SELECT issue_id FROM pulls)"
+        " ORDER BY number DESC LIMIT ? OFFSET ?",
         frame["repository"]["id"],
         state,
         PER_PAGE,
@@ -77,19 +77,12 @@ def _issues(look: Look, names: dict[str, str]) -> _Page:
 
 def _issue(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "issues")
-    found = look.all(
-        "SELECT issues.*, users.login FROM issues JOIN users ON users.id = author_id"
-        " WHERE repository_id = ? AND number = ?",
-        frame["repository"]["id"],
-        int(names["number"]),
-    )
+    key = (frame["repository"]["id"], int(names["number"]))
+    found = look.all("SELECT * FROM items WHERE repository_id = ? AND number = ?", *key)
     if not found:
         raise _MissingPage
     row = found[0]
-    near = (
-        "SELECT issues.*, full_name FROM dependencies JOIN issues ON issues.id = {there}"
-        " JOIN repositories ON repositories.id = repository_id WHERE {here} = ? ORDER BY dependencies.rowid"
-    )
+    near = "SELECT items.* FROM dependencies JOIN items ON id = {} WHERE {} = ? ORDER BY dependencies.rowid"
     page = {
         **frame,
         "title": f"{row['title']} · #{row['number']}",
@@ -98,13 +91,13 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
         "assignees": look.all(
             "SELECT login FROM assignees JOIN users ON users.id = user_id WHERE issue_id = ?", row["id"]
         ),
-        "talk": page_parts.conversation(look, row["id"]),
+        "talk": look.all("SELECT * FROM item_comments WHERE issue_id = ? ORDER BY created_at, id", row["id"]),
         "pulls": page_parts.closing_pulls(look, row["repository_id"], row["number"]),
         "closes": page_parts.closed_issues(look, row["repository_id"], row["body"]) if row["is_pull"] else [],
-        "blocked_by": look.all(near.format(here="blocked_id", there="blocker_id"), row["id"]),
-        "blocking": look.all(near.format(here="blocker_id", there="blocked_id"), row["id"]),
+        "blocked_by": look.all(near.format("blocker_id", "blocked_id"), row["id"]),
+        "blocking": look.all(near.format("blocked_id", "blocker_id"), row["id"]),
     }
-    pull = look.all("SELECT * FROM pulls JOIN issues ON issues.id = issue_id WHERE issue_id = ?", row["id"])
+    pull = look.all("SELECT * FROM pull_items WHERE id = ?", row["id"])
     if not pull:
         return "issue.html", page
     code = page_parts.pull_context(look, look.storage.open(frame["name"]), pull[0])

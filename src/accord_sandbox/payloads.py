@@ -151,8 +151,7 @@ def _structure(call: Call, identifier: int) -> Payload:
     percent = done * 100 // total if total else 0
     found["sub_issues_summary"] = {"total": total, "completed": done, "percent_completed": percent}
     parent = call.fetch(
-        "SELECT number, full_name FROM sub_issues JOIN issues ON issues.id = parent_id JOIN repositories"
-        " ON repositories.id = repository_id WHERE child_id = ?",
+        "SELECT number, full_name FROM sub_issues JOIN items ON items.id = parent_id WHERE child_id = ?",
         identifier,
     )
     if parent and call.settings.native_sub_issues:

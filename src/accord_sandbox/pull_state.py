@@ -24,11 +24,6 @@ from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.rulesets import check_signatures
 from accord_sandbox.triggers import RefUpdate, start_workflows
 
-PULLS = (
-    "SELECT pulls.*, issues.*, repositories.full_name, repositories.owner_id, repositories.private FROM pulls"
-    " JOIN issues ON issues.id = issue_id JOIN repositories ON repositories.id = repository_id"
-)
-
 CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(?P<number>[0-9]{1,9})\b", re.IGNORECASE)
 """Docs: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue"""
 
@@ -42,7 +37,8 @@ _OF_ISSUE = (
 def find_pull(call: Call) -> Row:
     """Return the pull request of the path, with its issue's columns; a 404 for an issue."""
     call.require_read("pull_requests")
-    row = call.fetch(f"{PULLS} WHERE repository_id = ? AND number = ?", call.repository["id"], call.number("number"))
+    key = (call.repository["id"], call.number("number"))
+    row = call.fetch("SELECT * FROM pull_items WHERE repository_id = ? AND number = ?", *key)
     if row is None:
         raise not_found()
     return row
@@ -50,7 +46,7 @@ def find_pull(call: Call) -> Row:
 
 def pull_by_id(call: Call, issue_id: int) -> Row:
     """Return the current row of a pull request."""
-    (row,) = call.fetch_all(f"{PULLS} WHERE issues.id = ?", issue_id)
+    (row,) = call.fetch_all("SELECT * FROM pull_items WHERE id = ?", issue_id)
     return row
 
 
@@ -80,8 +76,7 @@ def ref_update(call: Call) -> RefUpdate:
 def follow_branches(update: RefUpdate) -> None:
     """Bring every open pull request between branches of the repository in line with them."""
     rows = update.db.execute(
-        "SELECT pulls.*, issues.number FROM pulls JOIN issues ON issues.id = issue_id"
-        " WHERE repository_id = ? AND state = 'open' AND fork_id IS NULL",
+        "SELECT * FROM pull_items WHERE repository_id = ? AND state = 'open' AND fork_id IS NULL",
         (update.repository_id,),
     ).fetchall()
     refs = update.bare.refs(HEADS) if rows else {}
@@ -197,7 +192,6 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
     changes = pull_diff(call.bare, row["base_sha"], row["head_sha"])
     start = fork_point(call.bare, row["base_sha"], row["head_sha"])
     mergeable = _is_mergeable(call, row)
-    comments = "review_comments JOIN reviews ON reviews.id = review_id"
     return {
         **pull_summary(call, row),
         "merged": row["merged_at"] is not None,
@@ -206,9 +200,7 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
         "mergeable_state": "clean" if mergeable else "dirty",
         "merged_by": payloads.user_by_id(call, row["merged_by_id"]) if row["merged_by_id"] else None,
         "comments": call.count("comments WHERE issue_id = ?", row["id"]),
-        "review_comments": call.count(
-            f"{comments} WHERE review_comments.issue_id = ? AND reviews.state != 'PENDING'", row["id"]
-        ),
+        "review_comments": call.count("public_review_comments WHERE issue_id = ?", row["id"]),
         "maintainer_can_modify": False,
         "commits": call.bare.count_between(start, row["head_sha"]),
         "additions": sum(change.additions for change in changes),
@@ -218,7 +210,7 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
 
 
 def pull_summary(call: Call, row: Row) -> payloads.Payload:
-    """Return a ``pull-request-simple``; the row is one of ``PULLS``."""
+    """Return a ``pull-request-simple``; the row is one of ``pull_items``."""
     issue = payloads.issue(call, row)
     repository = payloads.repository(call, call.repository, call.grant.level("contents"))
     links = payloads.pull_links(call, row["full_name"], row["number"], row["merged_at"])

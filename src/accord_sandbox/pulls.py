@@ -13,7 +13,6 @@ from accord_sandbox.database import Connection
 from accord_sandbox.diffs import file_payload, fork_point, pull_diff
 from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
 from accord_sandbox.pull_state import (
-    PULLS,
     find_pull,
     pull_by_id,
     pull_payload,
@@ -34,7 +33,7 @@ def list_pulls(call: Call) -> ApiResponse:
     """List pull requests; ``head`` filters only in the form owner:branch."""
     call.require_read("pull_requests")
     conditions: list[tuple[str, Any]] = [("repository_id = ?", call.repository["id"])]
-    conditions.append(("? IN ('all', issues.state)", call.query.get("state", "open")))
+    conditions.append(("? IN ('all', state)", call.query.get("state", "open")))
     owner, colon, branch = call.query.get("head", "").partition(":")
     if colon:
         conditions += [("head_ref = ?", branch), ("full_name LIKE ? || '/%'", owner)]
@@ -42,7 +41,7 @@ def list_pulls(call: Call) -> ApiResponse:
         conditions.append(("base_ref = ?", call.query["base"]))
     direction = "ASC" if call.query.get("direction") == "asc" else "DESC"
     column = "updated_at" if call.query.get("sort") == "updated" else "created_at"
-    rows = call.select(PULLS, conditions, f"issues.{column} {direction}, issues.id {direction}")
+    rows = call.select("SELECT * FROM pull_items", conditions, f"{column} {direction}, id {direction}")
     return call.list_response(rows, lambda row: pull_summary(call, row))
 
 
@@ -126,8 +125,7 @@ def _check_pair(call: Call, head: str, base: str) -> None:
     if call.bare.merge_base(*tips) is None:
         raise pull_refusal(f"The {head} branch has no history in common with {base}")
     same = call.count(
-        "pulls JOIN issues ON issues.id = issue_id"
-        " WHERE repository_id = ? AND state = 'open' AND head_ref = ? AND base_ref = ?",
+        "pull_items WHERE repository_id = ? AND state = 'open' AND head_ref = ? AND base_ref = ?",
         call.repository["id"],
         head,
         base,

@@ -29,10 +29,7 @@ _BLANK = {
     "COMMENT": "Body can not be blank",
 }
 ONE_PENDING = "User can only have one pending review per pull request"
-_PUBLIC = (
-    "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id"
-    " WHERE reviews.state != 'PENDING'"
-)
+_PUBLIC = "SELECT * FROM public_review_comments WHERE issue_id = ?"
 _OF_THREAD = (
     *("subject_type", "side", "line", "position", "original_line", "original_position", "original_commit_id"),
     *("path", "commit_id", "diff_hunk"),
@@ -127,8 +124,7 @@ def dismiss_review(call: Call) -> ApiResponse:
 def list_review_comments(call: Call) -> ApiResponse:
     """List the comments of submitted reviews, oldest first."""
     pull = find_pull(call)
-    order = "ORDER BY review_comments.created_at, review_comments.id"
-    rows = call.fetch_all(f"{_PUBLIC} AND review_comments.issue_id = ? {order}", pull["id"])
+    rows = call.fetch_all(f"{_PUBLIC} ORDER BY created_at, id", pull["id"])
     return call.list_response(rows, lambda row: comment_payload(call, pull, row))
 
 
@@ -157,9 +153,7 @@ def create_review_comment(call: Call) -> ApiResponse:
 def create_reply(call: Call) -> ApiResponse:
     """Reply to the first comment of a thread."""
     pull = _reviewable_pull(call)
-    first = call.fetch(
-        f"{_PUBLIC} AND review_comments.id = ? AND review_comments.issue_id = ?", call.number("comment_id"), pull["id"]
-    )
+    first = call.fetch(f"{_PUBLIC} AND id = ?", pull["id"], call.number("comment_id"))
     if first is None or first["in_reply_to_id"] is not None:
         raise not_found()
     body = _checked_comment(call.fields.text("body"))

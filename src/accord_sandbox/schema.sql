@@ -274,3 +274,17 @@ CREATE TABLE IF NOT EXISTS dispatches (
     created_at REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS dispatches_by_repository ON dispatches (repository_id, id);
+
+-- Rows with what most questions about them need: the author's login, the repository's name, the issue of a part.
+CREATE VIEW IF NOT EXISTS items AS
+    SELECT issues.*, users.login, repositories.full_name FROM issues
+    JOIN users ON users.id = author_id JOIN repositories ON repositories.id = repository_id;
+CREATE VIEW IF NOT EXISTS pull_items AS
+    SELECT pulls.*, items.*, repositories.owner_id, repositories.private FROM pulls
+    JOIN items ON items.id = issue_id JOIN repositories ON repositories.id = repository_id;
+CREATE VIEW IF NOT EXISTS item_comments AS
+    SELECT comments.*, users.login, items.number, items.is_pull, items.repository_id, items.full_name FROM comments
+    JOIN items ON items.id = issue_id JOIN users ON users.id = comments.author_id;
+CREATE VIEW IF NOT EXISTS public_review_comments AS
+    SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id
+    WHERE reviews.state != 'PENDING';

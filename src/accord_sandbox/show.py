@@ -11,14 +11,11 @@ from accord.core.suggest import did_you_mean
 from accord_sandbox.database import FILE_NAME, Connection, Row, find_repository, get_meta, opened
 from accord_sandbox.payloads import timestamp_of
 
-_ITEMS = "SELECT issues.*, login FROM issues JOIN users ON users.id = author_id WHERE repository_id = ? ORDER BY number"
+_ITEMS = "SELECT * FROM items WHERE repository_id = ? ORDER BY number"
 _LABELS = "SELECT name, description, color FROM labels WHERE repository_id = ? ORDER BY folded"
 _LABELS_OF_ITEM = "SELECT name FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY name"
 _BLOCKED_BY = "SELECT number FROM dependencies JOIN issues ON issues.id = blocker_id WHERE blocked_id = ? ORDER BY 1"
-_COMMENTS = (
-    "SELECT login AS author, body, comments.created_at FROM comments JOIN users ON users.id = author_id"
-    " WHERE issue_id = ? ORDER BY comments.created_at, comments.id"
-)
+_COMMENTS = "SELECT login AS author, body, created_at FROM item_comments WHERE issue_id = ? ORDER BY created_at, id"
 _REVIEWS = (
     "SELECT reviews.id, number AS pull, login AS author, reviews.state, reviews.body, commit_id, submitted_at"
     " FROM reviews JOIN issues ON issues.id = issue_id JOIN users ON users.id = reviews.author_id"

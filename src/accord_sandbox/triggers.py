@@ -164,11 +164,8 @@ def held_runs(db: Connection, repository_id: int, head_sha: str) -> list[Row]:
 
 def approve_pull(db: Connection, storage: GitStorage, full_name: str, number: int, now: float) -> ApiResponse:
     """Approve what is held on an open pull request, as the button on its page does."""
-    statement = (
-        "SELECT repository_id, head_sha FROM pulls JOIN issues ON issues.id = issue_id"
-        " JOIN repositories ON repositories.id = repository_id WHERE full_name = ? AND number = ?"
-    )
-    pull = fetch(db, f"{statement} AND state = 'open'", full_name, number)
+    statement = "SELECT * FROM pull_items WHERE full_name = ? AND number = ? AND state = 'open'"
+    pull = fetch(db, statement, full_name, number)
     if pull is None:
         raise not_found()
     for run in held_runs(db, pull["repository_id"], pull["head_sha"]):

@@ -339,8 +339,7 @@ def run_payload(call: Call, row: Row) -> payloads.Payload:
     url = f"{root}/actions/runs/{row['id']}"
     home = payloads.repository_summary(call, call.repository)
     pulls = call.fetch_all(
-        "SELECT pulls.*, issues.number FROM pulls JOIN issues ON issues.id = issue_id"
-        " WHERE repository_id = ? AND state = 'open' AND head_sha = ? ORDER BY number",
+        "SELECT * FROM pull_items WHERE repository_id = ? AND state = 'open' AND head_sha = ? ORDER BY number",
         call.repository["id"],
         row["head_sha"],
     )

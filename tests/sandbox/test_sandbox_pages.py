@@ -6,7 +6,6 @@ import pytest
 from support.code_repository import Client
 from support.stage import insert_issues
 
-from accord.core.clock import ManualClock
 from accord_sandbox.page_parts import markdown_html
 
 HOSTILE = """<!-- accord: secret marker -->
@@ -96,13 +95,3 @@ def test_items_and_pull_requests_name_each_other(client: Client) -> None:
     assert re.search(r"Pull requests</h2>.*A revision", pulls, re.DOTALL)
     closes = client("GET", "/octo/home/pull/3", token=None).text
     assert re.search(r"Closes</h2>.*Second", closes, re.DOTALL)
-
-
-def test_the_conversation_shows_labels_and_moves_between_the_comments(client: Client, clock: ManualClock) -> None:
-    client("POST", "issues/2/labels", {"labels": ["bug"]})
-    clock.sleep(1)
-    client("POST", "issues/2/comments", {"body": "In between"})
-    clock.sleep(1)
-    client("PATCH", "issues/2", {"state": "closed"})
-    page = client("GET", "/octo/home/issues/2", token=None).text
-    assert re.search(r"added.*bug.*In between.*closed this", page, re.DOTALL)
