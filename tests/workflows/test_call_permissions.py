@@ -72,7 +72,7 @@ def test_a_job_without_permissions_depends_on_the_default_of_the_repository() ->
     assert (finding.severity, finding.hint) == ("warning", NEEDED)
     twice = caller("", top="") + caller("", top="").partition("jobs:\n")[2].replace("call:", "again:")
     ((_, finding),) = found(twice, CALLED)
-    assert "1 more of its jobs" in finding.message, "one warning for a workflow"
+    assert "More jobs in this file: 1." in finding.message, "one warning for a workflow"
     reading = CALLED.replace("write", "read").replace("issues: read", "packages: read")
     assert found(caller("", top=""), reading) == []
 

@@ -200,8 +200,7 @@ def check_scripts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         else:
             yield file, finding
     for file, (first, *more) in warnings.items():
-        rest = f" So do {len(more)} other expressions of this file." if more[1:] else ""
-        rest = " So does another expression of this file." if len(more) == 1 else rest
+        rest = f" More in this file: {len(more)}." if more else ""
         yield file, replace(first, message=first.message + rest)
 
 

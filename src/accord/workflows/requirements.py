@@ -198,7 +198,7 @@ def check_grants(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             elif missing:
                 yield path, _grant_finding(job_id, job, needed, missing, is_sure=True)
         if unsure:
-            more = f" The same is true of {len(unsure) - 1} more of its jobs." if unsure[1:] else ""
+            more = f" More jobs in this file: {len(unsure) - 1}." if unsure[1:] else ""
             yield path, replace(unsure[0], message=unsure[0].message + more)
 
 

@@ -134,8 +134,7 @@ def audit_findings(
             found.setdefault((audit.path, audit.name, _severity(audit, files)), []).append(audit)
     for (path, name, severity), audits in found.items():
         first, more = audits[0], len(audits) - 1
-        rest = f" There are {more} more in this file." if more > 1 else ""
-        rest = " There is another in this file." if more == 1 else rest
+        rest = f" More in this file: {more}." if more else ""
         hint = (
             f"`accord doctor --fix` corrects most of these; see {first.url}." if name in _FIXED else f"See {first.url}."
         )
