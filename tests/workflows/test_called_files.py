@@ -1,4 +1,4 @@
-"""Actions, workflows and scripts of the repository are judged with what calls them; unread files are named."""
+"""Actions, workflows and scripts of the repository are judged with what calls them."""
 
 from pathlib import Path
 

@@ -90,26 +90,28 @@ def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Orig
     found, seen = _OWN, set[object]()
     waiting = [_Source(place, str(text), is_script)]
     while waiting:
-        at, text, is_script, counts = source = waiting.pop()
+        source = waiting.pop()
+        at = source.place
         key = (at.path, at.job_id, at.start, id(at.step), source[1:])
         if key in seen:
             continue
         seen.add(key)
-        if _PULL_REF.search(source.text) or (is_script and _HEAD.search(source.text)):
+        if _PULL_REF.search(source.text) or (source.is_script and _HEAD.search(source.text)):
             found |= _CODE
         for ref in _references(source):
             taken = _taken_from(at, ref)
             if isinstance(taken, Origin):
-                found |= _weighed(at, taken) & counts
+                found |= _weighed(at, taken) & source.counts
             else:
-                waiting += [each._replace(counts=each.counts & counts) for each in taken]
+                waiting += [each._replace(counts=each.counts & source.counts) for each in taken]
     return found
 
 
 def _weighed(place: RunPlace, origin: Origin) -> Origin:
     """Return texts of outsiders as those of writers where no outsider gets."""
-    is_open = place.start.event in {*OUTSIDERS, CALLED} and place.is_reached_by(Actor.HELPED)
-    return origin if is_open or not origin & _OUTSIDERS else origin & ~_OUTSIDERS | _WRITERS
+    if not origin & _OUTSIDERS or (place.start.event in {*OUTSIDERS, CALLED} and place.is_reached_by(Actor.HELPED)):
+        return origin
+    return origin & ~_OUTSIDERS | _WRITERS
 
 
 def _references(source: _Source) -> Iterator[Reference]:

@@ -117,7 +117,7 @@ class RunPlace:
         """Return whether the event of this person may get to the job or step."""
         event = self.start.event
         jobs = (*self.start.calls, (self.path, self.job_id))
-        if not all(_runs(self.files[path], job_id, event, actor) for path, job_id in jobs):
+        if not all(_runs(self.files[path], job_id, event, actor, set()) for path, job_id in jobs):
             return False
         if self.step is None:
             return True
@@ -148,12 +148,13 @@ _CHECKS_PERSON = re.compile(
 _CHECKS_PERSON_ACTION = re.compile(r"permission|team-member|org(?:anization)?-member|check-membership", re.IGNORECASE)
 
 
-def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: frozenset[str] = frozenset()) -> bool:
-    """Return whether a job of a workflow may run, with the jobs that it needs."""
+def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[str]) -> bool:
+    """Return whether a job of a workflow may run, with the jobs that it needs; those in ``seen`` may."""
     found = workflow.job(job_id)
     if found is None or found[0] in seen:
         return True
     name, job = found
+    seen.add(name)
     if _is_off(job.condition, event, actor):
         return False
     condition = parse_condition(job.condition)
@@ -162,7 +163,7 @@ def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: froze
     needed = [each for need in job.needs if (each := workflow.job(need))]
     if actor is Actor.ALONE and any(_checks_person(step) for _, each in needed for step in each.steps):
         return False
-    return all(_runs(workflow, need, event, actor, seen | {name}) for need, _ in needed)
+    return all(_runs(workflow, need, event, actor, seen) for need, _ in needed)
 
 
 def _checks_person(step: Step) -> bool:

@@ -8,7 +8,6 @@ documentation, "Script injections" and "Securely using pull_request_target".
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.findings import Finding, Severity, pointer
@@ -140,11 +139,15 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS]
         starts = [start for start in found if _may_be_foreign(files, path, start)]
         for job_id, job in workflow.jobs.items() if starts else ():
+            fetched = {start: set[str]() for start in starts}
             for step, users in job.nested_steps():
                 places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
+                for place in places:
+                    for text in step.shell_texts:
+                        fetched[place.start] |= _fetched(place, text, fetched[place.start])
                 graded = [(severity, place) for place in places if (severity := _severity(place))]
                 for severity, place in sorted(graded, key=lambda each: each[0]):
-                    if named := _checked_out(place):
+                    if named := _checked_out(place, fetched[place.start]):
                         finding = _finding(place, *named, severity)
                         if (step.file, finding.path) not in known:
                             yield step.file or path, finding
@@ -169,8 +172,11 @@ def _may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> b
     return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in map(str, names))
 
 
-def _checked_out(place: RunPlace) -> tuple[str, str] | None:
-    """Return what foreign code a step checks out, and the pointer of the place that says so below the step."""
+def _checked_out(place: RunPlace, fetched: set[str]) -> tuple[str, str] | None:
+    """Return what foreign code a step checks out, and the pointer of the place that says so below the step.
+
+    ``fetched`` are the names of foreign commits that the job has fetched by the end of the step.
+    """
     step = place.step or Step.model_construct()
     if _CHECKOUT_ACTION.search(step.uses.partition("@")[0]):
         for name in ("ref", "repository"):
@@ -181,7 +187,7 @@ def _checked_out(place: RunPlace) -> tuple[str, str] | None:
         if is_allowed and place.start.event in {"pull_request_target", "workflow_run"}:
             return f"{_ALLOW}: true", pointer("with", _ALLOW)
     for text in step.script_texts:
-        if command := _foreign_command(place, text):
+        if command := _foreign_command(place, text, fetched):
             called = next((f"{path}: " for path, script in step.scripts.items() if script == text), "")
             return called + command, "/run" if step.run else pointer("with", "script")
     return None
@@ -192,13 +198,8 @@ def _is_foreign(place: RunPlace, text: str, *, is_script: bool = False) -> bool:
     return bool(origin_of(place, text, is_script=is_script) & (Origin.CODE | Origin.OUTSIDERS))
 
 
-def _foreign_command(place: RunPlace, script: str) -> str:
+def _foreign_command(place: RunPlace, script: str, fetched: set[str]) -> str:
     """Return the command of a script that brings foreign code into the work tree; empty without one."""
-    fetched = set[str]()
-    for step, users in place.earlier:
-        for text in step.shell_texts:
-            fetched |= _fetched(replace(place, step=step, users=users), text, fetched)
-    fetched |= _fetched(place, script, fetched)
     for line in _commands(script):
         for at in _GIT.finditer(line):
             words = _NEW_BRANCH.sub(" ", at["words"]) if at["verb"] in {"checkout", "switch"} else at["words"]
