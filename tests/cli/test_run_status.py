@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.cli.run_status import RunStatus, showing_status
+from accord.cli.run_status import RunStatus, status_line
 
 LOGS = Path(__file__).parents[1] / "data/agent-logs"
 STARTED = '{"type":"thread.started","thread_id":"t1"}'
@@ -73,7 +73,7 @@ def test_a_log_gets_a_line_only_after_minutes_of_silence(
 
 def test_a_closed_stream_ends_nothing(ticks: Ticks) -> None:
     stream = Screen()
-    with showing_status(stream) as status:
+    with status_line(stream) as status:
         stream.close()
         status.show(STARTED)
         ticks.now = 9.0

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +15,7 @@ from accord.agents.providers import ALL, STRUCTURED
 from accord.cli.options import FormatArguments, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.cli.run_step import report_analysis, report_classification
-from accord.cli.sources import local_policy, read_bytes, standard_input, unreadable
+from accord.cli.sources import local_policy, not_readable, read_bytes, standard_input
 from accord.core.clock import SystemClock
 from accord.runner.analysis.analyse import TaskEvidence, analyse
 from accord.runner.classify import classify as classify_run
@@ -90,7 +90,7 @@ def _print_analysis(found: Analysis, open_tasks: list[str]) -> None:
         click.echo(click.style(line, dim=True))
 
 
-NO_ERROR: dict[str, Any] = dict.fromkeys(("category", "type", "recovery", "summary"), "") | {
+NO_ERROR: dict[str, object] = dict.fromkeys(("category", "type", "recovery", "summary"), "") | {
     "retry_after_seconds": None,
     "evidence": {"rule": "", "source": "", "line": ""},
 }
@@ -116,7 +116,7 @@ def classify(given: _ClassifyArguments) -> None:
     """
     agent = given.agent
     with _file(given.log) as stdout:
-        beside = _existing(given.stderr) if given.stderr else None
+        beside = _readable_path(given.stderr) if given.stderr else None
         codec, warnings = codec_of(agent, stdout, beside)
         found = classify_run(read_evidence(codec, agent or codec, given.exit_code, stdout, stderr=beside))
     if given.is_json:
@@ -141,7 +141,7 @@ def _print_classification(found: Classification | None) -> None:
 def _file(path: str) -> Iterator[Path]:
     """Yield a file that can be read more than once; stdin is copied into a temporary one."""
     if path != "-":
-        yield _existing(path)
+        yield _readable_path(path)
         return
     source = standard_input()
     with tempfile.TemporaryDirectory(prefix="accord-") as folder:
@@ -151,9 +151,9 @@ def _file(path: str) -> Iterator[Path]:
         yield copy
 
 
-def _existing(path: str) -> Path:
+def _readable_path(path: str) -> Path:
     try:
         with Path(path).open("rb"):
             return Path(path).resolve()
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise not_readable(path, error) from None

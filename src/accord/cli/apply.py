@@ -133,7 +133,6 @@ def _check_arguments(given: _ApplyArguments) -> None:
 
 
 def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> Receipt:
-    """Apply a checked result, and keep its record."""
     _check_kind(checked.kind, given)
     settings = given.plan_settings
     structure = read_settings(read_trusted(str(settings)), str(settings)) if settings else None
@@ -159,7 +158,6 @@ def _options_of(
     connection: Connection,
     policy: PostingPolicy,
 ) -> ApplyOptions:
-    """Return the options for a kind of results."""
     progress = Progress()
 
     def show(entry: LedgerEntry, ended: int, total: int) -> None:

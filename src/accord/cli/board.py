@@ -76,7 +76,7 @@ def status(given: _StatusArguments) -> None:
     watches = given.watch and not given.is_json and is_screen(sys.stdout)
     if given.watch and not watches:
         click.echo("`--watch` needs text on a terminal. The status is shown once.", err=True)
-    with reading_snapshots(given, timedelta(days=given.days)) as (read, pause):
+    with open_snapshots(given, timedelta(days=given.days)) as (read, pause):
         if given.is_json:
             print_json(read().overview.as_json())
         elif watches:
@@ -86,7 +86,7 @@ def status(given: _StatusArguments) -> None:
 
 
 @contextmanager
-def reading_snapshots(
+def open_snapshots(
     given: RepositoriesArguments, period: timedelta, *, has_history: bool = False
 ) -> Iterator[tuple[Callable[[], BoardSnapshot], Callable[[], float]]]:
     """Connect once to each repository; yield what reads a snapshot, and what returns the seconds until the next read.
@@ -208,7 +208,7 @@ def board(given: _BoardArguments) -> None:
         if given.write:
             raise WrongUsage("`--write` has no effect on files.", hint="Pass `--write` without `--static`.")
         check_target(given.static)
-    with reading_snapshots(given, timedelta(days=given.days), has_history=True) as (read, pause):
+    with open_snapshots(given, timedelta(days=given.days), has_history=True) as (read, pause):
         if given.static is not None:
             count = write_board(given.static, read(), one_line)
             click.echo(f"Wrote {count} pages. Open {one_line(str(given.static / 'index.html'))}.")
@@ -271,7 +271,6 @@ def board_issue(given: BoardIssueArguments) -> int:
 
 
 def _report(receipt: Receipt, overview: Overview | None, issues: str) -> None:
-    """Leave the outputs and the summary of a step."""
     needs = len(overview.needs_you) if overview else ""
     url = receipt.details.get("board", {}).get("url", "")
     leave_outputs({"outcome": receipt.outcome.value, "url": redact(url), "needs-you": str(needs)})

@@ -110,7 +110,6 @@ def check(given: _CheckArguments) -> int:
 
 
 def _read_files(paths: Iterable[str]) -> tuple[dict[str, bytes], dict[str, WrongUsage]]:
-    """Read files; return their contents, and the errors of those that cannot be read."""
     contents, unreadable = dict[str, bytes](), dict[str, WrongUsage]()
     for path in paths:
         try:

@@ -101,7 +101,6 @@ def show_all(server: RunningSandbox, name: str) -> str:
 
 
 def _sync_labels(github: GitHub) -> str:
-    """Synchronise the labels, and return how many were created."""
     actions, _ = plan_labels(shipped_labels(), github.labels(), ())
     ended, problem = apply_labels(github, actions, SystemClock(), Progress(len(actions)))
     if problem:

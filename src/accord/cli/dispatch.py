@@ -97,7 +97,6 @@ def dispatch(given: _DispatchArguments) -> None:
 def _present_effects(
     given: _DispatchArguments, writer: SessionWriter, effects: OutputEffects, findings: Sequence[Finding]
 ) -> None:
-    """Print the effects of an agent's output, and the next moves."""
     session = writer.read()
     document = {"ok": True, "changed": effects.summary, "findings": [finding.as_json() for finding in findings]}
     document |= {"next_moves": moves_to_json(next_moves(session)), **dry_run_keys(given, writer)}
@@ -107,7 +106,6 @@ def _present_effects(
 
 
 def _write_run_files(document: dict[str, Any], session: Session, into: Path) -> None:
-    """Write the files of an agent's run: its prompt, and the schema of its output."""
     write_whole(into / "prompt.md", prompt_of(document, session))
     write_whole(into / "schema.json", json.dumps(output_schema(document["agent"]), indent=2) + "\n")
     write_whole(into / "input.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")

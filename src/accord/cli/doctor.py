@@ -130,7 +130,6 @@ def _template_for(found: Mapping[str, tuple[str, Fixed]]) -> str:
 
 
 def _fix_lines(found: Mapping[str, tuple[str, Fixed]], *, is_written: bool) -> Iterator[str]:
-    """Yield what was corrected and what was not; a dry run shows the changes as a diff."""
     for path, (text, fixed) in found.items():
         label = click.style("fixed" if is_written else "would fix", fg="green")
         yield from (f"{one_line(path)}: {label}: {one_line(fix.text)}" for fix in fixed.fixes)
@@ -155,7 +154,7 @@ def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:
 
 def _lines(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
     width = max(len(check.name) for check in checks)
-    reason, unread = _unread(checks)
+    reason, unread = _checks_without_github(checks)
     for check in checks:
         status = click.style(f"{check.status:<8}", fg=_COLORS[check.status])
         count = count_of(len(check.findings), "finding") if check.findings else ""
@@ -175,7 +174,7 @@ def _lines(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Findi
     yield f"\n{count_of(errors, 'error')}, {count_of(len(severities) - errors, 'warning')}"
 
 
-def _unread(checks: Sequence[DoctorCheck]) -> tuple[str, list[DoctorCheck]]:
+def _checks_without_github(checks: Sequence[DoctorCheck]) -> tuple[str, list[DoctorCheck]]:
     """Return the reason for which GitHub was not read at all, and the checks that share it; none where it was."""
     skipped = {check.name: check for check in checks if check.is_skipped}
     live = [skipped[name] for name in (LABELS_ON_GITHUB, *NAMES) if name in skipped]
@@ -184,7 +183,6 @@ def _unread(checks: Sequence[DoctorCheck]) -> tuple[str, list[DoctorCheck]]:
 
 
 def _report_step(is_ok: bool, checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> None:
-    """Report the step: output ``ok``, a table of the checks, and the findings file by file."""
     rows = [
         [redacted_cell(check.name), f"{_SIGNS[check.status]} {check.status}", redacted_cell(check.note)]
         for check in checks

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction
 
-    Changer = Callable[[Callable[[dict[str, Any]], HandoffDecision], bool], HandoffDecision]
+    Task = dict[str, Any]
+    Changer = Callable[[Callable[[Task], HandoffDecision], bool], HandoffDecision]
 
 _NOT_ALLOWED = "This token may set no check, as on a pull request from a fork. This step says it alone."
 
@@ -163,7 +164,7 @@ def dispatch(given: _SendArguments) -> None:
             raise one.error
 
 
-def _action_document(sent: SentAction) -> dict[str, Any]:
+def _action_document(sent: SentAction) -> dict[str, str]:
     status = "sent" if sent.error is None else "stopped" if isinstance(sent.error, Stopped) else "refused"
     return {"id": sent.id, "type": sent.type, "status": status, **({"error": sent.error.message} if sent.error else {})}
 
@@ -191,8 +192,8 @@ class _CheckHandoffArguments(ReadingArguments, _HandoffArguments):
 def check(given: _CheckHandoffArguments) -> int:
     """Check the shape of a handoff and its status's artifacts."""
     issue = given.issue
-    (path,) = _named(given.files, issue, 0, "TASK.json")
-    task: dict[str, Any] | None = None
+    (path,) = _paths(given.files, issue, 0, "TASK.json")
+    task: Task | None = None
     try:
         if issue is None:
             document = read_object(read_bytes(path))
@@ -215,9 +216,9 @@ class _PatchHandoffArguments(_ChangeHandoffArguments):
 @command(_PatchHandoffArguments, of=handoff)
 def patch(given: _PatchHandoffArguments) -> int:
     """Merge a patch into a handoff, in a role."""
-    path, patch_path = _named(given.files, given.issue, 1, "TASK.json and PATCH.json")
+    path, patch_path = _paths(given.files, given.issue, 1, "TASK.json and PATCH.json")
 
-    def decide(author: Author, merged: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
+    def decide(author: Author, merged: Task, task: Task) -> HandoffDecision:
         return decide_patch(task, merged, author)
 
     return _change(given, decide, path, patch_path)
@@ -244,9 +245,9 @@ def move(given: _MoveHandoffArguments) -> int:
 
     The status requires artifacts. A refused move only records the reasons in metadata.workflowRuntime, and exits 1.
     """
-    (path,) = _named(given.files, given.issue, 0, "TASK.json")
+    (path,) = _paths(given.files, given.issue, 0, "TASK.json")
 
-    def decide(author: Author, merged: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
+    def decide(author: Author, merged: Task, task: Task) -> HandoffDecision:
         to = OLD_STATUSES.get(given.to, given.to)
         return decide_move(task, to, author, merged, redirects=given.on_missing == "redirect")
 
@@ -255,7 +256,7 @@ def move(given: _MoveHandoffArguments) -> int:
 
 def _change(
     given: _ChangeHandoffArguments,
-    decide: Callable[[Author, dict[str, Any], dict[str, Any]], HandoffDecision],
+    decide: Callable[[Author, Task, Task], HandoffDecision],
     path: str,
     patch_path: str | None,
 ) -> int:
@@ -263,9 +264,9 @@ def _change(
     redact = redactor_for(os.environ)
     author, issue = Author(given.role, timestamp(SystemClock().now()), redact(given.actor)), given.issue
     name = f"#{issue}" if issue else path
-    before, log = list[dict[str, Any]](), OperationLog(given.dry_run)
+    before, log = list[dict[str, object]](), OperationLog(given.dry_run)
 
-    def decide_on(task: dict[str, Any]) -> HandoffDecision:
+    def decide_on(task: Task) -> HandoffDecision:
         before[:] = [task]
         return decide(author, merged, task)
 
@@ -288,7 +289,7 @@ def _change(
     return 0 if decision.is_ok else 1
 
 
-def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Sequence[str]:
+def _paths(files: Sequence[str], issue: int | None, more: int, what: str) -> Sequence[str]:
     """Return the path of the task, empty for a work item's, and further paths. Raises WrongUsage for other counts."""
     if issue is not None and len(files) == more:
         return ("", *files)
@@ -298,14 +299,13 @@ def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Seq
 
 
 def _command(path: str, given: IssueArguments, role: str = "", actor: str = "") -> HandoffCommand:
-    """Return how to name this handoff in the next command."""
     repository = f" --repo {shlex.quote(given.repo)}" if given.repo else ""
     place = f"--work-item {given.issue}{repository}" if given.issue else shlex.quote(path)
     return HandoffCommand(place, role, actor)
 
 
 def _present(
-    task: dict[str, Any] | None,
+    task: Task | None,
     findings: Sequence[Finding],
     outcome: str,
     name: str,
@@ -339,7 +339,7 @@ def _present(
     present(given, document, lines, log)
 
 
-def _as_json(finding: Finding) -> dict[str, Any]:
+def _as_json(finding: Finding) -> dict[str, object]:
     """Return a finding as a blocking reason, with its hint, and with its line where the file has one."""
     return {**as_reason(finding), "hint": finding.hint, **({"line": finding.line} if finding.line else {})}
 

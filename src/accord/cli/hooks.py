@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,7 +22,7 @@ from accord.files.store import write_whole
 from accord.kit.skills import HOOKED_AGENTS, MOST_REFUSALS, RESULT_FILES, hook_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _MOST_BYTES = 2**20
 _REFUSED = 2
@@ -72,7 +72,6 @@ def _run_hook(paths: Sequence[str]) -> int:
 
 
 def _problems(path: str) -> list[str]:
-    """Return a line for each error of a file; none for a file that does not exist."""
     if not Path(path).exists():
         return []
     kind = Path(path).stem if path in RESULT_FILES else None
@@ -87,8 +86,7 @@ def _problems(path: str) -> list[str]:
     ]
 
 
-def _read_event() -> dict[str, Any]:
-    """Read the agent's JSON object on stdin; empty for anything else."""
+def _read_event() -> Mapping[str, object]:
     if sys.stdin is None or sys.stdin.isatty():
         return {}
     try:
@@ -98,7 +96,7 @@ def _read_event() -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-def _session_digest(event: dict[str, Any]) -> str:
+def _session_digest(event: Mapping[str, object]) -> str:
     """Return a word for this user, this folder and the agent's session."""
     words = [os.getuid(), os.getcwd(), str(event.get("session_id", ""))]
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:32]

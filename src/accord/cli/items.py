@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +20,16 @@ from accord.cli.options import (
     format_option,
     option,
 )
-from accord.cli.output import cut_text, document_lines, indented_line, one_line, print_json, print_lines, screen_columns
+from accord.cli.output import (
+    Json,
+    cut_text,
+    document_lines,
+    indented_line,
+    one_line,
+    print_json,
+    print_lines,
+    screen_columns,
+)
 from accord.cli.sources import github_for
 from accord.cli.step import leave_outputs, present, redact
 from accord.core.clock import SystemClock
@@ -40,7 +49,7 @@ from accord.results.status import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from accord.plans.links import LinkedDocument
 
@@ -84,7 +93,7 @@ def list_items(given: _ListItemsArguments) -> None:
         click.echo(f"{more} left out. Pass `--limit {limit + left_out if left_out else 2 * limit}`{choice}")
 
 
-def _item_line(item: Mapping[str, Any], columns: int | None) -> str:
+def _item_line(item: Json, columns: int | None) -> str:
     status, is_narrow = item["status"] or "unclear", columns is not None and columns < _WIDE_COLUMNS
     colored = click.style(one_line(status) if is_narrow else f"{one_line(status):<17}", fg=_STATUS_COLORS.get(status))
     priority = f" {one_line(item['priority'] or ''):<7}"
@@ -158,7 +167,7 @@ def show(given: _ShowItemArguments) -> int:
     return 0
 
 
-def _detail_lines(item: Mapping[str, Any], documents: Sequence[LinkedDocument]) -> Iterator[str]:
+def _detail_lines(item: Json, documents: Sequence[LinkedDocument]) -> Iterator[str]:
     yield click.style(f"#{item['id']} {one_line(item['title'])}", bold=True)
     yield f"{one_line(item['status'] or 'status unclear')} · {one_line(', '.join(item['labels']))}"
     if item["waits_for"]:

@@ -127,7 +127,6 @@ def _require_consent(plan: KitPlan, *, asks: bool) -> None:
 
 
 def _is_published(plan: KitPlan, origin: RemoteRepository | None) -> bool | None:
-    """Ask whether the commit of a changed pin can be fetched from its repository; None where no answer came."""
     pin = plan.manifest.pin
     if plan.before and plan.before.pin == pin:
         return True
@@ -148,13 +147,16 @@ def _steps(root: Path, kit: Kit, plan: KitPlan, origin: RemoteRepository | None)
     needs = [step for need in required if (step := _step(need, origin))]
     if not any(need.kind == "secret" for need in required):  # an agent of the repository's own registry
         needs += [
-            step for name, agent in agents.items() if agent.required_secrets for step in _own(name, agent, origin)
+            step
+            for name, agent in agents.items()
+            if agent.required_secrets
+            for step in _agent_steps(name, agent, origin)
         ]
     tops = sorted({path.partition("/")[0] for path in present})
     return next_steps(needs, Kit(kit.version, present).workflows, origin, plan.manifest.pin, tops)
 
 
-def _own(name: str, agent: Agent, origin: RemoteRepository | None) -> Iterator[SetupStep]:
+def _agent_steps(name: str, agent: Agent, origin: RemoteRepository | None) -> Iterator[SetupStep]:
     """Yield the steps for the secrets of an agent that no workflow passes on."""
     if step := _step(secrets_of(name, agent), origin):
         yield step
@@ -241,7 +243,6 @@ def _step_lines(steps: Sequence[SetupStep]) -> Iterator[str]:
 
 
 def _file_lines(files: Sequence[FilePlan], indent: str = "") -> Iterator[str]:
-    """Yield files with what happens to them, one per line."""
     width = max((len(file.path) for file in files), default=0)
     for file in files:
         padded = f"{file.action.value:<10}" if file.note else file.action.value

@@ -148,7 +148,6 @@ def _report(
     problem: AccordError | None = None,
     log: OperationLog | None = None,
 ) -> None:
-    """Print what becomes of each label, and report it to the step."""
     document: dict[str, object] = {
         "outcome": outcome,
         "labels": [_as_json(action) for action in actions],

@@ -129,7 +129,6 @@ class _Setting:
 
 
 def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArguments]) -> click.Group:
-    """Return the group of a loop with its commands ``run`` and ``decide``."""
     found = Group(name, help=summary)
 
     def run(given: TurnArguments) -> None:
@@ -179,7 +178,6 @@ def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArgum
 
 
 def _run(loop: Loop, given: TurnArguments, setting: _Setting) -> None:
-    """Take a turn, keep its history and its record, and report it."""
     turn, outputs = _take_turn(loop, given, setting)
     run_dir = setting.run_dir
     is_kept = given.run_dir is not None or run_dir.is_dir()
@@ -287,7 +285,6 @@ def _read_outputs(path: str | None) -> RunOutputs:
 
 
 def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
-    """Start the workflow for each pull request that may have something to do."""
     if not loop.changes_code:
         raise WrongUsage(f"No pull request given for {loop.name}.", hint="Pass `--pull N`.")
     if not given.dispatch_workflow and not given.dry_run:

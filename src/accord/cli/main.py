@@ -8,7 +8,7 @@ import signal
 import sys
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -80,7 +80,7 @@ COMMANDS = {name: command for commands in HEADINGS.values() for name, command in
 class LazyGroup(Group):
     """A group that imports the module of a command when the command is needed."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command. End without an error message when the reader of stdout is gone."""
         try:
             return super().invoke(ctx)
@@ -172,7 +172,7 @@ def main(args: list[str] | None = None) -> None:
             debug.stop_log()
 
 
-def _stop(signal_number: int, frame: FrameType | None) -> Any:
+def _stop(signal_number: int, frame: FrameType | None) -> NoReturn:
     raise Interrupted("The process was interrupted by a signal.", hint="Run the same command again to continue.")
 
 
@@ -250,7 +250,6 @@ def to_internal_error(error: Exception) -> Stopped:
 
 
 def _origin(error: Exception) -> str:
-    """Return the file and line of the last frame in accord's own code."""
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)

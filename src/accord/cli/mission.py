@@ -287,7 +287,6 @@ def _present_change(
     more: Mapping[str, object] | None = None,
     lines: Sequence[str] = (),
 ) -> None:
-    """Print the change of a work package, and what is legal next."""
     outcome = "unchanged" if not is_change else "planned" if given.dry_run else "applied"
     moves = _moves(given.slug, given.wp)
     document = {"mission_slug": given.slug, "wp_id": given.wp, "from": source, "to": target, "outcome": outcome}
@@ -318,14 +317,12 @@ def _root() -> Path:
 
 
 def _named_root() -> str | None:
-    """Return the option ``--root`` of the group."""
     parent = click.get_current_context().parent
     named: str | None = parent.params["root"] if parent else None
     return named
 
 
 def _login() -> str:
-    """Return the login name of the user; empty where the system has none."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from accord.cli.check import report_checks
-from accord.cli.output import count_of, cut_text, document_lines, finding_lines, one_line, screen_columns
+from accord.cli.output import Json, count_of, cut_text, document_lines, finding_lines, one_line, screen_columns
 from accord.cli.step import as_output, leave_outputs, leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.missions.models import STATUSES
 from accord.plans.links import LinkedDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from accord.cli.options import FormatArguments
     from accord.missions.models import NextQueryResponse
@@ -47,7 +47,7 @@ def workspace_lines(found: ResolvedWorkspace) -> Iterator[str]:
     yield from (click.style(f"  {one_line(text)}", dim=True) for text in found.diagnostics)
 
 
-def readiness_lines(overview: Mapping[str, Any]) -> Iterator[str]:
+def readiness_lines(overview: Json) -> Iterator[str]:
     """Yield which work packages may start now, and what blocks the others."""
     if overview["ready"]:
         yield f"  ready: {', '.join(overview['ready'])}"
@@ -57,7 +57,7 @@ def readiness_lines(overview: Mapping[str, Any]) -> Iterator[str]:
         yield click.style(f"  {wp_id}: {one_line(problem)}", fg="red")
 
 
-def overview_lines(overview: Mapping[str, Any]) -> Iterator[str]:
+def overview_lines(overview: Json) -> Iterator[str]:
     """Yield a mission of a list."""
     yield click.style(one_line(overview["mission_slug"]), bold=True)
     if overview["progress"]:
@@ -65,7 +65,7 @@ def overview_lines(overview: Mapping[str, Any]) -> Iterator[str]:
     yield from readiness_lines(overview)
 
 
-def status_lines(found: Mapping[str, Any], columns: int | None) -> Iterator[str]:
+def status_lines(found: Json, columns: int | None) -> Iterator[str]:
     """Yield all work packages of a mission; titles are cut at the width of a terminal."""
     yield click.style(one_line(found["mission_slug"]), bold=True)
     if found["progress"]:
@@ -90,15 +90,14 @@ def status_lines(found: Mapping[str, Any], columns: int | None) -> Iterator[str]
         yield click.style(f"  {one_line(text)}", dim=True)
 
 
-def _item_lines(entry: Mapping[str, Any]) -> Iterator[str]:
-    """Return the work item of a work package, and its other documents."""
+def _item_lines(entry: Json) -> Iterator[str]:
     if entry.get("work_item"):
         yield f"         work item #{entry['work_item']}: accord items show {entry['work_item']}"
         for line in document_lines(LinkedDocument(**each) for each in entry["documents"]):
             yield f"         {line}"
 
 
-def progress_text(progress: Mapping[str, Any]) -> str:
+def progress_text(progress: Json) -> str:
     """Return the progress of a mission as text."""
     counts = ", ".join(
         f"{progress[f'{name}_wps']} {name}" for name in (*STATUSES, "unknown") if progress.get(f"{name}_wps")
@@ -106,7 +105,7 @@ def progress_text(progress: Mapping[str, Any]) -> str:
     return f"{progress['weighted_percentage']} % of {progress['total_wps']} work packages{counts and ': '}{counts}"
 
 
-def stale_text(stale: Mapping[str, Any]) -> str:
+def stale_text(stale: Json) -> str:
     """Say how long ago a work package got its last commit."""
     if stale["status"] == "not_applicable":
         return "stale: n/a (planning in the repository root)"
@@ -134,8 +133,7 @@ def report_check(found: MissionCheck, given: FormatArguments) -> None:
         _leave_standing(standing)
 
 
-def _leave_standing(standing: Mapping[str, Any]) -> None:
-    """Add the work packages of a mission to the summary of the step."""
+def _leave_standing(standing: Json) -> None:
     rows = []
     for entry in standing["work_packages"]:
         location = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "unknown")
@@ -148,7 +146,7 @@ def _leave_standing(standing: Mapping[str, Any]) -> None:
     leave_summary(f"#### {cell(standing['mission_slug'])}", done, long_table(head, rows, "in the mission"))
 
 
-def _commits(entry: Mapping[str, Any]) -> str:
+def _commits(entry: Json) -> str:
     """Return the staleness of work in progress; planning in the root has none."""
     stale = entry["stale"]
     if stale["status"] == "not_applicable":

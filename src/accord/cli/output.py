@@ -8,7 +8,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
@@ -20,7 +20,7 @@ from accord.text.markdown import shorten
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accord.core.findings import Finding
     from accord.core.machine import NextMove
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from accord.plans.links import LinkedDocument
     from accord.results.label_sync import LabelAction
     from accord.text.redaction import Redactor
+
+
+Json: TypeAlias = "Mapping[str, Any]"
+"""An object of a JSON document, whose values have any type."""
 
 
 @dataclass

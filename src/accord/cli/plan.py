@@ -91,7 +91,10 @@ def plan_from(given: _PlanFromArguments) -> None:
             else:
                 numbers = numbers_on_github(connect(), result, SystemClock())
             log = OperationLog(given.dry_run)
-            _tell_lines(source.write(numbers, SystemClock(), log), log)
+            changed = source.write(numbers, SystemClock(), log)
+            planned, verb = (operation_lines(log.entries), "would change") if log.is_dry_run else ((), "changed")
+            for line in (*map(one_line, changed), *planned, f"{count_of(len(changed), 'line')} {verb}."):
+                click.echo(line, err=True)
             if not given.dry_run:
                 result = _build(source, given)
     print_json(result.model_dump(by_alias=True))
@@ -100,7 +103,6 @@ def plan_from(given: _PlanFromArguments) -> None:
 
 
 def _next(arguments: list[str], result: PlannerResult) -> str:
-    """Return what the plan has, and the command that applies it."""
     count = len(result.create)
     if not count:
         return "Every task of the source is done."
@@ -125,10 +127,3 @@ def _build(source: PlanFile | PlanIssue, given: _PlanFromArguments) -> PlannerRe
         click.echo(f"{count_of(errors, 'error')}. Correct the source, and run the same command again.", err=True)
         raise click.exceptions.Exit(BrokenContract.exit_code)
     return result
-
-
-def _tell_lines(changed: list[str], log: OperationLog) -> None:
-    planned = operation_lines(log.entries) if log.is_dry_run else ()
-    verb = "would change" if log.is_dry_run else "changed"
-    for line in (*map(one_line, changed), *planned, f"{count_of(len(changed), 'line')} {verb}."):
-        click.echo(line, err=True)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.output import count_of, duration, issue_or_commit, one_line, operation_lines, print_findings, print_json
+from accord.cli.output import (
+    Json,
+    count_of,
+    duration,
+    issue_or_commit,
+    one_line,
+    operation_lines,
+    print_findings,
+    print_json,
+)
 from accord.cli.step import as_output, findings_table, long_table, redact, report_step
 from accord.cli.step import redacted_cell as cell
 from accord.core.findings import Severity
@@ -55,8 +64,7 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
 
 
-def _print_differences(entries: Sequence[Mapping[str, Any]]) -> None:
-    """Print each item of a plan that is not as it is on GitHub, and how many are."""
+def _print_differences(entries: Sequence[Json]) -> None:
     shown = [entry for entry in entries if entry["change"] != "unchanged"]
     for entry in shown:
         number = f" #{entry['id']}" if entry["id"] else ""
@@ -71,13 +79,13 @@ def _print_differences(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _sanitised_line(counts: Mapping[str, int]) -> str:
-    """Return how many changes sanitising made in the agent's texts, by kind."""
     return f"sanitised before posting: {', '.join(f'{kind} {count}' for kind, count in counts.items())}"
 
 
 def _headline(receipt: Receipt) -> str:
     errors = count_of(sum(finding.severity is Severity.ERROR for finding in receipt.findings), "error")
-    counts = _counts(receipt)
+    statuses = [entry.status.value for entry in receipt.operations]
+    counts = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)) or "nothing to do"
     stop = f"part-way: {counts}" if receipt.operations else "before anything was written"
     is_superseded = any(finding.code.endswith("-superseded") for finding in receipt.findings)
     reason = "a later result counts" if is_superseded else f"{receipt.repository} has everything already"
@@ -93,8 +101,7 @@ def _headline(receipt: Receipt) -> str:
     return one_line(sentences[receipt.outcome]) + requests
 
 
-def _review_line(review: Mapping[str, Any]) -> str:
-    """Return how the verdict and the comments were posted."""
+def _review_line(review: Json) -> str:
     verdict = f"verdict {review['verdict_requested']}"
     if review["verdict_applied"] not in (None, review["verdict_requested"]):
         verdict += f" (posted as {review['verdict_applied']})"
@@ -110,7 +117,7 @@ def _review_line(review: Mapping[str, Any]) -> str:
     return one_line(f"{verdict}; comments: {counts or 'none'}{resolved}  {review['url'] or ''}")
 
 
-def _print_review(review: Mapping[str, Any], *, is_planned: bool) -> None:
+def _print_review(review: Json, *, is_planned: bool) -> None:
     """Print how a review was posted, and for a planned one where each comment would be."""
     click.echo(_review_line(review))
     for each in review["comments"] if is_planned else ():
@@ -118,17 +125,11 @@ def _print_review(review: Mapping[str, Any], *, is_planned: bool) -> None:
         click.echo(f"  {each['place']:<10} {one_line(each['path'] + line)}")
 
 
-def _commit_line(commit: Mapping[str, Any]) -> str:
-    """Return the way of a commit to GitHub, and whether it is signed."""
+def _commit_line(commit: Json) -> str:
     if commit["way"] == "push":
         return one_line(f"commit by git push, not signed: {commit['reason']}")
     signed = {True: ", verified", False: ", not verified", None: ""}[commit["verified"]]
     return f"commit over the API in {commit['requests']} requests{signed}"
-
-
-def _counts(receipt: Receipt) -> str:
-    statuses = [entry.status.value for entry in receipt.operations]
-    return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)) or "nothing to do"
 
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
@@ -169,7 +170,7 @@ def _operations_parts(receipt: Receipt) -> Iterator[str]:
         yield f"{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
 
 
-def _differences_table(entries: Sequence[Mapping[str, Any]]) -> str:
+def _differences_table(entries: Sequence[Json]) -> str:
     """Return how the items of a plan differ from those on GitHub; empty for a plan that only creates items."""
     if all(entry["change"] in ("create", "unchanged") for entry in entries):
         return ""
@@ -187,7 +188,7 @@ def _differences_table(entries: Sequence[Mapping[str, Any]]) -> str:
     return long_table(["Item", "Issue", "Change", "Written", "Kept as edited"], rows)
 
 
-def _review_parts(review: Mapping[str, Any]) -> Iterator[str]:
+def _review_parts(review: Json) -> Iterator[str]:
     """Yield the requested and the applied verdict, and where each comment was posted."""
     link = f"[review {review['id']}]({review['url']})" if review["url"] else "no review yet"
     verdict = f"Verdict `{review['verdict_requested']}`, applied as `{review['verdict_applied'] or 'unknown'}`: {link}."

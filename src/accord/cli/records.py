@@ -61,7 +61,9 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
         redactor = redactor_for(os.environ)
         record = build()
         if folder is not None:
-            _write(folder, redact_record(record, redactor))
+            path = folder / FILE
+            make_writable(path)
+            write_whole(path, redact_record(record, redactor).as_json() + "\n")
         if connection is not None:
             append_record(connection.github, record, redactor, SystemClock())
     except EmptyRepository:  # which has no commit yet, and so no refs
@@ -74,12 +76,6 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
     except Exception as error:  # whatever it is, the run ended as it ended
         message = error.message if isinstance(error, AccordError) else f"{type(error).__name__}: {error}"
         warn(f"The record of this run was not kept: {message}")
-
-
-def _write(folder: Path, record: PublicRecord) -> None:
-    path = folder / FILE
-    make_writable(path)
-    write_whole(path, record.as_json() + "\n")
 
 
 def agent_facts(run_dir: Path | None, outputs: RunOutputs | None, record: RunRecord | None = None) -> AgentFacts:

@@ -104,12 +104,12 @@ class Explanation:
 def explanations() -> dict[str, tuple[Explanation, ...]]:
     """Return all explanations by code; the same code may stand for a finding, a cause and a reason."""
     found: dict[str, tuple[Explanation, ...]] = {}
-    for explanation in _listed():
+    for explanation in _all_explanations():
         found[explanation.code] = (*found.get(explanation.code, ()), explanation)
     return found
 
 
-def _listed() -> Iterator[Explanation]:
+def _all_explanations() -> Iterator[Explanation]:
     from accord.loops.models import REASONS
     from accord.runner.transcripts.error_rules import CAUSES
 
@@ -160,7 +160,6 @@ def explain(given: _ExplainArguments) -> None:
 
 
 def _print_all(explanations: tuple[Explanation, ...]) -> None:
-    """List codes by subject, then the command that explains one."""
     subjects: dict[str, list[tuple[str, str]]] = {}
     for explanation in sorted(explanations, key=lambda found: found.subject.partition(":")[0]):
         kind, _, title = explanation.subject.partition(": ")

@@ -117,14 +117,12 @@ def _read(given: _ReportArguments) -> list[RunHistory]:
 
 
 def _send(histories: Sequence[RunHistory], endpoint: str) -> int:
-    """Send the runs as spans; return how many spans these are."""
     spans = spans_of(record for history in histories for record in history.records)
     send_spans(spans, endpoint)
     return len(spans)
 
 
 def _report_lines(report: Report) -> list[str]:
-    """Return the report as text."""
     names = ", ".join(map(one_line, report.repositories))
     lines = [click.style(f"{names}: {report.since:%Y-%m-%d} to {report.until:%Y-%m-%d}", bold=True), ""]
     lines += [f"  {name:<16} {value}" for name, value in _facts(report) if value]
@@ -141,7 +139,6 @@ def _report_lines(report: Report) -> list[str]:
 
 
 def _report_page(report: Report) -> str:
-    """Return the report as Markdown."""
     names = ", ".join(as_code(name) for name in report.repositories)
     parts = [
         "### accord report",
@@ -212,5 +209,4 @@ def _cells(figures: Figures) -> list[str]:
 
 
 def _dollars(amount: float | None) -> str:
-    """Return an amount of US dollars; empty for an unknown one."""
     return "" if amount is None else f"${amount:,.2f}"

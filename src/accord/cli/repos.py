@@ -98,7 +98,7 @@ def list_repositories(given: _ListRepositoriesArguments) -> None:
     wrong = next((name for name in given.repos if name and not is_repository(name)), None)
     if wrong is not None:
         raise WrongUsage(f"`{wrong:.100}` is not a repository.", hint="Pass `--repo OWNER/NAME`.")
-    names, left_out = merge_repositories([*given.repos, *_listed_in(given.file)], found)
+    names, left_out = merge_repositories([*given.repos, *_read_list(given.file)], found)
     if not names:
         hint = "Pass `--org NAME`, `--search QUERY`, `--file REPOS.yml` or `--repo OWNER/NAME`."
         what = "found" if found or given.org or given.search else "given"
@@ -118,7 +118,7 @@ def list_repositories(given: _ListRepositoriesArguments) -> None:
         click.echo(f"Next: `accord repos run sync --file {one_line(str(given.out))}`", err=True)
 
 
-def _listed_in(file: str | None) -> list[str]:
+def _read_list(file: str | None) -> list[str]:
     return read_repositories(read_bytes(file)) if file else []
 
 
@@ -130,7 +130,7 @@ def run_command(given: _RunRepositoriesArguments) -> int:
     """
     from accord.github.pacing import Pacer
 
-    names, pacer, work = shard_of(_listed_in(given.file), given.shard), Pacer(given.processes), _work(given)
+    names, pacer, work = shard_of(_read_list(given.file), given.shard), Pacer(given.processes), _work(given)
 
     def task(repository: str) -> ManyResult:
         with github_for(replace(given, repo=repository), pacer=pacer) as connection:
@@ -145,7 +145,6 @@ def run_command(given: _RunRepositoriesArguments) -> int:
 
 
 def _work(given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult]:
-    """Return the function that works on one repository."""
     if given.command == "status":
         from accord.board.snapshot import count_work
 
@@ -161,7 +160,6 @@ def _work(given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult
 
 
 def _report(title: str, results: Sequence[ManyResult], given: FormatArguments) -> None:
-    """Print what became of the repositories, those that need attention first, and report it to the step."""
     found, order = counts(results), list(ManyOutcome)
     requests = {"read": sum(each.reads for each in results), "write": sum(each.writes for each in results)}
     listed = sorted(results, key=lambda result: order.index(result.outcome))
@@ -199,6 +197,6 @@ def summary(given: _SummaryArguments) -> int:
     for path in given.results:
         for each in sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]:
             known |= read_results(each)
-    found = with_pending(_listed_in(given.file), known)
+    found = with_pending(_read_list(given.file), known)
     _report("repositories", found, given)
     return exit_code(found)

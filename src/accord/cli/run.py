@@ -32,7 +32,7 @@ from accord.cli.options import (
 from accord.cli.output import one_line
 from accord.cli.receipts import show_receipt
 from accord.cli.records import leave_run_record
-from accord.cli.run_status import showing_status
+from accord.cli.run_status import status_line
 from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result
 from accord.cli.sources import github_for, local_policy, posting_to, read_bytes
 from accord.core.clock import SystemClock
@@ -156,7 +156,6 @@ def _print_plan(files: TrustedFiles | None, given: _RunArguments, *, is_publishe
 
 
 def _request(given: _RunArguments) -> RunRequest:
-    """Build the request of a run. Raises WrongUsage."""
     try:
         words = shlex.split(given.command)
     except ValueError as error:
@@ -218,7 +217,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     if is_step:
         click.echo(workflow_command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
-        with showing_status(sys.stderr) as status:
+        with status_line(sys.stderr) as status:
             job = JobContext(os.environ, SystemClock(), lambda line: status.show(inert(line)), stop)
             return run_agent(request, job)
     finally:

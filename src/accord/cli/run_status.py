@@ -72,7 +72,7 @@ class RunStatus:
 
 
 @contextmanager
-def showing_status(stream: TextIO) -> Iterator[RunStatus]:
+def status_line(stream: TextIO) -> Iterator[RunStatus]:
     """Yield what shows a run, and let it tick until the end."""
     status, ended = RunStatus(stream), threading.Event()
 

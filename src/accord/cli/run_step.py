@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.options import Command
-from accord.cli.output import count_of, one_line, operation_lines, print_clean_json
+from accord.cli.output import Json, count_of, one_line, operation_lines, print_clean_json
 from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
 from accord.core.clock import SystemClock
@@ -86,7 +86,9 @@ def _outputs_of_refusal(name: str, ctx: click.Context | None = None) -> Iterator
 def check_step(*, is_published: bool) -> None:
     """Raise WrongUsage, before the agent runs, if its outputs or its changes could not be written."""
     path = os.environ.get("GITHUB_OUTPUT")
-    if path and not _is_appendable(Path(path)):
+    target = Path(path or "")
+    is_writable = os.access(target, os.W_OK) and not target.is_dir() if target.exists() else can_be_written(target)
+    if path and not is_writable:
         raise WrongUsage(f"`GITHUB_OUTPUT` names {path}, which cannot be written.", hint="Set a writable file.")
     for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if is_published else ():
         if not os.environ.get(name, "").strip():
@@ -108,10 +110,6 @@ def require_result(run_dir: Path, outputs: RunOutputs, record: RunRecord) -> Non
         findings=findings,
         hint=f"See the answer in {run_dir / FINAL_MESSAGE}. Ask for this shape in the prompt, or run it again.",
     )
-
-
-def _is_appendable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and not path.is_dir() if path.exists() else can_be_written(path)
 
 
 def finish_options(way: Connection | None, policy: PostingPolicy) -> FinishOptions:
@@ -147,7 +145,6 @@ def report_run(
 
 
 def _leave_run(outputs: RunOutputs) -> None:
-    """Write the outputs for the steps after this one, the summary and the annotations."""
     leave_outputs(outputs.as_outputs())
     with suppress(OSError):  # on a full disk the outputs matter more
         leave_summary(summary_page(outputs))
@@ -223,12 +220,12 @@ def _task_list(tasks: Sequence[str]) -> str:
     return "\n".join([*shown, *more])
 
 
-def _attempts_table(attempts: Sequence[Mapping[str, Any]]) -> str:
+def _attempts_table(attempts: Sequence[Json]) -> str:
     rows = [[cell(entry["provider"]), entry["outcome"], str(entry["ms"]), cell(entry["reason"])] for entry in attempts]
     return long_table(["Provider", "Outcome", "ms", "Reason"], rows)
 
 
-def _turns_table(attempts: Sequence[Mapping[str, Any]]) -> str:
+def _turns_table(attempts: Sequence[Json]) -> str:
     """Show the attempts if there is more to tell than one that went well."""
     if len(attempts) == 1 and not attempts[0]["findings"] and not attempts[0]["fixed"]:
         return ""

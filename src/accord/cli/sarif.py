@@ -7,15 +7,16 @@ support for code scanning".
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord import __version__
 from accord.core.findings import Severity, page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from accord.core.findings import Finding
 
@@ -23,20 +24,28 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
-def sarif_log(command: str, documents: Sequence[tuple[str, Sequence[Finding]]]) -> dict[str, Any]:
+def sarif_log(command: str, documents: Sequence[tuple[str, Sequence[Finding]]]) -> dict[str, object]:
     """Return the findings of a command as a SARIF log with one run. Paths are those of files below this directory."""
     codes = sorted({finding.code for _, findings in documents for finding in findings})
-    places = {code: i for i, code in enumerate(codes)}
-    results = [
-        _result(path, finding, places[finding.code], i)
-        for path, findings in documents
-        for i, finding in _numbered(findings)
-    ]
+    results = []
+    for path, findings in documents:
+        alike: Counter[tuple[str, str, str]] = Counter()  # numbered, so that each has a fingerprint of its own
+        for finding in findings:
+            key = (finding.code, finding.path, finding.message)
+            results.append(_result(path, finding, codes.index(finding.code), alike[key]))
+            alike[key] += 1
     driver = {
         "name": "accord",
         "semanticVersion": __version__,
         "informationUri": "https://github.com/accord-ci/accord",
-        "rules": [_rule(code) for code in codes],
+        "rules": [
+            {
+                "id": code,
+                "shortDescription": {"text": f"{code.replace('-', ' ').capitalize()}."},
+                "helpUri": page_of("findings", code),
+            }
+            for code in codes
+        ],
     }
     run = {
         "tool": {"driver": driver},
@@ -47,31 +56,12 @@ def sarif_log(command: str, documents: Sequence[tuple[str, Sequence[Finding]]]) 
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(code: str) -> Mapping[str, Any]:
-    words = code.replace("-", " ").capitalize()
-    return {"id": code, "shortDescription": {"text": f"{words}."}, "helpUri": page_of("findings", code)}
-
-
-def _numbered(findings: Sequence[Finding]) -> Sequence[tuple[int, Finding]]:
-    """Number the findings that have code and pointer in common, so that each has a fingerprint of its own."""
-    seen: dict[tuple[str, str, str], int] = {}
-    numbered = []
-    for finding in findings:
-        key = (finding.code, finding.path, finding.message)
-        seen[key] = seen.get(key, -1) + 1
-        numbered.append((seen[key], finding))
-    return numbered
-
-
-def _result(path: str, finding: Finding, rule: int, number: int) -> Mapping[str, Any]:
+def _result(path: str, finding: Finding, rule: int, number: int) -> dict[str, object]:
     identity = "\0".join([path, finding.code, finding.path, finding.message, str(number)])
-    location = {
-        "physicalLocation": {
-            "artifactLocation": {"uri": _uri(path)},
-            "region": {"startLine": max(finding.line or 1, 1)},
-        },
-        **({"logicalLocations": [{"fullyQualifiedName": finding.path}]} if finding.path else {}),
-    }
+    place = {"artifactLocation": {"uri": _uri(path)}, "region": {"startLine": max(finding.line or 1, 1)}}
+    location: dict[str, object] = {"physicalLocation": place}
+    if finding.path:
+        location["logicalLocations"] = [{"fullyQualifiedName": finding.path}]
     return {
         "ruleId": finding.code,
         "ruleIndex": rule,

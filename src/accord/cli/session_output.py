@@ -279,7 +279,6 @@ def _questions(session: Session, size: os.terminal_size | None) -> list[str]:
 
 
 def _cut(text: str, size: os.terminal_size | None, beside: int = 0) -> str:
-    """Return a text as one line, cut at the width of the screen."""
     line = one_line(text)
     return shorten(line, max(size.columns - beside - 1, 1)) if size else line
 
@@ -291,7 +290,6 @@ def task_counts(session: Session) -> dict[str, int]:
 
 
 def _progress(session: Session) -> str:
-    """Return a bar of the completed tasks."""
     by_status = task_counts(session)
     done, total = by_status["completed"], sum(by_status.values())
     filled = _BAR * done // total if total else 0

@@ -120,7 +120,6 @@ def _interview(writer: SessionWriter) -> None:
 
 
 def _prompt(decision: UserDecision, problem: str) -> str | None:
-    """Ask a question on stderr, and read a line of stdin."""
     name = click.style(decision.decision_id, fg="yellow", bold=True)
     if problem:
         click.echo(click.style(one_line(problem), fg="red"), err=True)
@@ -156,14 +155,14 @@ class _CloseArguments(ChangeSessionArguments):
     reason: str = option("--reason", "Reason, recorded with the question.")
 
 
-def _closing_command(name: str, how: Literal["cancelled", "skipped"], help_: str) -> click.Command:
+def _close_command(name: str, how: Literal["cancelled", "skipped"], help_: str) -> click.Command:
     def close(given: _CloseArguments) -> None:
         run_change(given, lambda writer: close_question(writer, given.decision_id, how, given.reason))
 
     return command(_CloseArguments, name, help=help_)(close)
 
 
-cancel_question = _closing_command(
+cancel_question = _close_command(
     "cancel", "cancelled", "Record that the user cancelled a question.\n\nA cancelled gate blocks the session."
 )
-skip_question = _closing_command("skip", "skipped", "Mark a question as skipped.")
+skip_question = _close_command("skip", "skipped", "Mark a question as skipped.")

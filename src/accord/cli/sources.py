@@ -57,7 +57,7 @@ def read_bytes(path: str) -> bytes:
         with Path(path).open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise not_readable(path, error) from None
 
 
 def standard_input() -> BinaryIO:
@@ -67,7 +67,7 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def unreadable(path: str, error: OSError) -> WrongUsage:
+def not_readable(path: str, error: OSError) -> WrongUsage:
     """Return an error for a file that cannot be read."""
     wanted = "a file that exists" if isinstance(error, FileNotFoundError) else "a file that you may read"
     return WrongUsage(f"Cannot read `{path}`: {error.strerror}.", hint=f"Name {wanted}.")
@@ -201,7 +201,6 @@ def _api_of(server_url: str) -> str:
 
 
 def _host(url: str) -> tuple[str, str]:
-    """Return the scheme and the host with its port."""
     parts = urlsplit(url)
     port = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
     return parts.scheme, parts.netloc.lower().removesuffix(port)

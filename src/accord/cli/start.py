@@ -147,7 +147,6 @@ def _context(connection: Connection) -> StartContext:
 
 
 def _run(given: WorkArguments) -> RunOfWork:
-    """Return the run that is reported. Raises WrongUsage outside of a workflow."""
     run_id, actor = os.environ.get("GITHUB_RUN_ID", ""), os.environ.get("GITHUB_ACTOR", "")
     if not run_id.isdecimal():
         raise WrongUsage("`GITHUB_RUN_ID` is not set.", hint="Run this in a workflow, or set it to the run's number.")
@@ -207,7 +206,6 @@ def _leave_record(
 
 
 def _report(receipt: Receipt, given: FormatArguments) -> int:
-    """Leave the outputs and the summary of the step, print the receipt, and return the exit code."""
     reason, outcome = str(receipt.details.get("reason", "")), receipt.outcome.value
     started = [entry.key for entry in receipt.operations if entry.op == "start-workflow"]
     lines = [f"- {entry.status.value}: {entry.op} {redacted_cell(entry.key)}" for entry in receipt.operations]
