@@ -16,34 +16,13 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, pointer
-from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalise, read_handoff
-from accord.handoffs.rules import (
-    DONE,
-    IMPLEMENTED,
-    METADATA_KEYS,
-    PLAN,
-    PLANNED,
-    REVIEW,
-    VERIFICATION,
-    Location,
-    engine_findings,
-    field_changes,
-    is_empty,
-    is_within,
-    merge_patch,
-    misspelled_keys,
-    mutability_findings,
-    role_findings,
-    status_findings,
-    value_at,
-)
+from accord.handoffs import rules
+from accord.handoffs.models import Metadata, as_patch, has_task_id, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-QUESTION: Location = ("metadata", "awaitingHumanArtifact")
-ARTIFACTS: tuple[Location, ...] = (PLAN, PLANNED, IMPLEMENTED, REVIEW, VERIFICATION, QUESTION, DONE)
 ACTIONS = {
     "planning": "dispatch_planner",
     "implementing": "dispatch_developer",
@@ -55,7 +34,6 @@ ACTIONS = {
 """The action that each status requires; backlog and cancelled require none."""
 
 _DIGEST_CHARS = 16
-_ROLE_KEYS = METADATA_KEYS - {"schemaVersion"} - {field.alias or name for name, field in Handoff.model_fields.items()}
 
 
 @dataclass(frozen=True)
@@ -109,21 +87,21 @@ def decide_patch(
     task's status must stay.
     """
     # a patch that holds only artifacts is one of the metadata, where they belong
-    wanted = as_patch({"metadata": patch} if patch and _ROLE_KEYS.issuperset(patch) else patch)
-    reasons = [*_patch_findings(wanted, task, target), *engine_findings(wanted)]
+    wanted = as_patch({"metadata": patch} if patch and rules.ROLE_KEYS.issuperset(patch) else patch)
+    reasons = [*_patch_findings(wanted, task, target), *rules.engine_findings(wanted)]
     if reasons:
         return HandoffDecision(dict(task), tuple(reasons))
     wanted.pop("status", None)
-    merged = normalise(merge_patch(task, wanted))
+    merged = normalise(rules.merge_patch(task, wanted))
     _keep_task_id(task, merged)
     try:
         read_handoff(merged)
         read_object(json.dumps(merged).encode())  # the limits of documents
     except BrokenContract as broken:
         return HandoffDecision(dict(task), broken.findings)
-    found = list(field_changes(task, merged))
-    touched = [one for one in ARTIFACTS if any(is_within(change.location, one) for change in found)]
-    reasons = [*role_findings(author.role, found), *mutability_findings(task, merged, found)]
+    found = list(rules.field_changes(task, merged))
+    touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in found)]
+    reasons = [*rules.role_findings(author.role, found), *rules.mutability_findings(task, merged, found)]
     reasons += _author_findings(wanted, touched, author)
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
@@ -205,9 +183,9 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
 
 
 def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
-    for key in (key for key in patch if key in _ROLE_KEYS):
+    for key in (key for key in patch if key in rules.ROLE_KEYS):
         yield Finding("misplaced-artifact", f"`{key}` belongs in `metadata`.", f"/{key}", hint="Move it there.")
-    for found in misspelled_keys(patch, task):
+    for found in rules.misspelled_keys(patch, task):
         yield Finding("key-misspelled", found.message, found.path, hint=found.hint)
     if "status" in patch and patch["status"] not in (task["status"], target):
         message = "A patch cannot change the status of a task."
@@ -216,16 +194,16 @@ def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: s
 
 def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:
     """Find what the task's status rests on and the patch takes away; what was missing before does not count."""
-    known, found = (status_findings(read_handoff(document)) for document in (task, merged))
+    known, found = (rules.status_findings(read_handoff(document)) for document in (task, merged))
     rests = f"The status {task['status']} requires it: move the task first, or in the same command."
     return [replace(reason, message=f"{reason.message} {rests}") for reason in found if reason not in known]
 
 
-def _author_findings(patch: Mapping[str, Any], artifacts: list[Location], author: Author) -> Iterator[Finding]:
+def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.Location], author: Author) -> Iterator[Finding]:
     """Find artifacts that the patch changes in the name of another actor."""
     for location in artifacts:
-        named = value_at(patch, (*location, "updatedBy"))
-        if not is_empty(named) and named != author.name:
+        named = rules.value_at(patch, (*location, "updatedBy"))
+        if not rules.is_empty(named) and named != author.name:
             place = pointer(*location, "updatedBy")
             message = f"{place} is `{short_name(str(named))}`, but `{short_name(author.name)}` writes this patch."
             yield Finding("author-differs", message, place, hint="Remove it, or pass the same `--actor`.")
@@ -239,13 +217,13 @@ def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
 
 
 def _with_stamps(
-    task: dict[str, Any], patch: Mapping[str, Any], artifacts: list[Location], author: Author
+    task: dict[str, Any], patch: Mapping[str, Any], artifacts: list[rules.Location], author: Author
 ) -> dict[str, Any]:
     """Set time and author in each changed artifact, where the patch does not."""
     for location in artifacts:
-        artifact, given = value_at(task, location), value_at(patch, location) or {}
+        artifact, given = rules.value_at(task, location), rules.value_at(patch, location) or {}
         for key, stamp in {"updatedAt": author.at, "updatedBy": author.name}.items():
-            if isinstance(artifact, dict) and is_empty(given.get(key)):
+            if isinstance(artifact, dict) and rules.is_empty(given.get(key)):
                 artifact[key] = stamp
     return task
 

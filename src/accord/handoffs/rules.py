@@ -57,6 +57,8 @@ Location = tuple[str, ...]
 
 METADATA_KEYS = frozenset(field.alias or name for name, field in Metadata.model_fields.items())
 _TASK_KEYS = frozenset(field.alias or name for name, field in Handoff.model_fields.items())
+ROLE_KEYS = METADATA_KEYS - _TASK_KEYS - {"schemaVersion"}
+"""The keys of artifacts, which belong in the metadata."""
 
 
 def misspelled_keys(task: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Iterator[Finding]:
@@ -127,6 +129,8 @@ IMPLEMENTED: Location = ("metadata", "testingArtifacts", "implemented")
 REVIEW: Location = ("metadata", "reviewArtifact")
 VERIFICATION: Location = ("metadata", "verificationArtifact")
 DONE: Location = ("metadata", "doneArtifact")
+QUESTION: Location = ("metadata", "awaitingHumanArtifact")
+ARTIFACTS = (PLAN, PLANNED, IMPLEMENTED, REVIEW, VERIFICATION, QUESTION, DONE)
 PLANNER_OUTPUTS = (PLAN, PLANNED)
 PLAN_CORE = tuple((*PLAN, key) for key in ("goals", "steps", "risks"))
 REVIEW_REFERENCES = tuple((*output, "reviewReferences") for output in PLANNER_OUTPUTS)

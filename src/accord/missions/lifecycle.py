@@ -70,9 +70,23 @@ Guard = Callable[[MoveFacts], Iterator[Need]]
 """Yields what an edge still needs: the first text refuses the move."""
 
 
-def _actor(facts: MoveFacts) -> Iterator[Need]:
-    if not facts.request.actor.strip():
-        yield Need("No actor given. Pass `--actor`.")
+def _requires(is_given: Callable[[MoveFacts], object], refusal: str) -> Guard:
+    return lambda facts: iter(() if is_given(facts) else (Need(refusal),))
+
+
+_actor = _requires(lambda facts: facts.request.actor.strip(), "No actor given. Pass `--actor`.")
+_review = _requires(lambda facts: facts.request.review_ref, "No review given. Pass `--review-ref`.")
+_evidence = _requires(
+    lambda facts: facts.request.review_ref,
+    "The move skips the review. Pass `--review-ref` as evidence of one, or move it to for_review.",
+)
+_findings = _requires(
+    lambda facts: facts.request.review_ref or facts.request.feedback or facts.request.reason,
+    "No review findings given. Pass `--review-ref` or `--feedback`.",
+)
+_reason = _requires(
+    lambda facts: facts.request.reason or facts.request.feedback, "No reason given. Pass `--reason` or `--feedback`."
+)
 
 
 def _start(facts: MoveFacts) -> Iterator[Need]:
@@ -90,15 +104,11 @@ def _workspace(facts: MoveFacts) -> Iterator[Need]:
         yield Need(facts.workspace_problem, "a lane")
 
 
-def _refers_to_work(facts: MoveFacts) -> bool:
-    return bool(facts.request.review_ref or facts.request.feedback)
-
-
 def _ready(facts: MoveFacts) -> Iterator[Need]:
     names = ", ".join(facts.open_subtasks)
     for name in facts.open_subtasks:
         yield Need(f"These subtasks are open in tasks.md: {names}. Finish and tick them.", f"subtask {name}")
-    if facts.evidence_problem and not _refers_to_work(facts):
+    if facts.evidence_problem and not (facts.request.review_ref or facts.request.feedback):
         text = f"{facts.evidence_problem} Commit the work, or describe it with `--feedback`."
         yield Need(text, "an own commit")
 
@@ -115,11 +125,6 @@ def _reviewer(facts: MoveFacts) -> Iterator[Need]:
         yield Need(f"{facts.request.actor} did this work. {hint}")
 
 
-def _evidence(facts: MoveFacts) -> Iterator[Need]:
-    if not facts.request.review_ref:
-        yield Need("The move skips the review. Pass `--review-ref` as evidence of one, or move it to for_review.")
-
-
 def _complete(facts: MoveFacts) -> Iterator[Need]:
     if not facts.is_approved:
         text = "No approval of its present state is recorded. Move it to approved first, with or without `--force`."
@@ -127,21 +132,6 @@ def _complete(facts: MoveFacts) -> Iterator[Need]:
     elif facts.merge_problem and not facts.request.override_reason:
         hint = "`--override-reason TEXT` allows it without a merge; `--force` does not."
         yield Need(f"{facts.merge_problem} {hint}", "a merge")
-
-
-def _review(facts: MoveFacts) -> Iterator[Need]:
-    if not facts.request.review_ref:
-        yield Need("No review given. Pass `--review-ref`.")
-
-
-def _findings(facts: MoveFacts) -> Iterator[Need]:
-    if not (_refers_to_work(facts) or facts.request.reason):
-        yield Need("No review findings given. Pass `--review-ref` or `--feedback`.")
-
-
-def _reason(facts: MoveFacts) -> Iterator[Need]:
-    if not (facts.request.reason or facts.request.feedback):
-        yield Need("No reason given. Pass `--reason` or `--feedback`.")
 
 
 _BEFORE_DONE = STATUSES[: STATUSES.index("approved") + 1]

@@ -11,28 +11,11 @@ from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.findings import Finding, finding_of
 from accord.core.suggest import did_you_mean
+from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate
 from accord.sessions.folder import OUTPUTS_FILE, status_of, status_value
-from accord.sessions.machine import (
-    IMPLEMENTATION,
-    MACHINES,
-    WORK_STATES,
-    SessionFacts,
-    gates_before,
-    return_state,
-    working_state,
-)
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES
 from accord.sessions.policy import check_task, refuse, role_unknown, task_unknown
-from accord.sessions.reviews import (
-    TASK,
-    TaskFacts,
-    has_final_review,
-    held_agents,
-    open_gates,
-    strategy_of,
-    unreviewed_tasks,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,23 +33,25 @@ _WAYS_ON = {
 }
 
 
-def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bool = False) -> SessionFacts:
+def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bool = False) -> machine.SessionFacts:
     """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for."""
     status = status_of(session)
     tasks, outputs = session.tasks.tasks if session.tasks else [], session.outputs
-    is_per_batch = session.mode == "full" and strategy_of(status) == "per-batch"
-    return SessionFacts(
+    is_per_batch = session.mode == "full" and reviews.strategy_of(status) == "per-batch"
+    return machine.SessionFacts(
         mode=session.mode,
-        state=working_state(status),
+        state=machine.working_state(status),
         problems={name: part.problem for name, part in session.parts.items()},
         gates={decision_id: reason for decision_id in GATES if (reason := check_gate(status, decision_id))},
         pending={decision.decision_id: decision.state_context for decision in status.pending},
         unfinished=tuple(item.id for item in tasks if item.status != "completed"),
-        unreviewed=tuple(f"{name} ({', '.join(gates)})" for name, gates in unreviewed_tasks(tasks, outputs).items()),
-        lacks_final_review=is_per_batch and not has_final_review(outputs),
-        held=held_agents(outputs),
+        unreviewed=tuple(
+            f"{name} ({', '.join(gates)})" for name, gates in reviews.unreviewed_tasks(tasks, outputs).items()
+        ),
+        lacks_final_review=is_per_batch and not reviews.has_final_review(outputs),
+        held=reviews.held_agents(outputs),
         ci_result=status.last_ci_result,
-        returns_to=return_state(status),
+        returns_to=machine.return_state(status),
         blocked_from=status.blocked_from or "",
         blocker=blocker,
         reopens=reopens,
@@ -86,7 +71,7 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
 
     The same rule stops its dispatch, its output, and the moves of its task.
     """
-    if found := check_state(session, WORK_STATES[role], f"{role} works"):
+    if found := check_state(session, machine.WORK_STATES[role], f"{role} works"):
         return found
     task = session.task(task_id)
     if role != "Coder" or task is None or session.tasks is None:
@@ -108,7 +93,7 @@ def check_state(session: Session, states: Sequence[str], what: str) -> Finding |
         message = f"The session is in {state}, but {what} only in {', '.join(states)}."
         hint = _WAYS_ON.get(state, "Advance the session first.")
         return Finding("state-forbids", message, "/current_state", hint=hint)
-    for decision_id in gates_before(state, session.mode):
+    for decision_id in machine.gates_before(state, session.mode):
         if reason := check_gate(status, decision_id):
             message = f"The session is in {state}, but {reason}"
             hint = f"Go back with `accord session advance --to {GATES[decision_id]}`, and ask the user."
@@ -134,7 +119,7 @@ def status_in(
     if target in LOOPS and task:
         check_task(session.tasks, task)
     facts = facts_of(session, task=task, blocker=blocker, reopens=reopens)
-    if reason := MACHINES[session.mode].refusal(source, target, facts):
+    if reason := machine.MACHINES[session.mode].refusal(source, target, facts):
         raise refuse(f"The session stays in {source}.", finding_of("illegal-move", reason, "/current_state"))
     value["current_state"] = target
     if source == "BLOCKED":
@@ -161,7 +146,7 @@ def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
         message = f"Only a session in DONE can be reopened. This one is in {state}."
         finding = Finding("illegal-move", message, "/current_state", hint="Continue with it.")
         raise refuse("The session is not done.", finding)
-    is_open = [name for name in gates_before(state, session.mode) if check_gate(status, name)]
+    is_open = [name for name in machine.gates_before(state, session.mode) if check_gate(status, name)]
     value = status_in(session, GATES[is_open[0]] if is_open else "IMPLEMENT_LOOP", reopens=True)
     return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
 
@@ -178,8 +163,8 @@ def refused_tasks(session: Session, wanted: Mapping[str, str], role: str, *, wai
         task = session.task(name)
         if task is None:
             yield task_unknown(session.tasks, name)
-        elif target not in TASK.states:
-            hint = did_you_mean(target, TASK.states) or f"Use one of {', '.join(TASK.states)}."
+        elif target not in reviews.TASK.states:
+            hint = did_you_mean(target, reviews.TASK.states) or f"Use one of {', '.join(reviews.TASK.states)}."
             yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`.", hint=hint)
         elif (target != task.status or waives) and (found := _check_task_move(session, task, target, role, waives)):
             yield found
@@ -192,10 +177,10 @@ def waiver_forbidden(role: str) -> Finding:
 
 
 def _check_task_move(session: Session, task: SessionTask, target: str, role: str, waives: bool) -> Finding | None:
-    if found := check_state(session, IMPLEMENTATION, "tasks move"):
+    if found := check_state(session, machine.IMPLEMENTATION, "tasks move"):
         return found
     outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
-    if target != task.status and (reason := TASK.refusal(task.status, target, facts)):
+    if target != task.status and (reason := reviews.TASK.refusal(task.status, target, facts)):
         return finding_of("illegal-move", f"{task.id}: {reason}")
     if target == "completed" and not outputs.is_missing and outputs.problem:
         message = f"{task.id}: The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
@@ -203,7 +188,7 @@ def _check_task_move(session: Session, task: SessionTask, target: str, role: str
     return None
 
 
-def task_facts(session: Session, task: SessionTask, role: str, *, waives: bool = False) -> TaskFacts:
+def task_facts(session: Session, task: SessionTask, role: str, *, waives: bool = False) -> reviews.TaskFacts:
     """Gather the facts for a move of a task by a role."""
     waits = session.tasks.waits_for(task) if session.tasks else ()
-    return TaskFacts(role, waits, open_gates(task, session.outputs), waives)
+    return reviews.TaskFacts(role, waits, reviews.open_gates(task, session.outputs), waives)

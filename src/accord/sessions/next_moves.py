@@ -11,21 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.machine import NextMove
+from accord.sessions import reviews
 from accord.sessions.folder import status_of
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION, LOOP_BASE, MACHINES, NEVER, ORDER, needs_of
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, LOOPS, REVIEW_STRATEGY
 from accord.sessions.moves import check_state, facts_of, facts_of_task, task_facts
 from accord.sessions.policy import WRITERS
 from accord.sessions.questions import dispatched_corrector, next_step
-from accord.sessions.reviews import (
-    LOOP_OF,
-    TASK,
-    failed_reviews,
-    open_gates,
-    reviews_of,
-    strategy_of,
-    unreviewed_tasks,
-)
 from accord.sessions.rules import MOST_RETRIES
 
 if TYPE_CHECKING:
@@ -62,7 +54,11 @@ def next_moves(session: Session) -> list[NextMove]:
 def main_moves(session: Session) -> list[NextMove]:
     """Return the moves that a person reads: without questions, blocks and fixes, unless these are next."""
     moves, status = next_moves(session), session.status
-    loops = {LOOP_OF.get(role, "") for task in _tasks(session) for role in failed_reviews(task, session.outputs)}
+    loops = {
+        reviews.LOOP_OF.get(role, "")
+        for task in _tasks(session)
+        for role in reviews.failed_reviews(task, session.outputs)
+    }
     loops |= {"FIX_BUILD"} if status and status.last_ci_result == "red" else set()
     found = [move for move in moves if move.to not in _DETOURS and (move.to not in LOOPS or move.to in loops)]
     return found or moves
@@ -73,7 +69,7 @@ def task_moves(session: Session, task_id: str) -> list[NextMove]:
     task = session.task(task_id)
     if task is None or session.status is None:
         return []
-    moves = (_task_move(session, task, target) for target in TASK.targets(task.status))
+    moves = (_task_move(session, task, target) for target in reviews.TASK.targets(task.status))
     return [move for move in moves if move]
 
 
@@ -140,7 +136,9 @@ def _fixable(session: Session, loop: str) -> str:
     if loop == "FIX_BUILD" or status_of(session).current_state != LOOP_BASE[loop]:  # to come back needs no task
         return "meta"
     open_ = [task for task in _tasks(session) if task.status in ("in-progress", "implemented", "blocked")]
-    failed = [one for one in open_ if loop in {LOOP_OF.get(r) for r in failed_reviews(one, session.outputs)}]
+    failed = [
+        one for one in open_ if loop in {reviews.LOOP_OF.get(r) for r in reviews.failed_reviews(one, session.outputs)}
+    ]
     return next((task.id for task in (*failed, *open_)), "")
 
 
@@ -197,7 +195,7 @@ def next_task_step(session: Session) -> str:
 def _task_step(session: Session, task: SessionTask) -> str:
     """Return the command that takes a task further; empty where it is done or waits for other tasks."""
     if task.status == "completed":
-        is_open = bool(unreviewed_tasks([task], session.outputs))
+        is_open = bool(reviews.unreviewed_tasks([task], session.outputs))
         return _task_command(session, task, "implemented") if is_open else ""
     if status_of(session).current_state in INTEGRATION:
         return _advance(session, "IMPLEMENT_LOOP")
@@ -212,9 +210,9 @@ def _task_step(session: Session, task: SessionTask) -> str:
 def _review_steps(session: Session, task: SessionTask) -> Iterator[str]:
     """Yield the command for the first review that an implemented task has not passed."""
     status, outputs = status_of(session), session.outputs
-    results = reviews_of(task, outputs)
-    for role in failed_reviews(task, outputs):
-        has_failed, loop = results[role] in ("FAIL", "BLOCKED"), LOOP_OF.get(role, "")
+    results = reviews.reviews_of(task, outputs)
+    for role in reviews.failed_reviews(task, outputs):
+        has_failed, loop = results[role] in ("FAIL", "BLOCKED"), reviews.LOOP_OF.get(role, "")
         if role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
             yield _dispatch(session, task.id, "Coder")
         elif not has_failed:
@@ -223,9 +221,9 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[str]:
             yield _ask(session)
         else:
             yield _command(session, "fix", task.id, loop, *_ORCHESTRATOR)
-    is_single = session.mode == "full" and strategy_of(status) == "single-final"
+    is_single = session.mode == "full" and reviews.strategy_of(status) == "single-final"
     is_early = is_single and any(other.status not in ("implemented", "completed") for other in _tasks(session))
-    for role in open_gates(task, outputs):
+    for role in reviews.open_gates(task, outputs):
         yield "" if is_early else _dispatch(session, "meta" if is_single else task.id, role)
 
 

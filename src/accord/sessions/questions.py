@@ -15,17 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.clock import timestamp
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
-from accord.sessions.decision_rules import (
-    NO_RESPONSE,
-    canonical_approval,
-    gate_answer_problem,
-    is_about_security,
-    is_before,
-    is_change_request,
-    is_silence,
-    parse_lenient_timestamp,
-    passes_gate,
-)
+from accord.sessions import decision_rules as rules
 from accord.sessions.folder import status_of, status_value
 from accord.sessions.machine import ORDER, return_state, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
@@ -117,13 +107,13 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
         return
     if entry["status"] == "pending":
         return
-    if gate_id == APPROVE_DESIGN and is_change_request(entry.get("answer") or ""):
+    if gate_id == APPROVE_DESIGN and rules.is_change_request(entry.get("answer") or ""):
         if status_of(session).correction_status != "completed":
             raise _refusal("correction-open", "The design is not corrected yet.", "Run `accord session resume` first.")
         if entry["answer"] not in [line.answer for line in session.history]:
             message = "The answer is not in approve-design-history.jsonl."
             raise _refusal("history-missing", message, "Add it before you ask again.")
-    elif passes_gate(gate_id, entry.get("answer") or ""):
+    elif rules.passes_gate(gate_id, entry.get("answer") or ""):
         raise _refusal("gate-decided", f"{gate_id} is already answered: {entry['answer']}.", "Continue the session.")
     _ask_again(session, entry, question.full_text, now=now)
 
@@ -143,7 +133,9 @@ def _pending_record(decision_id: str, question: str, context: str, at: datetime)
 
 def _ask_again(session: Session, entry: Record, question: str, *, now: datetime) -> None:
     """Ask a question again in its one record, later than its last answer, so that no old answer counts for it."""
-    earlier = [parse_lenient_timestamp(text) for text in (*(line.at for line in session.history), entry["asked_at"])]
+    earlier = [
+        rules.parse_lenient_timestamp(text) for text in (*(line.at for line in session.history), entry["asked_at"])
+    ]
     at = max([now, *(time + timedelta(seconds=1) for time in earlier if time and time.tzinfo)])
     entry.update(_pending_record(entry["decision_id"], question, entry["state_context"], at))
 
@@ -167,20 +159,24 @@ def with_answers(session: Session, answers: Mapping[str, str], *, now: datetime,
         said = normalize_answer(decision_id, text)
         entry.update(status="answered", answer=said, resolved_at=_time_of_resolution(entry, now))
         if decision_id == APPROVE_DESIGN:
-            _set_correction(value, "queued" if is_change_request(said) else "none")
+            _set_correction(value, "queued" if rules.is_change_request(said) else "none")
     return _cancel_open(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_final else value
 
 
 def _time_of_resolution(entry: Record, now: datetime) -> str:
     """Return the time of a resolution, never before the question: its time may be ahead of a slow clock."""
     at = timestamp(now)
-    return entry["asked_at"] if is_before(at, entry["asked_at"]) else at
+    return entry["asked_at"] if rules.is_before(at, entry["asked_at"]) else at
 
 
 def history_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> Record | None:
     """Return the line of the history for an answer that requests changes of a design that waits for approval."""
     decision, text = status_of(session).decision(APPROVE_DESIGN), answers.get(APPROVE_DESIGN, "")
-    if decision is None or decision.status != "pending" or not is_change_request(canonical_approval(text.strip())):
+    if (
+        decision is None
+        or decision.status != "pending"
+        or not rules.is_change_request(rules.canonical_approval(text.strip()))
+    ):
         return None
     return {
         "at": timestamp(now),
@@ -199,7 +195,9 @@ def _cancel_open(value: Record, decision_ids: Collection[str], now: datetime) ->
     for entry in value["user_decisions"]:
         is_open = entry["status"] == "pending" and entry["decision_id"] in decision_ids
         if is_open and not needs_answer(entry["decision_id"], entry.get("category")):
-            entry.update(status="cancelled", resolved_at=_time_of_resolution(entry, now), resolution_reason=NO_RESPONSE)
+            entry.update(
+                status="cancelled", resolved_at=_time_of_resolution(entry, now), resolution_reason=rules.NO_RESPONSE
+            )
     return value
 
 
@@ -213,8 +211,8 @@ def normalize_answer(decision_id: str, text: str) -> str:
             if words.fullmatch(re.sub(r"[\s_-]+", " ", text.lower()).rstrip(".! ")):
                 return name
     if decision_id == APPROVE_DESIGN:
-        text = canonical_approval(text)
-    if problem := gate_answer_problem(decision_id, text):
+        text = rules.canonical_approval(text)
+    if problem := rules.gate_answer_problem(decision_id, text):
         raise _refusal("gate-answer", f"The answer to {decision_id} must {problem}.", "Ask again.")
     return text
 
@@ -232,7 +230,7 @@ def with_closed_question(
     _check_pending(entry)
     if how == "skipped" and needs_answer(decision_id, entry.get("category")):
         raise _refusal("decision-mandatory", f"{decision_id} cannot be skipped.", "The user answers or cancels it.")
-    if how == "cancelled" and is_about_security(entry.get("category")) and is_silence(reason):
+    if how == "cancelled" and rules.is_about_security(entry.get("category")) and rules.is_silence(reason):
         message = "A question about security cannot be cancelled for lack of an answer."
         raise _refusal("security-cancelled", message, "Ask it again.")
     entry.update(status=how, resolved_at=_time_of_resolution(entry, now), resolution_reason=reason.strip())
@@ -245,7 +243,7 @@ def with_closed_question(
 
 def needs_answer(decision_id: str, category: str | None) -> bool:
     """Return whether silence leaves a question open: it is a gate's, or about security."""
-    return decision_id in GATES or is_about_security(category)
+    return decision_id in GATES or rules.is_about_security(category)
 
 
 def with_adopted_answer(session: Session) -> Record:
@@ -255,7 +253,7 @@ def with_adopted_answer(session: Session) -> Record:
     if entry is None or entry["status"] != "pending" or not session.history:
         return value
     last = session.history[-1]
-    if not is_before(last.at, entry["asked_at"]):
+    if not rules.is_before(last.at, entry["asked_at"]):
         entry.update(status="answered", answer=last.answer, resolved_at=last.at)
         _set_correction(value, "queued")
     return value
@@ -310,9 +308,9 @@ def _next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
     if decision is None:
         return SessionStep(state, "ask", (), f"{gate_id} was never asked.")
     answer = (decision.answer or "") if decision.status == "answered" else ""
-    if gate_id == APPROVE_DESIGN and is_change_request(answer):
+    if gate_id == APPROVE_DESIGN and rules.is_change_request(answer):
         return SessionStep(state, _CORRECTION_STEPS[status.correction_status], (), answer)
-    return SessionStep(state, "continue" if passes_gate(gate_id, answer) else "re-ask")
+    return SessionStep(state, "continue" if rules.passes_gate(gate_id, answer) else "re-ask")
 
 
 def without_ask_user(session: Session) -> Record:
@@ -353,7 +351,7 @@ def _check_pending(entry: Record) -> None:
 
 def _number_of_same(value: Mapping[str, Any], question: UserQuestion) -> str:
     for entry in value["user_decisions"]:
-        is_alike = is_about_security(entry.get("category")) == is_about_security(question.category)
+        is_alike = rules.is_about_security(entry.get("category")) == rules.is_about_security(question.category)
         if entry["status"] == "pending" and entry["question"] == question.full_text and is_alike:
             return str(entry["decision_id"])
     return ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
+from accord.sessions import questions
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import status_of, status_value
@@ -17,22 +18,6 @@ from accord.sessions.models import CORRECTORS, GATES
 from accord.sessions.moves import check_work, reopened_status, status_in
 from accord.sessions.plan import plan_meta_waiver, plan_status, plan_tasks
 from accord.sessions.policy import WORK, check_loop, check_task, refuse, with_settings
-from accord.sessions.questions import (
-    MAX_REPEATS,
-    dispatched_corrector,
-    history_line,
-    needs_answer,
-    next_step,
-    normalize_answer,
-    with_adopted_answer,
-    with_answers,
-    with_closed_question,
-    with_dispatched_correction,
-    with_gate_asked_again,
-    with_questions,
-    with_silence,
-    without_ask_user,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,11 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.clock import Clock
+    from accord.sessions import questions
     from accord.sessions.folder import Session
     from accord.sessions.models import SessionStatus, UserDecision
     from accord.sessions.plan import FileOperation
     from accord.sessions.policy import Setting
-    from accord.sessions.questions import SessionStep, UserQuestion
 
     Prompt = Callable[[UserDecision, str], str | None]
     """Asks the user, with what was wrong with the last answer. Returns None at the end of the input."""
@@ -86,7 +71,7 @@ def advance(writer: SessionWriter, target: str, *, role: str, blocker: str = "")
 
     def step(session: Session) -> dict[str, Any]:
         value = status_in(session, target, blocker=blocker)
-        return with_gate_asked_again(session, value, now=writer.clock.now())
+        return questions.with_gate_asked_again(session, value, now=writer.clock.now())
 
     return writer.change_status(step, role=role)
 
@@ -131,14 +116,16 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
     if role == "Coder" and task and task.status != "in-progress":
         return plan_tasks(session, {task_id: "in-progress"}, role=role, now=now)
     is_correction = status.current_state == "APPROVE_DESIGN" and role in CORRECTORS and task_id == "meta"
-    if not is_correction or next_step(session).next not in ("dispatch-correction", "verify-correction"):
+    if not is_correction or questions.next_step(session).next not in ("dispatch-correction", "verify-correction"):
         return []
-    if agent := dispatched_corrector(status):
+    if agent := questions.dispatched_corrector(status):
         if agent != role:
             message = f"The correction of the design was dispatched to {agent} already."
             raise refuse(f"{role} cannot be dispatched.", Finding("correction-open", message, hint="Take its output."))
         return []
-    return plan_status(session, lambda one: with_dispatched_correction(one, role, now=now), role=ROLE, now=now)
+    return plan_status(
+        session, lambda one: questions.with_dispatched_correction(one, role, now=now), role=ROLE, now=now
+    )
 
 
 def set_values(writer: SessionWriter, settings: Sequence[Setting], *, role: str) -> SessionStatus:
@@ -159,19 +146,21 @@ def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> Sess
     return advance(writer, "BLOCKED", role=ROLE, blocker=blocker)
 
 
-def ask(writer: SessionWriter, questions: Sequence[UserQuestion]) -> SessionStatus:
+def ask(writer: SessionWriter, wanted: Sequence[questions.UserQuestion]) -> SessionStatus:
     """Write questions as pending and verify them, before the user sees them."""
-    return writer.change_status(lambda session: with_questions(session, questions, now=writer.clock.now()), role=ROLE)
+    return writer.change_status(
+        lambda session: questions.with_questions(session, wanted, now=writer.clock.now()), role=ROLE
+    )
 
 
 def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool = False) -> SessionStatus:
     """Record answers; requested changes of the design reach the history first, and only once."""
     now = writer.clock.now()
-    writer.change_status(with_adopted_answer, role=ROLE)
+    writer.change_status(questions.with_adopted_answer, role=ROLE)
     return writer.change_status(
-        lambda session: with_answers(session, answers, now=now, is_final=is_final),
+        lambda session: questions.with_answers(session, answers, now=now, is_final=is_final),
         role=ROLE,
-        history=lambda session: history_line(session, answers, now=now),
+        history=lambda session: questions.history_line(session, answers, now=now),
     )
 
 
@@ -180,24 +169,25 @@ def close_question(
 ) -> SessionStatus:
     """Record that a question was cancelled or skipped."""
     return writer.change_status(
-        lambda session: with_closed_question(session, decision_id, how, reason, now=writer.clock.now()), role=ROLE
+        lambda session: questions.with_closed_question(session, decision_id, how, reason, now=writer.clock.now()),
+        role=ROLE,
     )
 
 
-def resume(writer: SessionWriter, *, agent: str) -> SessionStep:
+def resume(writer: SessionWriter, *, agent: str) -> questions.SessionStep:
     """Find the next step, and record first what must be durable before it: that ``agent`` corrects the design."""
     session = writer.read()
-    found = next_step(session)
+    found = questions.next_step(session)
     if status_of(session).current_state == "DONE":
         return found
-    writer.change_status(with_adopted_answer, role=ROLE)
+    writer.change_status(questions.with_adopted_answer, role=ROLE)
 
     def step(session: Session) -> dict[str, Any]:
         nonlocal found
-        found = next_step(session)  # under the lock, so that two processes do not both dispatch an agent
+        found = questions.next_step(session)  # under the lock, so that two processes do not both dispatch an agent
         if found.next == "dispatch-correction":
-            return with_dispatched_correction(session, agent, now=writer.clock.now())
-        return without_ask_user(session) if found.next == "continue" else status_value(session)
+            return questions.with_dispatched_correction(session, agent, now=writer.clock.now())
+        return questions.without_ask_user(session) if found.next == "continue" else status_value(session)
 
     writer.change_status(step, role=ROLE)
     return found
@@ -228,14 +218,14 @@ def interview(writer: SessionWriter, prompt: Prompt) -> bool:
             break
     if lines and settled != "blocked":
         names = [decision.decision_id for decision in waiting]
-        writer.change_status(lambda session: with_silence(session, names, now=writer.clock.now()), role=ROLE)
+        writer.change_status(lambda session: questions.with_silence(session, names, now=writer.clock.now()), role=ROLE)
     return bool(lines)
 
 
 def _settle(writer: SessionWriter, decision: UserDecision, prompt: Prompt) -> Literal["", "blocked", "ended"]:
     """Ask one question, repeatedly while it needs an answer; return why no other question follows."""
     name, problem = decision.decision_id, ""
-    tries = 1 + MAX_REPEATS if needs_answer(name, decision.category) else 1
+    tries = 1 + questions.MAX_REPEATS if questions.needs_answer(name, decision.category) else 1
     for _ in range(tries):
         line = prompt(decision, problem)
         if line is None:
@@ -258,7 +248,7 @@ _NO_REASON = f"No reason given. Write `{DEFER} REASON`."
 def answer_problem(name: str, text: str) -> str:
     """Return why a text does not answer the question; empty when it does."""
     try:
-        normalize_answer(name, text)
+        questions.normalize_answer(name, text)
     except BrokenContract as broken:
         return broken.findings[0].text
     return ""
