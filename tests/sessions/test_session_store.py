@@ -197,21 +197,19 @@ def test_a_change_that_breaks_the_contract_is_not_written(tmp_path: Path, change
 
 
 @pytest.mark.parametrize(
-    ("wanted", "role", "said"),
+    ("task", "target", "role", "said"),
     [
-        ({"T-009": "blocked"}, "QA", r"Unknown task `T-009`\. Did you mean `T-00"),
-        ({"T-001": "implementd"}, "Coder", r"Unknown status `implementd`\. Did you mean `implemented`\?"),
-        ({"T-001": "blocked"}, "Tester", "Unknown role `Tester`"),
-        ({"T-001": "blocked", "T-002": "completed"}, "QA", "Legal moves"),
+        ("T-009", "blocked", "QA", r"Unknown task `T-009`\. Did you mean `T-00"),
+        ("T-001", "implementd", "Coder", r"Unknown status `implementd`\. Did you mean `implemented`\?"),
+        ("T-001", "blocked", "Tester", "Unknown role `Tester`"),
+        ("T-002", "completed", "QA", "Legal moves"),
     ],
 )
-def test_tasks_are_moved_together_or_not_at_all(tmp_path: Path, wanted: Any, role: str, said: str) -> None:
+def test_a_refused_move_of_a_task_names_its_rule(tmp_path: Path, task: str, target: str, role: str, said: str) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     with pytest.raises(BrokenContract, match=said):
-        writer(folder).change_tasks(wanted, role=role)
+        move_task(writer(folder), task, target, role=role)
     assert (folder / "tasks.yaml").read_text() == TASKS
-    session = writer(folder).change_tasks({"T-001": "blocked", "T-002": "blocked"}, role="QA")
-    assert [task.status for task in session.tasks.tasks] == ["blocked", "blocked"]
 
 
 def test_outputs_grow_by_one_line_each(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from accord.core.errors import Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import DISK, PAUSES, Storage, append_once, folder_lock, sweep, write_checked
 from accord.sessions.folder import FILES, STATUS_FILE, Part, Session, read_session, status_of
-from accord.sessions.plan import check_operations, plan_creation, plan_status, plan_tasks, with_operations
+from accord.sessions.plan import check_operations, plan_creation, plan_status, with_operations
 from accord.sessions.policy import refuse
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.files.store import Disk
     from accord.sessions.models import SessionStatus
-    from accord.sessions.plan import FileOperation, HistoryStep, Plan, SessionOperation, StatusStep
+    from accord.sessions.plan import FileOperation, Plan, SessionOperation, StatusStep
 
 _NAMES = frozenset(FILES)
 
@@ -79,21 +79,10 @@ class SessionWriter:
         apply = append_once if operation.op == "append" else write_checked
         apply(self.folder / operation.file, operation.content, self._storage)
 
-    def change_status(
-        self, step: StatusStep, *, role: str, reopens: bool = False, history: HistoryStep | None = None
-    ) -> SessionStatus:
-        """Change ``status.json`` and return it. ``history`` returns a line to append to the design history first."""
-
-        def plan(session: Session) -> list[FileOperation]:
-            now = self.clock.now()
-            return plan_status(session, step, role=role, now=now, reopens=reopens, history=history)
-
-        return status_of(self.change(plan))
-
-    def change_tasks(self, wanted: Mapping[str, str], *, role: str, waiver: str = "") -> Session:
-        """Change the status of tasks, by their ids; ``waiver`` is why missing reviews are waived."""
+    def change_status(self, step: StatusStep, *, role: str, reopens: bool = False) -> SessionStatus:
+        """Change ``status.json``, and return it."""
         now = self.clock.now()
-        return self.change(lambda session: plan_tasks(session, wanted, role=role, now=now, waiver=waiver))
+        return status_of(self.change(lambda session: plan_status(session, step, role=role, now=now, reopens=reopens)))
 
     def create(self, value: Mapping[str, Any], *, role: str) -> None:
         """Write the first ``status.json``. Raises BrokenContract with ``session-exists`` when there is one already."""

@@ -18,7 +18,7 @@ from accord.sessions.models import GATES, LOOPS, ROLES, STATES
 from accord.sessions.policy import check_task, refuse, role_unknown, task_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from accord.sessions.folder import Session
@@ -151,41 +151,33 @@ def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
     return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
 
 
-def refused_tasks(session: Session, wanted: Mapping[str, str], role: str, *, waives: bool = False) -> Iterator[Finding]:
-    """Yield why the state, the lifecycle, the role or a missing review forbids these moves of tasks."""
+def check_task_move(session: Session, name: str, target: str, role: str, *, waives: bool = False) -> Finding | None:
+    """Return why the state, the lifecycle, the role or a missing review forbids a move of a task; None if none."""
+    task = session.task(name)
     if role not in ROLES:
-        yield role_unknown(role)
-        return
+        return role_unknown(role)
     if waives and role != "Orchestrator":
-        yield waiver_forbidden(role)
-        return
-    for name, target in wanted.items():
-        task = session.task(name)
-        if task is None:
-            yield task_unknown(session.tasks, name)
-        elif target not in reviews.TASK.states:
-            hint = did_you_mean(target, reviews.TASK.states) or f"Use one of {', '.join(reviews.TASK.states)}."
-            yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`.", hint=hint)
-        elif (target != task.status or waives) and (found := _check_task_move(session, task, target, role, waives)):
-            yield found
+        return waiver_forbidden(role)
+    if task is None:
+        return task_unknown(session.tasks, name)
+    if target not in reviews.TASK.states:
+        hint = did_you_mean(target, reviews.TASK.states) or f"Use one of {', '.join(reviews.TASK.states)}."
+        return Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`.", hint=hint)
+    if target == task.status and not waives:
+        return None
+    if found := check_state(session, machine.IMPLEMENTATION, "tasks move"):
+        return found
+    outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
+    reason = reviews.TASK.refusal(task.status, target, facts) if target != task.status else ""
+    if not reason and target == "completed" and not outputs.is_missing and outputs.problem:
+        reason = f"The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
+    return finding_of("illegal-move", f"{task.id}: {reason}") if reason else None
 
 
 def waiver_forbidden(role: str) -> Finding:
     """Return the finding for a waiver that is not the Orchestrator's."""
     hint = "Pass `--role Orchestrator` if you act for it."
     return Finding("role-forbidden", f"Only the Orchestrator waives reviews, not {role}.", hint=hint)
-
-
-def _check_task_move(session: Session, task: SessionTask, target: str, role: str, waives: bool) -> Finding | None:
-    if found := check_state(session, machine.IMPLEMENTATION, "tasks move"):
-        return found
-    outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
-    if target != task.status and (reason := reviews.TASK.refusal(task.status, target, facts)):
-        return finding_of("illegal-move", f"{task.id}: {reason}")
-    if target == "completed" and not outputs.is_missing and outputs.problem:
-        message = f"{task.id}: The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
-        return finding_of("illegal-move", message)
-    return None
 
 
 def task_facts(session: Session, task: SessionTask, role: str, *, waives: bool = False) -> reviews.TaskFacts:

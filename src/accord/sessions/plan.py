@@ -17,10 +17,10 @@ from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.files.yaml import with_scalars
-from accord.sessions.folder import HISTORY_FILE, OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part
+from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.models import ROLES, OutputEntry
-from accord.sessions.moves import DONE, refused_tasks, waiver_forbidden
+from accord.sessions.moves import DONE, check_task_move, waiver_forbidden
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 from accord.sessions.reviews import has_final_review, held_agents, open_gates
 
@@ -35,9 +35,6 @@ Value = Mapping[str, Any]
 Plan = Callable[["Session"], "Sequence[FileOperation]"]
 StatusStep = Callable[["Session"], Value]
 """From a session to the whole new ``status.json``. Pure; begin with ``folder.status_value``."""
-
-HistoryStep = Callable[["Session"], Value | None]
-"""From a session to the line of the history that must be durable before ``status.json`` changes, if any."""
 
 _INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
 
@@ -77,15 +74,9 @@ def with_operations(session: Session, operations: Sequence[FileOperation]) -> Se
 
 
 def plan_status(
-    session: Session,
-    step: StatusStep,
-    *,
-    role: str,
-    now: datetime,
-    reopens: bool = False,
-    history: HistoryStep | None = None,
+    session: Session, step: StatusStep, *, role: str, now: datetime, reopens: bool = False
 ) -> list[FileOperation]:
-    """Plan a change of ``status.json``, after the line of the history that goes with it; none where nothing changes."""
+    """Plan a change of ``status.json``; none where nothing changes."""
     if not reopens:
         _check_writable(session)
     before = _usable(session, STATUS_FILE)
@@ -95,11 +86,9 @@ def plan_status(
     value["last_update"] = timestamp(now)
     if findings := forbidden_status(role, current, value):
         raise refuse(f"{role} must not change this part of {STATUS_FILE}.", findings)
-    line = history(session) if history else None
     keys = [key for key in value if key != "last_update" and value[key] != current.get(key)]
     keys += [key for key in current if key not in value]
-    write = _write(STATUS_FILE, _encode_like(value, before.raw or b""), keys)
-    return [plan_line(session, HISTORY_FILE, line), write] if line else [write]
+    return [_write(STATUS_FILE, _encode_like(value, before.raw or b""), keys)]
 
 
 def plan_creation(value: Value, *, role: str, now: datetime) -> FileOperation:
@@ -112,23 +101,20 @@ def plan_creation(value: Value, *, role: str, now: datetime) -> FileOperation:
     return _write(STATUS_FILE, _encode_like({**value, "last_update": timestamp(now)}, b""), list(value))
 
 
-def plan_tasks(
-    session: Session, wanted: Mapping[str, str], *, role: str, now: datetime, waiver: str = ""
+def plan_task(
+    session: Session, name: str, target: str, *, role: str, now: datetime, waiver: str = ""
 ) -> list[FileOperation]:
-    """Plan new statuses of tasks, by their ids; every other byte of ``tasks.yaml`` stays.
+    """Plan the new status of a task; every other byte of ``tasks.yaml`` stays.
 
-    A ``waiver`` is why tasks are completed without their reviews; it is recorded with the reviews that it replaces.
+    A ``waiver`` is why it is completed without its reviews; it is recorded with the reviews that it replaces.
     """
     _check_writable(session)
     _usable(session, TASKS_FILE)
-    if findings := list(refused_tasks(session, wanted, role, waives=bool(waiver))):
-        raise refuse("The task cannot be moved.", findings)
-    operations = write_tasks(session, wanted)
-    for name, target in wanted.items() if waiver else ():
-        task = session.task(name)
-        reviews = open_gates(task, session.outputs) if task and target == "completed" else ()
-        operations += _plan_waiver(session, name, reviews, waiver, now)
-    return operations
+    if found := check_task_move(session, name, target, role, waives=bool(waiver)):
+        raise refuse("The task cannot be moved.", found)
+    task = session.task(name) if waiver and target == "completed" else None
+    waived = open_gates(task, session.outputs) if task else ()
+    return [*write_tasks(session, {name: target}), *_plan_waiver(session, name, waived, waiver, now)]
 
 
 def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime) -> list[FileOperation]:

@@ -13,10 +13,10 @@ from accord.core.findings import Finding
 from accord.sessions import questions
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
-from accord.sessions.folder import status_of, status_value
+from accord.sessions.folder import HISTORY_FILE, status_of, status_value
 from accord.sessions.models import CORRECTORS, GATES
 from accord.sessions.moves import check_work, reopened_status, status_in
-from accord.sessions.plan import plan_meta_waiver, plan_status, plan_tasks
+from accord.sessions.plan import plan_line, plan_meta_waiver, plan_status, plan_task
 from accord.sessions.policy import WORK, check_loop, check_task, refuse, with_settings
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def move_task(writer: SessionWriter, task: str, target: str, *, role: str, waive
     """
     if task == "meta" and waiver and target == "completed":
         return writer.change(lambda session: plan_meta_waiver(session, waiver, role=role, now=writer.clock.now()))
-    return writer.change_tasks({task: target}, role=role, waiver=waiver)
+    now = writer.clock.now()
+    return writer.change(lambda session: plan_task(session, task, target, role=role, now=now, waiver=waiver))
 
 
 def start_agent(
@@ -114,7 +115,7 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
         raise refuse(f"{role} cannot be dispatched.", forbidden)
     task, status = session.task(task_id), status_of(session)
     if role == "Coder" and task and task.status != "in-progress":
-        return plan_tasks(session, {task_id: "in-progress"}, role=role, now=now)
+        return plan_task(session, task_id, "in-progress", role=role, now=now)
     is_correction = status.current_state == "APPROVE_DESIGN" and role in CORRECTORS and task_id == "meta"
     if not is_correction or questions.next_step(session).next not in ("dispatch-correction", "verify-correction"):
         return []
@@ -153,15 +154,20 @@ def ask(writer: SessionWriter, wanted: Sequence[questions.UserQuestion]) -> Sess
     )
 
 
-def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool = False) -> SessionStatus:
+def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool = False) -> None:
     """Record answers; requested changes of the design reach the history first, and only once."""
     now = writer.clock.now()
     writer.change_status(questions.with_adopted_answer, role=ROLE)
-    return writer.change_status(
-        lambda session: questions.with_answers(session, answers, now=now, is_final=is_final),
-        role=ROLE,
-        history=lambda session: questions.history_line(session, answers, now=now),
-    )
+
+    def step(session: Session) -> dict[str, Any]:
+        return questions.with_answers(session, answers, now=now, is_final=is_final)
+
+    def plan(session: Session) -> list[FileOperation]:
+        operations = plan_status(session, step, role=ROLE, now=now)
+        line = questions.history_line(session, answers, now=now) if operations else None
+        return [*([plan_line(session, HISTORY_FILE, line)] if line else []), *operations]
+
+    writer.change(plan)
 
 
 def close_question(
