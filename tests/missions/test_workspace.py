@@ -11,7 +11,8 @@ from support.missions import NOW, Project
 from accord.core.errors import BrokenContract
 from accord.core.findings import Severity
 from accord.missions import load
-from accord.missions.modes import ModeFacts, settle_mode
+from accord.missions.models import Frontmatter
+from accord.missions.modes import settle_mode
 from accord.missions.query import mission_status
 from accord.missions.rules import mission_findings
 from accord.missions.workspace import resolve_workspace
@@ -133,16 +134,16 @@ def test_broken_lanes_are_reported_in_the_overview_and_hide_nothing(project: Pro
 CODE, PLANNING = "code_change", "planning_artifact"
 
 
-def facts(**more: Any) -> ModeFacts:
-    nothing = {"declared": "", "is_listed_as_planning": False, "lane_ids": (), "owned_files": (), "text": ""}
-    return ModeFacts("WP01", **{**nothing, **more})
+def settled_by(text: str = "", lanes: Any = (), default: Any = None, is_listed: bool = False, **head: Any) -> Any:
+    given = Frontmatter(work_package_id="WP01", **head)
+    return settle_mode(given, text, lanes, is_listed=is_listed, legacy_default=default)
 
 
 @pytest.mark.parametrize(
     ("given", "mode", "signal"),
     [
-        ({"is_listed_as_planning": True, "owned_files": ["src/a.py"]}, PLANNING, "planning_artifact_wps"),
-        ({"lane_ids": ("lane-a",), "owned_files": ["kitty-specs/m/spec.md"]}, CODE, "lane-a"),
+        ({"is_listed": True, "owned_files": ["src/a.py"]}, PLANNING, "planning_artifact_wps"),
+        ({"lanes": ("lane-a",), "owned_files": ["kitty-specs/m/spec.md"]}, CODE, "lane-a"),
         ({"owned_files": ["kitty-specs/m/**", "./kitty-specs/n/a.py"], "text": "src/"}, PLANNING, "owned_files"),
         ({"owned_files": ["kitty-specs/m/spec.md", "src/a.py"]}, CODE, "code"),
         ({"owned_files": ["kitty-specs/../src/a"]}, CODE, "src/"),
@@ -155,25 +156,25 @@ def facts(**more: Any) -> ModeFacts:
     ],
 )
 def test_the_first_signal_in_the_order_of_the_rules_decides_and_is_named(given: Any, mode: str, signal: str) -> None:
-    settled = settle_mode(facts(**given))
+    settled = settled_by(**given)
     assert (settled.value, settled.source) == (mode, "inferred_legacy")
     assert signal in settled.diagnostics[0]
 
 
 def test_the_mode_of_the_file_beats_every_signal_and_an_unknown_one_is_never_guessed() -> None:
     for mode in (CODE, PLANNING):
-        settled = settle_mode(facts(declared=mode, owned_files=["src/a.py"], text="kitty-specs/"))
+        settled = settled_by("kitty-specs/", execution_mode=mode, owned_files=["src/a.py"])
         assert (settled.value, settled.source, settled.diagnostics) == (mode, "frontmatter", ())
     with pytest.raises(BrokenContract, match="code_change or planning_artifact"):
-        settle_mode(facts(declared="worktree", is_listed_as_planning=True))
+        settled_by(execution_mode="worktree", is_listed=True)
 
 
 @pytest.mark.parametrize("text", ["", "Think about it.", "myspec.md", "contest/", "a.json", "README.md", "docs/x.rst"])
 def test_without_a_signal_the_error_has_the_fix_and_a_default_may_be_given(text: str) -> None:
     with pytest.raises(BrokenContract, match=r"Add `execution_mode: .*`.* or pass `--legacy-default") as broken:
-        settle_mode(facts(text=text))
+        settled_by(text)
     assert [finding.code for finding in broken.value.findings] == ["mode-unknown"]
-    settled = settle_mode(facts(text=text), PLANNING)
+    settled = settled_by(text, default=PLANNING)
     assert (settled.value, settled.source) == (PLANNING, "inferred_legacy")
     assert "default" in settled.diagnostics[0]
 
@@ -181,14 +182,14 @@ def test_without_a_signal_the_error_has_the_fix_and_a_default_may_be_given(text:
 @pytest.mark.parametrize(
     ("given", "mode", "source"),
     [
-        ({"declared": CODE, "is_listed_as_planning": True}, CODE, "frontmatter"),
-        ({"declared": PLANNING, "lane_ids": ("lane-planning",)}, PLANNING, "frontmatter"),
-        ({"declared": PLANNING, "lane_ids": ("lane-a", "lane-b")}, PLANNING, "frontmatter"),
-        ({"is_listed_as_planning": True, "lane_ids": ("lane-a",)}, PLANNING, "inferred_legacy"),
+        ({"execution_mode": CODE, "is_listed": True}, CODE, "frontmatter"),
+        ({"execution_mode": PLANNING, "lanes": ("lane-planning",)}, PLANNING, "frontmatter"),
+        ({"execution_mode": PLANNING, "lanes": ("lane-a", "lane-b")}, PLANNING, "frontmatter"),
+        ({"is_listed": True, "lanes": ("lane-a",)}, PLANNING, "inferred_legacy"),
     ],
 )
 def test_the_declared_mode_beats_a_lane_with_a_warning(given: Any, mode: str, source: str) -> None:
-    settled = settle_mode(facts(**given))
+    settled = settled_by(**given)
     assert (settled.value, settled.source) == (mode, source)
     assert f"WP01 is a {mode}" in settled.conflict
     assert settled.conflict in settled.diagnostics
@@ -197,7 +198,7 @@ def test_the_declared_mode_beats_a_lane_with_a_warning(given: Any, mode: str, so
 def test_two_lanes_of_a_code_change_are_an_error_even_with_a_default() -> None:
     for declared in ("", CODE):
         with pytest.raises(BrokenContract) as broken:
-            settle_mode(facts(declared=declared, lane_ids=("lane-a", "lane-b")), CODE)
+            settled_by(lanes=("lane-a", "lane-b"), default=CODE, execution_mode=declared)
         assert [finding.code for finding in broken.value.findings] == ["mode-contradiction"]
 
 
@@ -217,9 +218,9 @@ def test_a_mission_of_500_work_packages_infers_each_mode_once(tmp_path: Path, mo
     project.lanes(lane_a=[f"WP{number:02}" for number in range(1, 501)])
     asked: list[str] = []
 
-    def counted(about: ModeFacts, default: Any) -> Any:
-        asked.append(about.wp_id)
-        return settle_mode(about, default)
+    def counted(head: Frontmatter, *arguments: Any, **more: Any) -> Any:
+        asked.append(head.work_package_id)
+        return settle_mode(head, *arguments, **more)
 
     monkeypatch.setattr(load, "settle_mode", counted)
     mission = project.load()

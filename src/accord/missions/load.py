@@ -22,7 +22,7 @@ from accord.files.yaml import read_mapping
 from accord.missions.lifecycle import STARTABLE, Blockers, blockers_of
 from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
-from accord.missions.modes import ModeFacts, settle_mode
+from accord.missions.modes import settle_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -255,10 +255,9 @@ def _work_packages(
             written[wp_id] = head.lane
             if not head.execution_mode and "lanes.json" in broken:
                 raise broken["lanes.json"]
-            text = "\n".join([head.title, head.work_package_title, head.authoritative_surface, body])
-            its_lanes = tuple(lane_ids.get(wp_id, ()))
-            facts = ModeFacts(wp_id, head.execution_mode, wp_id in planning, its_lanes, head.owned_files, text)
-            read[wp_id] = WorkPackage(wp_id, path, head, body, settle_mode(facts, legacy_default), has_dependencies)
+            its_lanes, is_listed = lane_ids.get(wp_id, []), wp_id in planning
+            mode = settle_mode(head, body, its_lanes, is_listed=is_listed, legacy_default=legacy_default)
+            read[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
         except BrokenContract as error:
             broken[wp_id] = error if error is broken.get("lanes.json") else _with_file_name(path.name, error)
             read.pop(wp_id, None)

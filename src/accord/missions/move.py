@@ -7,6 +7,7 @@ Nothing else of the mission is written. Source: mission contracts, "Planning-Art
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from accord.missions.log import log_path
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -60,23 +61,26 @@ def move(
     is_dry_run: bool = False,
 ) -> MoveResult:
     """Move a work package. Raises BrokenContract when the move is illegal; then nothing is written."""
-    folder = load_mission(root, slug, legacy_default).folder
-    check_log(folder)
-    storage = Storage(clock)
     names = ("actor", "feedback", "review_ref", "override_reason", "reason")
     texts: dict[str, Any] = {name: redact(getattr(request, name)) for name in names}
     request = replace(request, **texts)
-    with folder_lock(folder, storage):
-        mission = load_mission(root, slug, legacy_default)
+    storage = Storage(clock)
+    with locked_mission(root, slug, legacy_default, storage) as (mission, _):
         source, events = plan_mission_move(mission, request, clock.now())
         append_events(mission, events if not is_dry_run else (), storage)
     return MoveResult(source, request.target, events)
 
 
-def check_log(folder: Path) -> None:
-    """Raise Refused for a log that is a link, which may lead out of the project."""
-    if log_path(folder).is_symlink():
+@contextmanager
+def locked_mission(
+    root: Path, slug: str, legacy_default: ExecutionMode | None, storage: Storage
+) -> Iterator[tuple[Mission, tuple[int, ...]]]:
+    """Read a mission under its lock; yield it and the lock's handles. Raises Refused for a log that is a link."""
+    folder = load_mission(root, slug, legacy_default).folder
+    if log_path(folder).is_symlink():  # it may lead out of the project
         raise Refused(f"{log_path(folder)} is a symbolic link.", hint="Replace it with a regular file.")
+    with folder_lock(folder, storage) as lock:
+        yield load_mission(root, slug, legacy_default), lock
 
 
 def plan_mission_move(

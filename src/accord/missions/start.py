@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of
-from accord.files.store import Storage, change_file, folder_lock
+from accord.files.store import Storage, change_file
 from accord.git.program import Git, GitFailed
 from accord.missions.branches import git_of
 from accord.missions.lifecycle import WAITING, MoveRequest
-from accord.missions.load import load_mission
-from accord.missions.move import append_events, check_log, plan_mission_move
+from accord.missions.move import append_events, locked_mission, plan_mission_move
 from accord.missions.workspace import WORKTREES, resolve_workspace
 
 if TYPE_CHECKING:
@@ -117,12 +116,9 @@ def start(
 
     ``is_named`` tells that ``actor`` was given: then work that another actor does is not taken over.
     """
-    folder = load_mission(root, slug, legacy_default).folder
-    check_log(folder)
     storage = Storage(clock)
     request = MoveRequest(wp_id, "in_progress", redact(actor))
-    with folder_lock(folder, storage) as lock:
-        mission = load_mission(root, slug, legacy_default)
+    with locked_mission(root, slug, legacy_default, storage) as (mission, lock):
         source = mission.status_of(wp_id)
         _check_startable(mission, request, source, is_named)
         _, events = plan_mission_move(mission, request, clock.now())

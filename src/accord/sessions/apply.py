@@ -5,7 +5,7 @@ Source: global agent contract, "ASK_USER protocol" (serialisers, read-after-writ
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import attempts
@@ -72,8 +72,8 @@ class SessionWriter:
 
     def _is_unchanged(self, session: Session, operations: Sequence[FileOperation]) -> bool:
         """Return whether the files to be written are still those that were read, by programs that take no lock."""
-        names = [operation.file for operation in operations if operation.op == "write"]
-        return all(self._storage.disk.read(self.folder / name) == session.parts[name].raw for name in names)
+        known = {one.file: session.parts[one.file].raw for one in operations if one.op == "write"}
+        return all(raw is None or self._storage.disk.read(self.folder / name) == raw for name, raw in known.items())
 
     def _apply(self, operation: FileOperation) -> None:
         apply = append_once if operation.op == "append" else write_checked
@@ -89,18 +89,19 @@ class SessionWriter:
         operation = plan_creation(value, role=role, now=self.clock.now())
         if not self.is_dry_run:
             self.folder.mkdir(parents=True, exist_ok=True)
-        with nullcontext() if self.is_dry_run else self._lock():
-            if (path := self.folder / STATUS_FILE).exists():
-                finding = Finding(
-                    "session-exists", f"{path} already exists.", hint="Choose another name, or continue that session."
-                )
-                raise refuse("The session already exists.", finding)
-            if self.is_dry_run:
-                empty = Session(self.folder, {name: Part(name) for name in FILES})
-                self._planned = with_operations(empty, [operation])
-            else:
-                self._apply(operation)
-        self.operations.append(operation)
+        elif not self.folder.is_dir():
+            self._planned = Session(self.folder, {name: Part(name) for name in FILES})
+
+        def plan(session: Session) -> list[FileOperation]:
+            if session.parts[STATUS_FILE].is_missing:
+                return [operation]
+            message, hint = (
+                f"{self.folder / STATUS_FILE} already exists.",
+                "Choose another name, or continue that session.",
+            )
+            raise refuse("The session already exists.", Finding("session-exists", message, hint=hint))
+
+        self.change(plan)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
