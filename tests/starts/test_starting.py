@@ -84,6 +84,17 @@ def test_a_pull_request_that_opens_is_reviewed_once_for_each_head(starts: Starts
     assert starts.deliver(starts.pull_event("opened", DRAFT)).details["reason"].startswith("#5 is a draft.")
 
 
+@pytest.mark.slow
+def test_a_fork_starts_nothing_and_the_summary_says_what_to_do(starts: Starts) -> None:
+    name, payload = starts.labelled(PULL, "agents:review")
+    payload["pull_request"]["head"]["repo"]["full_name"] = "mallory/code"
+    receipt = starts.deliver((name, payload))
+    assert (receipt.writes, starts.started) == (0, [])
+    assert "Comment `/accord review`" in receipt.details["reason"]
+    starts.deliver(starts.comment(PULL, "/accord review"))
+    assert starts.started == [("accord-review.yml", {"pull": "4"})]
+
+
 @pytest.mark.parametrize(
     ("is_bot", "words"), [(False, "comes from a fork"), (True, "bots start nothing. To start it, comment")]
 )
