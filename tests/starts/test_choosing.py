@@ -11,7 +11,7 @@ from accord.github.models import Issue
 from accord.loops.questions import NOT_AGENTS as NOT_AGENTS_OF_LOOPS
 from accord.loops.questions import PAUSED
 from accord.results.planner.scope import run_key_of_spec
-from accord.starts.choose import Answer, Begin, Choice, Halt, Ignore, ItemFacts, check_event, choose
+from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts, check_event, choose
 from accord.starts.config import CONFIG_PATH, AccordConfig, StartSwitches, config_check, read_config
 from accord.starts.facts import is_approved
 from accord.starts.models import (
@@ -180,13 +180,17 @@ def test_a_busy_item_starts_nothing_else() -> None:
     choice = choose(event(Trigger.COMMENT, "plan"), facts(REQUEST, row(state="running"), is_busy=True))
     assert isinstance(choice, Answer)
     assert "Something runs here already." in choice.text
-    assert isinstance(choose(event(Trigger.PULL), facts(PULL, row(state="running"), is_busy=True)), Ignore)
+    choice = choose(event(Trigger.PULL), facts(PULL, row(state="running"), is_busy=True))
+    assert isinstance(choice, Answer)
+    assert choice.is_silent
 
 
 def test_an_event_that_was_handled_before_is_recognised() -> None:
     known = facts(REQUEST, row("plan", "done", key="key"))
     assert choose(event(Trigger.COMMENT, "plan"), known) == Begin("plan")
-    assert isinstance(choose(event(Trigger.COMMENT, "xyz"), facts(REQUEST, answered=("key",))), Ignore)
+    assert choose(event(Trigger.COMMENT, "xyz"), facts(REQUEST, answered=("key",))) == Answer(
+        "This event was answered before.", is_silent=True
+    )
 
 
 def test_the_labels_are_those_of_the_loops() -> None:

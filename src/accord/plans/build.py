@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
     from accord.plans.models import Source, SourceTask
 
-TASKS_LACK = {
-    "scope-empty": "names no file that it may change",
-    "criteria-missing": "has no acceptance criterion",
-    "section-empty": "has an empty part",
-}
-
 
 @dataclass(frozen=True)
 class Defaults:
@@ -53,19 +47,15 @@ def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, Place
     open_tasks = [task for task in source.tasks if not task.is_done]
     by_id = {task.id: task for task in source.tasks}
     found += _unknown(source.tasks, by_id)
-    items = []
+    items = {}
     for task in open_tasks:
-        item = _item(task, source.spec, defaults)
-        found += ((task.file, each) for each in _lacking(task, item))
-        items.append(item)
+        items[task.id] = _item(task, source.spec, defaults)
+        found += ((task.file, each) for each in _lacking(task, items[task.id]))
     if not source.tasks and not found:
         hint = "Write each task as `- [ ] What to do in path/to/file`."
         found.append((source.spec, Finding("no-tasks", "The source has no tasks.", hint=hint)))
-    by_name = {task.id: item for task, item in zip(open_tasks, items, strict=True)}
-    create = [
-        item.model_copy(update={"blocked_by": _blockers(task, by_id, by_name)})
-        for task, item in zip(open_tasks, items, strict=True)
-    ]
+    blockers = (_blockers(task, by_id, items) for task in open_tasks)
+    create = [items[task.id].model_copy(update={"blocked_by": next(blockers)}) for task in open_tasks]
     result = PlannerResult(role="planner", create=create, close=[], update=[])
     if not any(has_errors([each]) for _, each in found):
         found += _source_findings(result, open_tasks)
@@ -74,9 +64,8 @@ def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, Place
 
 
 def _item(task: SourceTask, spec: str, defaults: Defaults) -> PlannedWorkItem:
-    kind = kind_of(list(task.labels) if task.body else []) or (
-        ItemKind.REFINEMENT if "## Ambiguity" in task.body else ItemKind.TASK
-    )
+    stated = kind_of(list(task.labels)) if task.body else None
+    kind = stated or (ItemKind.REFINEMENT if "## Ambiguity" in task.body else ItemKind.TASK)
     wanted = {
         Category.TYPE: kind.value,
         Category.STATUS: STATUS_AT_CREATION,
@@ -145,12 +134,11 @@ def _repeated_ids(tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
 
 
 def _unknown(tasks: Sequence[SourceTask], by_id: dict[str, SourceTask]) -> Iterator[tuple[str, Finding]]:
-    for task in tasks:
-        for name in task.blockers:
-            if name not in by_id and not name.startswith("#"):
-                message = f"`{task.id}` waits for `{name}`, which the source does not have."
-                hint = "Correct the id, or remove it."
-                yield task.file, Finding("unknown-reference", message, line=task.line, hint=hint)
+    for task, name in ((each, name) for each in tasks for name in each.blockers):
+        if name not in by_id and not name.startswith("#"):
+            message = f"`{task.id}` waits for `{name}`, which the source does not have."
+            finding = Finding("unknown-reference", message, line=task.line, hint="Correct the id, or remove it.")
+            yield task.file, finding
 
 
 def _lacking(task: SourceTask, item: PlannedWorkItem) -> Iterator[Finding]:
@@ -158,10 +146,10 @@ def _lacking(task: SourceTask, item: PlannedWorkItem) -> Iterator[Finding]:
     if task.body:
         return
     if not task.scope:
-        yield Finding("scope-empty", f"`{task.id}` {TASKS_LACK['scope-empty']}.", line=task.line, hint=task.hint)
+        yield Finding("scope-empty", f"`{task.id}` names no file that it may change.", line=task.line, hint=task.hint)
     if not task.criteria:
         hint = f"Add what must hold when `{task.id}` is done, each as `- [ ] …`."
-        yield Finding("criteria-missing", f"`{task.id}` {TASKS_LACK['criteria-missing']}.", line=task.line, hint=hint)
+        yield Finding("criteria-missing", f"`{task.id}` has no acceptance criterion.", line=task.line, hint=hint)
     if task.scope and task.criteria:
         for each in body_findings(read_body(item.body), ItemKind.TASK, ""):
             yield replace(each, message=f"`{task.id}`: {each.message}", line=task.line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
@@ -149,7 +150,6 @@ def _paragraphs(section: Section) -> list[str]:
 
 
 def _is_over(mission: Mission, name: str) -> bool:
-    try:
+    with suppress(BrokenContract):
         return mission.status_of(name) in _OVER
-    except BrokenContract:
-        return False
+    return False

@@ -7,6 +7,7 @@ item is stored under its number. Statuses are shown side by side as facts; none 
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,13 +97,10 @@ def handoff_of(github: GitHub, issue: Issue, clock: Clock) -> LinkedDocument | N
 
 
 def _session_tasks(root: Path) -> Iterator[tuple[int, LinkedDocument]]:
-    folder = root / ".agents-work"
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if not path.is_dir() or not is_session(path):
-            continue
-        session = read_session(path)
-        for name, number in task_numbers(session).items():
-            if task := session.task(name):
+    for path in sorted((root / ".agents-work").glob("*/")):
+        session = read_session(path) if is_session(path) else None
+        for name, number in task_numbers(session).items() if session else ():
+            if session and (task := session.task(name)):
                 command = shlex.join(["accord", "session", "show", str(path)])
                 yield number, LinkedDocument("session-task", session.name, name, task.status, command)
 
@@ -111,17 +109,14 @@ def _work_packages(root: Path) -> Iterator[tuple[int, LinkedDocument]]:
     from accord.missions.load import load_mission, mission_slugs
 
     for slug in mission_slugs(root):
-        try:
+        with suppress(AccordError):
             mission = load_mission(root, slug, "code_change")
-        except AccordError:
-            continue
-        for name, number in package_numbers(mission).items():
             command = shlex.join(["accord", "mission", "status", slug])
-            yield number, LinkedDocument("work-package", slug, name, _status(mission, name), command)
+            for name, number in package_numbers(mission).items():
+                yield number, LinkedDocument("work-package", slug, name, _status(mission, name), command)
 
 
 def _status(mission: Mission, name: str) -> str:
-    try:
+    with suppress(AccordError):
         return mission.status_of(name)
-    except AccordError:
-        return "unknown"
+    return "unknown"

@@ -74,8 +74,20 @@ class PlanFile:
         return read_source(self.path, self.root)
 
     def write(self, numbers: Mapping[str, int], clock: Clock, log: OperationLog) -> list[str]:
-        """Write the numbers of its tasks as ``write_numbers`` does."""
-        return write_numbers(self.path, self.read(), numbers, clock, log)
+        """Write the numbers of its tasks into their files, each file at once; return the new lines.
+
+        Raises WrongUsage where a task's line has no place for one. A line that has the number stays as it is.
+        """
+        source, file = self.read(), self.path / "tasks.md" if self.path.is_dir() else self.path
+        by_file: dict[Path, list[SourceTask]] = {}
+        for task in _unnumbered(source, numbers):
+            by_file.setdefault(source.numbers_into.get(task.id, file), []).append(task)
+        changes = {target: _change(target, tasks, numbers) for target, tasks in by_file.items()}
+        befores = {target: target.read_bytes() for target in changes}
+        changed = [_new_lines(one.name, befores[one], change(befores[one])) for one, change in changes.items()]
+        for target, change in changes.items():
+            log.write("record-numbers", target.name, partial(_write, target, change, Storage(clock)))
+        return [line for lines in changed for line in lines]
 
 
 @dataclass(frozen=True)
@@ -91,60 +103,35 @@ class PlanIssue:
         return read_issue(self.github, self.number, self.place)[0]
 
     def write(self, numbers: Mapping[str, int], _clock: Clock, log: OperationLog) -> list[str]:
-        """Write the numbers of its tasks as ``write_into_issue`` does."""
-        return write_into_issue(self.github, self.number, self.place, numbers, log)
+        """Write the numbers of its tasks into the checklist as it is now; return the new lines.
+
+        Raises BrokenContract where the body has no space for them.
+        """
+        source, body = read_issue(self.github, self.number, self.place)
+        before = body.encode("utf-8", "surrogateescape")
+        after = _with_numbers(before, _unnumbered(source, numbers), numbers)
+        changed = _new_lines(self.place, before, after)
+        text = after.decode("utf-8", "surrogateescape")
+        if len(text) > BODY_CHARS:
+            message = f"The body of {self.place} has no space for the numbers: GitHub allows {BODY_CHARS} characters."
+            raise BrokenContract.of(Finding("body-too-long", message, hint="Shorten it, or split the list."))
+        change = partial(self.github.change_issue, self.number, IssueChange(body=text))
+        log.write("record-numbers", self.place, change, number=self.number, found=skipped_if(not changed))
+        return changed
 
 
-def write_numbers(path: Path, source: Source, numbers: Mapping[str, int], clock: Clock, log: OperationLog) -> list[str]:
-    """Write the numbers of tasks into their files, each file at once; return the new lines.
+def _unnumbered(source: Source, numbers: Mapping[str, int]) -> list[SourceTask]:
+    return [task for task in source.tasks if task.id in numbers and task.number != numbers[task.id]]
 
-    Raises WrongUsage where a task's line has no place for one. A line that has the number stays as it is.
-    """
-    file = path / "tasks.md" if path.is_dir() else path
-    by_file: dict[Path, list[SourceTask]] = {}
-    for task in source.tasks:
-        if task.id in numbers and task.number != numbers[task.id]:
-            by_file.setdefault(source.numbers_into.get(task.id, file), []).append(task)
-    changes = {target: _change(target, tasks, numbers) for target, tasks in by_file.items()}
-    changed: list[str] = []
-    for target, change in changes.items():
-        before = target.read_bytes()
-        after = change(before)
-        old = set(_LINE.findall(before))
-        changed += [
-            f"{target.name}: {line.decode('utf-8', 'replace').strip()}"
-            for line in _LINE.findall(after)
-            if line not in old
-        ]
-    for target, change in changes.items():
-        log.write("record-numbers", target.name, partial(_write, target, change, Storage(clock)))
-    return changed
+
+def _new_lines(name: str, before: bytes, after: bytes) -> list[str]:
+    old = set(_LINE.findall(before))
+    return [f"{name}: {line.decode('utf-8', 'replace').strip()}" for line in _LINE.findall(after) if line not in old]
 
 
 def _write(target: Path, change: Callable[[bytes], bytes], storage: Storage) -> None:
     with folder_lock(target.parent, storage):
         change_file(target, change, storage)
-
-
-def write_into_issue(
-    github: GitHub, number: int, place: str, numbers: Mapping[str, int], log: OperationLog
-) -> list[str]:
-    """Write the numbers of tasks into the checklist of an issue, as it is now; return the new lines.
-
-    Raises BrokenContract where the body has no space for them.
-    """
-    source, body = read_issue(github, number, place)
-    tasks = [task for task in source.tasks if task.id in numbers and task.number != numbers[task.id]]
-    before = body.encode("utf-8", "surrogateescape")
-    after = _with_numbers(before, tasks, numbers)
-    changed = [line for line in _LINE.findall(after) if line not in set(_LINE.findall(before))]
-    text = after.decode("utf-8", "surrogateescape")
-    if len(text) > BODY_CHARS:
-        message = f"The body of {place} has no space for the numbers: GitHub allows {BODY_CHARS} characters."
-        raise BrokenContract.of(Finding("body-too-long", message, hint="Shorten it, or split the list."))
-    change = partial(github.change_issue, number, IssueChange(body=text))
-    log.write("record-numbers", place, change, number=number, found=skipped_if(not changed))
-    return [f"{place}: {line.decode('utf-8', 'replace').strip()}" for line in changed]
 
 
 def _with_numbers(raw: bytes, tasks: list[SourceTask], numbers: Mapping[str, int]) -> bytes:

@@ -42,19 +42,13 @@ class Halt:
 
 @dataclass(frozen=True)
 class Answer:
-    """Start nothing, and say why in the status comment."""
+    """Start nothing, and say why in the status comment; where ``is_silent``, only in the summary of the step."""
 
     text: str
+    is_silent: bool = False
 
 
-@dataclass(frozen=True)
-class Ignore:
-    """Start nothing, and write nothing: the summary of the step says why."""
-
-    reason: str
-
-
-Choice = Begin | Halt | Answer | Ignore
+Choice = Begin | Halt | Answer
 
 
 @dataclass(frozen=True)
@@ -97,21 +91,17 @@ def _is_start_label(event: StartEvent) -> bool:
     label = event.word.lower()
     if event.is_pull:
         return label == REVIEW_LABEL
-    return label == PLAN_LABEL or (label.startswith(AGENT_PREFIX) and label not in NOT_AGENTS)
+    return label == PLAN_LABEL or _names_agent(label)
 
 
-def _more_words(facts: ItemFacts) -> str:
-    such_as = f", such as `{AGENT_PREFIX}{facts.agents[0]}`," if facts.agents else ""
-    return (
-        "Words after `/accord implement` are not read, so nothing was started. Comment it alone, or add the label of "
-        f"an agent{such_as} to start it with that agent."
-    )
+def _names_agent(label: str) -> bool:
+    return label.startswith(AGENT_PREFIX) and label not in NOT_AGENTS
 
 
 def choose(event: StartEvent, facts: ItemFacts) -> Choice:
     """Decide what an event of an issue or pull request asks for. Its sender may write."""
     if event.key in facts.view.status.answered:
-        return Ignore("This event was answered before.")
+        return Answer("This event was answered before.", is_silent=True)
     known = facts.view.status.row(event.key)
     if known is not None:
         return Begin(known.work, known.agent)
@@ -123,7 +113,11 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
             return answer
         choice = _command(word, facts)
         if isinstance(choice, Begin) and word == "implement" and event.has_more_words:
-            choice = Answer(_more_words(facts))
+            such_as = f", such as `{AGENT_PREFIX}{facts.agents[0]}`," if facts.agents else ""
+            choice = Answer(
+                "Words after `/accord implement` are not read, so nothing was started. Comment it alone, or add the "
+                f"label of an agent{such_as} to start it with that agent."
+            )
     elif event.trigger is Trigger.DASHBOARD:
         choice = _command(word, facts)
     elif event.trigger is Trigger.LABEL:
@@ -134,7 +128,7 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
     if isinstance(choice, Begin) and facts.is_busy:
         choice = Answer("Something runs here already. Comment `/accord stop` to stop it, then ask again.")
     is_automatic = event.trigger in (Trigger.PULL, Trigger.REVIEW_REQUEST)
-    return Ignore(choice.text) if isinstance(choice, Answer) and is_automatic else choice
+    return Answer(choice.text, is_silent=True) if isinstance(choice, Answer) and is_automatic else choice
 
 
 def _answer_misplaced(event: StartEvent, facts: ItemFacts) -> Answer | None:
@@ -173,8 +167,7 @@ def _command(word: str, facts: ItemFacts, agent: str = "", *, is_retry: bool = F
 
 def _labelled_agent(facts: ItemFacts) -> str:
     """Return the agent that the labels name; empty unless there is exactly one."""
-    labels = [label.lower() for label in facts.issue.labels]
-    named = [label for label in labels if label.startswith(AGENT_PREFIX) and label not in NOT_AGENTS]
+    named = [label for label in map(str.lower, facts.issue.labels) if _names_agent(label)]
     return named[0].removeprefix(AGENT_PREFIX) if len(named) == 1 else ""
 
 

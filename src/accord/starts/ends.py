@@ -80,8 +80,7 @@ def begin(context: StartContext, run: RunOfWork, *, is_dry_run: bool = False) ->
     """Show that the run began; one that is run again is running since now. Raises no AccordError."""
     receipt = Receipt("start", context.repository, run.row_key)
     with reporting(context.github, receipt):
-        view = _view(context, run)
-        row = _row(context, view, run)
+        view, row = _read(context, run)
         is_new = row.run != run.run_id or row.state != "running"
         since = timestamp(context.now()) if is_new else row.since
         wiped = {"result": "", "next_step": "", "cost": ""}
@@ -101,8 +100,7 @@ def end(
     """
     receipt = Receipt("start", context.repository, run.row_key)
     with reporting(context.github, receipt):
-        view = _view(context, run)
-        row = _row(context, view, run)
+        view, row = _read(context, run)
         is_stopped = report.state == row.state == "cancelled"
         update = {"state": report.state, "run": run.run_id, "cost": report.cost}
         update |= {} if is_stopped else {"result": report.result, "next_step": report.next_step}
@@ -128,17 +126,13 @@ def _needs_review(context: StartContext, number: int) -> bool:
     return pull is not None and pull.author_is_bot
 
 
-def _view(context: StartContext, run: RunOfWork) -> StatusView:
+def _read(context: StartContext, run: RunOfWork) -> tuple[StatusView, StatusRow]:
+    """Return the status of the item, and the row of the run in it, a new one for a run that has none."""
     if context.github.issue(run.number) is None:
         raise NotThere(f"#{run.number} does not exist.", hint="Start the workflow with the number of an existing one.")
-    return context.view(run.number)
-
-
-def _row(context: StartContext, view: StatusView, run: RunOfWork) -> StatusRow:
-    """Return the row of the run, a new one for a run that has none."""
-    since = timestamp(context.now())
+    view, since = context.view(run.number), timestamp(context.now())
     new = StatusRow(key=run.row_key, work=run.work, state="queued", since=since, by=run.by, agent=run.agent)
-    return view.status.row(run.row_key) or new
+    return view, view.status.row(run.row_key) or new
 
 
 def _show(
@@ -196,9 +190,9 @@ _RECOVERY = {
     "ignore": "Nothing, or comment `/accord retry` to start it again.",
 }
 _OUTCOMES = {
-    "rejected": ("contract", "The result breaks its contract, so nothing was written.", _RECOVERY["retry"]),
-    "refused": ("refused", "GitHub refused what the result asks for.", _RECOVERY["manual"]),
-    "stopped": ("stopped", "Applying the result stopped part-way.", "Re-run the failed jobs of the run to continue."),
+    "rejected": ("contract: The result breaks its contract, so nothing was written.", _RECOVERY["retry"]),
+    "refused": ("refused: GitHub refused what the result asks for.", _RECOVERY["manual"]),
+    "stopped": ("stopped: Applying the result stopped part-way.", "Re-run the failed jobs of the run to continue."),
 }
 
 
@@ -213,11 +207,8 @@ def _failure(jobs: Mapping[str, JobResult], outputs: RunOutputs | None) -> tuple
         return f"{outputs.error_category}{origin}: {cause}", wait + _RECOVERY.get(outputs.error_recovery, "")
     if name in _AGENT_JOBS and outputs is not None:
         return "contract: The agent's result breaks its contract; the run shows the findings.", _RECOVERY["retry"]
-    outcome = jobs[name].outputs.get("outcome", "")
-    if outcome in _OUTCOMES:
-        kind, cause, next_step = _OUTCOMES[outcome]
-        return f"{kind}: {cause}", next_step
-    return f"job: The job `{cell(name)}` failed; the run shows why.", _RECOVERY["manual"]
+    failed = f"job: The job `{cell(name)}` failed; the run shows why.", _RECOVERY["manual"]
+    return _OUTCOMES.get(jobs[name].outputs.get("outcome", ""), failed)
 
 
 def _plan_result(apply: JobResult) -> tuple[RowState, str, str]:

@@ -10,12 +10,12 @@ from accord.core.errors import BrokenContract
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import plan_move
-from accord.starts.choose import Answer, Begin, Choice, Halt, Ignore
+from accord.starts.choose import Answer, Begin, Choice, Halt
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
 from accord.text.markdown import as_code, cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from accord.core.errors import AccordError
@@ -85,7 +85,9 @@ def plan_choice(
     ``run`` is the one that this event started already, or the one to stop.
     """
     number = facts.issue.number
-    if event.comment_id and not isinstance(choice, Ignore):
+    if isinstance(choice, Answer) and choice.is_silent:
+        return
+    if event.comment_id:
         row = facts.view.status.row(event.key) if isinstance(choice, Begin) else None
         is_shown = isinstance(choice, Begin) and _is_shown(row, run)
         reaction = CONFUSED if isinstance(choice, Answer) else EYES
@@ -94,7 +96,7 @@ def plan_choice(
         yield from _begin(event, choice, facts, run, now)
     elif isinstance(choice, Halt):
         yield from _halt(event, facts, run)
-    elif isinstance(choice, Answer):
+    else:
         status = facts.view.status.with_answer(event.key, choice.text)
         yield ShowStatus(f"#{number}", None, status, facts.view.comments, number=number)
 
@@ -174,28 +176,16 @@ def _halt(event: StartEvent, facts: ItemFacts, run: WorkflowRun | None) -> Itera
     yield ShowStatus(f"#{number}", None, status, facts.view.comments, number=number)
 
 
+def plan_spec(event: StartEvent, path: str, *, is_started: bool) -> StartWorkflow:
+    """Return the plan of an approved specification, which an earlier delivery may have started."""
+    start = spec_key(path, event.head)
+    inputs = {"request": request_of_spec(path), "run-key": run_key_of_spec(path), "start": start}
+    return start_operation("plan", inputs, event.at, is_started=is_started)
+
+
 def spec_key(path: str, commit: str) -> str:
     """Return the key of the plan that a version of a specification starts."""
     return key_of("spec", path, commit)
-
-
-def plan_specs(
-    event: StartEvent, paths: Sequence[str], runs: Mapping[str, WorkflowRun | None]
-) -> tuple[StartWorkflow, ...]:
-    """Return the plans of approved specifications; ``runs`` has those that an earlier delivery started, by path."""
-    return tuple(
-        start_operation(
-            "plan",
-            {
-                "request": request_of_spec(path),
-                "run-key": run_key_of_spec(path),
-                "start": spec_key(path, event.head),
-            },
-            event.at,
-            is_started=runs.get(path) is not None,
-        )
-        for path in paths
-    )
 
 
 def plan_ready(blocked: Iterable[tuple[Issue, StatusFacts]]) -> Iterator[Operation]:

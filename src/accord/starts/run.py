@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from accord.core.clock import parse_timestamp
@@ -13,7 +14,7 @@ from accord.engine.operations import OperationStatus
 from accord.engine.receipts import Receipt, reporting
 from accord.results.status import find_work_item, gather_facts, plan_move
 from accord.starts.apply import apply_operations
-from accord.starts.choose import Answer, Begin, Halt, Ignore, check_event, choose
+from accord.starts.choose import Answer, Begin, Halt, check_event, choose
 from accord.starts.dashboard import is_dashboard
 from accord.starts.facts import approved_specs, find_begun, find_run, item_facts, run_of, unblocked_items
 from accord.starts.models import ACTIVE, WORKFLOWS, Trigger, key_of
@@ -23,7 +24,7 @@ from accord.starts.plan import (
     plan_choice,
     plan_ready,
     plan_refusal,
-    plan_specs,
+    plan_spec,
     spec_key,
 )
 
@@ -113,7 +114,7 @@ def plan_item(context: StartContext, event: StartEvent) -> Planned:
             run = find_begun(context, file, event.key, event.at, is_known=is_known)
     elif isinstance(choice, Halt) and last is not None and last.state in ACTIVE:
         run = run_of(context, last)
-    reason = choice.reason if isinstance(choice, Ignore) else choice.text if isinstance(choice, Answer) else ""
+    reason = choice.text if isinstance(choice, Answer) else ""
     return tuple(plan_choice(event, choice, facts, run, context.now())), reason
 
 
@@ -143,8 +144,9 @@ def _plan_ready(context: StartContext, number: int) -> Planned:
 def _plan_specs(context: StartContext, event: StartEvent) -> Planned:
     paths = approved_specs(context, event)
     chosen = paths[:MOST_SPECS]
-    runs = {path: find_run(context.github, WORKFLOWS["plan"], spec_key(path, event.head), event.at) for path in chosen}
+    find = partial(find_run, context.github, WORKFLOWS["plan"], since=event.at)
+    plans = [plan_spec(event, path, is_started=find(spec_key(path, event.head)) is not None) for path in chosen]
     reason = "" if chosen else "The push changed no specification with `status: approved`."
     if len(paths) > len(chosen):
         reason = f"One push starts {MOST_SPECS} plans at most. Not started: {', '.join(paths[MOST_SPECS:])}."
-    return plan_specs(event, chosen, runs), reason
+    return tuple(plans), reason

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from accord.core.clock import parse_timestamp
+from accord.core.clock import time_of
 from accord.starts.models import ItemStatus
 from accord.text.markdown import as_code, table
 from accord.text.markers import find_markers, write_marker
@@ -69,7 +69,9 @@ def write_body(status: ItemStatus, number: int, page: str) -> str:
     parts += [f"> {status.answer}"] if status.answer else []
     earlier = status.rows[-2::-1]
     if earlier:
-        rows = [[_link(row, page), _time(row), _SIGNS[row.state], row.result, row.cost] for row in earlier]
+        rows = [
+            [_link(_NOUNS[row.work], row, page), _time(row), _SIGNS[row.state], row.result, row.cost] for row in earlier
+        ]
         parts.append(table(["Earlier", "Since (UTC)", "", "Result", "Cost"], rows))
     return "\n\n".join([*(parts or ["accord has not started anything here yet."]), marker])
 
@@ -77,7 +79,7 @@ def write_body(status: ItemStatus, number: int, page: str) -> str:
 def _headline(row: StatusRow, page: str) -> str:
     who = f", asked for by {as_code(row.by)}" if row.by else ""
     agent = f" with the agent {as_code(row.agent)}" if row.agent else ""
-    run = f" ([run]({_address(row, page)}))" if row.run else ""
+    run = f" ({_link('run', row, page)})" if row.run else ""
     lines = [
         f"{_SIGNS[row.state]} **accord: the {_NOUNS[row.work]} {_STATES[row.state]}**{run}.",
         f"Since {_time(row)} UTC{who}{agent}.",
@@ -88,16 +90,10 @@ def _headline(row: StatusRow, page: str) -> str:
     return "\n".join([lines[0], "", *(f"- {line}" for line in lines[1:] if line)])
 
 
-def _link(row: StatusRow, page: str) -> str:
-    return f"[{_NOUNS[row.work]}]({_address(row, page)})" if row.run else _NOUNS[row.work]
-
-
-def _address(row: StatusRow, page: str) -> str:
-    return f"{page}/actions/runs/{row.run}"
+def _link(text: str, row: StatusRow, page: str) -> str:
+    return f"[{text}]({page}/actions/runs/{row.run})" if row.run else text
 
 
 def _time(row: StatusRow) -> str:
-    try:
-        return parse_timestamp(row.since).strftime("%Y-%m-%d %H:%M")
-    except ValueError:
-        return "an unknown time"
+    at = time_of(row.since)
+    return f"{at:%Y-%m-%d %H:%M}" if at else "an unknown time"
