@@ -168,8 +168,8 @@ def test_without_any_credential_the_first_problem_counts(bench: Bench) -> None:
     assert "`one`" in left.record["error"]["detail"]
 
 
-@pytest.mark.parametrize("more", [{"max_cost_usd": 0.5}, {"max_cost_usd": 9, "modes": {"fix": {"max_cost_usd": 0.5}}}])
-def test_a_spent_budget_ends_the_run_as_an_outcome_of_its_own(bench: Bench, more: dict[str, Any]) -> None:
+def test_a_spent_budget_ends_the_run_as_an_outcome_of_its_own(bench: Bench) -> None:
+    more = {"max_cost_usd": 9, "modes": {"fix": {"max_cost_usd": 0.5}}}
     left = ran(bench, "one:overloaded", "two:works", more=more, words=["--mode", "fix"])
     assert left.record["error"]["kind"] == "budget"
     outputs = left.outputs

@@ -231,13 +231,6 @@ def test_a_draft_without_its_label_is_named_and_gets_the_label_later(run: Run) -
     assert [[label["name"] for label in draft["labels"]] for draft in drafts(run)] == [["needs-human"]]
 
 
-def test_a_draft_whose_answer_is_lost_is_opened_once(run: Run) -> None:
-    run.workshop.stage.server.faults.add(Fault("lost-after", times=1, method="POST", path=r"/pulls$"))
-    conflict_of(run)
-    run.workshop.stage.server.faults.clear()
-    assert len(drafts(run)) == 1
-
-
 OBJECTS = ("/git/trees", "/git/commits", "/git/refs")
 
 
