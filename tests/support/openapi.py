@@ -8,7 +8,7 @@ Use it as an observer::
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -39,108 +39,77 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"content": {"application/json": {"schema": schema}}}
 
 
-_REPOSITORY = [{"$ref": f"#/components/parameters/{name}"} for name in ("owner", "repo")]
-_MOVED = {"description": "", "headers": {"Location": {"schema": {"type": "string"}}}}
-_QUERY = {"query": {"type": "string"}, "variables": {"type": ["object", "null"]}}
-_ERRORS = {"type": "array", "items": {"type": "object", "required": ["message"]}}
-_ANSWER = {
-    "type": "object",
-    "anyOf": [{"required": ["data"]}, {"required": ["errors"]}],
-    "properties": {"errors": _ERRORS},
-}
-ADDED: dict[str, Any] = {
-    f"/repos/{{owner}}/{{repo}}/actions/{path}": {
-        "get": {"operationId": name, "parameters": _REPOSITORY, "responses": {"302": _MOVED}}
-    }
-    for path, name in (
-        ("artifacts/{artifact_id}/{archive_format}", "actions/download-artifact"),
-        ("jobs/{job_id}/logs", "actions/download-job-logs-for-workflow-run"),
-    )
-}
-_EMPTY = {"201": {"description": "", **_json({"$ref": "#/components/schemas/empty-object"})}}
-_RERUN = {"type": "object", "properties": {"enable_debug_logging": {"type": ["boolean", "null"]}}}
-ADDED |= {
-    f"/repos/{{owner}}/{{repo}}/actions/runs/{{run_id}}/{path}": {"post": {**about, "parameters": _REPOSITORY}}
-    for path, about in {
-        "rerun": {"operationId": "actions/re-run-workflow", "requestBody": _json(_RERUN), "responses": _EMPTY},
-        "approve": {"operationId": "actions/approve-workflow-run", "responses": _EMPTY},
-    }.items()
-}
-_REACTION = {
-    "type": "object",
-    "required": ["id", "node_id", "user", "content", "created_at"],
-    "properties": {
-        "id": {"type": "integer"},
-        "user": {"$ref": "#/components/schemas/nullable-simple-user"},
-        "content": {"enum": ["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"]},
-        "created_at": {"type": "string", "format": "date-time"},
-    },
-}
-ADDED["/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions"] = {
-    "post": {
-        "operationId": "reactions/create-for-issue-comment",
-        "parameters": _REPOSITORY,
-        "requestBody": {
-            "required": True,
-            **_json({"type": "object", "required": ["content"], "properties": {"content": {"type": "string"}}}),
-        },
-        "responses": {status: {"description": "", **_json(_REACTION)} for status in ("200", "201")},
-    }
-}
-ADDED["/repos/{owner}/{repo}/actions/runs/{run_id}/cancel"] = {
-    "post": {
-        "operationId": "actions/cancel-workflow-run",
-        "parameters": _REPOSITORY,
-        "responses": {
-            "202": {"description": "", **_json({"$ref": "#/components/schemas/empty-object"})},
-            "409": {"description": "", **_json({"$ref": "#/components/schemas/basic-error"})},
-        },
-    }
-}
-ADDED["/graphql"] = {
-    "post": {
-        "operationId": "graphql",
-        "requestBody": {"required": True, **_json({"type": "object", "required": ["query"], "properties": _QUERY})},
-        "responses": {"200": {"description": "", **_json(_ANSWER)}},
-    }
-}
+def _schema(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _object(required: str = "", **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": required.split(), "properties": properties}
+
+
+def _describe(
+    name: str,
+    answers: Mapping[str, dict[str, Any]],
+    body: dict[str, Any] | None = None,
+    parameters: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Describe an operation: its id, its answers by status, and its body and parameters if it has any."""
+    described = {status: {"description": "", **(answer and _json(answer))} for status, answer in answers.items()}
+    request = {"requestBody": {"required": bool(body["required"]), **_json(body)}} if body else {}
+    return {"operationId": name, "parameters": list(parameters), "responses": described, **request}
+
+
+_IN_REPOSITORY = [{"$ref": f"#/components/parameters/{name}"} for name in ("owner", "repo")]
 _PAGE = [{"$ref": f"#/components/parameters/{name}"} for name in ("per-page", "page")]
-_MILESTONE = {"$ref": "#/components/schemas/nullable-milestone"}
-_TITLE = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
-ADDED["/repos/{owner}/{repo}/milestones"] = {
-    "get": {
-        "operationId": "issues/list-milestones",
-        "parameters": [*_REPOSITORY, *_PAGE, {"in": "query", "name": "state", "schema": {"type": "string"}}],
-        "responses": {"200": {"description": "", **_json({"type": "array", "items": _MILESTONE})}},
+_TEXT = {"type": "string"}
+_STATE = {"in": "query", "name": "state", "schema": _TEXT}
+_QUERY = {"in": "query", "name": "q", "required": True, "schema": _TEXT}
+_ORG = {"in": "path", "name": "org", "required": True, "schema": _TEXT}
+_EMPTY, _MILESTONE = _schema("empty-object"), _schema("nullable-milestone")
+_LISTED = {"type": "array", "items": _schema("minimal-repository")}
+_FOUND = {"total_count": {"type": "integer"}, "incomplete_results": {"type": "boolean"}, "items": _LISTED}
+_RERUN = _object(enable_debug_logging={"type": ["boolean", "null"]})
+_ERRORS = {"type": "array", "items": _object("message")}
+_ANSWER = {**_object(errors=_ERRORS), "anyOf": [{"required": ["data"]}, {"required": ["errors"]}]}
+_REACTION = _object(
+    "id node_id user content created_at",
+    id={"type": "integer"},
+    user=_schema("nullable-simple-user"),
+    content={"enum": ["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"]},
+    created_at={"type": "string", "format": "date-time"},
+)
+_REACTIONS = (
+    "reactions/create-for-issue-comment",
+    {"200": _REACTION, "201": _REACTION},
+    _object("content", content=_TEXT),
+)
+_CANCEL = ("actions/cancel-workflow-run", {"202": _EMPTY, "409": _schema("basic-error")})
+_MILESTONES = ("issues/list-milestones", {"200": {"type": "array", "items": _MILESTONE}})
+_MOVED: dict[str, Any] = {"302": {}}
+_OF_REPOSITORIES: dict[tuple[str, str], Any] = {
+    ("get", "actions/artifacts/{artifact_id}/{archive_format}"): ("actions/download-artifact", _MOVED),
+    ("get", "actions/jobs/{job_id}/logs"): ("actions/download-job-logs-for-workflow-run", _MOVED),
+    ("post", "actions/runs/{run_id}/rerun"): ("actions/re-run-workflow", {"201": _EMPTY}, _RERUN),
+    ("post", "actions/runs/{run_id}/approve"): ("actions/approve-workflow-run", {"201": _EMPTY}),
+    ("post", "actions/runs/{run_id}/cancel"): _CANCEL,
+    ("post", "issues/comments/{comment_id}/reactions"): _REACTIONS,
+    ("get", "milestones"): (*_MILESTONES, None, [*_PAGE, _STATE]),
+    ("post", "milestones"): ("issues/create-milestone", {"201": _MILESTONE}, _object("title", title=_TEXT)),
+}
+_GRAPHQL = _object("query", query=_TEXT, variables={"type": ["object", "null"]})
+ADDED: dict[str, Any] = {
+    "/graphql": {"post": _describe("graphql", {"200": _ANSWER}, _GRAPHQL)},
+    "/orgs/{org}/repos": {"get": _describe("repos/list-for-org", {"200": _LISTED}, None, [_ORG, *_PAGE])},
+    "/search/repositories": {
+        "get": _describe("search/repos", {"200": _object(" ".join(_FOUND), **_FOUND)}, None, [_QUERY, *_PAGE])
     },
-    "post": {
-        "operationId": "issues/create-milestone",
-        "parameters": _REPOSITORY,
-        "requestBody": {"required": True, **_json(_TITLE)},
-        "responses": {"201": {"description": "", **_json(_MILESTONE)}},
-    },
-}
-_LISTED = {"type": "array", "items": {"$ref": "#/components/schemas/minimal-repository"}}
-ADDED["/orgs/{org}/repos"] = {
-    "get": {
-        "operationId": "repos/list-for-org",
-        "parameters": [{"in": "path", "name": "org", "required": True, "schema": {"type": "string"}}, *_PAGE],
-        "responses": {"200": {"description": "", **_json(_LISTED)}},
-    }
-}
-_FOUND = {
-    "type": "object",
-    "required": ["total_count", "incomplete_results", "items"],
-    "properties": {"total_count": {"type": "integer"}, "incomplete_results": {"type": "boolean"}, "items": _LISTED},
-}
-ADDED["/search/repositories"] = {
-    "get": {
-        "operationId": "search/repos",
-        "parameters": [{"in": "query", "name": "q", "required": True, "schema": {"type": "string"}}, *_PAGE],
-        "responses": {"200": {"description": "", **_json(_FOUND)}},
-    }
 }
 """Operations that the extract lacks, by GitHub's documentation."""
+
+for (_method, _place), (_id, _answers, *_more) in _OF_REPOSITORIES.items():
+    _body, _parameters = (*_more, None, None)[:2]
+    _described_so = _describe(_id, _answers, _body, [*_IN_REPOSITORY, *(_parameters or ())])
+    ADDED.setdefault(f"/repos/{{owner}}/{{repo}}/{_place}", {})[_method] = _described_so
 
 _BASIC_ERROR = {"$ref": f"{_NAME}#/components/schemas/basic-error"}
 
