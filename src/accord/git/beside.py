@@ -106,10 +106,8 @@ def _read_small(path: Path) -> str:
 def _is_linked(place: Path, shared: Path) -> bool:
     """Return whether a folder is a work tree of the repository whose common directory is ``shared``."""
     named = _read_small(place / ".git").strip().removeprefix("gitdir: ")
-    folder = Path(named)
-    return (
-        not place.is_symlink() and folder.is_absolute() and folder.parent.resolve() == (shared / "worktrees").resolve()
-    )
+    folder, is_real = Path(named), not place.is_symlink()
+    return is_real and folder.is_absolute() and folder.parent.resolve() == (shared / "worktrees").resolve()
 
 
 def _is_submodule(top: Path, path: str, shared: Path) -> bool:
@@ -194,20 +192,14 @@ def _keep_commits(own: Git, start: str, places: Mapping[str, str], folder: Path,
     if reason := _reason_not_to_keep(own, start, places, search):
         yield f"Work on {', '.join(places)} is not in the changes. It {reason}, so it is not kept."
         return
-    for number, commit in enumerate(places.values(), 1):
-        own("update-ref", f"{_KEPT}/{number}", commit)
+    refs = {f"{_KEPT}/{number}": name for number, name in enumerate(places, 1)}
+    for ref, name in refs.items():
+        own("update-ref", ref, places[name])
     made = own.directory / BUNDLE
-    own(
-        "bundle",
-        "create",
-        "--quiet",
-        str(made),
-        *(f"{_KEPT}/{number}" for number, _ in enumerate(places, 1)),
-        f"^{start}",
-    )
+    own("bundle", "create", "--quiet", str(made), *refs, f"^{start}")
     write_new(folder / BUNDLE, made.read_bytes())
-    for number, (name, commit) in enumerate(places.items(), 1):
-        command = f"git fetch {BUNDLE} {_KEPT}/{number}"
+    for ref, name in refs.items():
+        command, commit = f"git fetch {BUNDLE} {ref}", places[name]
         yield f"Work on {name} is not in the changes. Commit {commit[:_SHORT]} is in {BUNDLE}: `{command}`."
 
 

@@ -98,14 +98,6 @@ def conflict_notice(onto: str, paths: Sequence[str]) -> str:
 
 def resolution(branch: str, onto: str) -> str:
     """Return the commands by which a person merges ``onto`` into a branch and resolves the conflicts."""
-    return "\n".join(
-        [
-            "git fetch origin",
-            f"git switch {shlex.quote(branch)}",
-            f"git merge {shlex.quote(f'origin/{onto}')}",
-            "# edit the conflicting files, then",
-            "git add --all",
-            "git commit --no-edit",
-            "git push",
-        ]
-    )
+    ours, theirs = shlex.quote(branch), shlex.quote(f"origin/{onto}")
+    after = "# edit the conflicting files, then\ngit add --all\ngit commit --no-edit\ngit push"
+    return f"git fetch origin\ngit switch {ours}\ngit merge {theirs}\n{after}"

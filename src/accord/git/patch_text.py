@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from functools import lru_cache
@@ -62,27 +63,22 @@ def _fault(patch: bytes) -> str:
 
 def escaping_names(patch: bytes) -> list[str]:
     """List the names in the headers of a patch that leave the work tree, or are inside of ``.git``."""
-    found = []
-    for key, name in header_names(patch):
-        shown = (
-            _unescape(name.encode("utf-8", "surrogateescape")).decode("utf-8", "replace") if key == _PAIR_KEY else name
-        )
-        if _OUT_OF_TREE.search(shown):
-            found.append(shown)
-    return list(dict.fromkeys(found))
+    names = (
+        _unescape(os.fsencode(name)).decode("utf-8", "replace") if key == _PAIR_KEY else name
+        for key, name in header_names(patch)
+    )
+    return list(dict.fromkeys(name for name in names if _OUT_OF_TREE.search(name)))
 
 
 def absolute_names(patch: bytes) -> list[str]:
     """List the absolute names in the headers of a patch, which git takes for names below the top of the work tree."""
-    found = []
-    for key, name in header_names(patch):
+
+    def is_absolute(key: bytes, name: str) -> bool:
         if key == _PAIR_KEY:
-            is_absolute = not _PAIR.fullmatch(name) and _ABSOLUTE_TOKEN.search(name)
-        else:
-            is_absolute = name != "/dev/null" and _ABSOLUTE.match(name)
-        if is_absolute:
-            found.append(name)
-    return list(dict.fromkeys(found))
+            return not _PAIR.fullmatch(name) and bool(_ABSOLUTE_TOKEN.search(name))
+        return name != "/dev/null" and bool(_ABSOLUTE.match(name))
+
+    return list(dict.fromkeys(name for key, name in header_names(patch) if is_absolute(key, name)))
 
 
 def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:

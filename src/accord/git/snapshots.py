@@ -89,9 +89,8 @@ class Snapshot:
 def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot | None:
     """Record the state of the repository around a directory; None without one. ``state_files``: agents' own files."""
     git = Git(directory)
-    facts = git.attempt(
-        "rev-parse", "--is-inside-work-tree", "--show-object-format", "HEAD^{commit}", "--show-toplevel"
-    )
+    asked = ("--is-inside-work-tree", "--show-object-format", "HEAD^{commit}", "--show-toplevel")
+    facts = git.attempt("rev-parse", *asked)
     if facts.returncode:
         return None
     _, object_format, commit, name = facts.stdout.decode("utf-8", "surrogateescape").strip().split("\n", 3)

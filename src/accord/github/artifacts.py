@@ -43,38 +43,27 @@ def fetch(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str], clock
     The address is requested again at each try, as it soon expires. Raises Refused for one that is less safe than the
     API's own, Stopped when the storage does not answer.
     """
-    problem = hint = ""
-    for _ in attempts(clock, doubling(FIRST_BACKOFF_SECONDS, TRIES - 1)):
-        problem, hint = _fetch_once(stored, take)
-        if not problem:
-            return
-    raise Stopped(
-        f"{stored.name} could not be fetched in {TRIES} tries ({problem}).",
-        hint=hint or "Run the same command again; nothing is kept of what was fetched in part.",
-    )
-
-
-def _fetch_once(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str]) -> tuple[str, str]:
-    """Fetch once; return what went wrong, if anything did, and the hint."""
     from requests.exceptions import RequestException
 
     from accord.core.connections import describe, session_for
 
-    place = stored.place()
-    if urlsplit(place).scheme not in {"https", urlsplit(stored.api_url).scheme}:
-        raise Refused(
-            f"{stored.name} is not where it can be fetched safely: the address has no https.",
-            hint="Check the proxy or firewall between this machine and GitHub.",
-        )
-    try:
-        with (
-            session_for(place) as session,
-            session.get(place, stream=True, timeout=TIMEOUT_SECONDS, allow_redirects=False) as answer,
-        ):
-            log("github", "GET %s of %s: %d", stored.name, urlsplit(place).netloc, answer.status_code)
-            return take(answer.status_code, answer.iter_content(_CHUNK_BYTES)), ""
-    except RequestException as error:
-        return describe(error)
+    problem = hint = ""
+    for _ in attempts(clock, doubling(FIRST_BACKOFF_SECONDS, TRIES - 1)):
+        place = stored.place()
+        if urlsplit(place).scheme not in {"https", urlsplit(stored.api_url).scheme}:
+            message = f"{stored.name} is not where it can be fetched safely: the address has no https."
+            raise Refused(message, hint="Check the proxy or firewall between this machine and GitHub.")
+        get: dict[str, Any] = {"stream": True, "timeout": TIMEOUT_SECONDS, "allow_redirects": False}
+        try:
+            with session_for(place) as session, session.get(place, **get) as answer:
+                log("github", "GET %s of %s: %d", stored.name, urlsplit(place).netloc, answer.status_code)
+                problem, hint = take(answer.status_code, answer.iter_content(_CHUNK_BYTES)), ""
+        except RequestException as error:
+            problem, hint = describe(error)
+        if not problem:
+            return
+    message = f"{stored.name} could not be fetched in {TRIES} tries ({problem})."
+    raise Stopped(message, hint=hint or "Run the same command again; nothing is kept of what was fetched in part.")
 
 
 def read_end(stored: StoredFile, most: int, clock: Clock) -> bytes:

@@ -66,17 +66,13 @@ class Tree:
 def create_ref_once(github: GitDataMethods, name: str, sha: str, clock: Clock) -> None:
     """Create a ref. Raises Conflict where it points elsewhere, because another writer was faster."""
 
-    def find() -> bool | None:
+    def find() -> str | None:
         tip = github.ref(name)
         if tip not in (None, sha):
             raise Conflict(f"{name} points to {tip} already.")
-        return None if tip is None else True
+        return tip
 
-    def create() -> bool:
-        github.create_ref(name, sha)
-        return True
-
-    send_once(create, find, clock)
+    send_once(lambda: github.create_ref(name, sha), find, clock)
 
 
 class GitDataMethods(Rest):
@@ -90,9 +86,10 @@ class GitDataMethods(Rest):
             return None
         return answer.read(lambda data: str(data["object"]["sha"]))
 
-    def create_ref(self, name: str, sha: str) -> None:
-        """Create a ref. POST …/git/refs. Raises Conflict, as for an existing ref."""
+    def create_ref(self, name: str, sha: str) -> str:
+        """Create a ref; return its commit. POST …/git/refs. Raises Conflict, as for an existing ref."""
         self._call("POST", "/git/refs", body={"ref": name, "sha": sha})
+        return sha
 
     def forward_ref(self, name: str, sha: str) -> None:
         """Move a ref to a descendant. PATCH …/git/refs/{ref}. Raises Conflict, as for one that is elsewhere or gone."""
