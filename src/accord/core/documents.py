@@ -61,23 +61,23 @@ def read_object(raw: bytes) -> Document:
         missing = json.JSONDecodeError("no JSON value", text, 0)
         (value, repeated, start), is_alone = _object_in_prose(text, missing), False
     if not isinstance(value, dict):
-        raise _broken_contract(
-            "not-json", f"Found {_name(value)} where one JSON object is expected.", "Write one object.", line=1
-        )
+        message = f"Found {_name(value)} where one JSON object is expected."
+        raise _broken_contract("not-json", message, "Write one object.", line=1)
     document = Document(value, text, start, is_alone)
     if repeated:
         raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))
     if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-        raise _broken_contract(
-            "not-json",
-            "The text holds half of a surrogate pair (such as \\ud83d alone), which is not a character.",
-            "Write the whole character, or its complete pair of escapes.",
-        )
+        message = "The text holds half of a surrogate pair (such as \\ud83d alone), which is not a character."
+        raise _broken_contract("not-json", message, "Write the whole character, or its complete pair of escapes.")
     return document
 
 
 def _broken_contract(code: str, message: str, hint: str, *, line: int | None = None) -> BrokenContract:
     return BrokenContract.of(Finding(code, message, line=line, hint=hint))
+
+
+def _line_at(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
 
 
 def _decode(raw: bytes) -> str:
@@ -124,7 +124,7 @@ def _line_of_odd_number(text: str, start: int) -> int | None:
     tokens = (match for match in _TOKEN.finditer(text, start) if match.group()[0] in "NI-0123456789")
     odd = (each.start() for each in tokens if "N" in each.group() or "I" in each.group() or len(each.group()) > 4300)
     place = next(odd, None)
-    return None if place is None else text.count("\n", 0, place) + 1
+    return None if place is None else _line_at(text, place)
 
 
 def _no_constant(name: str) -> None:
@@ -134,15 +134,11 @@ def _no_constant(name: str) -> None:
 def _depth_exceeds(value: Any, limit: int) -> bool:
     level = [value]
     for _ in range(limit):
-        children = [child for parent in level if isinstance(parent, (dict, list)) for child in _children(parent)]
-        if not children:
+        inner = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list)))
+        level = [child for children in inner for child in children]
+        if not level:
             return False
-        level = children
     return True
-
-
-def _children(parent: dict[str, Any] | list[Any]) -> list[Any]:
-    return list(parent.values()) if isinstance(parent, dict) else parent
 
 
 def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str, Any], list[str], int]:
@@ -159,7 +155,7 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
         except json.JSONDecodeError as miss:
             broken.append(miss)
             end = _end_of_broken(text, start)
-            cut_at = text.count("\n", 0, start) + 1 if end == len(text) else cut_at
+            cut_at = _line_at(text, start) if end == len(text) else cut_at
         begin = OBJECT_BEGIN.search(text, end)
     if len(found) == 1 and not cut_at:
         return found[0]
@@ -167,18 +163,16 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
         message = f"Line {cut_at} begins a second, incomplete JSON object."
         raise _broken_contract("several-objects", message, "Write one object, to its end.", line=cut_at)
     if found:
-        places = ", ".join(str(text.count("\n", 0, start) + 1) for _, _, start in found)
+        lines = [_line_at(text, start) for _, _, start in found]
+        places = ", ".join(map(str, lines))
         message = f"Found {len(found)} JSON objects (at lines {places}) where exactly one is expected."
-        raise _broken_contract("several-objects", message, "Keep one.", line=text.count("\n", 0, found[1][2]) + 1)
+        raise _broken_contract("several-objects", message, "Keep one.", line=lines[1])
     if not text.strip():
         raise _broken_contract("not-json", "The document is empty.", "Write one JSON object.", line=1)
     problem = broken[0] if broken else problem
-    raise _broken_contract(
-        "not-json",
-        f"No complete JSON object found. Line {problem.lineno}, column {problem.colno}: {_reason(problem)[0]}.",
-        _reason(problem)[1],
-        line=problem.lineno,
-    )
+    reason, hint = _reason(problem)
+    message = f"No complete JSON object found. Line {problem.lineno}, column {problem.colno}: {reason}."
+    raise _broken_contract("not-json", message, hint, line=problem.lineno)
 
 
 def _reason(problem: json.JSONDecodeError) -> tuple[str, str]:
@@ -219,17 +213,10 @@ def _name(value: Any) -> str:
 
 def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
     places = _walk(document.text, document.start)[1] if len(document.text) <= _LOCATABLE_CHARS else []
-    if not places:
-        places = [("", key, None) for key in repeated]
+    said = 'The key "{}" is written twice in one object, so one value would be lost.'
     return [
-        Finding(
-            "duplicate-key",
-            f'The key "{short_name(key)}" is written twice in one object, so one value would be lost.',
-            path,
-            line=line,
-            hint="Keep one.",
-        )
-        for path, key, line in places
+        Finding("duplicate-key", said.format(short_name(key)), path, line=line, hint="Keep one.")
+        for path, key, line in places or [("", key, None) for key in repeated]
     ]
 
 
@@ -271,16 +258,10 @@ def _walk(text: str, start: int) -> tuple[dict[str, int], list[tuple[str, str, i
                     repeated.append((path, level.key or "", line))
                 lines[path] = line
                 continue
-            path = _place(level)
+            path = level.path + pointer(level.key or "" if level.is_object else level.index) if level else ""
             lines.setdefault(path, line)
             if sign in "{[":
                 levels.append(_Level(path, sign == "{"))
         if not levels:
             break
     return lines, repeated
-
-
-def _place(level: _Level | None) -> str:
-    if level is None:
-        return ""
-    return level.path + pointer(level.key or "" if level.is_object else level.index)

@@ -50,12 +50,7 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as the JSON object of ``accord check``; ``line`` and ``hint`` only where there are any."""
-        record = asdict(self)
-        if self.line is None:
-            del record["line"]
-        if not self.hint:
-            del record["hint"]
-        return record
+        return {key: value for key, value in asdict(self).items() if key not in ("line", "hint") or value}
 
 
 def finding_of(code: str, text: str, path: str = "") -> Finding:
@@ -87,9 +82,7 @@ def with_lines(findings: Iterable[Finding], lines: Mapping[str, int]) -> list[Fi
             path = path.rpartition("/")[0]
         return lines.get(path)
 
-    placed = [
-        finding if finding.line is not None else replace(finding, line=line_of(finding.path)) for finding in findings
-    ]
+    placed = (each if each.line is not None else replace(each, line=line_of(each.path)) for each in findings)
     return sorted(placed, key=lambda finding: finding.line or 0)
 
 

@@ -71,9 +71,8 @@ class Kind:
 
     def matches(self, value: Mapping[str, Any]) -> bool:
         """Return whether a document says that it is of this kind."""
-        return all(
-            mark(value.get(key)) if callable(mark) else value.get(key) == mark for key, mark in self.marks.items()
-        )
+        found = ((value.get(key), mark) for key, mark in self.marks.items())
+        return all(mark(given) if callable(mark) else given == mark for given, mark in found)
 
     def read(self, raw: bytes) -> Located:
         """Read a document in the format of this kind. Raises BrokenContract."""
@@ -139,9 +138,12 @@ def kind_for(name: str | None, value: Mapping[str, Any], form: Format = "json") 
         for key, mark in kind.marks.items():
             if not callable(mark) and other.marks.get(key, mark) != mark:
                 message = f"The document's kind is {other.name}, not {name}."
-                hint = f"Pass `--kind {other.name}`, or no `--kind`."
-                raise BrokenContract.of(Finding("schema", message, pointer(key), hint=hint))
+                raise _unknown(message, f"Pass `--kind {other.name}`, or no `--kind`.", pointer(key))
     return kind
+
+
+def _unknown(message: str, hint: str, path: str = "") -> BrokenContract:
+    return BrokenContract.of(Finding("schema", message, path, hint=hint))
 
 
 def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
@@ -152,22 +154,19 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
             return kind
     if form == "yaml":
         names = ", ".join(kind.name for kind in candidates)
-        message = "The document shows no known kind."
-        raise BrokenContract.of(Finding("schema", message, hint=f"Pass `--kind` with one of: {names}."))
+        raise _unknown("The document shows no known kind.", f"Pass `--kind` with one of: {names}.")
     role, roles = value.get("role"), role_names()
     if role is None and (key := misspelled_role(value)):
         message = f"The key `{key}` is not `role`, so the document's kind is unknown."
-        raise BrokenContract.of(Finding("schema", message, pointer(key), hint=f"Rename `{key}` to `role`."))
+        raise _unknown(message, f"Rename `{key}` to `role`.", pointer(key))
     if role is None and (key := wrapping_key(value)):
         message = f"The document is inside another object, under the key `{key}`."
-        raise BrokenContract.of(Finding("schema", message, pointer(key), hint="Write the inner object alone."))
+        raise _unknown(message, "Write the inner object alone.", pointer(key))
     if role is None:
-        message = "The document has no `role`, so its kind is unknown."
         hint = f"Add it ({', '.join(roles)}), or pass `--kind`."
-    else:
-        message = f"Unknown role `{short_name(str(role))}`."
-        hint = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
-    raise BrokenContract.of(Finding("schema", message, "/role", hint=hint))
+        raise _unknown("The document has no `role`, so its kind is unknown.", hint, "/role")
+    hint = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
+    raise _unknown(f"Unknown role `{short_name(str(role))}`.", hint, "/role")
 
 
 def role_names() -> list[str]:
