@@ -185,12 +185,9 @@ class _Planter:
         db, key, seed = self.db, self.row["id"], self.seed
         if seed.settings == "default":
             save_settings(db, key, ActionsSettings(may_create_pulls=False))
-        elif seed.settings is not None:
-            may_create, level = (
-                seed.settings.can_approve_pull_request_reviews,
-                seed.settings.default_workflow_permissions,
-            )
-            save_settings(db, key, ActionsSettings(may_create, level))
+        elif chosen := seed.settings:
+            level = chosen.default_workflow_permissions
+            save_settings(db, key, ActionsSettings(chosen.can_approve_pull_request_reviews, level))
         environments = {f"environment {name.lower()}": found.secrets for name, found in seed.environments.items()}
         secrets = {"repository": seed.secrets, "organization": seed.organization_secrets, **environments}
         for scope, names in secrets.items():

@@ -49,26 +49,19 @@ class SessionQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the overview.
-
-    ``id`` names the subject in the repository (``#12``, a session, a work package), ``why`` is a sentence or a few
-    words, ``since`` when it began, None if that is unknown. ``command`` is what to type next; empty where there is
-    nothing to type. ``start`` is what a box of the dashboard starts, empty for an entry that gets none. ``cost`` is
-    what the agent reported, in words. ``repository`` is empty for documents of a folder. ``question`` is the one that
-    an answer settles.
-    """
+    """One line of the overview."""
 
     kind: EntryKind
-    id: str
+    id: str  # of the subject in the repository: `#12`, a session, a work package
     title: str
-    why: str
-    since: datetime | None = None
+    why: str  # a sentence or a few words
+    since: datetime | None = None  # when it began, None if that is unknown
     url: str = ""
-    command: str = ""
-    cost: str = ""
-    start: BoxWord | Literal[""] = ""
-    repository: str = ""
-    question: SessionQuestion | None = None
+    command: str = ""  # to type next; empty where there is nothing to type
+    cost: str = ""  # as the agent reported it, in words
+    start: BoxWord | Literal[""] = ""  # by a box of the dashboard; empty for an entry that gets none
+    repository: str = ""  # empty for documents of a folder
+    question: SessionQuestion | None = None  # that an answer settles
 
     @property
     def full_id(self) -> str:
@@ -77,10 +70,8 @@ class Entry:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of an entry."""
-        fields = {
-            name: getattr(self, name)
-            for name in ("kind", "id", "title", "why", "url", "command", "cost", "start", "repository")
-        }
+        names = ("kind", "id", "title", "why", "url", "command", "cost", "start", "repository")
+        fields = {name: getattr(self, name) for name in names}
         return {**fields, "since": timestamp(self.since) if self.since else None}
 
 
@@ -98,17 +89,14 @@ WITH_COMMAND = ("needs_you", "ready")
 
 @dataclass(frozen=True)
 class Overview:
-    """All entries by section: those that need a person, run, wait, can start, or ended.
-
-    ``notes`` say what could not be read. ``repositories`` are those that were read.
-    """
+    """All entries by section: those that need a person, run, wait, can start, or ended."""
 
     needs_you: tuple[Entry, ...] = ()
     running: tuple[Entry, ...] = ()
     waiting: tuple[Entry, ...] = ()
     ready: tuple[Entry, ...] = ()
     done: tuple[Entry, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what could not be read
     repositories: tuple[str, ...] = ()
 
     def sections(self) -> Mapping[str, tuple[Entry, ...]]:
@@ -169,22 +157,22 @@ class BoardItem:
 
 @dataclass(frozen=True)
 class BoardPull:
-    """An open pull request that accord works on, with the work items that it closes.
-
-    ``pull`` was read by itself, so it says whether it can be merged. ``held`` are the workflow runs of its head that
-    wait for approval. ``is_approved``: a review approves this head, and no one requests changes; ``wants_changes``:
-    someone does. ``reviews`` are those of people who count and of accord, oldest first.
-    """
+    """An open pull request that accord works on, read by itself, so that it says whether it can be merged."""
 
     pull: Pull
-    items: tuple[int, ...] = ()
+    items: tuple[int, ...] = ()  # the work items that it closes
     rows: tuple[StatusRow, ...] = ()
     loops: tuple[LoopState, ...] = ()
     checks: tuple[Check, ...] = ()
-    held: tuple[WorkflowRun, ...] = ()
-    is_approved: bool = False
+    held: tuple[WorkflowRun, ...] = ()  # runs of its head that wait for approval
+    is_approved: bool = False  # a review approves this head, and no one requests changes
     wants_changes: bool = False
-    reviews: tuple[Review, ...] = ()
+    reviews: tuple[Review, ...] = ()  # of people who count and of accord, oldest first
+
+    @property
+    def number(self) -> int:
+        """The number of the pull request."""
+        return self.pull.number
 
 
 @dataclass(frozen=True)
@@ -200,19 +188,20 @@ class EndedPull:
     loops: tuple[LoopState, ...] = ()
     reviews: tuple[Review, ...] = ()
 
+    @property
+    def number(self) -> int:
+        """The number of the pull request."""
+        return self.issue.number
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """How a repository is named: its page, and in commands.
-
-    ``options`` are those of accord's commands, such as ``--repo octo/web``. ``gh`` is its name for the GitHub CLI,
-    empty where that cannot reach it.
-    """
+    """How a repository is named: its page, and in commands."""
 
     repository: str
     page: str
-    options: tuple[str, ...]
-    gh: str = ""
+    options: tuple[str, ...]  # of accord's commands, such as `--repo octo/web`
+    gh: str = ""  # its name for the GitHub CLI, empty where that cannot reach it
 
     def accord(self, *words: object) -> str:
         """Return a command of accord for this repository."""
@@ -244,21 +233,17 @@ class ItemHandoff:
 
 @dataclass(frozen=True)
 class BoardRepository:
-    """The facts of a repository on GitHub. ``now`` is GitHub's time.
-
-    ``closed`` are work items that were closed lately, ``ended`` pull requests. ``identity`` is that of
-    the token, ``boards`` its open dashboards. ``records`` are those of runs that ended lately, the oldest first.
-    """
+    """The facts of a repository on GitHub."""
 
     address: Address
-    now: datetime
-    identity: Identity
+    now: datetime  # GitHub's time
+    identity: Identity  # of the token
     items: tuple[BoardItem, ...] = ()
     pulls: tuple[BoardPull, ...] = ()
-    closed: tuple[BoardItem, ...] = ()
+    closed: tuple[BoardItem, ...] = ()  # work items that were closed lately
     ended: tuple[EndedPull, ...] = ()
-    boards: tuple[Issue, ...] = ()
-    records: tuple[PublicRecord, ...] = ()
+    boards: tuple[Issue, ...] = ()  # open dashboards of the identity
+    records: tuple[PublicRecord, ...] = ()  # of runs that ended lately, the oldest first
     handoffs: tuple[ItemHandoff, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -281,14 +266,10 @@ class BoardRepository:
 
 @dataclass(frozen=True)
 class BoardSnapshot:
-    """All that a board shows of one or more repositories, as it was read ``at`` this time.
-
-    ``documents`` are the entries of sessions, missions and handoffs, which ``overview`` has too. ``problem``
-    says why a later read failed; the rest is then that of the last one.
-    """
+    """All that a board shows of one or more repositories, as it was read ``at`` this time."""
 
     repositories: tuple[BoardRepository, ...]
     overview: Overview
-    documents: Overview
+    documents: Overview  # the entries of sessions, missions and handoffs, which `overview` has too
     at: datetime
-    problem: str = ""
+    problem: str = ""  # why a later read failed; the rest is then that of the last one

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+from accord.board.models import BoardPull, EndedPull
 from accord.core.clock import time_of
 from accord.starts.models import ACTIVE
 from accord.text.markers import REVIEW, find_markers
@@ -13,7 +14,7 @@ from accord.text.markers import REVIEW, find_markers
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from accord.board.models import BoardItem, BoardPull, BoardRepository, EndedPull
+    from accord.board.models import BoardItem, BoardRepository
     from accord.github.models import Review
     from accord.loops.models import Iteration, LoopState
     from accord.records.models import PublicRecord
@@ -28,18 +29,15 @@ _OWN_VERDICTS = {"approve": "approves", "needs-changes": "requests changes"}
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """One line of a timeline; ``is_good`` is None where an event is neither good nor bad.
-
-    ``text`` and ``detail`` may hold untrusted text. ``seconds`` is how long it took, ``cost`` is in words.
-    """
+    """One line of a timeline. ``text`` and ``detail`` may hold untrusted text."""
 
     at: datetime | None
     kind: EventKind
     text: str
     detail: str = ""
-    is_good: bool | None = None
+    is_good: bool | None = None  # None where it is neither good nor bad
     url: str = ""
-    cost: str = ""
+    cost: str = ""  # in words
     seconds: float = 0
 
 
@@ -47,12 +45,9 @@ def timeline_of(facts: BoardRepository, item: BoardItem) -> list[TimelineEvent]:
     """Return the events of an item, the oldest first; those without a time come last."""
     number = item.issue.number
     found = [TimelineEvent(item.issue.created_at, "item", f"Created by {item.issue.author}"), *_runs(facts, item.rows)]
-    for pull in facts.pulls:
+    for pull in facts.all_pulls:
         if number in pull.items:
             found += _of_pull(facts, pull)
-    for ended in facts.ended:
-        if number in ended.items:
-            found += _of_ended(facts, ended)
     if item.issue.closed_at:
         is_dropped = item.issue.state_reason == "not_planned"
         text = "Closed as not planned" if is_dropped else "Completed"
@@ -78,8 +73,7 @@ def _runs(facts: BoardRepository, rows: Sequence[StatusRow], where: str = "") ->
 def _record_events(facts: BoardRepository, number: int) -> Iterator[TimelineEvent]:
     """Yield the runs on an item that only their records know: status comments keep the newest ones only."""
     shown = {str(row.run) for row in facts.rows} | {run.run_id for run in _iterations(facts)}
-    pulls = {pull.pull.number for pull in facts.pulls if number in pull.items}
-    pulls |= {ended.issue.number for ended in facts.ended if number in ended.items}
+    pulls = {pull.number for pull in facts.all_pulls if number in pull.items}
     for record in facts.records:
         links = record.links
         is_of_item = links.issue == number or links.pull in pulls
@@ -100,26 +94,24 @@ def _cost(record: PublicRecord) -> str:
     return f"{record.cost_usd:.2f} US dollars" if record.cost_usd is not None else ""
 
 
-def _of_pull(facts: BoardRepository, pull: BoardPull) -> Iterator[TimelineEvent]:
-    one, name = pull.pull, f"#{pull.pull.number}"
-    draft = " as a draft" if one.is_draft else ""
+def _of_pull(facts: BoardRepository, pull: BoardPull | EndedPull) -> Iterator[TimelineEvent]:
+    one = pull.issue if isinstance(pull, EndedPull) else pull.pull
+    name, draft = f"#{one.number}", " as a draft" if isinstance(pull, BoardPull) and pull.pull.is_draft else ""
     yield TimelineEvent(one.created_at, "pull", f"Pull request {name} opened{draft}", one.title, url=one.url)
-    yield from _of_work(facts, pull, name)
-
-
-def _of_work(facts: BoardRepository, pull: BoardPull | EndedPull, name: str) -> Iterator[TimelineEvent]:
     yield from _runs(facts, pull.rows, f" of {name}")
     yield from (event for review in pull.reviews if (event := _of_review(review, name)))
     for loop in pull.loops:
         yield from (_of_iteration(facts, loop, run) for run in loop.history)
         if loop.running:
-            at, run_id = loop.running.started_at, loop.running.run_id
-            yield TimelineEvent(
-                at, "loop", f"{_title(loop)}, run {loop.iterations}: running", url=_run_url(facts, run_id)
-            )
+            at, url = loop.running.started_at, _run_url(facts, loop.running.run_id)
+            yield TimelineEvent(at, "loop", f"{_title(loop)}, run {loop.iterations}: running", url=url)
         if loop.notice:
             after = loop.last.ended_at if loop.last else None
             yield TimelineEvent(after, "loop", f"{_title(loop)}: {loop.notice.action}", loop.notice.message)
+    if isinstance(pull, EndedPull):
+        is_merged, ended_at = pull.issue.merged_at is not None, pull.issue.merged_at or pull.issue.closed_at
+        text = f"Pull request {name} {'merged' if is_merged else 'closed without merging'}"
+        yield TimelineEvent(ended_at, "pull", text, is_good=is_merged, url=one.url)
 
 
 def _of_review(review: Review, name: str) -> TimelineEvent | None:
@@ -144,15 +136,6 @@ def _of_iteration(facts: BoardRepository, loop: LoopState, run: Iteration) -> Ti
     cost = f"{run.cost_usd:.2f} US dollars" if run.cost_usd is not None else ""
     url = _run_url(facts, run.run_id)
     return TimelineEvent(run.ended_at, "loop", text, ", ".join(detail), is_good, url, cost, run.seconds)
-
-
-def _of_ended(facts: BoardRepository, ended: EndedPull) -> Iterator[TimelineEvent]:
-    issue = ended.issue
-    yield TimelineEvent(issue.created_at, "pull", f"Pull request #{issue.number} opened", issue.title, url=issue.url)
-    yield from _of_work(facts, ended, f"#{issue.number}")
-    is_merged = issue.merged_at is not None
-    text = f"Pull request #{issue.number} {'merged' if is_merged else 'closed without merging'}"
-    yield TimelineEvent(issue.merged_at or issue.closed_at, "pull", text, is_good=is_merged, url=issue.url)
 
 
 def _title(loop: LoopState) -> str:
