@@ -21,7 +21,6 @@ from accord.records.build import (
     read_inputs,
     trigger_of_start,
 )
-from accord.records.history import moves_of_task
 from accord.records.models import RecordTrigger
 from accord.runner.models import RunOutputs
 from accord.runner.record import Attempt
@@ -181,19 +180,3 @@ def test_the_same_result_has_the_same_record_wherever_it_is_applied() -> None:
 )
 def test_the_class_of_a_failure_is_read_from_a_status_comment(result: str, name: str) -> None:
     assert failure_class(result) == name
-
-
-def test_the_actions_of_a_handoff_are_its_moves() -> None:
-    entries = [
-        {"at": "2026-11-02T09:00:00Z", "phase": "onEnter", "status": "review", "result": "ok"},
-        {"at": "2026-11-02T10:00:00Z", "phase": "onExit", "status": "review", "result": "error"},
-        {"at": "never"},
-        "text",
-    ]
-    task = {"metadata": {"canonicalTaskId": "T-1", "workflowRuntime": {"actionHistory": entries}}}
-    found = list(moves_of_task(task))
-    assert [(one.kind, one.result.outcome, one.result.disposition) for one in found] == [
-        ("handoff-move", "onEnter:review", "success"),
-        ("handoff-move", "onExit:review", "failure"),
-    ]
-    assert list(moves_of_task({"metadata": {}})) == []

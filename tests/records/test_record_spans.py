@@ -130,7 +130,7 @@ def test_the_provider_is_known_by_the_model_or_the_agent(agent: str, model: str,
 
 
 def test_work_without_an_agent_has_no_span() -> None:
-    assert spans_of([record(kind="apply"), record(kind="turn"), record(kind="session-move")]) == []
+    assert spans_of([record(kind="apply"), record(kind="turn")]) == []
 
 
 def test_unknown_facts_are_left_out_and_zero_is_not_unknown() -> None:

@@ -11,9 +11,17 @@ from support.records import REPOSITORY, record
 from support.stage import START
 
 from accord.github.models import Pull
-from accord.records.history import RunHistory
 from accord.records.models import PublicRecord
-from accord.records.report import Report, class_of, figures_of, percentile, repeated_runs, report_of, results_of
+from accord.records.report import (
+    Report,
+    RunHistory,
+    class_of,
+    figures_of,
+    percentile,
+    repeated_runs,
+    report_of,
+    results_of,
+)
 
 FAILED = {"disposition": "failure", "error_category": "transient"}
 
@@ -74,11 +82,6 @@ def test_work_without_an_agent_is_not_a_run() -> None:
     )
     assert (found.total.runs, found.applies, found.turns) == (0, {"applied": 1, "refused": 1}, 1)
     assert found.failures == {}
-
-
-def test_moves_of_documents_are_counted_by_kind() -> None:
-    moves = [record(number, kind="session-move", repository="") for number in (1, 2)]
-    assert report_of([history()], moves).moves == {"session-move": 2}
 
 
 @pytest.mark.parametrize(
@@ -170,9 +173,8 @@ def test_each_grouping_adds_up_to_the_total(runs: list[tuple[str, bool]]) -> Non
 
 def test_a_report_says_what_it_cannot_know() -> None:
     silent = record(1, agent="", cost_usd=None, tokens_input=None, tokens_output=None)
-    notes = report_of([history(silent, record(2))], notes=["A note."]).notes
-    assert notes[0] == "A note."
-    assert [note.partition(" of ")[0] for note in notes[1:]] == ["The cost", "The number", "The agent"]
+    notes = report(silent, record(2)).notes
+    assert [note.partition(" of ")[0] for note in notes] == ["The cost", "The number", "The agent"]
 
 
 def test_a_report_of_records_with_everything_has_no_notes() -> None:

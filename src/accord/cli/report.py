@@ -16,16 +16,14 @@ from accord.cli.output import count_of, duration, one_line, print_json
 from accord.cli.sources import connect_all
 from accord.cli.step import leave_summary
 from accord.core.clock import parse_timestamp
-from accord.records.history import read_history, read_moves
 from accord.records.otlp import check_installed, endpoint_of, send_spans, spans_of
-from accord.records.report import report_of
+from accord.records.report import read_history, report_of
 from accord.text.markdown import as_code, cell, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accord.records.history import RunHistory
-    from accord.records.report import Figures, Report
+    from accord.records.report import Figures, Report, RunHistory
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _PERIOD = re.compile(r"([1-9][0-9]{0,3})([hdw])")
@@ -86,16 +84,14 @@ class _ReportArguments(RepositoriesArguments):
 def report(given: _ReportArguments) -> None:
     """Report runs, cost, results and failures of agents.
 
-    Reads GitHub, and the logs of sessions, missions and handoffs below --root. A step also gets the report as its
-    summary.
+    Only reads GitHub. A step also gets the report as its summary.
     """
     endpoint = ""
     if given.otlp is not None:
         endpoint = endpoint_of(given.otlp, os.environ)
         check_installed()
     histories = _read(given)
-    moves, notes = read_moves(given.root, given.since)
-    found = report_of(histories, moves, notes)
+    found = report_of(histories)
     page = _report_page(found)
     leave_summary(page)
     if given.output_format == "json":
@@ -181,7 +177,6 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "Retries", ", ".join(retries)
     yield "Applied results", ", ".join(f"{count} {name}" for name, count in report.applies.items())
     yield "Turns", f"{report.turns} without an agent" if report.turns else ""
-    yield "Moves", ", ".join(f"{count} {name.removesuffix('-move')}" for name, count in report.moves.items())
 
 
 def _of_those(text: str, known: int, runs: int) -> str:

@@ -20,23 +20,16 @@ from accord.runner.models import Category, Disposition
 AgentKind = Literal["plan", "implement", "review", "keepalive", "autofix", "verify", "bot-comments", "run"]
 """Runs of an agent: started work, the turns of the loops, and any other run."""
 
-MoveKind = Literal["session-move", "mission-move", "handoff-move"]
-"""Moves of documents; their own logs are the record, and a report reads them there."""
-
-RecordKind = AgentKind | Literal["apply", "turn"] | MoveKind
+RecordKind = AgentKind | Literal["apply", "turn"]
 """``turn``: a turn of a loop without an agent, such as a merge of the base into the branch."""
 
 AGENT_KINDS: tuple[str, ...] = get_args(AgentKind)
-MOVE_KINDS: tuple[str, ...] = get_args(MoveKind)
 
 Cause = Literal[
     "comment", "label", "dashboard", "specification", "pull-request", "review-request", "push", "schedule", "workflow",
     "event", "hand", "unknown",
 ]  # fmt: skip
 """Why a run began. ``workflow``: another workflow or a loop started it. ``event``: an event, it is unknown which."""
-
-Source = Literal["record", "log"]
-"""Where a record was read: at the ref, or from the log of a document."""
 
 AttemptOutcome = Literal["done", "broken", "failed", "budget", "skipped"]
 
@@ -121,11 +114,10 @@ class RecordLinks(_RecordPart):
     workflow_run: Count | None = None
     workflow_attempt: Count | None = None
     commit: Name = ""
-    document: Name = ""
 
 
 class PublicRecord(_RecordPart):
-    """The record of one run, apply, loop turn or move. ``seconds`` is how long the agent worked, where one did.
+    """The record of one run, apply or loop turn. ``seconds`` is how long the agent worked, where one did.
 
     The same run has the same ``id``: a later version of a record replaces the one before.
     """
@@ -147,7 +139,6 @@ class PublicRecord(_RecordPart):
     attempts: tuple[RecordAttempt, ...] = Field((), max_length=MOST_ATTEMPTS)
     result: RecordResult
     links: RecordLinks = RecordLinks()
-    source: Source = "record"
 
     def as_json(self) -> str:
         """Return the JSON text of a record, without what it does not know."""

@@ -1,4 +1,4 @@
-"""The figures of a period: runs, cost, tokens, results, failures and retries, and what could not be known. Pure."""
+"""The figures of a period: runs, cost, tokens, results, failures and retries, and what could not be known."""
 
 from __future__ import annotations
 
@@ -10,18 +10,53 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import timestamp
-from accord.records.models import MOVE_KINDS
+from accord.github.client import INSTALLATION_LOGIN
+from accord.records.chain import read_records
+from accord.text.markers import REVISION, find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-    from accord.github.models import Pull
-    from accord.records.history import RunHistory
+    from accord.github.client import GitHub
+    from accord.github.models import Identity, Pull
     from accord.records.models import PublicRecord
 
 UNKNOWN = "unknown"
 """The group of runs whose agent, model or class of failure is not recorded."""
+
+
+@dataclass(frozen=True)
+class RunHistory:
+    """The runs of a repository that ended in a period, oldest first, and the pull requests that accord opened."""
+
+    repository: str
+    options: tuple[str, ...]  # name the repository in commands
+    since: datetime
+    until: datetime
+    records: tuple[PublicRecord, ...] = ()
+    pulls: tuple[Pull, ...] = ()  # opened, merged or closed in the period
+
+
+def read_history(github: GitHub, repository: str, options: tuple[str, ...], since: datetime) -> RunHistory:
+    """Read the runs since then: one request for each hundred records and pull requests, and three more."""
+    identity = github.identity()
+    if identity.is_person:  # their token reads, but accord wrote as the workflow's
+        identity = replace(identity, others=(*identity.others, INSTALLATION_LOGIN))
+    records = read_records(github, since)
+    pulls = [pull for pull in github.pulls_changed_since(since) if is_result(pull, identity) and _is_in(pull, since)]
+    return RunHistory(repository, options, since, github.server_time(), records, tuple(pulls))
+
+
+def is_result(pull: Pull, identity: Identity) -> bool:
+    """Tell whether accord opened a pull request with the result of an implementor."""
+    return identity.counts(pull.author) and bool(find_markers(pull.body, REVISION))
+
+
+def _is_in(pull: Pull, since: datetime) -> bool:
+    """Tell whether a pull request was opened, merged or closed in the period."""
+    ended = pull.merged_at or pull.closed_at
+    return any(moment is not None and moment >= since for moment in (pull.created_at, ended))
 
 
 @dataclass(frozen=True)
@@ -75,7 +110,7 @@ class Report:
 
     ``groups`` has the figures by each of ``GROUPINGS``, ``failures`` the failed runs by class. ``retries`` are turns of
     agents beyond the first of a run, ``repeated`` runs that followed a failed one of the same kind on the same item.
-    ``applies``, ``moves`` and ``turns`` took place without an agent. ``notes`` say what is not known.
+    ``applies`` and ``turns`` took place without an agent. ``notes`` say what is not known.
     """
 
     repositories: tuple[str, ...]
@@ -89,7 +124,6 @@ class Report:
     repeated: int = 0
     applies: dict[str, int] = field(default_factory=dict)
     turns: int = 0
-    moves: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     next_steps: tuple[Suggestion, ...] = ()
 
@@ -115,14 +149,13 @@ class Report:
             "repeated_runs": self.repeated,
             "applies": self.applies,
             "turns_without_agent": self.turns,
-            "moves": self.moves,
             "not_known": list(self.notes),
             "next": [asdict(step) for step in self.next_steps],
         }
 
 
-def report_of(histories: Sequence[RunHistory], moves: Iterable[PublicRecord] = (), notes: Iterable[str] = ()) -> Report:
-    """Return the report about some repositories; ``moves`` are those of documents in a folder."""
+def report_of(histories: Sequence[RunHistory]) -> Report:
+    """Return the report about some repositories."""
     records = [record for history in histories for record in history.records]
     runs = [record for record in records if record.is_agent_run]
     pulls = [pull for history in histories for pull in history.pulls]
@@ -142,8 +175,7 @@ def report_of(histories: Sequence[RunHistory], moves: Iterable[PublicRecord] = (
         repeated_runs(runs),
         dict(Counter(record.result.outcome for record in applies).most_common()),
         sum(record.kind == "turn" for record in records),
-        dict(Counter(record.kind for record in (*records, *moves) if record.kind in MOVE_KINDS)),
-        (*notes, *unknowns_of(runs)),
+        tuple(unknowns_of(runs)),
     )
     return replace(report, next_steps=next_steps_of(report, histories))
 
