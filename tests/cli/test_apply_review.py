@@ -16,8 +16,11 @@ def accord(accord: Accord, stage: Stage) -> Accord:
 
 
 @pytest.mark.slow
-def test_the_document_tells_what_became_of_verdict_and_comments(accord: Accord, stage: Stage) -> None:
-    document = accord.document("apply", accord.file("review.json", RESULT), "--pull", f"#{PULL}")
+def test_the_document_and_the_step_tell_what_became_of_verdict_and_comments(accord: Accord, stage: Stage) -> None:
+    step, file = accord.in_step(annotates=False), accord.file("review.json", RESULT)
+    planned = accord("apply", file, "--pull", PULL, "--dry-run").out
+    assert "comments: 1 on lines, 1 on files, 1 in the body" in planned
+    document = accord.document("apply", file, "--pull", f"#{PULL}", "--work-item", 1)
     assert (document["kind"], document["outcome"]) == ("reviewer-result", "applied")
     review = document["review"]
     assert review["id"].isdecimal()
@@ -26,17 +29,10 @@ def test_the_document_tells_what_became_of_verdict_and_comments(accord: Accord, 
     targets = {entry["op"]: entry["target"] for entry in document["operations"]}
     assert targets == {"post-review": "2", "comment-on-file": "2", "move-work-item": "1"}
     assert status(stage) == ["status:needs-refinement"]
-
-
-@pytest.mark.slow
-def test_a_step_shows_where_each_comment_went(accord: Accord, stage: Stage) -> None:
-    step = accord.in_step(annotates=False)
-    ended = accord("apply", accord.file("review.json", RESULT), "--pull", PULL, "--work-item", 1)
     assert "Verdict `needs-changes`, applied as `needs-changes`: [review " in step.summary
     for row in ("| added.txt | 1 | inline |", "| src/long.txt |  | file-level |", "such.txt | 7 | body |"):
         assert row in step.summary
     assert "verdict_applied" in step.outputs["review"]
-    assert "comments: 1 on lines, 1 on files, 1 in the body" in ended.out
 
 
 def test_a_wrong_option_value_is_named(accord: Accord, stage: Stage) -> None:

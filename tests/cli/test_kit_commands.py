@@ -67,21 +67,12 @@ def test_init_lists_the_files_writes_and_then_has_nothing_to_do(accord: Accord, 
     assert files_of(root) == before
 
 
-@pytest.mark.slow
-def test_init_leaves_the_workflows_of_a_repository_alone_and_says_so(accord: Accord, root: Path) -> None:
-    own = {PLAN: b"name: Mine\n", ".github/workflows/ci.yml": b"name: CI\n", ".github/labels.yml": b"[]\n"}
-    for path, content in own.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(content)
-    files = accord.document("init", "--root", root, "--yes", *REF)["files"]
-    kept = {file["path"] for file in files if file["action"] == "keep"}
-    assert kept == {PLAN, ".github/labels.yml"}
-    assert own.items() <= files_of(root).items()
-
-
 def test_the_diff_of_a_dry_run_is_what_git_would_apply(accord: Accord, root: Path) -> None:
     planned = accord.document("init", "--root", root, "--dry-run", *REF)
     assert (planned["outcome"], files_of(root)) == ("planned", {})
+    shown = accord("init", "--root", root, "--dry-run", "--diff", *REF).out
+    assert shown.index(f"{PLAN} ") < shown.index("+name: Accord plan"), "the list comes first"
+    assert ("--diff" in shown, files_of(root)) == (False, {})
     Git(root)("apply", "-", data=planned["diff"].encode())
     assert files_of(root).keys() == set(SHIPPED.files)
 
@@ -91,13 +82,6 @@ def test_without_consent_or_a_whole_commit_init_writes_nothing(accord: Accord, r
     ended = accord("init", "--root", root, *REF, *options)
     assert (ended.code, files_of(root)) == (2, {})
     assert ("full SHA" in ended.err) == ("--ref" in options)
-
-
-def test_differences_are_shown_on_request(accord: Accord, root: Path) -> None:
-    shown = accord("init", "--root", root, "--dry-run", "--diff", *REF).out
-    assert shown.index(f"{PLAN} ") < shown.index("+name: Accord plan"), "the list comes first"
-    assert "--diff" not in shown
-    assert files_of(root) == {}
 
 
 @pytest.mark.slow

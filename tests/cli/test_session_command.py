@@ -311,42 +311,24 @@ def test_a_dry_run_creates_no_session_and_lists_its_operations(accord: Accord, s
     ]
 
 
-@pytest.fixture
-def comments(accord: Accord, stage: Stage) -> str:
-    """The path of the comments on an issue, #1, of the stage."""
+@pytest.mark.slow
+def test_an_issue_asks_and_answers_and_outputs_the_next_step(accord: Accord, stage: Stage, session: Session) -> None:
     accord.on(stage)
     stage.send("POST", f"/repos/{stage.repository}/issues", title="The work")
-    return f"/repos/{stage.repository}/issues/1/comments"
-
-
-@pytest.mark.slow
-def test_a_dry_run_on_an_issue_shows_the_comment_and_posts_none(
-    accord: Accord, stage: Stage, session: Session, comments: str
-) -> None:
-    play = session("DESIGN", mode="full", user_decisions=[])
-    before = play.files()
-    ask = ["session", "ask", play.folder, "--question", "Which one?", "--issue", 1]
-    tried = accord(*ask, "--dry-run")
-    assert (tried.code, "> Which one?" in tried.out, "create-comment" in tried.out) == (0, True, True)
-    assert (stage.send("GET", comments), play.files()) == ([], before)
-    accord(*ask)
-    stage.send("POST", comments, body="/answer UD-1 the first")
-    planned = accord.document("session", "answer", play.folder, "--from-issue", 1, "--dry-run")
-    assert ([one["id"] for one in planned["issue"]["taken"]], planned["dry_run"]) == (["UD-1"], True)
-    assert play("show")["next"] == "ask"
-    assert "Which one?" in stage.send("GET", comments)[0]["body"]
-
-
-@pytest.mark.slow
-def test_an_issue_asks_and_answers_and_outputs_the_next_step(
-    accord: Accord, stage: Stage, session: Session, comments: str
-) -> None:
+    comments = f"/repos/{stage.repository}/issues/1/comments"
     step = accord.in_step(annotates=False)
     play = session("DESIGN", mode="full", user_decisions=[])
+    before = play.files()
+    tried = accord("session", "ask", play.folder, "--question", "Which one?", "--issue", 1, "--dry-run")
+    assert (tried.code, "> Which one?" in tried.out, "create-comment" in tried.out) == (0, True, True)
+    assert (stage.send("GET", comments), play.files()) == ([], before)
     shown = play("ask", "--question", "Which one?", "--issue", "1")
     assert (shown["issue"]["number"], shown["issue"]["action"], shown["next"]) == (1, "created", "ask")
     stage.send("POST", comments, token=STRANGER_TOKEN, body="/answer UD-1 mine\n::stop::")
     stage.send("POST", comments, body="/answer UD-1 the first")
+    planned = accord.document("session", "answer", play.folder, "--from-issue", 1, "--dry-run")
+    assert ([one["id"] for one in planned["issue"]["taken"]], planned["dry_run"]) == (["UD-1"], True)
+    assert play("show")["next"] == "ask"
     ended = accord("session", "answer", play.folder, "--from-issue", 1, "--format", "json")
     issue = ended.document["issue"]
     assert [(one["id"], one["how"], one["by"]) for one in issue["taken"]] == [("UD-1", "answer", "maintainer")]

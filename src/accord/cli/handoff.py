@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,11 @@ def _changer(
     return lambda decide, writes: store.decide(decide, log) if writes else decide(store.load().value)
 
 
+@click.group(cls=Group)
+def handoff() -> None:
+    """Check, change and move a task's handoff."""
+
+
 class IssueArguments(RepositoryArguments):
     """Where a handoff is, if it is not in a file."""
 
@@ -87,7 +93,7 @@ class _GateArguments(WritingArguments, PostingArguments, FormatArguments):
     independent: bool = option("--independent", "Block if one actor wrote work, review and verification.")
 
 
-@command(_GateArguments)
+@command(_GateArguments, of=handoff)
 def gate(given: _GateArguments) -> int:
     """Set the check accord/handoff on a pull request.
 
@@ -117,7 +123,6 @@ def gate(given: _GateArguments) -> int:
         "status": judged.status or None,
         "blockingReasons": (reasons := list(map(_as_json, judged.reasons))),
         "check": {"kind": shown.kind, "url": shown.url} if shown else None,
-        "operations": log.as_json(),
     }
     color, word = ("green", "open") if judged.is_open else ("red", "blocked")
     line = f"#{pull}: {click.style(word, fg=color)} for {target}; check {outcome}"
@@ -138,7 +143,7 @@ class _SendArguments(WritingArguments, IssueArguments, FormatArguments):
     again: bool = option("--again", "Send again what GitHub refused before.")
 
 
-@command(_SendArguments)
+@command(_SendArguments, of=handoff)
 def dispatch(given: _SendArguments) -> None:
     """Send each open action as a repository_dispatch event.
 
@@ -179,11 +184,6 @@ class _ChangeHandoffArguments(WritingArguments, _HandoffArguments):
     adopt: bool = option("--adopt", "Trust the block in the issue's body where it has no ref.")
 
 
-@click.group(cls=Group)
-def handoff() -> None:
-    """Check, change and move a task's handoff."""
-
-
 class _CheckHandoffArguments(ReadingArguments, _HandoffArguments):
     """The arguments of ``accord handoff check``."""
 
@@ -218,10 +218,7 @@ def patch(given: _PatchHandoffArguments) -> int:
     """Merge a patch into a handoff, in a role."""
     path, patch_path = _paths(given.files, given.issue, 1, "TASK.json and PATCH.json")
 
-    def decide(author: Author, merged: Task, task: Task) -> HandoffDecision:
-        return decide_patch(task, merged, author)
-
-    return _change(given, decide, path, patch_path)
+    return _change(given, lambda author, merged, task: decide_patch(task, merged, author), path, patch_path)
 
 
 class _MoveHandoffArguments(_ChangeHandoffArguments):
@@ -246,12 +243,9 @@ def move(given: _MoveHandoffArguments) -> int:
     The status requires artifacts. A refused move only records the reasons in metadata.workflowRuntime, and exits 1.
     """
     (path,) = _paths(given.files, given.issue, 0, "TASK.json")
-
-    def decide(author: Author, merged: Task, task: Task) -> HandoffDecision:
-        to = OLD_STATUSES.get(given.to, given.to)
-        return decide_move(task, to, author, merged, redirects=given.on_missing == "redirect")
-
-    return _change(given, decide, path, given.patch)
+    to, redirects = OLD_STATUSES.get(given.to, given.to), given.on_missing == "redirect"
+    decide = partial(decide_move, target=to, redirects=redirects)
+    return _change(given, lambda author, merged, task: decide(task, author=author, patch=merged), path, given.patch)
 
 
 def _change(
@@ -342,7 +336,3 @@ def _present(
 def _as_json(finding: Finding) -> dict[str, object]:
     """Return a finding as a blocking reason, with its hint, and with its line where the file has one."""
     return {**as_reason(finding), "hint": finding.hint, **({"line": finding.line} if finding.line else {})}
-
-
-handoff.add_command(gate)
-handoff.add_command(dispatch)

@@ -44,6 +44,7 @@ class Printed:
 
 CLEAR_LINE = "\r\x1b[K"
 """Empties the line of a terminal that the cursor is on."""
+_END_OF_STYLE = "\x1b[0m"
 CLEAR_SCREEN = "\x1b[H\x1b[2J"
 
 _LEAST_COLUMNS = 16
@@ -183,6 +184,15 @@ def screen_columns() -> int | None:
 def cut_text(text: str, room: int | None) -> str:
     """Cut a text to so many columns; None leaves it whole."""
     return text if room is None else shorten(text, max(room, _LEAST_COLUMNS))
+
+
+def cut_line(line: str, size: os.terminal_size | None) -> str:
+    """Cut a line, which may end in a style, to the width of a terminal; None leaves it whole."""
+    spare = len(click.unstyle(line)) - size.columns + 1 if size else 0
+    if spare <= 0:
+        return line
+    body = line.removesuffix(_END_OF_STYLE)
+    return f"{body[: -spare - 1]}…{'' if body == line else _END_OF_STYLE}"
 
 
 def is_screen(stream: TextIO) -> bool:

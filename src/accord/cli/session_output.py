@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from accord.cli.options import Arguments, FormatArguments, WritingArguments, argument
-from accord.cli.output import CLEAR_SCREEN, document_lines, finding_lines, is_screen, next_lines, one_line
+from accord.cli.output import CLEAR_SCREEN, cut_line, document_lines, finding_lines, is_screen, next_lines, one_line
 from accord.cli.step import leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.core.clock import SystemClock
@@ -28,7 +28,6 @@ from accord.sessions.models import TaskStatus
 from accord.sessions.next_moves import main_moves, next_moves, task_moves
 from accord.sessions.questions import next_step
 from accord.sessions.reviews import reviews_of
-from accord.text.markdown import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -51,8 +50,6 @@ _NEXT = {
 _BAR = 20
 _MOST_ISSUES = 100
 _POLL_SECONDS = 0.5
-_BESIDE = 17
-"""Columns before a task's id: its sign and status."""
 
 
 class FolderArguments(Arguments):
@@ -232,32 +229,30 @@ def _marks(folder: Path) -> tuple[object, ...]:
 
 
 def screen(session: Session, size: os.terminal_size | None = None) -> list[str]:
-    """Return the lines that show a session; with a size, at most one screen of them."""
-    head, questions = _head(session, size), _questions(session, size)
-    room = size.lines - len(head) - len(questions) - 1 if size else None  # without the line of the cursor
-    return [*head, *_tasks(session, size, None if room is None else max(room, 1)), *questions]
-
-
-def _head(session: Session, size: os.terminal_size | None) -> list[str]:
-    status = session.status
-    lines = [click.style(_cut(session.name, size), bold=True)]
+    """Return the lines that show a session; with a size, at most one screen of them, cut at its width."""
+    status, head = session.status, [click.style(one_line(session.name), bold=True)]
     if status is None:
-        return [*lines, click.style(one_line(session.parts["status.json"].problem), fg="red")]
-    lines.append(f"{click.style(status.current_state, bold=True)} ({session.mode})   next: {_next_text(session)}")
+        head.append(click.style(one_line(session.parts["status.json"].problem), fg="red"))
+        return [cut_line(line, size) for line in head]
+    head.append(f"{click.style(status.current_state, bold=True)} ({session.mode})   next: {_next_text(session)}")
     if status.blocker:
-        lines.append(click.style(_cut(f"blocked: {status.blocker}", size), fg="red"))
+        head.append(click.style(one_line(f"blocked: {status.blocker}"), fg="red"))
     if session.tasks:
-        lines += ["", click.style(_progress(session), fg="green")]
+        head += ["", click.style(_progress(session), fg="green")]
     elif session.parts["tasks.yaml"].raw is not None:
-        lines.append(click.style(_cut(session.parts["tasks.yaml"].problem, size), fg="red"))
-    return lines
+        head.append(click.style(one_line(session.parts["tasks.yaml"].problem), fg="red"))
+    questions = []
+    for decision in status.pending:
+        name = click.style(f"? {decision.decision_id}", fg="yellow", bold=True)
+        questions += ["", f"{name} {one_line(decision.question)}"]
+    room = size.lines - len(head) - len(questions) - 1 if size else None  # without the line of the cursor
+    tasks = _tasks(session, None if room is None else max(room, 1))
+    return [cut_line(line, size) for line in (*head, *tasks, *questions)]
 
 
-def _tasks(session: Session, size: os.terminal_size | None, most: int | None) -> list[str]:
+def _tasks(session: Session, most: int | None) -> list[str]:
     """Return the lines of the tasks in the order of the plan; if space is short, keep those in progress."""
-    if session.status is None or session.tasks is None:
-        return []
-    tasks = session.tasks.tasks
+    tasks = session.tasks.tasks if session.tasks else ()
     shown = list(tasks)
     if most is not None and len(tasks) > most:
         ranked = sorted(range(len(tasks)), key=lambda i: _BY_INTEREST.index(tasks[i].status))
@@ -265,22 +260,9 @@ def _tasks(session: Session, size: os.terminal_size | None, most: int | None) ->
     lines = []
     for task in shown:
         colored = click.style(f"{_SIGNS[task.status]} {task.status:<12}", fg=_COLORS.get(task.status))
-        lines.append(f"  {colored} {_cut(f'{task.id:<7} {task.title or task.goal}', size, _BESIDE)}")
+        lines.append(f"  {colored} {one_line(f'{task.id:<7} {task.title or task.goal}')}")
     left = len(tasks) - len(shown)
     return [*lines, click.style(f"  … {left} more", dim=True)] if left else lines
-
-
-def _questions(session: Session, size: os.terminal_size | None) -> list[str]:
-    lines = []
-    for decision in session.status.pending if session.status else []:
-        name = click.style(f"? {decision.decision_id}", fg="yellow", bold=True)
-        lines += ["", f"{name} {_cut(decision.question, size, len(decision.decision_id) + 3)}"]
-    return lines
-
-
-def _cut(text: str, size: os.terminal_size | None, beside: int = 0) -> str:
-    line = one_line(text)
-    return shorten(line, max(size.columns - beside - 1, 1)) if size else line
 
 
 def task_counts(session: Session) -> dict[str, int]:
