@@ -15,17 +15,8 @@ from accord.missions.query import answer_query, progress
 CONTRACT = json.loads(
     (Path(__file__).parents[1] / "data/mission-contracts/next-query-response.schema.json").read_text(encoding="utf-8")
 )
-STEPS = [
-    "discovery",
-    "specify",
-    "plan",
-    "tasks_outline",
-    "tasks_packages",
-    "tasks_finalize",
-    "implement",
-    "review",
-    "accept",
-]
+STEPS = ["discovery", "specify", "plan", "tasks_outline", "tasks_packages", "tasks_finalize"]
+STEPS += ["implement", "review", "accept"]
 PENDING = {
     "input:zeta": {"question": "Z?"},
     "input:approval": {"question": "Go?", "options": ["yes", "no"], "step_id": "plan"},

@@ -24,7 +24,7 @@ UNDONE = AgentOutput.model_validate(
 
 
 def implementing(root: Path, task_status: str = "not-started") -> Path:
-    texts: dict[str, str | None] = {"tasks.yaml": TASKS.replace("not-started  #", f"{task_status}  #")}
+    texts = {"tasks.yaml": TASKS.replace("not-started  #", f"{task_status}  #")}
     return make_session(root, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
 
 
@@ -122,7 +122,7 @@ def test_the_last_review_that_passes_completes_its_tasks(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("task", ["T-001", "meta"])
 def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(tmp_path: Path, task: str) -> None:
-    texts: dict[str, str | None] = {"tasks.yaml": done()}
+    texts = {"tasks.yaml": done()}
     folder = make_session(tmp_path, "RELEASE", mode="full", user_decisions=SINGLE, texts=texts)
     opened = ["T-001 implemented"] if task == "T-001" else ["T-001 implemented", "T-002 implemented"]
     summary = apply_output(writer(folder), task, "Security", FAIL).summary
@@ -134,7 +134,7 @@ def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(
 
 
 def test_a_finding_that_needs_a_decision_opens_the_task_and_asks(tmp_path: Path) -> None:
-    texts: dict[str, str | None] = {"tasks.yaml": done()}
+    texts = {"tasks.yaml": done()}
     folder = make_session(tmp_path, "INTEGRATE", mode="full", user_decisions=SINGLE, texts=texts)
     summary = apply_output(writer(folder), "T-002", "Security", FINDING).summary
     assert summary == ["T-002 implemented", "the session goes back to IMPLEMENT_LOOP", "the user is asked"]
@@ -157,7 +157,7 @@ def test_a_waiver_is_recorded_with_its_reason_and_the_reviews_that_it_replaces(t
 
 
 def test_the_final_review_can_be_waived_with_a_reason(tmp_path: Path) -> None:
-    texts: dict[str, str | None] = {"tasks.yaml": done()}
+    texts = {"tasks.yaml": done()}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts=texts)
     with pytest.raises(BrokenContract, match="needs a final review"):
         advance(writer(folder), "INTEGRATE", role="Orchestrator")

@@ -226,7 +226,7 @@ def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: P
 
 
 def test_a_fix_loop_is_counted_and_the_fourth_entry_refused(tmp_path: Path) -> None:
-    texts: dict[str, str | None] = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
+    texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
     for count in (1, 2, 3):
         status = start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")

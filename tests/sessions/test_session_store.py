@@ -301,8 +301,7 @@ def test_a_dry_run_plans_what_a_run_writes(tmp_path: Path, change: Callable[[Ses
 
 
 def test_a_dry_run_refuses_what_a_run_refuses(tmp_path: Path) -> None:
-    texts: dict[str, str | None] = {"tasks.yaml": None, "status.json": "{"}
-    folder = make_session(tmp_path, texts=texts)
+    folder = make_session(tmp_path, texts={"tasks.yaml": None, "status.json": "{"})
     dry = writer(folder, is_dry_run=True)
     for change in (CHANGES["advance"], CHANGES["task"]):
         for session in (dry, writer(folder)):

@@ -1,6 +1,7 @@
 """Valid documents of sessions, so that a test says only what is different; and folders of them."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,7 @@ def outputs(*said: tuple[str, str], task: str = "T-001", concerns: int = 0, **ga
 
 
 def make_session(
-    root: Path, state: str = "INTAKE", *, texts: dict[str, str | None] | None = None, **changes: Any
+    root: Path, state: str = "INTAKE", *, texts: Mapping[str, str | None] | None = None, **changes: Any
 ) -> Path:
     """Write a folder with every document; ``texts`` replaces files, None leaves one out. Return the folder."""
     folder = root / ".agents-work" / changes.get("session", NAME)
