@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.clock import Clock
-    from accord.core.documents import Document
     from accord.github.client import GitHub
     from accord.handoffs.plan import HandoffDecision
 
@@ -70,7 +69,11 @@ def change_file(
     if writes and not can_be_written(path):
         raise WrongUsage(f"{path} cannot be written.", hint="Pass a file in a writable directory.")
     with folder_lock(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
-        document = _read_document(path)
+        try:
+            with path.open("rb") as file:
+                document = read_object(file.read(MAX_BYTES + 1))
+        except OSError as error:
+            raise WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Pass an existing file.") from None
         found, task = document.value, normalise(document.value)
         try:
             read_handoff(task)
@@ -82,14 +85,6 @@ def change_file(
         if writes and decision.task not in (task, found):
             write_whole(path, json.dumps(decision.task, indent=2, ensure_ascii=False) + "\n")
     return decision
-
-
-def _read_document(path: Path) -> Document:
-    try:
-        with path.open("rb") as file:
-            return read_object(file.read(MAX_BYTES + 1))
-    except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Pass an existing file.") from None
 
 
 def _neighbour_ids(path: Path) -> Iterator[object]:

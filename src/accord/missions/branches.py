@@ -81,7 +81,7 @@ class MissionGit:
                 f"The target branch {self.target_name or '(not set)'} does not exist here. "
                 "Fetch it, or correct `merge_target_branch` or `target_branch`."
             )
-        if all(any(self._is_ancestor(ref, target) for target in targets) for ref in head):
+        if all(any(is_ancestor(self._git, ref, target) for target in targets) for ref in head):
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
 
@@ -140,9 +140,6 @@ class MissionGit:
         """Return the existing refs of a branch, here and at origin; none for an expression such as ``lane~0``."""
         found = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
         return [ref for ref in found if self._answer("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")]
-
-    def _is_ancestor(self, branch: str, target: str) -> bool:
-        return is_ancestor(self._git, branch, target)
 
     def _answer(self, *arguments: str) -> str:
         """Return the output of git; empty where it fails."""

@@ -182,6 +182,11 @@ class Meta(MissionFileModel):
     mission: LenientText = ""
     target_branch: LenientText = ""
 
+    @property
+    def type(self) -> str:
+        """The type of the mission."""
+        return self.mission_type or self.mission
+
 
 class ExecutionLane(MissionFileModel):
     """Work packages that share one work tree and one branch."""

@@ -142,7 +142,7 @@ def mission_overview(mission: Mission) -> dict[str, Any]:
     return {
         "mission_slug": mission.slug,
         "mission_id": mission.meta.mission_id or None,
-        "mission": mission.meta.mission_type or mission.meta.mission or None,
+        "mission": mission.meta.type or None,
         "progress": progress(mission),
         **_ahead(found),
         "problems": {**reasons, **unreadable_statuses(mission)},
@@ -157,7 +157,7 @@ def mission_status(mission: Mission, now: datetime, threshold_minutes: float = D
     git, ready = git_of(mission), readiness(mission)
     return {
         "mission_slug": mission.slug,
-        "mission": mission.meta.mission_type or mission.meta.mission or None,
+        "mission": mission.meta.type or None,
         "progress": progress(mission),
         "work_packages": [_entry(mission, wp_id, git, now, threshold_minutes, ready[wp_id]) for wp_id in mission.ids],
         "diagnostics": _diagnostics(mission),

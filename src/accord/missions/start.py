@@ -152,7 +152,10 @@ def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
     except (GitFailed, OSError):
         message = f"{mission.root} is not a git repository, so it cannot have work trees."
         raise Refused(message, hint="Run `git init`, and commit.") from None
-    own = next((tree for tree in trees if _is_same(tree["worktree"], path)), {})
+    own = next(
+        (tree for tree in trees if tree["worktree"] == str(path) or Path(tree["worktree"]).resolve() == path.resolve()),
+        {},
+    )
     others = [tree for tree in trees if tree.get("branch") == f"refs/heads/{branch}" and tree is not own]
     is_present = path.is_dir() and any(path.iterdir())
     base = git_of(mission, workspace.wp_id).base_of(branch)
@@ -179,10 +182,6 @@ def _work_trees(git: Git) -> list[dict[str, str]]:
         pairs = (line.partition(" ") for line in block.split("\0") if line)
         trees.append({name: value for name, _, value in pairs})
     return [tree for tree in trees if "worktree" in tree]
-
-
-def _is_same(listed: str, path: Path) -> bool:
-    return listed == str(path) or Path(listed).resolve() == path.resolve()
 
 
 def _carry_out(git: Git, step: LaneOperation, storage: Storage) -> None:

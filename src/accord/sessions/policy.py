@@ -190,10 +190,14 @@ def with_settings(
         if key in _LISTS:
             old = value[key] if setting.adds or key in began else []
             began.add(key)
-            value[key] = [*old, *(one for one in _entries(setting.text) if one not in old)]
+            given = _parsed(setting.text)  # a JSON array of texts, or one text
+            is_array = isinstance(given, list) and all(isinstance(one, str) for one in given)
+            entries = given if is_array else [setting.text] if setting.text else []
+            value[key] = [*old, *(one for one in entries if one not in old)]
         elif key == "runtime_flags":
             flags = value[key] = dict(value.get(key) or {})
-            flags[parts[0]] = _scalar(setting.text)
+            flag = _parsed(setting.text)
+            flags[parts[0]] = flag if isinstance(flag, (bool, int)) or flag is None else setting.text
             if parts[0] == "copilot_instructions_exists":
                 flags["copilot_checked_at"] = timestamp(now)
         elif key == "retry_counts":
@@ -212,20 +216,9 @@ def with_settings(
     return value
 
 
-def _entries(text: str) -> list[str]:
-    """Return the entries of a list: a JSON array of texts, else the text itself; none for an empty text."""
+def _parsed(text: str) -> Any:
+    """Return the value of JSON, else the text."""
     try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return value
-    return [text] if text else []
-
-
-def _scalar(text: str) -> Any:
-    try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return text
-    return value if isinstance(value, (bool, int)) or value is None else text

@@ -148,8 +148,10 @@ def with_gate_asked_again(session: Session, value: Record, *, now: datetime) -> 
     return value
 
 
-def with_answers(session: Session, answers: Mapping[str, str], *, now: datetime, is_final: bool = False) -> Record:
-    """Return the status with the answers. ``is_final`` cancels open questions, but no gate and no security question."""
+def with_answers(
+    session: Session, answers: Mapping[str, str], *, now: datetime, closes: Collection[str] = ()
+) -> Record:
+    """Return the status with the answers. Of ``closes``, open questions are cancelled, but no gate and no security."""
     value = status_value(session)
     for decision_id, text in answers.items():
         entry = _known_record(value, decision_id)
@@ -160,7 +162,12 @@ def with_answers(session: Session, answers: Mapping[str, str], *, now: datetime,
         entry.update(status="answered", answer=said, resolved_at=_time_of_resolution(entry, now))
         if decision_id == APPROVE_DESIGN:
             _set_correction(value, "queued" if rules.is_change_request(said) else "none")
-    return _cancel_open(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_final else value
+    for entry in value["user_decisions"]:
+        is_open = entry["status"] == "pending" and entry["decision_id"] in closes
+        if is_open and not needs_answer(entry["decision_id"], entry.get("category")):
+            at, reason = _time_of_resolution(entry, now), rules.NO_RESPONSE
+            entry.update(status="cancelled", resolved_at=at, resolution_reason=reason)
+    return value
 
 
 def _time_of_resolution(entry: Record, now: datetime) -> str:
@@ -171,34 +178,16 @@ def _time_of_resolution(entry: Record, now: datetime) -> str:
 
 def history_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> Record | None:
     """Return the line of the history for an answer that requests changes of a design that waits for approval."""
-    decision, text = status_of(session).decision(APPROVE_DESIGN), answers.get(APPROVE_DESIGN, "")
-    if (
-        decision is None
-        or decision.status != "pending"
-        or not rules.is_change_request(rules.canonical_approval(text.strip()))
-    ):
+    decision = status_of(session).decision(APPROVE_DESIGN)
+    said = rules.canonical_approval(answers.get(APPROVE_DESIGN, "").strip())
+    if decision is None or decision.status != "pending" or not rules.is_change_request(said):
         return None
     return {
         "at": timestamp(now),
         "decision_id": APPROVE_DESIGN,
-        "answer": normalize_answer(APPROVE_DESIGN, text),
+        "answer": said,
         "state_context": "APPROVE_DESIGN",
     }
-
-
-def with_silence(session: Session, decision_ids: Collection[str], *, now: datetime) -> Record:
-    """Return the status with those of these questions cancelled that are pending still: they got no answer."""
-    return _cancel_open(status_value(session), decision_ids, now)
-
-
-def _cancel_open(value: Record, decision_ids: Collection[str], now: datetime) -> Record:
-    for entry in value["user_decisions"]:
-        is_open = entry["status"] == "pending" and entry["decision_id"] in decision_ids
-        if is_open and not needs_answer(entry["decision_id"], entry.get("category")):
-            entry.update(
-                status="cancelled", resolved_at=_time_of_resolution(entry, now), resolution_reason=rules.NO_RESPONSE
-            )
-    return value
 
 
 def normalize_answer(decision_id: str, text: str) -> str:

@@ -160,7 +160,8 @@ def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool 
     writer.change_status(questions.with_adopted_answer, role=ROLE)
 
     def step(session: Session) -> dict[str, Any]:
-        return questions.with_answers(session, answers, now=now, is_final=is_final)
+        closes = [decision.decision_id for decision in status_of(session).user_decisions] if is_final else []
+        return questions.with_answers(session, answers, now=now, closes=closes)
 
     def plan(session: Session) -> list[FileOperation]:
         operations = plan_status(session, step, role=ROLE, now=now)
@@ -224,7 +225,9 @@ def interview(writer: SessionWriter, prompt: Prompt) -> bool:
             break
     if lines and settled != "blocked":
         names = [decision.decision_id for decision in waiting]
-        writer.change_status(lambda session: questions.with_silence(session, names, now=writer.clock.now()), role=ROLE)
+        writer.change_status(
+            lambda session: questions.with_answers(session, {}, now=writer.clock.now(), closes=names), role=ROLE
+        )
     return bool(lines)
 
 
