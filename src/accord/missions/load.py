@@ -73,9 +73,9 @@ class Mission:
     meta: Meta
     lanes: Lanes | None
     contexts: dict[str, tuple[Path, WorkspaceContext]]
-    work_packages: dict[str, WorkPackage]
     log: Log
     broken: dict[str, BrokenContract] = field(default_factory=dict)
+    work_packages: dict[str, WorkPackage] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
 
@@ -182,13 +182,14 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
         message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
         raise BrokenContract.of(Finding("unknown-mission", message, hint=_hint(slug, mission_slugs(root))))
     broken: dict[str, BrokenContract] = {}
-    written: dict[str, str] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
-    work_packages, files = _work_packages(folder, lanes, legacy_default, broken, written)
     log = read_log(log_path(folder).read_bytes()) if log_path(folder).is_file() else Log()
-    contexts = _contexts(root, slug)
-    return Mission(root, slug, meta or Meta(), lanes, contexts, work_packages, log, broken, files, written)
+    mission = Mission(root, slug, meta or Meta(), lanes, _contexts(root, slug), log, broken)
+    for path in sorted((folder / "tasks").glob("WP*.md")):
+        if (name := _WP_FILE.fullmatch(path.name)) and path.is_file():
+            _add_work_package(mission, name[1], path, legacy_default)
+    return mission
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
@@ -227,41 +228,25 @@ def _contexts(root: Path, slug: str) -> dict[str, tuple[Path, WorkspaceContext]]
     return found
 
 
-def _work_packages(
-    folder: Path,
-    lanes: Lanes | None,
-    legacy_default: ExecutionMode | None,
-    broken: dict[str, BrokenContract],
-    written: dict[str, str],
-) -> tuple[dict[str, WorkPackage], dict[str, Path]]:
-    lane_ids: dict[str, list[str]] = {}
-    for lane in lanes.lanes if lanes else ():
-        for wp_id in dict.fromkeys(lane.wp_ids):
-            lane_ids.setdefault(wp_id, []).append(lane.lane_id)
-    planning = lanes.planning_artifact_wps if lanes else []
-    read: dict[str, WorkPackage] = {}
-    files: dict[str, Path] = {}
-    for path in sorted((folder / "tasks").glob("WP*.md")):
-        name = _WP_FILE.fullmatch(path.name)
-        if not name or not path.is_file():
-            continue
-        wp_id = name[1]
-        try:
-            if wp_id in files:
-                message = f"{wp_id} has two files, {files[wp_id].name} and {path.name}."
-                raise BrokenContract.of(Finding("work-package-repeated", message, hint="Remove one."))
-            files[wp_id] = path
-            head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
-            written[wp_id] = head.lane
-            if not head.execution_mode and "lanes.json" in broken:
-                raise broken["lanes.json"]
-            its_lanes, is_listed = lane_ids.get(wp_id, []), wp_id in planning
-            mode = settle_mode(head, body, its_lanes, is_listed=is_listed, legacy_default=legacy_default)
-            read[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
-        except BrokenContract as error:
-            broken[wp_id] = error if error is broken.get("lanes.json") else _with_file_name(path.name, error)
-            read.pop(wp_id, None)
-    return read, files
+def _add_work_package(mission: Mission, wp_id: str, path: Path, legacy_default: ExecutionMode | None) -> None:
+    """Read the file of a work package into a mission, or why it cannot be used."""
+    known, lanes = mission.files.setdefault(wp_id, path), mission.lanes or Lanes(lanes=[])
+    of_lanes = mission.broken.get("lanes.json")
+    try:
+        if known != path:
+            message = f"{wp_id} has two files, {known.name} and {path.name}."
+            raise BrokenContract.of(Finding("work-package-repeated", message, hint="Remove one."))
+        head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
+        mission.written[wp_id] = head.lane
+        if of_lanes and not head.execution_mode:
+            raise of_lanes
+        names = [lane.lane_id for lane in lanes.lanes_of.get(wp_id, ())]
+        is_listed = wp_id in lanes.planning_artifact_wps
+        mode = settle_mode(head, body, names, is_listed=is_listed, legacy_default=legacy_default)
+        mission.work_packages[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
+    except BrokenContract as error:
+        mission.broken[wp_id] = error if error is of_lanes else _with_file_name(path.name, error)
+        mission.work_packages.pop(wp_id, None)
 
 
 def lines_of(path: Path) -> Mapping[str, int]:

@@ -213,9 +213,13 @@ class Lanes(MissionFileModel):
     planning_artifact_wps: list[WorkPackageId] = []
 
     @cached_property
-    def lane_of(self) -> dict[str, ExecutionLane]:
-        """The first lane of each work package."""
-        return {wp_id: lane for lane in reversed(self.lanes) for wp_id in lane.wp_ids}
+    def lanes_of(self) -> dict[str, list[ExecutionLane]]:
+        """The lanes of each work package."""
+        found: dict[str, list[ExecutionLane]] = {}
+        for lane in self.lanes:
+            for wp_id in dict.fromkeys(lane.wp_ids):
+                found.setdefault(wp_id, []).append(lane)
+        return found
 
 
 class WorkspaceContext(MissionFileModel):

@@ -61,7 +61,7 @@ def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
     """Return the workspace in the lane that a context file names, else ``lanes.json``."""
     wp_id, slug = known.wp_id, mission.slug
     recorded = [(path, one) for path, one in mission.contexts.values() if _is_about(one, wp_id)]
-    planned = mission.lanes.lane_of.get(wp_id) if mission.lanes else None
+    planned = next(iter(mission.lanes.lanes_of.get(wp_id, ())), None) if mission.lanes else None
     if len(recorded) > 1:
         message = f"{wp_id} is in two context files: {' and '.join(path.name for path, _ in recorded)}."
         raise BrokenContract.of(Finding("lane-unclear", message, hint="Remove the older one."))
