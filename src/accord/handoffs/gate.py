@@ -1,8 +1,7 @@
 """The check ``accord/handoff`` on a pull request, and the actions of a handoff sent as events.
 
-The gate is closed unless proven open: without a work item or a handoff, or with one of another branch or pull request,
-the check fails. The pull request's text only names the work item; its handoff is read from the ref, where only people
-with write access can write.
+The gate is closed unless proven open. The pull request's text only names the work item; its handoff is read from the
+ref, where only people with write access can write.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Plan what a patch or a move makes of a task: pure, from the task, the request, and the time.
 
-Source: handoff schema, "Validation Strategy" and "Auditability". A patch is merged, checked as a whole, and applied
-whole or not at all. A refused move changes only ``metadata.workflowRuntime``, the engine's record: next actions, the
-reasons that block a move, and a history that only grows. Its keys identify an action on the same artifacts, so that an
-action is done once and a repeated refusal is recorded once.
+Source: handoff schema, "Validation Strategy" and "Auditability". A patch is applied whole or not at all. A refused move
+changes only ``metadata.workflowRuntime``, the engine's record. Keys of its history identify an action on the same
+artifacts, so that an action is done once and a repeated refusal is recorded once.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Source: handoff schema, "Validation Strategy".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.core.documents import short_name
@@ -15,7 +15,7 @@ from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id
 from accord.handoffs.stages import gate_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 
 def handoff_findings(handoff: Handoff) -> list[Finding]:
@@ -139,37 +139,34 @@ REVIEW_REFERENCES = tuple((*output, "reviewReferences") for output in PLANNER_OU
 ENGINE: tuple[Location, ...] = (("metadata", "workflowRuntime"), ("completedAt",))
 
 
-@dataclass(frozen=True)
-class HandoffRole:
-    """``closed`` are locations that the role must not change, ``open_within`` exceptions inside them."""
-
-    closed: tuple[Location, ...] = ()
-    open_within: tuple[Location, ...] = ()
-
-    def may_change(self, location: Location) -> bool:
-        """Tell whether the role may change this location."""
-        is_open = any(is_within(location, exception) for exception in self.open_within)
-        return is_open or not any(overlaps(location, closed) for closed in self.closed)
-
-
 DECISION: Location = (*REVIEW, "decision")
 RESULT: Location = (*VERIFICATION, "result")
-ROLES = {
-    "planner": HandoffRole((REVIEW, VERIFICATION, DONE)),
-    "architect": HandoffRole((*PLANNER_OUTPUTS, RESULT), REVIEW_REFERENCES),
-    "tester": HandoffRole((*PLAN_CORE, DECISION)),
-    "developer": HandoffRole((*PLANNER_OUTPUTS, DECISION, RESULT)),
-    "reviewer": HandoffRole((*PLANNER_OUTPUTS, RESULT)),
-    "retrospective": HandoffRole((*PLANNER_OUTPUTS, DECISION, RESULT)),
-    "human": HandoffRole(),
+ROLES: Mapping[str, tuple[Location, ...]] = {
+    "planner": (REVIEW, VERIFICATION, DONE),
+    "architect": (*PLANNER_OUTPUTS, RESULT),
+    "tester": (*PLAN_CORE, DECISION),
+    "developer": (*PLANNER_OUTPUTS, DECISION, RESULT),
+    "reviewer": (*PLANNER_OUTPUTS, RESULT),
+    "retrospective": (*PLANNER_OUTPUTS, DECISION, RESULT),
+    "human": (),
 }
-"""``human`` is a person; agents never get that role. Only who judges writes a verdict: ``decision`` or ``result``."""
+"""The locations that each role must not change. ``human`` is a person; agents never get that role.
+
+Only who judges writes a verdict: ``decision`` or ``result``.
+"""
+
+
+def may_change(role: str, location: Location) -> bool:
+    """Tell whether a role may change a location; the architect also adds references to its review."""
+    if role == "architect" and any(is_within(location, references) for references in REVIEW_REFERENCES):
+        return True
+    return not any(overlaps(location, closed) for closed in ROLES[role])
 
 
 def role_findings(role: str, changed: Iterable[FieldChange]) -> Iterator[Finding]:
     """Find changes that the role must not make."""
     for location, _, _ in changed:
-        if not ROLES[role].may_change(location):
+        if not may_change(role, location):
             what = f"is not writable for the role {role}."
             yield _finding("role-must-not-write", location, what, "Remove it, or pass another `--role`.")
 

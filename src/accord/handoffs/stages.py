@@ -1,8 +1,7 @@
 """The statuses of a task, the moves between them with the artifacts that each requires, and the next moves. Pure.
 
 Source: handoff schema, "Stage-gate validation" and "Partial/In-Progress Representation"; the table is accord's choice
-(docs/handoffs.md). A draft passes a gate when no required part is missing; superseded ones count as absent. Every
-way into review and done is gated, so that no detour avoids a gate; only done itself leads back to review without one.
+(docs/handoffs.md). Every way into review and done is gated; only done itself leads back to review without a gate.
 """
 
 from __future__ import annotations

@@ -48,20 +48,16 @@ class MoveRequest:
 
 @dataclass(frozen=True)
 class MoveFacts:
-    """A request, and the facts that its guards read; an empty text is a problem that does not exist.
-
-    ``holder`` is the actor of the last move, ``implementers`` are those who did the work. ``waits_for`` are
-    dependencies whose review has not passed; ``dependency_problem`` is why one never can.
-    """
+    """A request, and the facts that its guards read; an empty text is a problem that does not exist."""
 
     request: MoveRequest
-    holder: str = ""
+    holder: str = ""  # the actor of the last move
     implementers: frozenset[str] = frozenset()
     is_approved: bool = False
     workspace_problem: str = ""
     open_subtasks: tuple[str, ...] = ()
-    waits_for: tuple[str, ...] = ()
-    dependency_problem: str = ""
+    waits_for: tuple[str, ...] = ()  # dependencies whose review has not passed
+    dependency_problem: str = ""  # why one of them never can
     evidence_problem: str = ""
     merge_problem: str = ""
 
@@ -240,14 +236,11 @@ WAITING = ("planned", "claimed", "blocked")
 
 @dataclass(frozen=True)
 class Blockers:
-    """Direct dependencies whose review has not passed, and why one of them never can: it is unknown, or in a cycle.
-
-    ``first`` ends the chain of first dependencies: nothing blocks that work package, or nothing can unblock it.
-    """
+    """Direct dependencies whose review has not passed."""
 
     waits_for: tuple[str, ...] = ()
-    problem: str = ""
-    first: str = ""
+    problem: str = ""  # why one of them never can: it is unknown, or in a cycle
+    first: str = ""  # the end of the chain of first dependencies: nothing blocks it, or nothing can unblock it
 
 
 def blockers_of(waits_for: Mapping[str, tuple[str, ...]], known: Collection[str]) -> dict[str, Blockers]:

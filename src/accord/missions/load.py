@@ -62,11 +62,7 @@ class WorkPackage:
 
 @dataclass(frozen=True)
 class Mission:
-    """A mission as its files describe it. ``lanes`` is None without a ``lanes.json``.
-
-    ``broken`` maps work packages, ``meta.json`` and ``lanes.json`` to why they cannot be used; ``files`` maps work
-    packages to their files, ``written`` those that can be read to the statuses in them.
-    """
+    """A mission as its files describe it."""
 
     root: Path
     slug: str
@@ -74,10 +70,11 @@ class Mission:
     lanes: Lanes | None
     contexts: dict[str, tuple[Path, WorkspaceContext]]
     log: Log
+    # why work packages, meta.json and lanes.json cannot be used
     broken: dict[str, BrokenContract] = field(default_factory=dict)
     work_packages: dict[str, WorkPackage] = field(default_factory=dict)
-    files: dict[str, Path] = field(default_factory=dict)
-    written: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)  # of all work packages
+    written: dict[str, str] = field(default_factory=dict)  # the statuses in those that can be read
 
     @property
     def folder(self) -> Path:

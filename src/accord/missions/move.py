@@ -1,7 +1,7 @@
 """Moves of a work package: gather facts, plan the events, and append them to the log, under the folder's lock.
 
-The log only grows. The same command continues a move that stopped half-way, and writes nothing for one that is done.
-Nothing else of the mission is written. Source: mission contracts, "Planning-Artifact Lifecycle".
+The same command continues a move that stopped half-way, and writes nothing for one that is done. Nothing else of the
+mission is written. Source: mission contracts, "Planning-Artifact Lifecycle".
 """
 
 from __future__ import annotations

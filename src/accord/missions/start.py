@@ -1,8 +1,7 @@
 """The start of a work package: its branch and work tree, then the move to in_progress, under the folder's lock.
 
-Facts are read from git, the operations are planned from them, and git carries them out one by one. Each may be
-repeated: the same command continues a start that was killed anywhere, and does nothing for one that is done. Source:
-mission contracts, "Resolution Matrix".
+Each step may be repeated: the same command continues a start that was killed anywhere, and does nothing for one that
+is done. Source: mission contracts, "Resolution Matrix".
 """
 
 from __future__ import annotations
@@ -34,18 +33,14 @@ _INITIALIZING = "initializing"
 
 @dataclass(frozen=True)
 class LaneFacts:
-    """The branch and the work tree of a lane in git; an empty text is one that does not exist.
-
-    ``base`` is where a new branch begins. ``checked_out_at`` is the work tree on the branch, ``on_branch`` the branch
-    of the work tree at the lane's path.
-    """
+    """The branch and the work tree of a lane in git; an empty text is one that does not exist."""
 
     path: str
     branch: str
-    base: str = ""
+    base: str = ""  # where a new branch begins
     has_branch: bool = False
-    checked_out_at: str = ""
-    on_branch: str = ""
+    checked_out_at: str = ""  # the work tree on the branch
+    on_branch: str = ""  # the branch of the work tree at the lane's path
     is_registered: bool = False
     is_half_made: bool = False
     is_present: bool = False

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 ROLE = "Orchestrator"
 """The single writer of decisions."""
 
-SUBAGENT_FAILURE = "subagent_failure"
-"""The blocker of a session whose agent failed after its retries."""
-
 
 def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry_run: bool = False) -> SessionWriter:
     """Create a session, named by the day and the slug. Raises ``session-exists``, or ``path-outside`` for a link."""
@@ -143,7 +140,7 @@ def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> Sess
         finding = Finding("reason-missing", "No reason given.", hint="Say with `--failed` why the agent failed.")
         raise refuse("The session cannot be blocked.", finding)
     check_task(writer.read().tasks, task)
-    blocker = f"{SUBAGENT_FAILURE}: {role} on {task}: {reason.strip()}"
+    blocker = f"subagent_failure: {role} on {task}: {reason.strip()}"
     return advance(writer, "BLOCKED", role=ROLE, blocker=blocker)
 
 
