@@ -197,9 +197,11 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
         return secrets(visible_text(text))
 
     listed = _task_lines(tasks, [seen(heading) for heading in _headings(evidence.pr_body, tasks)], seen)
+    left_out = len(tasks) - len(listed)
+    more = [f"({left_out} more tasks are not shown and cannot be answered.)"] if left_out else []
     todos = "\n".join(f"[{'x' if todo.is_done else ' '}] {clean(todo.text)}" for todo in evidence.todos)
     parts = [
-        ("The open tasks", _notice(listed, len(tasks))),
+        ("The open tasks", "\n".join([*listed, *more])),
         ("The agent's final message", _without_middle(clean(evidence.message), MESSAGE_CHARS)),
         ("The agent's own to-do list", _without_middle(todos, TODOS_CHARS)),
         ("The agent's commands", _without_middle(clean("\n".join(evidence.commands)), COMMANDS_CHARS)),
@@ -222,11 +224,6 @@ def _task_lines(tasks: Sequence[ChecklistTask], headings: Sequence[str], clean: 
             break
         lines.append(line)
     return lines
-
-
-def _notice(lines: Sequence[str], count: int) -> str:
-    rest = [f"({count - len(lines)} more tasks are not shown and cannot be answered.)"] if len(lines) < count else []
-    return "\n".join([*lines, *rest])
 
 
 def _headings(body: str, tasks: Sequence[ChecklistTask]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.runner.transcripts.lines import cut, is_shallow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MAX_MESSAGE_CHARS = 1_000_000
 """More than an output of a job can hold; the transcript has the rest."""
@@ -166,12 +166,16 @@ class AccountBuilder:
         """Replace the agent's to-do list."""
         self._todos = tuple(replace(todo, text=cut(todo.text, _TEXT_CHARS)) for todo in [*todos][:MAX_TODOS])
 
-    def set_usage(self, usage: Usage, model: str = "") -> None:
-        """Set the usage of the run so far, without impossible numbers, and the model if none is known yet."""
+    def set_usage(self, usage: Usage, written: Mapping[str, int] | None = None) -> None:
+        """Set the usage of the run so far, without impossible numbers.
+
+        ``written`` are output tokens by model; the model is the one that wrote the most, if none is known yet.
+        """
         self._usage = Usage(
             **{name: count for name, count in asdict(usage).items() if count is not None and count >= 0}
         )
-        self._model = self._model or cut(model, 100)
+        if written:
+            self._model = self._model or cut(max(written, key=lambda name: written[name]), 100)
 
     def deny(self, tool: str) -> None:
         """Note that the agent was not allowed to use a tool."""

@@ -136,7 +136,9 @@ class ClaudeReader(TranscriptReader):
             self._tasks[number] = Todo(text_of(given, "subject") or before.text, is_done)
 
     def _take_result(self, event: dict[str, Any], line: bytes) -> None:
-        self.account.set_usage(_usage(event), _model(object_of(event, "modelUsage")))
+        models = object_of(event, "modelUsage")
+        written = {name: integer_of(object_of(models, name), "outputTokens") or 0 for name in models}
+        self.account.set_usage(_usage(event), written)
         for denial in objects_of(event, "permission_denials"):
             self.account.deny(text_of(denial, "tool_name") or "a tool")
         if event.get("is_error") is not False:
@@ -184,8 +186,3 @@ def _usage(event: dict[str, Any]) -> Usage:
     return Usage(
         sum(counts) if counts else None, integer_of(usage, "output_tokens"), number_of(event, "total_cost_usd")
     )
-
-
-def _model(usage: dict[str, Any]) -> str:
-    written = {name: integer_of(object_of(usage, name), "outputTokens") or 0 for name in usage}
-    return max(written, key=lambda name: written[name], default="")

@@ -137,7 +137,7 @@ class GeminiReader(TranscriptReader):
         models = object_of(stats, "models")
         usage = Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
         written = {name: integer_of(object_of(models, name), "output_tokens") or 0 for name in models}
-        self.account.set_usage(usage, max(written, key=lambda name: written[name], default=""))
+        self.account.set_usage(usage, written)
         if event.get("status") == "success":
             self._succeed(event)
         elif error := object_of(event, "error"):
@@ -155,7 +155,7 @@ class GeminiReader(TranscriptReader):
         if tokens := {name: object_of(object_of(models, name), "tokens") for name in models}:
             spent = (sum(integer_of(of, key) or 0 for of in tokens.values()) for key in ("prompt", "candidates"))
             written = {name: integer_of(of, "candidates") or 0 for name, of in tokens.items()}
-            self.account.set_usage(Usage(*spent), max(written, key=lambda name: written[name]))
+            self.account.set_usage(Usage(*spent), written)
         if error:
             status, message = status_of(error, "code"), text_of(error, "message")
             self.account.fail(error_from(message, f'"code": {status}, "message": {message}', status=status))
