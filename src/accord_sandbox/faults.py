@@ -93,31 +93,27 @@ class Faults:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[Fault] = []
-        self._seen: list[int] = []
+        self._seen: dict[int, tuple[Fault, int]] = {}
 
     def add(self, fault: Fault) -> None:
         """Inject a fault."""
         with self._lock:
-            self._waiting.append(fault)
-            self._seen.append(0)
+            self._seen[len(self._seen)] = fault, 0
 
     def clear(self) -> None:
         """Remove all faults."""
         with self._lock:
-            self._waiting.clear()
             self._seen.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
         """Count a request, and return the first fault that matches."""
         with self._lock:
             met = None
-            for index, fault in enumerate(self._waiting):
-                if not fault.matches(method, path):
-                    continue
-                self._seen[index] += 1
-                if met is None and fault.nth <= self._seen[index] < fault.nth + fault.times:
-                    met = fault
+            for key, (fault, seen) in self._seen.items():
+                if fault.matches(method, path):
+                    self._seen[key] = fault, seen + 1
+                    is_now = fault.nth <= seen + 1 < fault.nth + fault.times
+                    met = fault if met is None and is_now else met
             return met
 
 

@@ -1,4 +1,8 @@
-"""The accounts of the local GitHub and the owners of its tokens."""
+"""Accounts, the owners of tokens, and the limits of their use with GitHub's refusals above one.
+
+Use is counted in memory by each serving process. Source of numbers and answers:
+https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
+"""
 
 from __future__ import annotations
 
@@ -95,7 +99,7 @@ class Meter:
     """The counters of all tokens."""
 
     def __init__(self, limits: RateLimits | None) -> None:
-        self._limits = limits
+        self._is_on, self._limits = limits is not None, limits or RateLimits()
         self._windows: dict[tuple[str, str], _UsageWindow] = {}
 
     def clear(self) -> None:
@@ -104,36 +108,36 @@ class Meter:
 
     def check(self, actor: TokenOwner | None, load: Load, now: float) -> None:
         """Refuse a request over a limit before it is carried out."""
-        if self._limits is None:
+        if not self._is_on:
             return
-        primary = self._window(self._limits, actor, load.resource, now)
+        primary = self._window(actor, load.resource, now)
         if primary.remaining == 0:
             raise primary_refusal(actor, math.ceil(primary.reset), load.resource, primary.limit)
         for name, cost in _secondary_costs(load):
-            window = self._window(self._limits, actor, name, now)
+            window = self._window(actor, name, now)
             if window.used + cost > window.limit:
                 raise secondary_refusal(403, max(1, math.ceil(window.reset - now)))
 
     def count(self, actor: TokenOwner | None, load: Load, now: float) -> None:
         """Count a request that was let through."""
-        if self._limits is None:
+        if not self._is_on:
             return
-        self._window(self._limits, actor, load.resource, now).used += 1
+        self._window(actor, load.resource, now).used += 1
         for name, cost in _secondary_costs(load):
-            self._window(self._limits, actor, name, now).used += cost
+            self._window(actor, name, now).used += cost
 
     def headers(self, actor: TokenOwner | None, resource: str, now: float) -> dict[str, str]:
         """Return the current x-ratelimit-* headers for the resource."""
-        if self._limits is None:
+        if not self._is_on:
             return {}
-        window = self._window(self._limits, actor, resource, now)
+        window = self._window(actor, resource, now)
         return _rate_headers(resource, window.limit, min(window.used, window.limit), math.ceil(window.reset))
 
-    def _window(self, limits: RateLimits, actor: TokenOwner | None, name: str, now: float) -> _UsageWindow:
+    def _window(self, actor: TokenOwner | None, name: str, now: float) -> _UsageWindow:
         key = (actor.token if actor else "", name)
         window = self._windows.get(key)
         if window is None or now >= window.reset:
-            window = self._windows[key] = _UsageWindow(*_window_size(limits, actor, name), start=now)
+            window = self._windows[key] = _UsageWindow(*_window_size(self._limits, actor, name), start=now)
         return window
 
 
@@ -143,13 +147,11 @@ def _secondary_costs(load: Load) -> list[tuple[str, int]]:
 
 
 def _window_size(limits: RateLimits, actor: TokenOwner | None, name: str) -> tuple[int, float]:
-    kind = "anonymous" if actor is None else actor.kind
-    hourly = {"anonymous": limits.anonymous_per_hour, "installation": limits.installation_per_hour}
-    per_hour = (hourly.get(kind, limits.user_per_hour), HOUR)
+    hourly = {None: limits.anonymous_per_hour, "installation": limits.installation_per_hour}
+    per_hour = (hourly.get(actor.kind if actor else None, limits.user_per_hour), HOUR)
     sizes = {
-        "core": per_hour,
+        **dict.fromkeys(("core", "graphql"), per_hour),
         "search": (limits.search_per_minute, MINUTE),
-        "graphql": per_hour,
         "points": (limits.points_per_minute, MINUTE),
         "content-minute": (limits.content_per_minute, MINUTE),
         "content-hour": (limits.content_per_hour, HOUR),

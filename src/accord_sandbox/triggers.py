@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from accord.core.errors import BrokenContract
-from accord.files.yaml import read_yaml
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage, tree_entries
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.tokens import BOT
-from accord_sandbox.workflow_runs import find_run
+from accord_sandbox.workflow_runs import find_run, read_workflow
 
 Activity = Literal["opened", "synchronize", "reopened"]
 ACTIVITIES = ("opened", "synchronize", "reopened")
@@ -79,8 +77,8 @@ def queue_jobs(db: Connection, bare: BareRepository, run_id: int, now: float) ->
     run = fetch(db, "SELECT * FROM workflow_runs WHERE id = ?", run_id)
     app = fetch(db, "SELECT id FROM users WHERE login = ?", BOT)
     assert run is not None and app is not None  # noqa: S101, PT018 (both exist)
-    code, content, _ = bare.attempt("cat-file", "blob", f"{run['head_sha']}:{run['path']}")
-    jobs = (_document(content) if code == 0 else {}).get("jobs")
+    (found,) = bare.objects(f"{run['head_sha']}:{run['path']}")
+    jobs = read_workflow(found.content if found else b"").get("jobs")
     for key, job in jobs.items() if isinstance(jobs, dict) else ():
         name = job.get("name") if isinstance(job, dict) else None
         check = {
@@ -101,15 +99,7 @@ def _workflows(bare: BareRepository, commit: str) -> Iterator[tuple[str, Mapping
     names = [name.decode(errors="replace") for _, name, _ in tree_entries(folder)]
     paths = [f"{WORKFLOWS}{name}" for name in names if name.endswith((".yml", ".yaml"))]
     for path, found in zip(paths, bare.objects(*(f"{commit}:{path}" for path in paths)), strict=True):
-        yield path, _document(found.content if found else b"")
-
-
-def _document(content: bytes) -> dict[str, Any]:
-    try:
-        value = read_yaml(content).value
-    except BrokenContract:
-        return {}
-    return value if isinstance(value, dict) else {}
+        yield path, read_workflow(found.content if found else b"")
 
 
 def _listens(workflow: Mapping[str, Any], activity: Activity, base: str) -> bool:

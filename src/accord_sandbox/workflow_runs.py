@@ -259,7 +259,7 @@ def dispatch_workflow(call: Call) -> ApiResponse:
     if call.bare.branch(branch) is None:
         raise Refusal(422, f"No ref found for: {ref}")
     inputs = call.document.get("inputs") or {}
-    workflow = _file(call, branch, path)
+    workflow = read_workflow(_file(call, branch, path))
     _check_inputs(workflow, inputs)
     values = {
         "repository_id": call.repository["id"],
@@ -285,12 +285,20 @@ def _run_page(call: Call, run_id: int) -> str:
     return f"{call.repository_page}/actions/runs/{run_id}"
 
 
-def _names(workflow: bytes, inputs: Mapping[str, Any]) -> dict[str, str]:
+def _names(workflow: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, str]:
     """Return the name of a workflow and the title of its run; of expressions, only ``inputs.NAME`` is known."""
-    document = read_yaml(workflow).value
-    name = str(document.get("name") or "")
-    title = _INPUT.sub(lambda match: str(inputs.get(match[1], "")), str(document.get("run-name") or name))
+    name = str(workflow.get("name") or "")
+    title = _INPUT.sub(lambda match: str(inputs.get(match[1], "")), str(workflow.get("run-name") or name))
     return {"name": name, "title": title.strip()}
+
+
+def read_workflow(content: bytes) -> dict[str, Any]:
+    """Return a workflow file; a broken one is empty."""
+    try:
+        value = read_yaml(content).value
+    except BrokenContract:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _file(call: Call, branch: str, path: str) -> bytes:
@@ -298,13 +306,9 @@ def _file(call: Call, branch: str, path: str) -> bytes:
     return found.content if found and found.kind == "blob" else b""
 
 
-def _check_inputs(workflow: bytes, inputs: Mapping[str, Any]) -> None:
+def _check_inputs(workflow: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
     """Refuse a workflow without the trigger, unknown inputs, and missing required ones."""
-    try:
-        document = read_yaml(workflow).value
-    except BrokenContract:
-        document = None
-    triggers = document.get("on") if isinstance(document, dict) else None
+    triggers = workflow.get("on")
     if "workflow_dispatch" not in (triggers if isinstance(triggers, dict | list) else [triggers]):
         raise Refusal(422, "Workflow does not have 'workflow_dispatch' trigger")
     trigger = triggers.get("workflow_dispatch") if isinstance(triggers, dict) else None
