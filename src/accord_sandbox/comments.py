@@ -73,12 +73,7 @@ def delete_comment(call: Call) -> ApiResponse:
 @route("POST", "issues/comments/{comment_id:int}/reactions", "reactions#create-reaction-for-an-issue-comment")
 def react(call: Call) -> ApiResponse:
     """React to a comment; 200 where the account did already."""
-    call.check_issues()
-    statement = f"{_COMMENTS} WHERE id = ? AND repository_id = ?"
-    row = call.fetch(statement, call.number("comment_id"), call.repository["id"])
-    if row is None:
-        raise not_found()
-    call.check_writable()
+    row = _find_comment(call)
     call.permit(call.grant.may_comment(pull=bool(row["is_pull"])))
     call.fields.require("content")
     key = (row["id"], call.user.user_id, call.fields.choice("content", payloads.REACTIONS))
@@ -105,16 +100,19 @@ def insert_comment(db: Connection, issue_id: int, author_id: int, body: str, at:
     return insert(db, "comments", row)
 
 
-def _editable_comment(call: Call) -> Row:
+def _find_comment(call: Call) -> Row:
+    """Return the comment of the path, which is to be changed."""
     call.check_issues()
-    row = call.fetch(
-        f"{_COMMENTS} WHERE id = ? AND repository_id = ?",
-        call.number("comment_id"),
-        call.repository["id"],
-    )
+    key = (call.number("comment_id"), call.repository["id"])
+    row = call.fetch(f"{_COMMENTS} WHERE id = ? AND repository_id = ?", *key)
     if row is None:
         raise not_found()
     call.check_writable()
+    return row
+
+
+def _editable_comment(call: Call) -> Row:
+    row = _find_comment(call)
     pull = bool(row["is_pull"])
     own = row["author_id"] == call.user.user_id and call.grant.may_comment(pull=pull)
     call.permit(own or call.grant.may("issues", AccessLevel.WRITE, pull=pull))

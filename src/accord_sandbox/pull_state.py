@@ -21,7 +21,7 @@ from accord_sandbox.database import Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
-from accord_sandbox.rulesets import check_signatures
+from accord_sandbox.rulesets import check_rules
 from accord_sandbox.triggers import RefUpdate, start_workflows
 
 CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(?P<number>[0-9]{1,9})\b", re.IGNORECASE)
@@ -136,8 +136,9 @@ def merge_pull(call: Call) -> ApiResponse:
     if base is None or tree is None:
         raise Refusal(405, "Pull Request is not mergeable")
     sha = _merge_commit(call, pull, base, tree, method)
-    check_signatures(call, f"{HEADS}{pull['base_ref']}", (base, sha))
-    call.bare.set_ref(f"{HEADS}{pull['base_ref']}", sha, base)
+    ref = HEADS + pull["base_ref"]
+    check_rules(call, ref, (base, sha), status=405, only=("required_signatures",))
+    call.bare.set_ref(ref, sha, base)
     update = ref_update(call)
     mark_merged(update, pull["id"], sha)
     if pull["base_ref"] == call.repository["default_branch"]:

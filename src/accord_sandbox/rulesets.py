@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,9 +65,12 @@ def rule_variables(db: Connection, repository: Row, web: str) -> dict[str, str]:
     return {"SANDBOX_RULES": "\n".join(lines), "SANDBOX_RULES_PAGE": f"{web}/{repository['full_name']}/rules"}
 
 
-def check_rules(call: Call, ref: str, change: tuple[str, str], *, status: int = 422) -> None:
+def check_rules(
+    call: Call, ref: str, change: tuple[str, str], *, status: int = 422, only: Container[str] = RULES
+) -> None:
     """Refuse a change of a ref over the API that its rules forbid; ``change`` is old and new, ``ZERO`` for none."""
-    broken = [RULES[rule] for _, rule in _rules_of(call, ref) if _is_broken(call, rule, change)]
+    rules = [rule for _, rule in _rules_of(call, ref) if rule in only]
+    broken = [RULES[rule] for rule in rules if _is_broken(call, rule, change)]
     if broken:
         raise Refusal(status, f"{VIOLATIONS}\n\n" + "".join(f"{reason}\n\n" for reason in broken))
 
@@ -105,13 +108,6 @@ def _is_broken(call: Call, rule: str, change: tuple[str, str]) -> bool:
             return ZERO not in change and not call.bare.is_ancestor(old, new)
         case _:
             return new != ZERO and bool(_unsigned_commits(call.bare, change))
-
-
-def check_signatures(call: Call, ref: str, change: tuple[str, str]) -> None:
-    """Refuse to merge unsigned commits into a branch that must not have them."""
-    rule = "required_signatures"
-    if any(found == rule for _, found in _rules_of(call, ref)) and _unsigned_commits(call.bare, change):
-        raise Refusal(405, f"{VIOLATIONS}\n\n{RULES[rule]}\n\n")
 
 
 def _unsigned_commits(bare: BareRepository, change: tuple[str, str]) -> list[str]:
