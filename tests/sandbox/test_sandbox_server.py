@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 import requests
+from click.testing import CliRunner
 from support.openapi import violations
 from support.stage import seed_file
 
+from accord.cli.sandbox import sandbox as commands
 from accord.core.errors import WrongUsage
-from accord_sandbox.seed import Seed, read_seed
+from accord_sandbox.seed import read_seed
 from accord_sandbox.server import Exchange, SandboxSettings, serving
 from accord_sandbox.show import document
 
@@ -155,26 +157,21 @@ def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
     assert shown["reviews"] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["show", "--dir", "{here}/none"], "No sandbox found in"),
         (["show", "--dir", "{here}", "--repo", "no/such"], "has no repository `no/such`"),
-        (
-            ["serve", "--dir", "{here}/new", "--seed", "{here}/bad.yml"],
-            "bad.yml:1: /repositories/0/issues/0/title: The required key `title` is missing.",
-        ),
-        (["serve", "--dir", "{here}", "--seed", "{here}/bad.yml"], "so `--seed` would have no effect"),
+        (["serve", "--dir", "{here}", "--seed", "{here}/seed.yml"], "so `--seed` would have no effect"),
     ],
 )
 def test_wrong_arguments_are_reported(tmp_path: Path, arguments: list[str], said: str) -> None:
     with serving(tmp_path):
         pass
-    (tmp_path / "bad.yml").write_text("repositories: [{name: o/r, issues: [{body: x}]}]")
-    done = run(*(argument.format(here=tmp_path) for argument in arguments))
-    assert done.returncode == 2
-    assert said in done.stderr
+    (tmp_path / "seed.yml").write_text("tokens: []")
+    done = CliRunner().invoke(commands, [argument.format(here=tmp_path) for argument in arguments])
+    assert isinstance(done.exception, WrongUsage)
+    assert said in str(done.exception)
 
 
 @pytest.mark.parametrize(
@@ -208,10 +205,8 @@ def test_an_unreadable_seed_is_reported_with_its_path(tmp_path: Path) -> None:
             read_seed(tmp_path / name)
 
 
-@pytest.mark.slow
 def test_the_schema_of_seeds_is_printed() -> None:
-    printed = json.loads(run("schema").stdout)
-    assert printed["properties"].keys() == Seed.model_fields.keys()
+    printed = json.loads(CliRunner().invoke(commands, ["schema"]).stdout)
     assert printed == json.loads((ROOT / "schemas/sandbox-seed.schema.json").read_text())
 
 
