@@ -56,37 +56,20 @@ GRADES = {
     "issues": ("${{ github.event.issue.title }}", ["error"]),
     "{workflow_dispatch: {inputs: {x: {type: string}}}}": ("${{ inputs.x }}", ["warning"]),
     "{workflow_dispatch: {inputs: {x: {type: choice, options: [a]}}}}": ("${{ inputs.x }}", []),
-    "{workflow_dispatch: {inputs: {x: {type: number}}}}": ("${{ inputs.x }}", []),
     "{push: {branches: [main]}}": ("${{ github.ref_name }}", []),
     "[pull_request]": ("${{ github.head_ref }}", ["error"]),
-    "{pull_request: }": ("${{ github.event.pull_request.number }}", []),
 }
 
 
-def test_zizmors_findings_weigh_by_who_can_start_the_job(tmp_path: Path) -> None:
+def test_zizmors_findings_weigh_by_who_chooses_the_text(tmp_path: Path) -> None:
     texts = {
         f"w{i}": HEAD.format(on=on) + f"      - run: echo '{value}'\n"
         for i, (on, (value, _)) in enumerate(GRADES.items())
     }
-    own = HEAD.format(on="{pull_request_target: }") + "      - run: echo '${{ github.head_ref }}'\n"
-    texts["own"] = own.replace(
-        "    steps:", "    if: github.event.pull_request.head.repo.full_name == github.repository\n    steps:"
-    )
-    texts["caller"] = (
-        "name: C\non: issues\npermissions: {}\njobs:\n  go:\n"
-        "    uses: ./.github/workflows/called.yml\n    with: {x: fixed}\n"
-    )
-    texts["called"] = (
-        HEAD.format(on="{workflow_call: {inputs: {x: {type: string}}}}") + "      - run: echo '${{ inputs.x }}'\n"
-    )
     found, _ = examine(repository(tmp_path, **texts))
     graded = [(path, severity) for path, code, severity in found if code == "unsafe-interpolation"]
-    expected = [severities for _, severities in GRADES.values()]
-    for i, severities in enumerate(expected):
+    for i, (_, severities) in enumerate(GRADES.values()):
         assert [severity for path, severity in graded if path.endswith(f"/w{i}.yml")] == severities, texts[f"w{i}"]
-    assert [each for each in graded if each[0].endswith(("own.yml", "called.yml"))] == [
-        (".github/workflows/own.yml", "warning")
-    ]
 
 
 def test_scripts_of_an_action_weigh_by_who_starts_the_workflow_that_uses_it(tmp_path: Path) -> None:
