@@ -132,13 +132,7 @@ class _ExpressionParser:
         return found
 
     def _negation(self) -> Node:
-        count = 0
-        while self._accept("!"):
-            count += 1
-        found = self._value()
-        if count:
-            found = Node("not", (found,))
-        return found if count % 2 or not count else Node("not", (found,))
+        return Node("not", (self._negation(),)) if self._accept("!") else self._value()
 
     def _value(self) -> Node:
         if self._accept("("):
