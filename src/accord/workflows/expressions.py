@@ -210,25 +210,23 @@ def _literal(word: str) -> str | float | bool | None:
     return _CONSTANTS[word.lower()] if word.lower() in _CONSTANTS else float(word)
 
 
-class _Link(NamedTuple):
+class Link(NamedTuple):
     """A link of an output's chain: the output ``name`` of the workflow, or of the job ``job``."""
 
     path: str
-    job: str
-    name: str
+    job: str = ""
+    name: str = ""
 
 
-_End = tuple[tuple[_Link, ...], Reference]
+_End = tuple[tuple[Link, ...], Reference]
 """The end of a chain: an output of a step, or of a job of another workflow."""
 
 
 class Break(NamedTuple):
-    """Where and why an output is not connected. The job ``job``, if any, should set the output ``name`` from a step."""
+    """Where and why an output is not connected. A link of a job should be set from a step."""
 
-    path: str
+    link: Link
     reason: str
-    job: str = ""
-    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -240,69 +238,64 @@ class Wiring:
 
     def break_of(self, value: Any, path: str) -> Break | None:
         """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
-        ends = self._ends(value, (_Link(path, "", ""),))
-        return next((end for end in ends if isinstance(end, Break)), None)
+        return next((end for end in self._ends(value, (Link(path),)) if isinstance(end, Break)), None)
 
     def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
         """Find where an output is connected to another output's source instead of its own."""
-        ends = [end for end in self._ends(value, (_Link(path, "", name),)) if not isinstance(end, Break)]
+        ends = [end for end in self._ends(value, (Link(path, name=name),)) if not isinstance(end, Break)]
         chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
         if not ref or any(ref[-1] == name for _, ref in ends):
             return None
         link = next(link for link in reversed(chain) if link.name.lower() == name)
-        return Break(link.path, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`", link.job, name)
+        return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
 
-    def _ends(self, value: Any, chain: tuple[_Link, ...]) -> Iterator[Break | _End]:
+    def _ends(self, value: Any, chain: tuple[Link, ...]) -> Iterator[Break | _End]:
         """Yield the ends of all sources of a value, which is that of the last link."""
-        path, job, name = chain[-1]
+        link = chain[-1]
         references = reads(value)
-        stray = [ref for ref in references or () if not job and ref[0] in {"steps", "needs"}]
-        sources = [ref for ref in references or () if ref[0] in ({"steps", "needs"} if job else {"jobs"})]
-        if value is None and not job:
-            yield Break(path, "it has no value")
+        stray = [ref for ref in references or () if not link.job and ref[0] in {"steps", "needs"}]
+        sources = [ref for ref in references or () if ref[0] in ({"steps", "needs"} if link.job else {"jobs"})]
+        if value is None and not link.job:
+            yield Break(link, "it has no value")
         elif references is None:
-            yield Break(path, f"its value {value!r} is not a valid expression", job, name)
+            yield Break(link, f"its value {value!r} is not a valid expression")
         elif stray:
-            yield Break(path, f"{'.'.join(stray[0])} is not available there, only outputs of jobs are")
+            yield Break(link, f"{'.'.join(stray[0])} is not available there, only outputs of jobs are")
         elif not sources:
-            yield Break(path, f"its value {value!r} comes from no {'step' if job else 'job'}", job, name)
-        else:
-            for ref in sources:
-                yield from self._of_step(ref, chain) if ref[0] == "steps" else self._of_job(ref, chain)
+            yield Break(link, f"its value {value!r} comes from no {'step' if link.job else 'job'}")
+        for ref in () if stray else sources:
+            yield from self._of_step(ref, chain) if ref[0] == "steps" else self._of_job(ref, chain)
 
-    def _of_step(self, ref: Reference, chain: tuple[_Link, ...]) -> Iterator[Break | _End]:
-        path, job, name = chain[-1]
-        if len(ref) < 3 or ref[1] not in {step.id.lower() for step in self.workflow.jobs[job].steps if step.id}:
-            yield Break(path, f'no step of that job has the id "{(*ref, "")[1]}"', job, name)
+    def _of_step(self, ref: Reference, chain: tuple[Link, ...]) -> Iterator[Break | _End]:
+        steps = {step.id.lower() for step in self.workflow.jobs[chain[-1].job].steps if step.id}
+        if len(ref) < 3 or ref[1] not in steps:
+            yield Break(chain[-1], f'no step of that job has the id "{(*ref, "")[1]}"')
         elif len(ref) == 4:
             yield chain, ref
 
-    def _of_job(self, ref: Reference, chain: tuple[_Link, ...]) -> Iterator[Break | _End]:
+    def _of_job(self, ref: Reference, chain: tuple[Link, ...]) -> Iterator[Break | _End]:
         """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
-        path, job, name = chain[-1]
-        found = self.workflow.job(ref[1]) if ref[1:] else None
-        if job and (len(ref) < 3 or ref[1] not in {needed.lower() for needed in self.workflow.jobs[job].needs}):
-            yield Break(path, f'that job does not need a job "{(*ref, "")[1]}"', job, name)
+        link = chain[-1]
+        job_id, job = (self.workflow.job(ref[1]) if ref[1:] else None) or ("", None)
+        if link.job and (len(ref) < 3 or ref[1] not in map(str.lower, self.workflow.jobs[link.job].needs)):
+            yield Break(link, f'that job does not need a job "{(*ref, "")[1]}"')
         elif ref[2:] == ("result",):
             return
         elif len(ref) != 4 or ref[2] != "outputs":
-            yield Break(path, f"{'.'.join(ref)} is not an output of a job", job, name)
-        elif found is None:
-            yield Break(path, f"the job `{ref[1]}` does not exist", job, name)
-        elif found[1].uses:
-            target = self.called.get(found[1].uses)
+            yield Break(link, f"{'.'.join(ref)} is not an output of a job")
+        elif job is None:
+            yield Break(link, f"the job `{ref[1]}` does not exist")
+        elif job.uses:
+            target = self.called.get(job.uses)
             call = target.on.workflow_call if target else None
-            is_there = call is None or ref[3] in {output.lower() for output in call.outputs}
-            yield (chain, ref) if is_there else Break(path, f'{found[1].uses} has no output "{ref[3]}"', job, name)
+            is_there = call is None or ref[3] in map(str.lower, call.outputs)
+            yield (chain, ref) if is_there else Break(link, f'{job.uses} has no output "{ref[3]}"')
+        elif (output := next((key for key in job.outputs if key.lower() == ref[3]), None)) is None:
+            yield Break(Link(link.path, job_id, ref[3]), f'the job "{job_id}" has no output "{ref[3]}"')
+        elif (following := Link(pointer("jobs", job_id, "outputs", output), job_id, output)) in chain:
+            yield Break(link, f"{'.'.join(ref)} comes from itself")
         else:
-            output = next((key for key in found[1].outputs if key.lower() == ref[3]), None)
-            link = _Link(pointer("jobs", found[0], "outputs", output or ""), found[0], output or "")
-            if output is None:
-                yield Break(path, f'the job "{found[0]}" has no output "{ref[3]}"', found[0], ref[3])
-            elif link in chain:
-                yield Break(path, f"{'.'.join(ref)} comes from itself", job, name)
-            else:
-                yield from self._ends(found[1].outputs[output], (*chain, link))
+            yield from self._ends(job.outputs[output], (*chain, following))
 
 
 def reads(value: Any) -> list[Reference] | None:

@@ -193,9 +193,9 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
         if found and (name in _NAMED_BY_CONTRACT or not is_constant):
             message = f"The output `{name}` does not come from the run: {found.reason}. Connect it to a step."
             hint = f"value: ${{{{ jobs.{source}.outputs.{name} }}}}" + _job_output(workflow, source, name)
-            if found.job:
-                hint = _from_step(workflow, found.job, found.name)
-            yield Finding("output-unwired", message, found.path, hint=hint)
+            if found.link.job:
+                hint = _from_step(workflow, found.link.job, found.link.name)
+            yield Finding("output-unwired", message, found.link.path, hint=hint)
 
 
 def _source(workflow: Workflow, call: WorkflowCall) -> str:
@@ -319,7 +319,7 @@ def _unwired_outputs(old: Wiring, new: Wiring, before: WorkflowCall, after: Work
             continue
         if found := new.break_of(given.value, path + pointer(name, "value")):
             message = f"The output `{name}` no longer comes from the run: {found.reason}."
-            yield Finding("breaking-change", message, found.path, hint="Keep its source.")
+            yield Finding("breaking-change", message, found.link.path, hint="Keep its source.")
 
 
 def _default(given: Input) -> Any:
