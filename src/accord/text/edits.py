@@ -224,7 +224,8 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Edit]]
             edits += _tag_edits(page, prose, span)
             holes.append(Edit(span.start, span.end, _sign_of_tag(content[span.start : span.end])))
         elif span.kind == "autolink":
-            if not is_safe_address(span.address or "") and not _is_mail(span):
+            is_mail = ":" not in (span.address or "")
+            if not is_mail and not is_safe_address(span.address or ""):
                 edits.append(Edit(span.start, span.start + 1, "&lt;", "links"))
             holes += (Edit(span.start, span.start + 1, LINK), Edit(span.end - 1, span.end, LINK))
         elif span.kind == "code":
@@ -245,10 +246,6 @@ def _sign_of_tag(tag: str) -> str:
     if tag.startswith("<!"):
         return CODE
     return ISSUE_LINK if leads_to_issue(link_of_tag(tag) or "") else TAG
-
-
-def _is_mail(span: InlineSpan) -> bool:
-    return ":" not in (span.address or "")
 
 
 def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> Iterator[Edit]:

@@ -172,7 +172,8 @@ class Redactor:
         if self.values:
             found += (Secret(*span, _KNOWN) for span in self._known(text))
             if any(sign in text for sign in _ESCAPED):
-                found += self._escaped(text)
+                plain = _decoded(text, _ESCAPES, _unescaped)
+                found += (Secret(*plain.span(*span), _KNOWN) for span in self._known(plain.text))
         return found
 
     def _known(self, text: str) -> Iterator[tuple[int, int]]:
@@ -181,11 +182,6 @@ class Redactor:
             yield from ((start, start + len(value)) for start in _places(value, text))
             if lines and value.replace(" ", "") in lines:
                 yield from (hit.span() for hit in re.finditer(_broken(value), text))
-
-    def _escaped(self, text: str) -> Iterator[Secret]:
-        """Find the values of which characters are escaped, and say where they are in the text itself."""
-        plain = _decoded(text, _ESCAPES, _unescaped)
-        return (Secret(*plain.span(*span), _KNOWN) for span in self._known(plain.text))
 
     def redact(self, text: str) -> tuple[str, int]:
         """Return the text without secrets, and how many were taken out."""

@@ -119,7 +119,10 @@ def parse_markdown(text: str) -> ParsedMarkdown:
     page = ParsedMarkdown(text, blocks.lines)
     page.is_readable = blocks.depth < NESTING and all(map(_is_readable, blocks.leaves))
     if page.is_readable:
-        page.footnotes += _footnotes(page, blocks)
+        page.footnotes += (
+            Definition(block.sources[0], page.lines[block.last - 1][1], f"^{block.marker}", "")
+            for block in blocks.footnotes
+        )
         page.definitions += [*blocks.definitions, *_notes_as_definitions(page)]
         _read_leaves(page, blocks)
         page.code.sort()
@@ -210,8 +213,13 @@ def _doubt(content: str, spans: Sequence[InlineSpan]) -> int:
         return 0
     outside = _without_code(content, spans)
     backticks = filter(None, (_BACKTICK_IN_LABEL.search(content), _BACKTICK_IN_ADDRESS.search(content)))
-    ticks = _lost_backtick(content, spans)
-    return min(ticks, _odd_note(outside), _odd_address(outside, spans), *(hit.start(1) for hit in backticks))
+    odd_note = ODD_NOTE.search(outside)  # cmark-gfm may show its source as text
+    return min(
+        _lost_backtick(content, spans),
+        odd_note.end(1) if odd_note else len(content),
+        _odd_address(outside, spans),
+        *(hit.start(1) for hit in backticks),
+    )
 
 
 def _lost_backtick(content: str, spans: Sequence[InlineSpan]) -> int:
@@ -221,12 +229,6 @@ def _lost_backtick(content: str, spans: Sequence[InlineSpan]) -> int:
         if span.kind == "code" and span.start <= position:
             position = content.find("`", span.end)
     return len(content) if position < 0 else position
-
-
-def _odd_note(content: str) -> int:
-    """Return where the first footnote with an odd name begins: cmark-gfm may show its source as text."""
-    found = ODD_NOTE.search(content)
-    return found.end(1) if found else len(content)
 
 
 def _odd_address(content: str, spans: Sequence[InlineSpan]) -> int:
@@ -250,11 +252,6 @@ def _notes_as_definitions(page: ParsedMarkdown) -> Iterator[Definition]:
     for footnote in page.footnotes:
         if note := _NOTE_AS_DEFINITION.match(page.text, footnote.start):
             yield Definition(note.start(), note.start(1), note[1], note[2])
-
-
-def _footnotes(page: ParsedMarkdown, blocks: Blocks) -> Iterator[Definition]:
-    for block in blocks.footnotes:
-        yield Definition(block.sources[0], page.lines[block.last - 1][1], f"^{block.marker}", "")
 
 
 def is_odd_label(label: str) -> bool:

@@ -229,7 +229,8 @@ def linked_addresses(content: str, holes: Sequence[Hole]) -> list[Edit]:
     """
     found = []
     depth = counted = 0
-    for start, _ in _bare_addresses(content, holes):
+    inside = Cursor(holes)
+    for start in (hit.start() for hit in _ADDRESS.finditer(content) if not inside(hit.start())):
         for char in re.findall(r"[\[\]]", content[counted:start]):
             depth = max(0, depth + (1 if char == "[" else -1))
         counted = start
@@ -253,13 +254,6 @@ def entity_edits(content: str, holes: Sequence[Hole], *, is_html: bool) -> Itera
             around = content[max(0, hit.start() - 1) : hit.start()] + content[hit.end() : hit.end() + 1]
             if char not in _WORKING or around.isascii():
                 yield Edit(hit.start(), hit.end(), "", "hidden")
-
-
-def _bare_addresses(content: str, holes: Sequence[Hole]) -> Iterator[tuple[int, int]]:
-    inside = Cursor(holes)
-    for hit in _ADDRESS.finditer(content):
-        if not inside(hit.start()):
-            yield hit.span()
 
 
 def _guarded(content: str, start: int, end: int, char: str, kind: str) -> Edit:
