@@ -210,7 +210,7 @@ def _literal(word: str) -> str | float | bool | None:
     return _CONSTANTS[word.lower()] if word.lower() in _CONSTANTS else float(word)
 
 
-class Link(NamedTuple):
+class OutputLink(NamedTuple):
     """A link of an output's chain: the output ``name`` of the workflow, or of the job ``job``."""
 
     path: str
@@ -218,14 +218,14 @@ class Link(NamedTuple):
     name: str = ""
 
 
-_End = tuple[tuple[Link, ...], Reference]
+_End = tuple[tuple[OutputLink, ...], Reference]
 """The end of a chain: an output of a step, or of a job of another workflow."""
 
 
 class Break(NamedTuple):
     """Where and why an output is not connected. A link of a job should be set from a step."""
 
-    link: Link
+    link: OutputLink
     reason: str
 
 
@@ -238,18 +238,18 @@ class Wiring:
 
     def break_of(self, value: Any, path: str) -> Break | None:
         """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
-        return next((end for end in self._ends(value, (Link(path),)) if isinstance(end, Break)), None)
+        return next((end for end in self._ends(value, (OutputLink(path),)) if isinstance(end, Break)), None)
 
     def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
         """Find where an output is connected to another output's source instead of its own."""
-        ends = [end for end in self._ends(value, (Link(path, name=name),)) if not isinstance(end, Break)]
+        ends = [end for end in self._ends(value, (OutputLink(path, name=name),)) if not isinstance(end, Break)]
         chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
         if not ref or any(ref[-1] == name for _, ref in ends):
             return None
         link = next(link for link in reversed(chain) if link.name.lower() == name)
         return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
 
-    def _ends(self, value: Any, chain: tuple[Link, ...]) -> Iterator[Break | _End]:
+    def _ends(self, value: Any, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
         """Yield the ends of all sources of a value, which is that of the last link."""
         link = chain[-1]
         references = reads(value)
@@ -266,14 +266,14 @@ class Wiring:
         for ref in () if stray else sources:
             yield from self._of_step(ref, chain) if ref[0] == "steps" else self._of_job(ref, chain)
 
-    def _of_step(self, ref: Reference, chain: tuple[Link, ...]) -> Iterator[Break | _End]:
+    def _of_step(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
         steps = {step.id.lower() for step in self.workflow.jobs[chain[-1].job].steps if step.id}
         if len(ref) < 3 or ref[1] not in steps:
             yield Break(chain[-1], f'no step of that job has the id "{(*ref, "")[1]}"')
         elif len(ref) == 4:
             yield chain, ref
 
-    def _of_job(self, ref: Reference, chain: tuple[Link, ...]) -> Iterator[Break | _End]:
+    def _of_job(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
         """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
         link = chain[-1]
         job_id, job = (self.workflow.job(ref[1]) if ref[1:] else None) or ("", None)
@@ -291,8 +291,8 @@ class Wiring:
             is_there = call is None or ref[3] in map(str.lower, call.outputs)
             yield (chain, ref) if is_there else Break(link, f'{job.uses} has no output "{ref[3]}"')
         elif (output := next((key for key in job.outputs if key.lower() == ref[3]), None)) is None:
-            yield Break(Link(link.path, job_id, ref[3]), f'the job "{job_id}" has no output "{ref[3]}"')
-        elif (following := Link(pointer("jobs", job_id, "outputs", output), job_id, output)) in chain:
+            yield Break(OutputLink(link.path, job_id, ref[3]), f'the job "{job_id}" has no output "{ref[3]}"')
+        elif (following := OutputLink(pointer("jobs", job_id, "outputs", output), job_id, output)) in chain:
             yield Break(link, f"{'.'.join(ref)} comes from itself")
         else:
             yield from self._ends(job.outputs[output], (*chain, following))
