@@ -324,10 +324,10 @@ class _Publisher:
         unknown = unknown_dot_files(git, before, changes)
         audit = audit_changes(changes, links_of(git, before), self.work.patch, agent_files=obeyed, unknown=unknown)
         count = len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes)
-        return _published(audit, paths_with_tokens(git, changes), commit, count)
+        return _published_of(audit, paths_with_tokens(git, changes), commit, count)
 
 
-def _published(audit: PathAudit, with_tokens: Iterable[str], commit: str = "", count: int = 0) -> Published:
+def _published_of(audit: PathAudit, with_tokens: Iterable[str], commit: str = "", count: int = 0) -> Published:
     return Published(
         commit,
         count,
@@ -362,4 +362,4 @@ def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:
         for change, text in zip(stats, added, strict=False)
         if len(parts) == len(stats) and shapes.find(text.decode("utf-8", "replace"))
     ]
-    return _published(audit, with_tokens)
+    return _published_of(audit, with_tokens)

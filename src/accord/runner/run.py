@@ -63,7 +63,7 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
             raise
     finally:
         record.duration_seconds = round((job.clock.now() - began).total_seconds(), 3)
-        record = _write_record(_redacted(record, job), request.run_dir, progress)
+        record = _write_record(_without_secrets(record, job), request.run_dir, progress)
         outcomes = [f"{attempt.agent} {attempt.outcome}" for attempt in record.attempts]
         log("runner", "attempts %s, error %s", outcomes, record.error)
     return record
@@ -97,7 +97,7 @@ def _write_record(record: RunRecord, folder: Path, progress: RunProgress) -> Run
     return record
 
 
-def _redacted(record: RunRecord, job: JobContext) -> RunRecord:
+def _without_secrets(record: RunRecord, job: JobContext) -> RunRecord:
     redact = replace(job, declared=frozenset(record.secret_names)).redactor
     error = record.error and record.error.model_copy(update={"detail": redact(record.error.detail)})
     return record.model_copy(update={"error": error, "warnings": tuple(redact(text) for text in record.warnings)})
