@@ -226,13 +226,6 @@ def test_the_same_plan_under_another_run_key_is_another_run(stage: Stage) -> Non
     assert len(stage.issues()) == 2
 
 
-def test_a_plan_that_was_changed_under_one_run_key_makes_only_what_is_new(stage: Stage) -> None:
-    stage.apply(plan(task("a")), run_key="sprint-7")
-    receipt = stage.apply(plan(task("a"), task("b", "a")), run_key="sprint-7")
-    assert receipt.writes == 2
-    assert len(stage.issues()) == 2
-
-
 def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
     result = plan(task("a"))
     stage.apply(result)
@@ -242,13 +235,6 @@ def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
     receipt = stage.apply(result)
     assert receipt.items["a"].id == "2"
     assert "foreign-marker" in codes(receipt)
-
-
-def test_the_token_of_a_workflow_finds_its_own_items(stage: Stage) -> None:
-    result = plan(task("a"), task("b", "a"))
-    first = stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
-    again = stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
-    assert (first.outcome, again.outcome, again.writes) == (Outcome.APPLIED, Outcome.UNCHANGED, 0)
 
 
 def test_a_run_under_another_identity_names_the_author_of_items_that_it_did_not_adopt(stage: Stage) -> None:
@@ -282,12 +268,6 @@ def test_without_native_dependencies_a_visible_list_carries_them_through_updates
         assert "Blocked by #1\nBlocked by #2\n" in body
         again = stage.apply(result)
         assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
-
-
-def test_a_label_that_github_would_make_up_is_warned_of_once(stage: Stage) -> None:
-    receipt = stage.apply(plan(task("a"), task("b")), is_dry_run=True)
-    missing = [finding for finding in receipt.findings if finding.code == "label-not-there"]
-    assert len(missing) == len(TASK_LABELS)
 
 
 def test_an_app_that_writes_under_another_name_than_was_expected_stops_at_the_first_item(stage: Stage) -> None:

@@ -1,13 +1,11 @@
 """Texts of agents are sanitised before they are posted, and the receipt counts the changes."""
 
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 from support.hostile import KNOWN
 from support.innocent import INNOCENT
 from support.plans import plan, task, task_body, update
@@ -206,65 +204,6 @@ def test_a_review_is_posted_without_acting_in_all_its_places(reviewed: Stage) ->
     before = snapshot(reviewed)
     assert post(reviewed, result).writes == 0
     assert snapshot(reviewed) == before
-
-
-OPEN = {
-    "a fence": "```\nx",
-    "a comment": "<!-- x",
-    "a box": "<details><summary>x</summary>",
-    "preformatted text": "<pre>\nx\n\ny",
-    "a link": '<a href="https://h.test">x',
-    "a quote with a fence": "> ```\n> y",
-    "a span of code": "`x",
-    "a table in HTML": "<table><tr><td>",
-}
-
-
-@pytest.mark.parametrize("left_open", OPEN.values(), ids=OPEN)
-def test_an_open_tag_or_fence_of_one_comment_does_not_reach_into_another(reviewed: Stage, left_open: str) -> None:
-    result = needs_changes(
-        comment("absent.txt", 1, f"{finding('first')}\n\n{left_open}"),
-        comment("absent.txt", 2, finding("second *here*")),
-        comment("else.txt", 3, finding("third `code`")),
-        summary="Summary\n\n" + left_open,
-    )
-    post(reviewed, result)
-    body = reviews(reviewed)[0]["body"]
-    page = rendered(body)
-    assert page.count("<h3><code>") == 2
-    assert "second <em>here</em>" in page
-    assert "third <code>code</code>" in page
-    for heading in ("<h3><code>absent.txt", "<h3><code>else.txt", "second <em>"):
-        assert open_tags(page[: page.index(heading)]) <= {"p"}, f"{heading} stands inside of another comment"
-    assert len(find_markers(body, "review")) == 2
-    assert "accord:review" not in page.replace("<!-- accord:review", ""), "our marker is not to be seen"
-
-
-def rendered(markdown: str) -> str:
-    return str(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))
-
-
-def open_tags(page: str) -> set[str]:
-    """Name what a browser has open at the end of this part of a page."""
-
-    class Reader(HTMLParser):
-        def __init__(self) -> None:
-            super().__init__()
-            self.opened: list[str] = []
-
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            if tag not in ("br", "hr", "img"):
-                self.opened.append(tag)
-
-        def handle_endtag(self, tag: str) -> None:
-            if tag in self.opened:
-                del self.opened[len(self.opened) - 1 - self.opened[::-1].index(tag)]
-                if tag == "table":
-                    self.opened = [name for name in self.opened if name not in ("tr", "td")]
-
-    reader = Reader()
-    reader.feed(page)
-    return set(reader.opened)
 
 
 def test_a_suggestion_is_posted_byte_for_byte(reviewed: Stage) -> None:

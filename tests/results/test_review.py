@@ -33,7 +33,6 @@ from accord.results.reviewer import run as review_run
 from accord_sandbox.faults import Fault
 
 INSTALLATION = "accord-sandbox-installation-token"
-BOT = "github-actions[bot]"
 STAGE = review_stage
 
 
@@ -210,15 +209,6 @@ def test_forged_comments_do_not_keep_ours_from_being_posted(stage: Stage) -> Non
 
 
 @pytest.mark.slow
-def test_the_token_of_a_workflow_finds_its_own_review(stage: Stage) -> None:
-    result = needs_changes(comment("added.txt"), comment("src/long.txt", 3))
-    first = post(stage, result, adapter=stage.adapter(token=INSTALLATION))
-    again = post(stage, result, adapter=stage.adapter(token=INSTALLATION))
-    assert (first.outcome, again.outcome, again.writes) == (Outcome.APPLIED, Outcome.UNCHANGED, 0)
-    assert reviews(stage)[0]["user"]["login"] == BOT
-
-
-@pytest.mark.slow
 def test_the_review_is_pinned_to_the_commit_that_was_read(stage: Stage) -> None:
     old = head(stage)
     push(stage, "accord/1", "later.txt", "Later\n")
@@ -292,17 +282,6 @@ def test_a_comment_that_github_refuses_at_its_place_moves_into_the_body(
     assert [entry.op for entry in receipt.operations] == ["post-review", "comment-on-file", *amended, "move-work-item"]
     assert reviews(stage)[0]["body"].count(FINDING) == places[2]
     assert post(stage, result).writes == 0
-
-
-@pytest.mark.slow
-def test_a_body_that_is_too_long_continues_in_comments(stage: Stage) -> None:
-    texts = [f"{FINDING} {n} " + "word " * 8_000 for n in range(5)]
-    receipt = post(stage, needs_changes(*(comment("no/such.txt", n + 1, text) for n, text in enumerate(texts))))
-    assert counts(receipt) == (0, 0, 5, 4)
-    bodies = [reviews(stage)[0]["body"], *(c["body"] for c in stage.listed(f"/issues/{PULL}/comments"))]
-    assert all(len(body) <= BODY_CHARS for body in bodies)
-    assert [sum(text.rstrip() in body for body in bodies) for text in texts] == [1] * 5
-    assert reviews(stage)[0]["html_url"] in bodies[1]
 
 
 def keep_pending(stage: Stage) -> None:

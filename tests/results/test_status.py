@@ -7,7 +7,6 @@ from support.stage import Stage
 from accord.core.errors import BrokenContract
 from accord.github.models import IssueChange
 from accord.results.status import WORK_ITEM, current_status, is_work_item, move_work_item, open_blockers
-from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 STATES = ["pending", "ready", "in-progress", "review", "approved", "blocked", "needs-refinement", "closed"]
@@ -123,16 +122,6 @@ def test_a_status_label_in_another_case_is_the_same_status(stage: Stage) -> None
 
 def test_an_issue_that_is_not_a_work_item_is_not_moved(stage: Stage) -> None:
     assert code_of(stage, 12, "ready").startswith("unknown-reference: ")
-
-
-@pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-500-after", "secondary-403", "truncated"])
-def test_a_fault_during_a_move_changes_nothing_of_its_end(stage: Stage, kind: str) -> None:
-    for nth in (1, 2):
-        stage.server.reset()
-        number, github = item(stage, "ready"), stage.adapter()
-        stage.server.faults.add(Fault(kind, nth=nth))
-        move_work_item(github, number, "in-progress")
-        assert stage.snapshot()[0]["labels"] == ["priority:low", "status:in-progress", "task:implement"]
 
 
 def test_work_items_are_the_issues_with_a_type_label(stage: Stage) -> None:
