@@ -37,62 +37,47 @@ class CommitBranch:
 
 @dataclass(frozen=True)
 class PatchTrial:
-    """How a patch applies. Nothing is committed.
+    """How a patch applies. Nothing is committed."""
 
-    ``tree`` is what it makes of the branch; with ``start``, in the place of earlier results, as it was made there. With
-    a ``problem`` it does not apply, but to ``own_base``, empty where it applies nowhere.
-    """
-
-    tree: str = ""
-    start: str = ""
-    own_base: str = ""
+    tree: str = ""  # what it makes of the branch
+    start: str = ""  # where it was made, for one that takes the place of earlier results
+    own_base: str = ""  # where a patch with a problem applies, empty for nowhere
     problem: PatchConflict | BrokenContract | None = None
 
 
 @dataclass(frozen=True)
 class BranchState:
-    """The work item's branch as a run finds it; what is None was not read.
-
-    ``has_later_run``: a later run committed on top. ``is_resolved``: this run's commit came in by a merge, so a person
-    resolved its conflict. ``beside`` is for a commit that conflicts with the branch.
-    """
+    """The work item's branch as a run finds it; what is None was not read."""
 
     git: Git
     remote: Remote
     identity: Identity
     token: str
     place: CommitBranch
-    has_later_run: bool
-    is_resolved: bool
-    beside: CommitBranch | None = None
+    has_later_run: bool  # a later run committed on top
+    is_resolved: bool  # this run's commit came in by a merge, so a person resolved its conflict
+    beside: CommitBranch | None = None  # for a commit that conflicts with the branch
     trial: PatchTrial | None = None
 
 
 @dataclass(frozen=True)
 class CommitChoice:
-    """Where the commit goes; ``pushed`` is there already, in ``place.found.applied``.
-
-    ``onto`` is the branch with which a commit ``beside`` conflicts.
-    """
+    """Where the commit goes; ``pushed`` is there already, in ``place.found.applied``."""
 
     kind: Literal["superseded", "pushed", "fresh", "replace", "beside"]
     place: CommitBranch
     trial: PatchTrial = PatchTrial()
-    onto: str = ""
+    onto: str = ""  # the branch with which a commit ``beside`` conflicts
 
 
 @dataclass(frozen=True)
 class MadeCommit:
-    """A commit that is not pushed yet, and its changes.
-
-    ``parent`` is set for a commit whose patch was made elsewhere than on the branch: there. ``made`` is what the patch
-    makes of that, set for a commit that replaces those of earlier results.
-    """
+    """A commit that is not pushed yet, and its changes."""
 
     commit: str
     changes: Sequence[Change]
-    parent: str = ""
-    made: str = ""
+    parent: str = ""  # where its patch was made, if that is not on the branch
+    made: str = ""  # what the patch makes of that, for a commit that replaces those of earlier results
 
 
 def read_branch(

@@ -72,33 +72,25 @@ class MergeConflict:
 
 @dataclass(frozen=True)
 class Branch:
-    """The branch of this run, and what the patch changes on it.
-
-    ``commit`` is the one of this run, made now (``made`` has its files) or before (``is_pushed``); ``tip`` is where the
-    remote branch ends, empty without one; ``head`` is where it ends with the commit. ``paths`` are changed by the whole
-    branch; ``since`` lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are
-    about the commit, ``audit`` the steering and protected files that it changes. With a ``conflict``, the commit is on
-    its own base; ``item_runs`` made the commits of the work item's branch. ``is_replacement``: the commit takes the
-    place of those of earlier results. ``marked`` are the files in which the patch leaves the markers of a conflict.
-    """
+    """The branch of this run, and what the patch changes on it."""
 
     git: Git
     remote: Remote
-    tip: str
-    commit: str
-    head: str
+    tip: str  # where the remote branch ends, empty without one
+    commit: str  # of this run
+    head: str  # where the branch ends with the commit
     is_pushed: bool
     is_empty: bool
-    paths: tuple[str, ...]
-    since: tuple[str, ...]
-    runs: tuple[str, ...]
+    paths: tuple[str, ...]  # that the whole branch changes
+    since: tuple[str, ...]  # this run's commit and later ones
+    runs: tuple[str, ...]  # that made the commits of the branch
     findings: tuple[Finding, ...]
     audit: PathAudit
-    conflict: MergeConflict | None = None
-    item_runs: tuple[str, ...] = ()
-    made: CommitFacts | None = None
-    is_replacement: bool = False
-    marked: tuple[str, ...] = ()
+    conflict: MergeConflict | None = None  # the commit is on its own base then
+    item_runs: tuple[str, ...] = ()  # that made the commits of the work item's branch
+    made: CommitFacts | None = None  # the files of a commit that is not pushed
+    is_replacement: bool = False  # whether it takes the place of the commits of earlier results
+    marked: tuple[str, ...] = ()  # files in which the patch leaves the markers of a conflict
 
 
 @dataclass(frozen=True)
@@ -106,8 +98,7 @@ class RevisionFacts:
     """The work item with its branch, pull requests and comments, as far as a plan needs them.
 
     A result that conflicts with the work item's branch has a ``branch_name`` of its own; its pull request is for that
-    branch if it has an open one. ``is_superseded``: later work replaced this result. ``comments`` is None where no plan
-    writes one.
+    branch if it has an open one.
     """
 
     identity: Identity
@@ -117,10 +108,10 @@ class RevisionFacts:
     base: str
     branch_name: str
     pulls: tuple[Pull, ...] = ()
-    is_superseded: bool = False
+    is_superseded: bool = False  # by later work
     state: BranchState | None = None
     branch: Branch | None = None
-    comments: tuple[Comment, ...] | None = None
+    comments: tuple[Comment, ...] | None = None  # None where no plan writes one
 
     @property
     def closes_item(self) -> bool:

@@ -105,17 +105,14 @@ _CUT = "\n\n*The summary is cut here, because it is longer than GitHub allows.*"
 
 @dataclass(frozen=True)
 class RevisionPlan:
-    """The operations of a result, and findings for a person. ``pull`` is the existing pull request.
-
-    ``refusal`` says why the result is refused after these operations. ``is_draft`` is how a new pull request is opened.
-    """
+    """The operations of a result, and findings for a person."""
 
     operations: tuple[ImplementOperation, ...] = ()
     findings: tuple[Finding, ...] = ()
     scope: ScopeReport | None = None
-    pull: Pull | None = None
-    refusal: Refused | None = None
-    is_draft: bool = False
+    pull: Pull | None = None  # that exists already
+    refusal: Refused | None = None  # why the result is refused after these operations
+    is_draft: bool = False  # how a new pull request is opened
 
 
 def plan_revision(

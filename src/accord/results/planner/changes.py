@@ -53,14 +53,11 @@ _MOST_DIFF_LINES = 40
 
 @dataclass(frozen=True)
 class Comparison:
-    """An issue beside its item: ``parts`` are to be written, ``kept`` were changed by the plan and by a person.
-
-    None leaves a text, the labels or the record as they are.
-    """
+    """An issue beside its item. None leaves a text, the labels or the record as they are."""
 
     issue: Issue
-    parts: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()  # to be written
+    kept: tuple[str, ...] = ()  # changed by the plan and by a person
     title: str | None = None
     content: str | None = None
     labels: tuple[str, ...] | None = None

@@ -32,29 +32,21 @@ MOST_COMPARED = 1000
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """The repository as a plan needs it.
-
-    ``items`` maps tempIDs to the issues of earlier versions of this plan; ``own`` are the numbers of all that its run
-    key made, and ``vanished`` the open ones that the plan has no longer. ``existing`` maps the numbers that the result
-    refers to, None for a missing issue. ``blockers`` maps numbers of items to what blocks them: numbers with database
-    ids, 0 where only the body says so. ``others`` are open items of other plans, read where the plan creates some.
-    ``labels`` are the repository's, None where the plan sets none. ``missing_request`` is the number of the request if
-    it is an issue that does not exist. ``identified`` are the issues that tempIDs such as ``T001#12`` name, by number.
-    """
+    """The repository as a plan needs it."""
 
     identity: Identity
     token: str
     read_at: datetime
-    items: Mapping[str, Issue]
-    own: frozenset[int]
-    vanished: tuple[Issue, ...]
-    existing: Mapping[int, Issue | None]
-    blockers: Mapping[int, Mapping[int, int]]
-    others: tuple[Issue, ...]
-    labels: tuple[str, ...] | None
+    items: Mapping[str, Issue]  # of earlier versions of this plan, by tempID
+    own: frozenset[int]  # the numbers of all that this run key made
+    vanished: tuple[Issue, ...]  # open ones of those that the plan has no longer
+    existing: Mapping[int, Issue | None]  # that the result refers to, None for a missing one
+    blockers: Mapping[int, Mapping[int, int]]  # of items, by number: database ids, 0 where only the body says so
+    others: tuple[Issue, ...]  # open items of other plans, where the plan creates some
+    labels: tuple[str, ...] | None  # of the repository, None where the plan sets none
     findings: tuple[Finding, ...]
-    missing_request: int = 0
-    identified: Mapping[int, Issue | None] = field(default_factory=dict)
+    missing_request: int = 0  # the number of the request if it is an issue that does not exist
+    identified: Mapping[int, Issue | None] = field(default_factory=dict)  # that tempIDs such as ``T001#12`` name
 
 
 class _Run(NamedTuple):

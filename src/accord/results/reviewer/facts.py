@@ -57,32 +57,25 @@ MOST_COMPARED = 5
 
 @dataclass(frozen=True)
 class ReviewFacts:
-    """The pull request as a review needs it; None and empty sets for what was not read or does not exist.
-
-    ``mine`` is the review that an earlier run of this result posted, with its ``marks``; ``standing`` are our reviews
-    of other results, oldest first. ``anchors`` are read while comments are still to be placed; ``on_files`` and
-    ``parts`` number the comments of this run that exist. ``item`` is the work item whose status the verdict decides.
-    ``matches`` has the threads of earlier reviews that hold a comment, by its position; ``gone`` those whose finding is
-    gone. ``repeated`` is an earlier review of this commit that says the same. Of new comments, ``most`` are placed.
-    """
+    """The pull request as a review needs it; None and empty sets for what was not read or does not exist."""
 
     identity: Identity
     pull: Pull
     draft: DraftReview
     may_dismiss: bool = True
     may_label: bool = True
-    anchors: Anchors | None = None
-    mine: Review | None = None
-    marks: ReviewMarks | None = None
+    anchors: Anchors | None = None  # read while comments are still to be placed
+    mine: Review | None = None  # posted by an earlier run of this result
+    marks: ReviewMarks | None = None  # of that
     pending: Review | None = None
-    standing: tuple[Review, ...] = ()
-    matches: Mapping[int, OwnThread] = field(default_factory=dict)
-    gone: tuple[OwnThread, ...] = ()
-    repeated: Review | None = None
-    most: int = MOST_COMMENTS
-    on_files: frozenset[int] = frozenset()
-    parts: frozenset[int] = frozenset()
-    item: Issue | None = None
+    standing: tuple[Review, ...] = ()  # ours of other results, oldest first
+    matches: Mapping[int, OwnThread] = field(default_factory=dict)  # of comments that a thread holds, by position
+    gone: tuple[OwnThread, ...] = ()  # threads whose finding is gone
+    repeated: Review | None = None  # an earlier review of this commit that says the same
+    most: int = MOST_COMMENTS  # of new comments, so many are placed
+    on_files: frozenset[int] = frozenset()  # the comments of this run that exist, by position
+    parts: frozenset[int] = frozenset()  # the follow-ups of this run that exist
+    item: Issue | None = None  # whose status the verdict decides
     item_facts: StatusFacts | None = None
     findings: tuple[Finding, ...] = ()
 

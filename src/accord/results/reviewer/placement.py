@@ -61,41 +61,35 @@ _EARLIER_CHARS = 3_000
 
 
 class Placement(StrEnum):
-    """Where a comment is posted, from best to last; or that a thread of an earlier review holds it.
-
-    ``KEPT`` is in an open thread, ``SETTLED`` in one that a person resolved or hid.
-    """
+    """Where a comment is posted, from best to last; or that a thread of an earlier review holds it."""
 
     INLINE = "inline"
     FILE = "file-level"
     BODY = "body"
-    KEPT = "kept"
-    SETTLED = "settled"
+    KEPT = "kept"  # in an open thread
+    SETTLED = "settled"  # in one that a person resolved or hid
 
 
 @dataclass(frozen=True, slots=True)
 class DraftReview:
-    """A review to post. ``token`` names the run, ``same`` all runs of this result at any commit."""
+    """A review to post."""
 
     verdict: str
     summary: str
     notes: tuple[Note, ...]
-    token: str
-    same: str = ""
+    token: str  # names the run
+    same: str = ""  # names all runs of this result at any commit
     pull_url: str = ""
     commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewMarks:
-    """The content of a posted review's marker: the verdict as applied, and the placement of each comment.
-
-    ``gone`` has the first comments of the threads whose finding is gone.
-    """
+    """The content of a posted review's marker: the verdict as applied, and the placement of each comment."""
 
     verdict: str
     places: tuple[Placement, ...]
-    gone: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()  # the first comments of the threads whose finding is gone
 
     @property
     def has_earlier(self) -> bool:

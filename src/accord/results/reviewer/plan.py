@@ -116,16 +116,12 @@ OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
 
 @dataclass(frozen=True)
 class ReviewState:
-    """How far a review is: the posted ``review``, None before, and whether its body is stale.
+    """How far a review is."""
 
-    ``marks`` is None for a posted review whose marker is gone. ``may_resolve`` is False after GitHub refused to resolve
-    a thread.
-    """
-
-    marks: ReviewMarks | None
-    review: Review | None
-    is_stale: bool = False
-    may_resolve: bool = True
+    marks: ReviewMarks | None  # None for a posted review whose marker is gone
+    review: Review | None  # as it is posted
+    is_stale: bool = False  # whether its body must change
+    may_resolve: bool = True  # until GitHub refuses to resolve a thread
     findings: tuple[Finding, ...] = ()
 
     @property

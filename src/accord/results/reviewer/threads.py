@@ -60,25 +60,21 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class OwnThread:
-    """A thread that a review of ours began, with its location in the reviewed commit.
+    """A thread that a review of ours began, with its location in the reviewed commit."""
 
-    ``line`` is the line when it began, None on a whole file. ``replies`` has by run what replies of ours said that
-    the finding is gone. ``is_by_us``: we resolved it. ``id`` is empty where GitHub does not tell who resolved what.
-    """
-
-    id: str
+    id: str  # empty where GitHub does not tell who resolved what
     comment_id: int
     url: str
     location: Location
-    line: int | None
+    line: int | None  # when it began; None on a whole file
     text: str
     is_resolved: bool = False
     resolved_by: str = ""
-    is_by_us: bool = False
+    is_by_us: bool = False  # whether we resolved it
     is_hidden: bool = False
     can_resolve: bool = False
     has_people: bool = False
-    replies: Mapping[str, str] = field(default_factory=dict)
+    replies: Mapping[str, str] = field(default_factory=dict)  # of ours that the finding is gone, by run
 
     @property
     def is_open(self) -> bool:
