@@ -51,8 +51,11 @@ _PATHS_LEFT_OVER = "path/to/"
 def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
     """Check a body against the template of its kind. ``path`` points at the body."""
     for heading in TEMPLATES[kind]:
-        section = body.find(heading)
-        yield from _check_repeated(body, heading, path)
+        same = body.find_all(heading)
+        section = same[0] if same else None
+        for again in same[1:]:
+            message = f"The section `{heading.title}` is on line {same[0].line} of the body and again on {again.line}."
+            yield Finding("section-repeated", message, path, hint="Merge the two.")
         if section is None:
             message, hint = _missing(body, heading)
             yield Finding("section-missing", message, path, hint=hint)
@@ -88,7 +91,9 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     from accord.results.layouts import has_trade_off  # imported here: its patterns take as long as ten bodies
 
     reference = body.find(SPEC_REFERENCE)
-    if reference and not _has_quote(reference):
+    blocks = reference.blocks if reference else ()
+    is_quoted = any(each.kind == "quote" for block in blocks for each in block.around)
+    if reference and not is_quoted and not _QUOTE_LABEL.search(reference.text):
         message = "`Spec Reference` contains no quote."
         yield Finding("quote-missing", message, path, hint="Add a line `- Quote: …` with the words of the spec.")
     options = body.find(OPTIONS)
@@ -104,13 +109,6 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
         elif has_one is None:
             message = f"The option `{name}` may have no trade-off."
             yield warning("trade-off-missing", message, path, hint="Say what it costs.")
-
-
-def _check_repeated(body: Body, heading: Heading, path: str) -> Iterator[Finding]:
-    same = body.find_all(heading)
-    for section in same[1:]:
-        message = f"The section `{heading.title}` is on line {same[0].line} of the body and again on {section.line}."
-        yield Finding("section-repeated", message, path, hint="Merge the two.")
 
 
 def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
@@ -149,11 +147,6 @@ def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
     if not text:
         return any(child.level > section.level and is_same(child.parent, section.title) for child in body.sections)
     return heading.may_be_none or not NONE.fullmatch(text)
-
-
-def _has_quote(section: Section) -> bool:
-    is_quoted = any(each.kind == "quote" for block in section.blocks for each in block.around)
-    return is_quoted or _QUOTE_LABEL.search(section.text) is not None
 
 
 def _options(body: Body, options: Section) -> list[str]:

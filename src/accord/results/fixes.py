@@ -79,7 +79,8 @@ def recount(patch: str) -> tuple[str, int]:
         end = _counted_end(lines, i, old, new)
         if end is None:
             start, end = i, _visible_end(lines, i)
-            old, new = _counts(lines[start:end])
+            signs = [_sign(line) for line in lines[start:end]]
+            old, new = sum(sign in " -" for sign in signs), sum(sign in " +" for sign in signs)
             lines[start - 1] = f"@@ -{head[1]},{old} +{head[3]},{new} @@{head[5]}"
             wrong += 1
         i = end
@@ -123,9 +124,3 @@ def _begins_file(lines: Sequence[str], i: int) -> bool:
 
 def _sign(line: str) -> str:
     return line[0] if line.strip("\r\n") else " "
-
-
-def _counts(lines: Sequence[str]) -> tuple[int, int]:
-    """Count the lines of a hunk before and after the change."""
-    signs = [_sign(line) for line in lines]
-    return sum(sign in " -" for sign in signs), sum(sign in " +" for sign in signs)

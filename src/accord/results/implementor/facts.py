@@ -178,7 +178,8 @@ def _describe(
     ends = {work.base: work.found.base, work.name: work.found.tip}
     paths = conflicting_paths(git, patch, commit, head, ends.get(onto, ""))
     is_whole = is_plain and not found.tip
-    changed = [change.path for change in changes] if is_whole else _changed_paths(git, found, head)
+    fork = "" if is_whole else git.attempt("merge-base", found.base, head).stdout.decode().strip() or found.base
+    changed = changes_between(git, fork, head) if fork else changes  # the pull request shows the whole branch
     links, links_after = ({}, {}) if not changes else (links_of(git, before), links_of(git, head))
     has_author, is_bot = options.author not in ("", DEFAULT_AUTHOR), not state.identity.is_person
     return Branch(
@@ -189,7 +190,7 @@ def _describe(
         head,
         is_pushed=not changes,
         is_empty=not changes and not found.tip,
-        paths=tuple(changed),
+        paths=tuple(change.path for change in changed),
         since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
         runs=_runs_on(git, found),
         findings=(
@@ -232,12 +233,6 @@ def commit_message(
     made_on = [f"{name}: {at}" for name, at in ((CONFLICT_TRAILER, conflict), (BASE_TRAILER, base)) if at]
     trailers = [f"{ITEM_TRAILER}: #{facts.issue.number}", *made_on, f"Accord-Run: {facts.token}", *co_authors]
     return "\n\n".join([subject, text, "\n".join(trailers)]) + "\n"
-
-
-def _changed_paths(git: Git, found: BranchFacts, head: str) -> list[str]:
-    """Return the paths that the whole branch changes, because the pull request shows all of it."""
-    start = git.attempt("merge-base", found.base, head).stdout.decode().strip() or found.base
-    return [change.path for change in changes_between(git, start, head)]
 
 
 def our_pull(facts: RevisionFacts, pulls: Sequence[Pull], commits: Collection[str] = ()) -> tuple[Pull | None, bool]:

@@ -129,7 +129,8 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
         return
     blocker = _blocker_type(reading, blank_code(summary))
     yield from _check_type(blocker)
-    if not reading.has("description") and not _is_described(reading):
+    below_type = reading.parts.get("type", "").strip().partition("\n")[2].strip()
+    if not reading.has("description") and not (reading.free.strip(" \t\n|-") or below_type):
         message = "The summary does not describe the blocker."
         hint = "Add a line `Description: …` with what blocks the work."
         yield Finding("blocker-description", message, "/summary", hint=hint)
@@ -168,11 +169,6 @@ def _blocker_type(reading: Reading, visible: str) -> str | None:
         return re.sub("[ _]", "-", named.group().lower())
     word = _TYPE_WORD.match(labelled)
     return word.group() if word else labelled.strip("`*_\"'. |") or None
-
-
-def _is_described(reading: Reading) -> bool:
-    """Return whether there is a text before all labels, or below the type."""
-    return bool(reading.free.strip(" \t\n|-") or reading.parts.get("type", "").strip().partition("\n")[2].strip())
 
 
 def _options(reading: Reading) -> Options:

@@ -121,6 +121,12 @@ def compare(item: PlannedItem, issue: Issue, plan: Plan, facts: PlanFacts, issue
     return Comparison(issue, tuple(parts), tuple(kept), title, ticked, labels, replace(record, **new), reopens)
 
 
+def _with_old_ticks(content: str, old: str) -> str:
+    """Tick the boxes whose text is ticked in the old content."""
+    ticked = {task.text for task in tasks(old) if task.is_checked}
+    return with_ticks(content, [task for task in tasks(content) if task.text in ticked]) if ticked else content
+
+
 def merge_labels(
     written: frozenset[str], present: Sequence[str], wanted: Sequence[str]
 ) -> tuple[tuple[str, ...] | None, bool]:
@@ -143,12 +149,6 @@ def merge_labels(
     if not added and not removed:
         return None, bool(contested)
     return (*(label for label in present if label.lower() not in removed), *added), bool(contested)
-
-
-def _with_old_ticks(content: str, old: str) -> str:
-    """Tick the boxes whose text is ticked in the old content."""
-    ticked = {task.text for task in tasks(old) if task.is_checked}
-    return with_ticks(content, [task for task in tasks(content) if task.text in ticked]) if ticked else content
 
 
 def to_issue_change(change: Comparison, token: str) -> IssueChange:

@@ -69,7 +69,10 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
     numbers = (split_temp_id(item.temp_id)[1] for item in plan.result.create)
     identified = {number: read(number) for number in numbers if number}
     matches = match_items(plan, run.own, token, identified)
-    items = {name: _with_closer(github, issue, token) for name, issue in matches.items.items()}
+    items = {  # of what accord may have closed, only reading it again tells who closed it
+        name: (github.issue(issue.number) or issue) if is_retired(issue, token) else issue
+        for name, issue in matches.items.items()
+    }
     sets_labels = creates or any(update.labels for update in plan.result.update)
     labels = tuple(label.name for label in github.labels()) if sets_labels else None
     existing = {number: read(number) for number in _referenced_numbers(plan)}
@@ -125,11 +128,6 @@ def _repeated(pair: tuple[Issue, Issue]) -> Finding:
     return warning(
         "item-repeated", f"{kept} and {twin} are the same item of this run. {kept} counts.", hint="Close the other."
     )
-
-
-def _with_closer(github: GitHub, issue: Issue, token: str) -> Issue:
-    """Read an item again that accord may have closed, because only that tells who closed it."""
-    return github.issue(issue.number) or issue if is_retired(issue, token) else issue
 
 
 def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], run: _Run) -> Iterable[Issue]:

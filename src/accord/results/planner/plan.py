@@ -121,6 +121,8 @@ def plan_operations(
         for issue in left
         if not reason_to_keep(issue, facts.token)
     ]
+    named = filter(None, (existing_issue(reference, facts) for reference in plan.result.close))
+    closes = {issue.number: CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open), issue) for issue in named}
     return [
         *creates,
         *_removals(plan, facts, comparisons),
@@ -128,7 +130,7 @@ def plan_operations(
         *_dependencies(plan, facts, comparisons),
         *_names(plan, facts, comparisons, order),
         *vanished,
-        *_closes(plan, facts),
+        *closes.values(),
         *_updates(plan, facts),
     ]
 
@@ -183,12 +185,6 @@ def _names(
             late.add(item.temp_id)
         numbered |= {item.temp_id}
     return [NameOwners(item.temp_id, None) for item in plan.items if item.temp_id in late]
-
-
-def _closes(plan: Plan, facts: PlanFacts) -> Iterator[CloseWorkItem]:
-    for number in dict.fromkeys(map(item_number, plan.result.close)):
-        if issue := facts.existing.get(number or 0):
-            yield CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open), issue)
 
 
 def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:

@@ -262,7 +262,7 @@ def posted_earlier_list(body: str) -> str:
 
 
 def _marker(draft: DraftReview, verdict: str, marks: ReviewMarks) -> str:
-    places = _write_places(marks.places)
+    places = "".join(f"{place.value[0]}{len(list(run))}" for place, run in groupby(marks.places))
     fields = {"run": draft.token, "result": draft.same, "asks": draft.verdict, "verdict": verdict, "places": places}
     return write_twice(REVIEW, **fields, **({"gone": write_ids(marks.gone)} if marks.gone else {}))
 
@@ -341,10 +341,6 @@ def _continued(draft: DraftReview, part: int, parts: int, review_url: str) -> st
 def _code(name: str) -> str:
     """Show a path as code, whatever it contains: an agent chose it."""
     return as_code(_CONTROL.sub(" ", name)[:_LONGEST_PATH])
-
-
-def _write_places(places: Iterable[Placement]) -> str:
-    return "".join(f"{place.value[0]}{len(list(run))}" for place, run in groupby(places))
 
 
 def _read_places(text: str) -> tuple[Placement, ...]:
