@@ -72,19 +72,6 @@ def review(result: dict[str, Any], login: str = "reviewer") -> PostReview:
     return next(op for op in plan_operations(known, initial_state(known)) if isinstance(op, PostReview))
 
 
-def test_each_comment_gets_the_best_placement_that_the_diff_allows() -> None:
-    comments = [
-        comment("src/a.py", 3),
-        comment("src/a.py", 99),
-        comment("src/a.py"),
-        comment("logo.png", 1),
-        comment("old.py", 7),
-        comment("absent.py", 1),
-        comment("src/a.py", 4, "What: " + "x" * BODY_CHARS + " Why: y Fix: z"),
-    ]
-    assert places(needs_changes(*comments)) == ["inline", *["file-level"] * 4, "body", "body"]
-
-
 def test_requests_do_not_grow_with_the_comments() -> None:
     known = facts(needs_changes(*(comment("src/a.py", n + 1) for n in range(50))))
     assert [operation.op for operation in plan_operations(known, initial_state(known))] == ["post-review"]
