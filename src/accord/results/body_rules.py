@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding, warning
+from accord.core.findings import Finding
 from accord.core.suggest import nearest
 from accord.results.bodies import CRITERIA, IN_SCOPE, NONE, OPTIONS, SPEC_REFERENCE, TEMPLATES, Body, Heading, is_same
 from accord.results.labels import ItemKind
@@ -78,9 +78,8 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
         message = f"`{outside[:80]}` is not a path below the top of the repository."
         yield Finding("scope-outside", message, path, hint="Write it as git does, such as `src/a.py`.")
     for both in sorted(set(body.in_scope) & set(body.out_of_scope)):
-        yield Finding(
-            "scope-overlap", f"`{both}` is both in scope and out of scope.", path, hint="Remove it from one list."
-        )
+        message = f"`{both}` is both in scope and out of scope."
+        yield Finding("scope-overlap", message, path, hint="Remove it from one list.")
     criteria = body.find(CRITERIA)
     if criteria and not any(item.checked is not None for item in criteria.items):
         message = "`Acceptance Criteria` has no checkbox."
@@ -88,7 +87,7 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
-    from accord.results.layouts import has_trade_off  # imported here: its patterns take as long as ten bodies
+    from accord.results.layouts import trade_off_gaps  # imported here: its patterns take as long as ten bodies
 
     reference = body.find(SPEC_REFERENCE)
     blocks = reference.blocks if reference else ()
@@ -101,14 +100,8 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     if options and len(found) < 2:
         message = f"`Options` lists {len(found)} of at least two options."
         yield Finding("options-too-few", message, path, hint="List each with its trade-offs.")
-    for option in found:
-        has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
-        if has_one is False:
-            message = f"The option `{name}` has no trade-off."
-            yield Finding("trade-off-missing", message, path, hint="Add its advantages and its costs.")
-        elif has_one is None:
-            message = f"The option `{name}` may have no trade-off."
-            yield warning("trade-off-missing", message, path, hint="Say what it costs.")
+    for message, severity in trade_off_gaps(found):
+        yield Finding("trade-off-missing", message, path, severity, hint="Add its advantages and its costs.")
 
 
 def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:

@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from accord.core.findings import Severity
 from accord.text.outline import blank_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
@@ -287,6 +288,15 @@ def has_trade_off(option: str) -> bool | None:
     text = option[named.end() :] if named else option
     words = sum(max(1, len(_UNSPACED.findall(word))) for word in text.split() if _LETTER.search(word))
     return True if _BREAK.search(text) else None if words >= _SENTENCE_WORDS else False
+
+
+def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, Severity]]:
+    """Yield a message for each option without a trade-off: an error, a warning for a sentence that may be both."""
+    for option in options:
+        has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
+        if not has_one:
+            verb, severity = ("has", Severity.ERROR) if has_one is False else ("may have", Severity.WARNING)
+            yield f"The option `{name}` {verb} no trade-off.", severity
 
 
 def labelled_options(text: str) -> Options:

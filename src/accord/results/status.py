@@ -213,18 +213,15 @@ def foreign_marker(name: str, author: str, identity: Identity, *, is_bot: bool) 
     message = f"{name} has the marker of this run, but its author is {author}, not {identity.login}."
     if is_bot and not identity.is_person:
         raise Refused(message, hint=f"If this token belongs to that app, pass `--identity '{author}'`.")
-    return warning(
-        "foreign-marker", f"{message} It does not count.", hint=f"If it is yours, pass `--identity '{author}'`."
-    )
+    hint = f"If it is yours, pass `--identity '{author}'`."
+    return warning("foreign-marker", f"{message} It does not count.", hint=hint)
 
 
 def require_unarchived(repository: Repository) -> None:
     """Raise Refused for an archived repository."""
     if repository.is_archived:
-        raise Refused(
-            f"{repository.full_name} is archived, so nothing can be written to it.",
-            hint="Unarchive it in its settings, or use another repository.",
-        )
+        hint = "Unarchive it in its settings, or use another repository."
+        raise Refused(f"{repository.full_name} is archived, so nothing can be written to it.", hint=hint)
 
 
 def require_writable(github: GitHub, identity: Identity) -> Repository:
@@ -235,10 +232,8 @@ def require_writable(github: GitHub, identity: Identity) -> Repository:
         message = f"Issues are disabled in {repository.full_name}."
         raise Refused(message, hint="Enable them under Settings → General → Features.")
     if identity.is_person and repository.may_triage is False:
-        raise Refused(
-            f"{identity.login} may read {repository.full_name}, but not label or change its issues.",
-            hint="Use a token of a person with the role Triage or higher.",
-        )
+        message = f"{identity.login} may read {repository.full_name}, but not label or change its issues."
+        raise Refused(message, hint="Use a token of a person with the role Triage or higher.")
     return repository
 
 

@@ -23,10 +23,10 @@ from accord.results.fixes import recount
 from accord.results.layouts import (
     Options,
     Reading,
-    has_trade_off,
     labelled_options,
     options_among,
     read_parts,
+    trade_off_gaps,
     vocabulary_of,
 )
 from accord.text.markdown import unfenced
@@ -113,9 +113,8 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
     wrong = 0 if found else recount(patch)[1]
     if wrong:
         message = f"The patch has {wrong} hunk{'s' if wrong > 1 else ''} with more or fewer lines than counted."
-        yield Finding(
-            "patch-invalid", message, "/patch", hint="Run `accord check --fix`, or take it again with `accord patch`."
-        )
+        hint = "Run `accord check --fix`, or take it again with `accord patch`."
+        yield Finding("patch-invalid", message, "/patch", hint=hint)
 
 
 def _check_blocked(summary: str) -> Iterator[Finding]:
@@ -189,13 +188,8 @@ def _check_options(options: Options) -> Iterator[Finding]:
     elif len(options.found) < 2:
         message = "The summary may list two options, but accord cannot tell them apart."
         yield warning("blocker-options", message, "/summary", hint=hint)
-    for option in options.found if len(options.found) > 1 else ():
-        has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
-        hint = "Add its advantages and its costs."
-        if has_one is False:
-            yield Finding("blocker-options", f"The option `{name}` has no trade-off.", "/summary", hint=hint)
-        elif has_one is None:
-            yield warning("blocker-options", f"The option `{name}` may have no trade-off.", "/summary", hint=hint)
+    for message, severity in trade_off_gaps(options.found) if len(options.found) > 1 else ():
+        yield Finding("blocker-options", message, "/summary", severity, hint="Add its advantages and its costs.")
 
 
 def _check_spec(reading: Reading) -> Iterator[Finding]:

@@ -125,9 +125,8 @@ def own_issues(candidates: Iterable[Issue], token: str, identity: Identity) -> t
 
 def _repeated(pair: tuple[Issue, Issue]) -> Finding:
     kept, twin = (f"#{issue.number}" for issue in pair)
-    return warning(
-        "item-repeated", f"{kept} and {twin} are the same item of this run. {kept} counts.", hint="Close the other."
-    )
+    message = f"{kept} and {twin} are the same item of this run. {kept} counts."
+    return warning("item-repeated", message, hint="Close the other.")
 
 
 def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], run: _Run) -> Iterable[Issue]:

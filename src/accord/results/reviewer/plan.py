@@ -231,16 +231,12 @@ def require_allowed(facts: ReviewFacts) -> None:
     """Raise Refused for what GitHub would refuse part-way, such as a second pending review of one person."""
     pending = facts.pending
     if pending and facts.mine is None and not find_markers(pending.body, REVIEW):
-        raise Refused(
-            f"{facts.identity.login} has a pending review on #{facts.pull.number}, and GitHub allows only one.",
-            hint=f"Submit or discard it first: {pending.url}",
-        )
+        message = f"{facts.identity.login} has a pending review on #{facts.pull.number}, and GitHub allows only one."
+        raise Refused(message, hint=f"Submit or discard it first: {pending.url}")
     move, _ = planned_move(facts)
     if move and move.is_change and not facts.may_label:
-        raise Refused(
-            f"{facts.identity.login} may not label issues here.",
-            hint="Use a token of a person with the role Triage or higher.",
-        )
+        hint = "Use a token of a person with the role Triage or higher."
+        raise Refused(f"{facts.identity.login} may not label issues here.", hint=hint)
 
 
 def plan_operations(
