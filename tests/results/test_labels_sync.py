@@ -176,8 +176,14 @@ def prepare(stage: Stage) -> None:
     stage.server.requests.clear()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "slow"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow if kind in ("lost-after", "error-502") else pytest.mark.matrix)
+        for kind in KINDS
+        if kind != "slow"
+    ],
+)
 def test_a_fault_at_any_request_leaves_the_labels_of_a_clean_run(stage: Stage, kind: str) -> None:
     prepare(stage)
     assert sync(stage, FAULTS_FILE, ["gone"])[1] is None
@@ -196,14 +202,13 @@ def test_a_fault_at_any_request_leaves_the_labels_of_a_clean_run(stage: Stage, k
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lost-after"])
-def test_when_github_stays_away_the_next_sync_finishes(stage: Stage, kind: str) -> None:
+def test_when_github_stays_away_the_next_sync_finishes(stage: Stage) -> None:
     prepare(stage)
     sync(stage, FAULTS_FILE, ["gone"])
     count, clean = len(stage.server.requests), labels_on(stage)
     for nth in range(2, count + 1):
         prepare(stage)
-        stage.server.faults.add(Fault(kind, nth=nth, times=1000))
+        stage.server.faults.add(Fault("lost-after", nth=nth, times=1000))
         _, problem = sync(stage, FAULTS_FILE, ["gone"])
         assert problem.exit_code == 3
         stage.server.faults.clear()
