@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding
+from accord.core.findings import Finding, warning
 from accord.core.suggest import nearest
 from accord.results.bodies import CRITERIA, IN_SCOPE, NONE, OPTIONS, SPEC_REFERENCE, TEMPLATES, Body, Heading, is_same
 from accord.results.labels import ItemKind
@@ -100,8 +100,11 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     if options and len(found) < 2:
         message = f"`Options` lists {len(found)} of at least two options."
         yield Finding("options-too-few", message, path, hint="List each with its trade-offs.")
-    for message, severity in trade_off_gaps(found):
-        yield Finding("trade-off-missing", message, path, severity, hint="Add its advantages and its costs.")
+    for message, is_sure in trade_off_gaps(found):
+        if is_sure:
+            yield Finding("trade-off-missing", message, path, hint="Add its advantages and its costs.")
+        else:
+            yield warning("trade-off-missing", message, path, hint="Say what it costs.")
 
 
 def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from accord.core.findings import Severity
 from accord.text.outline import blank_code
 
 if TYPE_CHECKING:
@@ -290,13 +289,12 @@ def has_trade_off(option: str) -> bool | None:
     return True if _BREAK.search(text) else None if words >= _SENTENCE_WORDS else False
 
 
-def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, Severity]]:
-    """Yield a message for each option without a trade-off: an error, a warning for a sentence that may be both."""
+def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Yield a message for each option without a trade-off, and whether that is sure; a sentence may be both."""
     for option in options:
         has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
         if not has_one:
-            verb, severity = ("has", Severity.ERROR) if has_one is False else ("may have", Severity.WARNING)
-            yield f"The option `{name}` {verb} no trade-off.", severity
+            yield f"The option `{name}` {'may have' if has_one is None else 'has'} no trade-off.", has_one is False
 
 
 def labelled_options(text: str) -> Options:
