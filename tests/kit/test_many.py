@@ -24,7 +24,7 @@ NAMES = [f"octo/r{n}" for n in range(10)]
 
 
 @pytest.mark.slow
-@given(st.integers(1, 20_000), st.integers(1, 500))
+@given(st.integers(1, 3_000), st.integers(1, 60))
 def test_shards_hold_every_repository_once_and_fit_a_matrix(count: int, size: int) -> None:
     names = [f"octo/r{n}" for n in range(count)]
     named = shards(count, size)

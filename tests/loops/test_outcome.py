@@ -1,7 +1,7 @@
 """A run counts by the runner's outputs, whatever texts they are."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.loops import NOW, running
 
@@ -36,6 +36,7 @@ def test_the_same_error_is_known_again_by_its_words(one: str, other: str, is_sam
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(st.builds(RunOutputs, **{name: st.text(max_size=200) for name in RunOutputs.model_fields}))
 def test_no_outputs_break_the_count(outputs: RunOutputs) -> None:
     found = iteration_of(outputs, running(), number=1, ended_at=NOW)

@@ -1,7 +1,7 @@
 """An agent's text is posted without mentions, commands or markers, and always fits."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.loops.texts import line_to_post, text_to_post
@@ -22,6 +22,7 @@ def test_no_text_grows_beyond_what_github_takes(part: str) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=60)
 @given(st.text(alphabet="@a`<!->#1 \n|closed/", max_size=120), st.integers(10, 60))
 def test_a_cut_text_is_as_safe_as_a_whole_one(text: str, characters: int) -> None:
     made = text_to_post(text, SECRETS, POLICY, characters)
@@ -38,7 +39,7 @@ def test_no_half_of_a_secret_is_left_where_a_text_is_cut() -> None:
 def test_a_verdict_of_any_length_fits_a_comment(part: str) -> None:
     rows = [{"number": n, "met": "yes", "evidence": part * 300} for n in range(1, 301)]
     verdict = Verdict.model_validate(
-        {"role": "verifier", "verdict": "pass", "summary": part * 3000, "criteria": rows, "follow_up": None}
+        {"role": "verifier", "verdict": "pass", "summary": part * 1000, "criteria": rows, "follow_up": None}
     )
     text = verdict_comment(verdict, [part * 300] * 300, "a" * 40, 7, SECRETS, POLICY)
     assert len(text) < 65_000

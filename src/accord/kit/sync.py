@@ -225,12 +225,10 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
     commit = github.commit_object(tip)
     is_ours = bool(commit and len(commit.parents) == 1 and commit.message.startswith(SUBJECT))
     entries = _entries(github, github.tree(tip), [PLACE, *(file.path for file in plan.files)])
-    is_wanted = all(
-        file.path not in entries
-        if file.after is None
-        else file.path in entries and entries[file.path].sha == blob_of(file.after)
-        for file in plan.files
-    ) and _is_manifest(github, entries.get(PLACE), tip, plan.manifest)
+    blobs = {path: entry.sha for path, entry in entries.items()}
+    wanted = {file.path: None if file.after is None else blob_of(file.after) for file in plan.files}
+    has_files = all(blobs.get(path) == blob for path, blob in wanted.items())
+    is_wanted = has_files and _is_manifest(github, entries.get(PLACE), tip, plan.manifest)
     return Proposal(tip, is_ours, is_wanted, pulls)
 
 

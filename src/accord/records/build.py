@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.engine.receipts import Receipt
-    from accord.records.models import AgentKind, Cause
+    from accord.records.models import AgentKind, Cause, RecordKind
     from accord.runner.models import RunOutputs
     from accord.runner.record import Attempt
 
@@ -76,9 +76,18 @@ class JobFacts:
     workflow_run: int | None = None
     workflow_attempt: int | None = None
 
-    def links(self, **more: Any) -> RecordLinks:
-        """Return the links of a record of this job."""
-        return RecordLinks(workflow_run=self.workflow_run, workflow_attempt=self.workflow_attempt, **more)
+    def record(
+        self, kind: RecordKind, subject: tuple[object, ...], links: Mapping[str, Any], **more: Any
+    ) -> PublicRecord:
+        """Return a record of this job; ``subject`` identifies it among all of the repository."""
+        return PublicRecord(
+            id=record_id(self.repository, *subject),
+            kind=kind,
+            repository=self.repository,
+            trigger=self.trigger,
+            links=RecordLinks(workflow_run=self.workflow_run, workflow_attempt=self.workflow_attempt, **links),
+            **more,
+        )
 
 
 def job_facts(environment: Mapping[str, str], repository: str, local_id: str, action: str = "") -> JobFacts:
@@ -163,11 +172,10 @@ def agent_record(
     commit = outputs.commit_sha if outputs else ""
     began = timestamp(facts.started_at) if facts.started_at else ""
     subject = began if kind == "run" or not number else number
-    return PublicRecord(
-        id=record_id(job.repository, "agent", job.run_id, subject),
-        kind=kind,
-        repository=job.repository,
-        trigger=job.trigger,
+    return job.record(
+        kind,
+        ("agent", job.run_id, subject),
+        {"commit": commit, **ending.links},
         inputs=facts.inputs,
         agent=name_of((outputs.agent_name if outputs else "") or ending.agent),
         model=name_of(outputs.agent_model) if outputs else "",
@@ -185,7 +193,6 @@ def agent_record(
             error=name_of(ending.error) if disposition == "failure" else "",
             findings=len(attempts[-1]["findings"]) if attempts else None,
         ),
-        links=job.links(**{"commit": commit, **ending.links}),
     )
 
 
@@ -258,11 +265,10 @@ def apply_record(
     revision = receipt.details.get("revision") or {}
     opened = str(revision.get("id") or "")
     disposition = _APPLIED.get(outcome, "failure")
-    return PublicRecord(
-        id=record_id(job.repository, "apply", receipt.kind, receipt.run_key, result.sha256),
-        kind="apply",
-        repository=job.repository,
-        trigger=job.trigger,
+    return job.record(
+        "apply",
+        ("apply", receipt.kind, receipt.run_key, result.sha256),
+        {**links, **({"pull": int(opened)} if opened.isdecimal() else {})},
         inputs=(result,),
         started_at=began,
         ended_at=ended,
@@ -272,21 +278,13 @@ def apply_record(
             error={"rejected": "contract"}.get(outcome, outcome) if disposition == "failure" else "",
             findings=len(receipt.findings),
         ),
-        links=job.links(**{**links, **({"pull": int(opened)} if opened.isdecimal() else {})}),
     )
 
 
 def turn_record(job: JobFacts, pull: int, outcome: str, at: datetime, *, asks: bool) -> PublicRecord:
     """Return the record of a turn of a loop without an agent; one that ``asks`` waits for a person."""
-    return PublicRecord(
-        id=record_id(job.repository, "turn", job.run_id, pull, outcome),
-        kind="turn",
-        repository=job.repository,
-        trigger=job.trigger,
-        ended_at=at,
-        result=RecordResult(disposition="blocked" if asks else "success", outcome=name_of(outcome)),
-        links=job.links(pull=pull),
-    )
+    result = RecordResult(disposition="blocked" if asks else "success", outcome=name_of(outcome))
+    return job.record("turn", ("turn", job.run_id, pull, outcome), {"pull": pull}, ended_at=at, result=result)
 
 
 def failure_class(result: str) -> str:

@@ -55,29 +55,13 @@ def _of_run(record: PublicRecord) -> Iterator[RunSpan]:
     start = record.started_at or end - timedelta(seconds=record.seconds or 0)
     start = min(start, end)
     error = class_of(record) if has_failed(record) else ""
-    yield RunSpan(
-        _name(record.agent),
-        trace_id,
-        span_id,
-        _nanoseconds(start),
-        _nanoseconds(end),
-        attributes=_attributes(record),
-        error=error,
-    )
-    if len(record.attempts) < 2:
-        return
-    for number, attempt in enumerate(record.attempts, 1):
+    times = _nanoseconds(start), _nanoseconds(end)
+    yield RunSpan(_name(record.agent), trace_id, span_id, *times, attributes=_attributes(record), error=error)
+    for number, attempt in enumerate(record.attempts if len(record.attempts) > 1 else (), 1):
         after = min(start + timedelta(seconds=attempt.seconds or 0), end)
-        yield RunSpan(
-            _name(attempt.agent),
-            trace_id,
-            _span_id(record.id, number),
-            _nanoseconds(start),
-            _nanoseconds(after),
-            span_id,
-            _attributes_of_attempt(attempt),
-            "" if attempt.outcome == "done" else attempt.cause or attempt.outcome,
-        )
+        error = "" if attempt.outcome == "done" else attempt.cause or attempt.outcome
+        times, own = (_nanoseconds(start), _nanoseconds(after)), _attributes_of_attempt(attempt)
+        yield RunSpan(_name(attempt.agent), trace_id, _span_id(record.id, number), *times, span_id, own, error)
         start = after
 
 

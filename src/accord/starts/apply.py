@@ -90,10 +90,7 @@ def _link_run(context: StartContext, operation: LinkRun) -> bool:
 
 
 def _start_workflow(context: StartContext, operation: StartWorkflow) -> int:
-    """Start a workflow once, and return its run, 0 where GitHub does not tell.
-
-    After a lost answer, the run is looked for by the key in its title.
-    """
+    """Start a workflow once, found again by the key in its title, and return its run, 0 where GitHub does not tell."""
     github, file, key = context.github, operation.file, operation.inputs["start"]
 
     def find() -> int | None:
