@@ -8,7 +8,7 @@ from support.implementations import BLOCKED, ended
 from support.sessions import agent_output
 
 from accord.core.errors import WrongUsage
-from accord.runner.contract import ContractResult, ResultContract, check_result, validator
+from accord.runner.contract import ContractResult, check_result, validator
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 
@@ -21,7 +21,7 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
     ],
 )  # fmt: skip
 def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, message: str, text: str) -> None:
-    assert check_result(ResultContract(SCHEMA), value, message) == ContractResult(json.loads(text), [])
+    assert check_result(SCHEMA, "", value, message) == ContractResult(json.loads(text), [])
 
 
 @pytest.mark.parametrize(
@@ -32,21 +32,21 @@ def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, messa
     ],
 )  # fmt: skip
 def test_an_answer_that_does_not_match_is_not_a_result_and_says_why(value: Any, message: str, reason: str) -> None:
-    checked = check_result(ResultContract(SCHEMA), value, message)
+    checked = check_result(SCHEMA, "", value, message)
     assert checked.value is None
     assert reason in checked.warnings[0]
 
 
 @pytest.mark.parametrize("message", ["[" * 900 + "]" * 900, '["\\ud83d"]'], ids=["deep", "half a character"])
 def test_a_result_that_the_checker_cannot_read_is_broken_and_not_an_error_of_accord(message: str) -> None:
-    checked = check_result(ResultContract(SCHEMA), None, message)
+    checked = check_result(SCHEMA, "", None, message)
     assert (checked.is_broken, checked.value) == (True, None)
     assert "cannot be checked" in checked.warnings[0]
 
 
 def test_a_record_that_names_an_unknown_kind_is_wrong_usage() -> None:
     with pytest.raises(WrongUsage, match="planner-resul"):
-        check_result(ResultContract({}, "planner-resul"), {}, "")
+        check_result({}, "planner-resul", {}, "")
 
 
 def test_a_schema_loads_nothing_from_elsewhere() -> None:
@@ -55,7 +55,7 @@ def test_a_schema_loads_nothing_from_elsewhere() -> None:
 
 
 def test_the_problems_of_a_bad_result_are_bounded() -> None:
-    checked = check_result(ResultContract({"items": {"type": "integer"}}), ["x" * 10_000] * 1000, "")
+    checked = check_result({"items": {"type": "integer"}}, "", ["x" * 10_000] * 1000, "")
     assert (len(checked.findings), len(checked.warnings)) == (50, 11)
     assert all(len(finding.message) <= 300 for finding in checked.findings)
 
@@ -65,11 +65,11 @@ COMPLETED = {"role": "implementor", "outcome": "completed", "summary": "Did it."
 
 @pytest.mark.parametrize("patch", [{}, {"patch": None}, {"patch": 5}, {"patch": "diff"}])
 def test_the_patch_of_an_implementor_is_not_asked_of_the_agent(patch: dict[str, Any]) -> None:
-    contract = ResultContract({}, "implementor-result")
+    contract: tuple[dict[str, Any], str] = ({}, "implementor-result")
     given = patch.get("patch")
     expected = {**COMPLETED, "patch": given if isinstance(given, str) else None}
-    assert check_result(contract, {**COMPLETED, **patch}, "").value == expected
-    assert check_result(contract, None, json.dumps({**ended("blocked", BLOCKED), **patch})).findings == []
+    assert check_result(*contract, {**COMPLETED, **patch}, "").value == expected
+    assert check_result(*contract, None, json.dumps({**ended("blocked", BLOCKED), **patch})).findings == []
 
 
 def test_text_around_a_result_is_a_fault_only_where_the_contract_forbids_it() -> None:
@@ -77,7 +77,7 @@ def test_text_around_a_result_is_a_fault_only_where_the_contract_forbids_it() ->
         ("agent-output", agent_output(), ["Removed the text around the JSON object."]),
         ("implementor-result", {**COMPLETED, "patch": None}, []),
     ):
-        checked = check_result(ResultContract({}, kind), None, f"Here:\n```json\n{json.dumps(document)}\n```\n")
+        checked = check_result({}, kind, None, f"Here:\n```json\n{json.dumps(document)}\n```\n")
         assert (checked.value, [fix.text for fix in checked.fixes]) == (document, fixes)
 
 
@@ -90,5 +90,5 @@ def test_text_around_a_result_is_a_fault_only_where_the_contract_forbids_it() ->
     ],
 )  # fmt: skip
 def test_an_answer_without_a_document_of_the_kind_is_a_finding(message: str, code: str) -> None:
-    checked = check_result(ResultContract({}, "planner-result"), None, message)
+    checked = check_result({}, "planner-result", None, message)
     assert (checked.value, checked.findings[0].code) == (None, code)

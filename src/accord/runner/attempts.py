@@ -18,7 +18,7 @@ from accord.core.errors import AccordError
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, turn_warnings
 from accord.runner.classify import classify, contract_exit_code, is_ended_well
-from accord.runner.contract import ContractResult, ResultContract, check_result, repair_prompt, second_prompt
+from accord.runner.contract import ContractResult, check_result, repair_prompt, second_prompt
 from accord.runner.launch import can_resume, command_line, install_program
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import span
@@ -181,8 +181,8 @@ def take_attempt(
     evidence = evidence_in(run_dir, ready.entry.codec, ready.name, end.exit_code, record.error)
     checked = ContractResult(None)
     if is_ended_well(evidence) and ready.schema:
-        contract = ResultContract(json.loads(ready.schema), session.request.kind)
-        checked = check_result(contract, evidence.account.structured, evidence.account.final_message)
+        given = evidence.account.structured, evidence.account.final_message
+        checked = check_result(json.loads(ready.schema), session.request.kind, *given)
         evidence = replace(evidence, account=replace(evidence.account, structured=checked.value))
     account = evidence.account
     usage = _usage_of_turn(account, record.attempts)

@@ -35,14 +35,6 @@ _REPAIR = (
 
 
 @dataclass(frozen=True)
-class ResultContract:
-    """The contract of a result; ``kind`` names a kind of document, and is empty for a schema of the caller."""
-
-    schema: Mapping[str, Any]
-    kind: str = ""
-
-
-@dataclass(frozen=True)
 class ContractResult:
     """A result, None if it breaks its contract, with the findings and the small faults that were corrected."""
 
@@ -69,27 +61,27 @@ def placed(finding: Finding) -> str:
     return f"at {finding.path}, {finding.text}" if finding.path else finding.text
 
 
-def check_result(contract: ResultContract, value: Any, message: str) -> ContractResult:
+def check_result(schema: Mapping[str, Any], kind: str, value: Any, message: str) -> ContractResult:
     """Check the CLI's structured value, or without one the JSON in its final message.
 
-    Small faults of a document are corrected first. Raises WrongUsage for an unknown kind or an invalid schema.
+    ``kind`` names a kind of document, and is empty for a schema of the caller. Small faults of a document are corrected
+    first. Raises WrongUsage for an unknown kind or an invalid schema.
     """
-    if contract.kind and contract.kind not in KINDS:
-        hint = f"{did_you_mean(contract.kind, KINDS)} Run `accord schema` for the list.".strip()
-        raise WrongUsage(f"Unknown kind of document `{short_name(contract.kind)}`.", hint=hint)
+    if kind and kind not in KINDS:
+        hint = f"{did_you_mean(kind, KINDS)} Run `accord schema` for the list.".strip()
+        raise WrongUsage(f"Unknown kind of document `{short_name(kind)}`.", hint=hint)
     try:
-        checked = (_check_kind if contract.kind else _check_schema)(contract, value, message)
+        checked = _check_kind(kind, value, message) if kind else _check_schema(schema, value, message)
     except BrokenContract as broken:
         return ContractResult(None, broken.findings[:MOST_FINDINGS])
-    return replace(
-        checked, value=None if checked.is_broken else checked.value, findings=checked.findings[:MOST_FINDINGS]
-    )
+    value = None if checked.is_broken else checked.value
+    return replace(checked, value=value, findings=checked.findings[:MOST_FINDINGS])
 
 
-def _check_kind(contract: ResultContract, value: Any, message: str) -> ContractResult:
+def _check_kind(name: str, value: Any, message: str) -> ContractResult:
     raw = (message if value is None else json.dumps(value)).encode("utf-8", "replace")
-    document, first = read_corrected(raw, contract.kind)
-    kind = kind_for(contract.kind, document.value)
+    document, first = read_corrected(raw, name)
+    kind = kind_for(name, document.value)
     ours = {key: None for key in kind.own_keys if not isinstance(document.value.get(key), str)}
     # text around a result is refused by some kinds only
     given = Document({**document.value, **ours}, "", is_alone=document.is_alone or not kind.is_alone)
@@ -100,11 +92,11 @@ def _check_kind(contract: ResultContract, value: Any, message: str) -> ContractR
     return ContractResult(fixed, [finding for finding in findings if finding.path not in own], [*first, *fixes])
 
 
-def _check_schema(contract: ResultContract, value: Any, message: str) -> ContractResult:
+def _check_schema(schema: Mapping[str, Any], value: Any, message: str) -> ContractResult:
     value = _any_json(message) if value is None else value
     found = []
     try:
-        for error in validator(contract.schema).iter_errors(value):
+        for error in validator(schema).iter_errors(value):
             text, place = error.message[:_PROBLEM_CHARS], pointer(*error.instance_path)
             found.append(Finding("schema", text, place, hint="Match the JSON Schema."))
             if len(found) == MOST_FINDINGS:

@@ -23,7 +23,7 @@ from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
 from accord.runner.conflicts import report_conflict
-from accord.runner.contract import ResultContract, check_result
+from accord.runner.contract import check_result
 from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
@@ -124,7 +124,7 @@ def _with_valid_result(run_dir: Path, kind: str, account: Account) -> tuple[Acco
     try:
         with open_regular(run_dir / layout.SCHEMA) as file:
             schema = json.loads(file.read())
-        checked = check_result(ResultContract(schema, kind), account.structured, account.final_message)
+        checked = check_result(schema, kind, account.structured, account.final_message)
     except FileNotFoundError:
         return account, False
     except (OSError, ValueError, RecursionError, WrongUsage) as error:
