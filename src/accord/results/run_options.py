@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from accord.engine.operations import ApplyOptions
 from accord.git.leaving_out import DEFAULT_LIMITS
@@ -24,9 +24,6 @@ MOST_COMMENTS = 50
 MOST_ITEMS = CONTENT_PER_HOUR
 """The most items of a plan unless the caller allows more: GitHub lets no one create more in an hour."""
 
-OnWarnings: TypeAlias = "Callable[[Sequence[Finding]], None]"
-"""Called with warnings before the first write."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(ApplyOptions):
@@ -36,7 +33,7 @@ class PlanOptions(ApplyOptions):
     closes_vanished: bool = False
     most_items: int = MOST_ITEMS
     structure: IssueStructure | None = None
-    on_warnings: OnWarnings = lambda _: None
+    on_warnings: Callable[[Sequence[Finding]], None] = lambda _: None  # called before the first write
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -147,7 +147,7 @@ def gather_structure(github: GitHub, wanted: IssueStructure, requested: int, iss
 
 def _gather_parent(github: GitHub, wanted: IssueStructure, requested: int) -> StructureFacts:
     parent = requested if wanted.parent == "request" else wanted.parent
-    if wanted.parent is None:
+    if not wanted.parent:
         return StructureFacts(wanted)
     issue = github.issue(parent) if parent else None
     try:
@@ -186,9 +186,8 @@ def plan_structure(plan: Plan, facts: PlanFacts, structure: StructureFacts) -> l
             continue
         parts = _parts_of(issue) | (structure.removed.get(issue.number, set()) if issue else set())
         is_child = issue is not None and issue.number in (structure.children or ())
-        if structure.children is not None and (
-            is_child or issue is None or not (issue.has_parent or issue.number == structure.parent)
-        ):
+        has_other = issue is not None and not is_child and (issue.has_parent or issue.number == structure.parent)
+        if structure.children is not None and not has_other:
             key = f"{name} below #{structure.parent}"
             operations.append(AddSubIssue(key, skipped_if(is_child), name, structure.parent))
         if structure.milestone:
