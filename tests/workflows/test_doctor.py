@@ -146,7 +146,7 @@ def test_some_workflow_passes_the_secrets_of_each_agent(names: list[str], needs_
     text = edited(GOOD, ("run: git push", "run: git push\n        env:\n          X: ${{ secrets.KEY }}"))
     registry = ".github/agents/registry.yml"
     agent = Agent(required_secrets=names, required_secrets_mode="all" if needs_all else "any")
-    findings = found(text, agents={"codex": agent}, registry=registry)
+    findings = found(text, agents={"codex": agent})
     assert findings == [("secrets", registry, code, "warning") for code in codes]
 
 

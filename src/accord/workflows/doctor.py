@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from accord.core.findings import DoctorCheck, Finding, Severity, pointer, warning
 from accord.workflows.agents import runs_agent, written_scopes
 from accord.workflows.expressions import all_reads
-from accord.workflows.facts import WORKFLOWS, read_repository
+from accord.workflows.facts import REGISTRY, WORKFLOWS, read_repository
 from accord.workflows.requirements import check_grants
 from accord.workflows.rules import contract_findings, is_runner
 from accord.workflows.untrusted import check_checkouts, script_findings
@@ -120,7 +120,7 @@ def check_secrets(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                 "agent, or disable the agent in the registry."
             )
             hint = f"secrets:\n  {missing[0]}: ${{{{ secrets.{missing[0]} }}}}"
-            yield facts.registry, warning("secret-unnamed", message, pointer("agents", name), hint=hint)
+            yield REGISTRY, warning("secret-unnamed", message, pointer("agents", name), hint=hint)
 
 
 def _call_findings(facts: RepositoryFacts, job_id: str, job: Job) -> Iterator[Finding]:

@@ -44,7 +44,6 @@ class RepositoryFacts:
     workflows: Mapping[str, Workflow]
     owner: str = ""
     agents: Mapping[str, Agent] = field(default_factory=dict)
-    registry: str = ""
     programs: frozenset[str] = field(default_factory=shipped_programs)
     default_agent: Mapping[str, Agent] = field(default_factory=dict)
     """The agent that runs where a workflow names none, by its name."""
@@ -86,7 +85,7 @@ def read_repository(root: Path, owner: str = "") -> tuple[RepositoryFacts, Repos
     called = CalledFiles(root, files.lines)
     workflows = {path: called.filled(path, workflow) for path, workflow in workflows.items()}
     return RepositoryFacts(
-        workflows, owner, agents, REGISTRY, programs, default, actions=called.paths, missing=called.missing
+        workflows, owner, agents, programs, default, actions=called.paths, missing=called.missing
     ), files
 
 
