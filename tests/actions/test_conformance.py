@@ -36,6 +36,8 @@ def call_of(path: Path) -> dict[str, Any]:
 
 def test_every_runner_that_the_documentation_names_is_there() -> None:
     assert {param.id for param in RUNNERS} == EXPECTED
+    page = (ROOT / "docs/runner-workflows.md").read_text(encoding="utf-8")
+    assert all(f"`{name.removesuffix('.yml')}`" in page for name in EXPECTED)
 
 
 @pytest.mark.slow
