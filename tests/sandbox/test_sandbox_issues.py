@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.code_repository import STRANGER, Client
+from support.code_repository import ADMIN, STRANGER, Client
 from support.stage import insert_issues
 
 
@@ -150,3 +150,15 @@ def test_an_issue_is_in_one_milestone(client: Client) -> None:
         changed = client("PATCH", f"issues/{number}", {"milestone": milestone["number"]}).json()
         assert (changed["milestone"]["title"], changed["milestone"]["open_issues"]) == (milestone["title"], 1)
     assert client("PATCH", f"issues/{number}", {"milestone": None}).json()["milestone"] is None
+
+
+def test_an_account_reacts_once(client: Client) -> None:
+    made = client("POST", "issues/2/comments", {"body": "Hello"}).json()
+    path = f"issues/comments/{made['id']}/reactions"
+    for token, status in ((ADMIN, 201), (ADMIN, 200), ("triage", 201)):
+        assert client("POST", path, {"content": "eyes"}, token=token).status_code == status
+    assert client("POST", path, {"content": "wow"}).status_code == 422
+    assert client("POST", "issues/comments/1/reactions", {"content": "eyes"}).status_code == 404
+    (comment,) = client("GET", "issues/2/comments").json()
+    assert (comment["reactions"]["eyes"], comment["reactions"]["total_count"]) == (2, 2)
+    assert client("DELETE", f"issues/comments/{made['id']}").status_code == 204

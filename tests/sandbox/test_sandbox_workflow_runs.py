@@ -17,6 +17,7 @@ WORKFLOWS = {
     "reopened.yml": "on:\n  pull_request: {types: reopened}\njobs: {d: {name: 'On ${{ matrix.os }}'}}\n",
     "push.yml": "on: push\njobs: {e: {}}\n",
     "broken.yml": "on: [pull_request\n",
+    "plan.yml": "name: Plan\nrun-name: Plan ${{ inputs.start }}\non:\n  workflow_dispatch: {inputs: {start: {}}}\n",
 }
 DOCUMENT: dict[str, Any] = {
     "tokens": [
@@ -182,3 +183,19 @@ def test_a_server_without_the_change_starts_nothing_for_the_jobs_token(tmp_path:
         assert stage.get("/repos/octo/code/actions/runs")["total_count"] == 3
         with pytest.raises(requests.HTTPError):
             stage.send("POST", "/repos/octo/code/actions/runs/1/rerun")
+
+
+def test_a_dispatch_is_a_run_with_a_title_until_it_is_cancelled(client: Client) -> None:
+    path = "actions/workflows/plan.yml"
+    started = client("POST", f"{path}/dispatches", {"ref": "main", "inputs": {"start": "accord-1"}})
+    assert started.status_code == 204
+    (run,) = runs(client)
+    assert (run["display_title"], run["status"], run["event"]) == ("Plan accord-1", "queued", "workflow_dispatch")
+    for query, count in (
+        ({"created": ">=2026-01-02T03:04:05Z", "event": "workflow_dispatch"}, 1), ({"event": "push"}, 0),
+        ({"created": ">=2026-01-03T00:00:00Z"}, 0),
+    ):  # fmt: skip
+        assert client("GET", f"{path}/runs", params=query).json()["total_count"] == count
+    for token, status in (("reader", 403), ("writer", 202), ("writer", 409)):
+        client.send(status, "POST", f"actions/runs/{run['id']}/cancel", token=token)
+    client.send(404, "GET", "actions/workflows/none.yml/runs")
