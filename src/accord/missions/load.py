@@ -102,7 +102,7 @@ class Mission:
 
     @cached_property
     def blockers(self) -> dict[str, Blockers]:
-        """What blocks the start of each work package; a dependency with an unknown status blocks it, too."""
+        """The blockers of each work package's start; a dependency with an unknown status is one, too."""
         startable = {wp_id for wp_id in self.ids if self.known_status(wp_id) in STARTABLE}
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
         waits_for = {wp_id: tuple(name for name in names if name not in startable) for wp_id, names in wanted.items()}

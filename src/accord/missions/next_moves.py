@@ -56,7 +56,7 @@ def next_moves(mission: Mission, wp_id: str, command: str) -> list[NextMove]:
 
 
 def _moves(mission: Mission, wp_id: str, command: str, *, ahead_only: bool = False) -> list[NextMove]:
-    """Return the moves that one command can make, or only the way forward, of which there is none at the end."""
+    """Return the moves that one command can make, or only the way forward; empty at the end."""
     try:
         source = mission.status_of(wp_id)
         ahead = [_FORWARD[source]] if source in _FORWARD else []

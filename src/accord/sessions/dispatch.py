@@ -1,4 +1,4 @@
-"""What an agent gets: its input from a session and its repository, its prompt, and the schema of its output.
+"""The input of an agent, from a session and its repository, with its prompt and the schema of its output.
 
 Source: global agent contract, "Universal Input JSON", "Context files enforcement" and the rules for each role.
 """

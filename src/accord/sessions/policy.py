@@ -1,4 +1,4 @@
-"""What may be written: which role writes which file and key, and the values that people and agents set by hand. Pure.
+"""The write policy: which role writes which file and key, and the values that people and agents set by hand. Pure.
 
 Source: global agent contract, "Role boundaries (hard constraint)", "Update responsibility", "ASK_USER protocol", "Task
 status lifecycle" and "Required repository artifacts"; the owners of single files are accord's decision.
