@@ -40,7 +40,7 @@ def test_a_plan_is_applied_through_a_proxy_with_a_companys_certificate(
         monkeypatch.setenv("HTTPS_PROXY", tunnels.url.replace("//", "//ada:pass@"))
         ended = accord("apply", file)
         assert (ended.code, ended.err.count("again")) == (4, 0)
-        assert f"The certificate of {HOST} is not trusted: unable to get local issuer certificate." in ended.err
+        assert f"The certificate of {HOST} is not trusted: its issuer `Example Corp Root` is unknown." in ended.err
         assert not stage.issues()
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
         assert accord("apply", file).code == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
+from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,6 @@ from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_p
 from accord.core.errors import AccordError, Refused, WrongUsage
 from accord.core.network import (
     certificate_files,
-    certificate_refusal,
     is_loopback,
     proxy_hint,
     proxy_name,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     from requests import PreparedRequest, Response
     from truststore import SSLContext
+
+_SECONDS = 5
+"""For each step of a connection that only asks for a certificate."""
 
 _TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})")
 
@@ -131,7 +134,7 @@ def _explain_failure(error: RequestException, url: str, proxy: str) -> AccordErr
     """Return why a request did not reach its host, as an error that says what to do about it, if that is known."""
     certificate = _certificate_error(error)
     if isinstance(error, SSLError):
-        return certificate_refusal(url, os.environ, certificate.verify_message) if certificate else None
+        return certificate_refusal(url, certificate.verify_message) if certificate else None
     if not proxy:
         return None
     used = proxy_of(url, os.environ)
@@ -146,6 +149,60 @@ def _explain_failure(error: RequestException, url: str, proxy: str) -> AccordErr
     tunnel = _TUNNEL.search(str(error))
     status = int(tunnel[1]) if tunnel else 0
     return proxy_refusal(url, os.environ, status) or ProxyDown(*proxy_trouble(url, os.environ, status))
+
+
+def certificate_refusal(url: str, reason: str) -> Refused:
+    """Say that the certificate of a URL's host is refused, and by whom it was issued where the host tells that.
+
+    ``reason`` is that of OpenSSL or git.
+    """
+    host, files = urlsplit(url).hostname, " and ".join(f"`{name}`" for name in certificate_files(os.environ))
+    said, hint = reason.rstrip("."), ""
+    if "expired" in reason or "not yet valid" in reason:
+        hint = "Renew it there, or correct this machine's clock"
+    elif "match" in reason or "not valid for" in reason:
+        hint = f"Use the name of the certificate, or issue one for {host}"
+    else:
+        issuer = _issuer(url)
+        said = f"its issuer `{issuer}` is unknown" if issuer else said
+        whose = f"`{issuer}`" if issuer else "its issuer"
+        hint = f"Set `SSL_CERT_FILE=/path/to/ca.pem` to a file with the certificate of {whose}"
+        hint += f"; {files} has no such certificate" if files else ""
+    return Refused(f"The certificate of {host} is not trusted: {said}.", hint=f"{hint}.")
+
+
+def _issuer(url: str) -> str:
+    """Return the name of the authority that issued a host's certificate, or nothing; anyone may have written it.
+
+    Python parses only certificates that it has verified, so a second connection trusts exactly the first one's.
+    """
+    proxy = "" if is_loopback(urlsplit(url).hostname or "") else select_proxy(url, get_environ_proxies(url)) or ""
+    asking, parsing = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    asking.check_hostname, asking.verify_mode = False, ssl.CERT_NONE
+    parsing.check_hostname = False
+    parsing.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        with _handshake(url, proxy, asking) as secure:
+            parsing.load_verify_locations(cadata=secure.getpeercert(binary_form=True) or b"")
+        with _handshake(url, proxy, parsing) as secure:
+            parts: Any = (secure.getpeercert() or {}).get("issuer", ())
+    except (OSError, HTTPException, ValueError):
+        return ""
+    fields = {key: value for part in parts for key, value in part}
+    return re.sub(r"[^\w .,'()&/:*@-]", "", fields.get("commonName") or fields.get("organizationName") or "")[:100]
+
+
+def _handshake(url: str, proxy: str, context: ssl.SSLContext) -> ssl.SSLSocket:
+    target = urlsplit(url)
+    host, port = target.hostname or "", target.port or 443
+    through = urlsplit(proxy if "://" in proxy or not proxy else f"http://{proxy}")
+    if through.scheme not in ("", "http"):
+        raise ValueError(through.scheme)
+    connection = HTTPConnection(through.hostname or host, (through.port or 80) if proxy else port, timeout=_SECONDS)
+    if proxy:
+        connection.set_tunnel(host, port, HTTPAdapter().proxy_headers(proxy))
+    connection.connect()
+    return context.wrap_socket(connection.sock, server_hostname=host)
 
 
 def _certificate_error(error: object) -> ssl.SSLCertVerificationError | None:

@@ -115,19 +115,6 @@ def _without_proxy(url: str, environment: Mapping[str, str]) -> str:
     return f"reach the host without a proxy: `export {name}={','.join(entries)}`"
 
 
-def certificate_refusal(url: str, environment: Mapping[str, str], reason: str) -> Refused:
-    """Say that the certificate of a URL's host is refused. ``reason`` is that of OpenSSL or git."""
-    host, files = urlsplit(url).hostname, " and ".join(f"`{name}`" for name in certificate_files(environment))
-    hint = "Set `SSL_CERT_FILE=/path/to/ca.pem` to a file with the certificate of its issuer"
-    if "expired" in reason or "not yet valid" in reason:
-        hint = "Renew it there, or correct this machine's clock"
-    elif "match" in reason:
-        hint = f"Use the name of the certificate, or issue one for {host}"
-    elif files:
-        hint += f"; {files} has no such certificate"
-    return Refused(f"The certificate of {host} is not trusted: {reason.rstrip('.')}.", hint=f"{hint}.")
-
-
 def certificate_files(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the files, or folders, of trusted certificates that the environment names, by variable."""
     return {name: environment[name] for name in _CERTIFICATES if environment.get(name)}

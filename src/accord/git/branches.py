@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.core.clock import attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
-from accord.core.network import certificate_refusal, proxy_of, proxy_refusal, proxy_trouble
+from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
@@ -338,11 +338,11 @@ def _connection_refusal(said: str, url: str) -> Refused:
     """Say why git did not connect to a URL, after ``is_final``. Raises WrongUsage for an unusable file."""
     if refused := proxy_refusal(url, os.environ, _tunnel_status(said)):
         return refused
-    from accord.core.connections import trusted_context
+    from accord.core.connections import certificate_refusal, trusted_context
 
     trusted_context(os.environ)
     reason = _CERTIFICATE.search(said)
-    return certificate_refusal(url, os.environ, reason[0] if reason else "git cannot verify it")
+    return certificate_refusal(url, reason[0] if reason else "git cannot verify it")
 
 
 def _trouble_of_proxy(said: str, url: str) -> tuple[str, str]:
