@@ -177,8 +177,7 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["Step: a\nTried: b\nOut of scope: c", "Step: a\nTried: b\nWhy the cause is outside the task: c"],
+    "text", ["Step: a\nTried: b\nOut of scope: c", "Step: a\nTried: b\nWhy the cause is outside the task: c"]
 )
 def test_a_part_behind_an_unusual_label_is_a_warning(text: str) -> None:
     assert report_findings(text, outcome="validation-failure") == [("validation-step-missing", "warning")]

@@ -220,8 +220,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("lines", "line"), [(3, 3), (range(2, 6), 5), (None, None)])
 @pytest.mark.parametrize(
-    ("old", "new", "is_same"),
-    [*((*texts, True) for texts in REWORDINGS), *((*texts, False) for texts in DIFFERENT)],
+    ("old", "new", "is_same"), [*((*texts, True) for texts in REWORDINGS), *((*texts, False) for texts in DIFFERENT)]
 )
 def test_a_finding_in_other_words_at_the_same_place_keeps_its_thread(
     old: str, new: str, *, is_same: bool, lines: range | int | None, line: int | None
@@ -443,11 +442,7 @@ def test_the_marker_keeps_what_was_kept_and_what_is_gone() -> None:
 
 def test_the_body_lists_earlier_findings_without_calling_anyone() -> None:
     notes = tuple(note(at, at + 1) for at in range(3))
-    threads = {
-        0: thread(1, 1),
-        1: thread(2, 2, is_resolved=True, resolved_by="rita"),
-        2: thread(3, 3, is_hidden=True),
-    }
+    threads = {0: thread(1, 1), 1: thread(2, 2, is_resolved=True, resolved_by="rita"), 2: thread(3, 3, is_hidden=True)}
     listed = earlier_list(notes, threads)
     url = "https://github.com/o/r/pull/1#discussion_r"
     assert listed.splitlines() == [

@@ -108,10 +108,7 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         refinement_body(options="1. **Option A** — description and trade-offs\n2. **Two** is better"),
         {"placeholder-left"},
     ),
-    "quote of the template": (
-        refinement_body(quote='- Quote: "<relevant text from spec>"'),
-        {"placeholder-left"},
-    ),
+    "quote of the template": (refinement_body(quote='- Quote: "<relevant text from spec>"'), {"placeholder-left"}),
     "section twice": (refinement_body() + "\n## Options\n\n1. More\n", {"section-repeated"}),
     "no spec file": (refinement_body().replace("`docs/specs/a.md`", "the spec"), {"spec-path-missing"}),
     "options as headings": (refinement_body(options="### One\n\nCheap.\n\n### Two\n\nGood."), set()),

@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import steering_patterns_in
-from accord.git.branches import (
-    DEFAULT_AUTHOR,
-    BranchFacts,
-    branch_clone,
-    runs_of,
-)
-from accord.git.conflicts import (
-    CONFLICT_TRAILER,
-    conflict_named_by,
-    conflicting_paths,
-)
+from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, branch_clone, runs_of
+from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
 from accord.git.leaving_out import size_findings
-from accord.git.patches import (
-    changes_between,
-    filtered_findings,
-)
+from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import escaping_links, links_of
 from accord.git.program import file_at
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
