@@ -36,10 +36,11 @@ def plan_run_key(plan: Plan, options: PlanOptions) -> str:
         return options.run_key
     if options.request.strip():
         return run_key_of_request(options.request)
-    specs = specs_of(plan)
+    lines = _spec_lines(plan)
+    specs = _spec_files(lines)
     if len(specs) == 1:
         return run_key_of_spec(specs[0])
-    issues = set() if specs else issues_of(plan)
+    issues = set() if specs else {found[1] for line in lines if (found := _SPEC_ISSUE.fullmatch(line))}
     if len(issues) == 1:
         place, _, number = issues.pop().rpartition("#")
         is_here = not place or place.lower() == options.repository.lower()
@@ -82,17 +83,8 @@ def run_key_of_spec(path: str) -> str:
     return _digest_key("spec", posixpath.normpath(path))
 
 
-def specs_of(plan: Plan) -> list[str]:
-    """Return the specifications that the new items of a plan name in their Spec Reference, each once."""
-    return _spec_files(_spec_lines(plan))
-
-
-def issues_of(plan: Plan) -> set[str]:
-    """Return the issues, ``#12`` or ``owner/name#12``, that new items name where others name a specification."""
-    return {found[1] for line in _spec_lines(plan) if (found := _SPEC_ISSUE.fullmatch(line))}
-
-
 def _spec_lines(plan: Plan) -> list[str]:
+    """Return what new items name as their specification: paths, or issues such as ``#12`` and ``owner/name#12``."""
     references = (body.find(SPEC_REFERENCE) for body in plan.bodies)
     return [line for section in references if section for line in _SPEC_LINE.findall(section.text)]
 
