@@ -10,7 +10,7 @@ from support.sessions import GATES, SINGLE, TASKS, decision, done, make_session,
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
-from accord.sessions.folder import read_session
+from accord.sessions.folder import read_outputs, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
 from accord.sessions.models import ROLES, STATES, SessionStatus, SessionTask
@@ -18,7 +18,6 @@ from accord.sessions.moves import facts_of, status_in
 from accord.sessions.next_moves import following, main_moves, next_moves, task_moves
 from accord.sessions.reviews import TASK, TaskFacts, has_final_review, open_gates
 from accord.sessions.run import advance, reopen, start_fix
-from accord.sessions.texts import read_outputs
 
 READY = SessionFacts(task="meta", blocker="no disk")
 """Every file is valid, every gate passed, nothing waits."""
