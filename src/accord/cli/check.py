@@ -17,6 +17,7 @@ from accord.cli.step import (
     annotate_file,
     document_output,
     findings_table,
+    is_step,
     leave_outputs,
     leave_summary,
     redacted_cell,
@@ -201,6 +202,8 @@ def print_checks(
 
 def report_checks(documents: Sequence[Checked], document: str = "", name: str = "check") -> None:
     """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
+    if not is_step():
+        return
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     leave_outputs({"ok": str(is_ok).lower(), "document": document})
     for path, _, findings in documents:

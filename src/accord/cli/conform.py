@@ -117,7 +117,7 @@ def _read(path: str) -> tuple[Workflow, YamlDocument]:
 def _read_called(workflow: Workflow, path: str) -> dict[str, Workflow]:
     """Read the workflows of the same repository that one calls: where ``uses`` says, or beside it among copies.
 
-    What cannot be read is not at hand.
+    A workflow that cannot be read is left out.
     """
     found = {}
     for job in workflow.jobs.values():

@@ -39,7 +39,6 @@ from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move
 from accord.handoffs.rules import ROLES, handoff_findings
 from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
 from accord.handoffs.store import HandoffStore, change_file
-from accord.plans.links import documents_of
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from accord.core.machine import NextMove
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction
+    from accord.plans.links import LinkedDocument
 
     Task = dict[str, Any]
     Changer = Callable[[Callable[[Task], HandoffDecision], bool], HandoffDecision]
@@ -309,7 +309,11 @@ def _present(
     log: OperationLog | None = None,
 ) -> None:
     """Print a handoff with its next moves; without a ``command``, it was not read, and has none."""
-    documents = documents_of(Path(), given.issue) if command and given.issue and not given.repo else []
+    documents: Sequence[LinkedDocument] = ()
+    if command and given.issue and not given.repo:
+        from accord.plans.links import documents_of
+
+        documents = documents_of(Path(), given.issue)
     moves: Sequence[NextMove] = ()
     with suppress(BrokenContract):  # one that cannot be read has no moves
         moves = next_moves(task, command) if task and command else ()

@@ -49,7 +49,6 @@ from accord.missions.query import answer_query, mission_overview, mission_status
 from accord.missions.rules import check_missions
 from accord.missions.start import start as start_package
 from accord.missions.workspace import resolve_workspace
-from accord.plans.links import packages_with_links
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -209,6 +208,8 @@ def status(given: _MissionStatusArguments) -> int:
 
     Shows status, mode, workspace, blockers and faults, and the next commands. Exits with 1 if a status is unknown.
     """
+    from accord.plans.links import packages_with_links
+
     with _refusals(given):
         read = load_mission(_root(), given.slug, given.legacy_default)
         found = mission_status(read, SystemClock().now(), given.threshold)

@@ -11,7 +11,6 @@ from accord.cli.output import Json, count_of, cut_text, document_lines, finding_
 from accord.cli.step import as_output, leave_outputs, leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.missions.models import STATUSES
-from accord.plans.links import LinkedDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +91,8 @@ def status_lines(found: Json, columns: int | None) -> Iterator[str]:
 
 def _item_lines(entry: Json) -> Iterator[str]:
     if entry.get("work_item"):
+        from accord.plans.links import LinkedDocument
+
         yield f"         work item #{entry['work_item']}: accord items show {entry['work_item']}"
         for line in document_lines(LinkedDocument(**each) for each in entry["documents"]):
             yield f"         {line}"

@@ -127,7 +127,7 @@ def refusals(given: SessionArguments, folder: Path, task: str = "", source: str 
     except BrokenContract as broken:
         findings = [found.as_json() for found in broken.findings]
         moves, shown = list[NextMove](), list[NextMove]()
-        if folder.is_dir():  # else there is no session
+        if folder.is_dir():
             session = read_session(folder)
             of_task = task_moves(session, task)
             moves, shown = of_task or next_moves(session), of_task or main_moves(session)

@@ -58,6 +58,11 @@ def report_step(
     annotate_file(findings, file)
 
 
+def is_step() -> bool:
+    """Return whether a runner takes outputs, a summary or annotations."""
+    return any(name in os.environ for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"))
+
+
 def leave_outputs(values: Mapping[str, str]) -> None:
     """Write outputs for the steps after this one, redacted already: JSON or base64 would hide a secret by now."""
     path = os.environ.get("GITHUB_OUTPUT")
