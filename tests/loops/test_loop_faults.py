@@ -130,7 +130,10 @@ PHASES = {
     "judge": Phase(Reviewing, begun, answers(reviews.FAIL)),
     "answer bots": Phase(BOTS, begun, answers(reviews.ANSWERS, **PUSHED)),
 }
-DAILY = [pytest.param(name, marks=pytest.mark.matrix if name == "answer bots" else ()) for name in PHASES]
+ALIKE = ("ask about a conflict", "answer bots")
+"""Phases whose writes are of kinds that others have."""
+
+DAILY = [pytest.param(name, marks=pytest.mark.matrix if name in ALIKE else ()) for name in PHASES]
 KILLED_DAILY = ("begin", "begin, runs held", "announce", "judge")
 """The other phases only differ in what they write."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.plan_sources import CHECKLIST, PLAN, SESSION, SPEC, TASKS, mission
 
-from accord.plans.build import Defaults, build_plan
+from accord.plans.build import build_plan
 from accord.plans.checklist import read_checklist
 from accord.plans.entries import paths_in, references_in
 from accord.plans.models import Source
@@ -22,7 +22,7 @@ def spec_kit(text: str = TASKS, **beside: str) -> Source:
 
 
 def items(source: Source) -> dict[str, PlannedWorkItem]:
-    result, found = build_plan(source, Defaults())
+    result, found = build_plan(source)
     assert [finding.code for _, finding in found if finding.severity == "error"] == []
     return {item.temp_id: item for item in result.create}
 
@@ -32,7 +32,7 @@ def blockers(source: Source) -> dict[str, list[str]]:
 
 
 def errors(source: Source) -> list[tuple[str, int | None]]:
-    return [(finding.code, finding.line) for _, finding in build_plan(source, Defaults())[1]]
+    return [(finding.code, finding.line) for _, finding in build_plan(source)[1]]
 
 
 def test_phases_and_parallel_tasks_give_the_order() -> None:

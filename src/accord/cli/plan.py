@@ -29,7 +29,7 @@ from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
 from accord.engine.operations import OperationLog
-from accord.plans.build import Defaults, build_plan
+from accord.plans.build import build_plan
 from accord.plans.read import issue_in
 from accord.plans.write_back import PlanFile, PlanIssue, numbers_of_receipt, numbers_on_github
 from accord.results.run_options import MOST_ITEMS
@@ -113,7 +113,7 @@ def _next(arguments: list[str], result: PlannerResult) -> str:
 
 def _build(source: PlanFile | PlanIssue, given: _PlanFromArguments) -> PlannerResult:
     """Return the plan of a source; report its findings on stderr, and end where one is an error."""
-    result, found = build_plan(source.read(), Defaults(given.priority, given.complexity))
+    result, found = build_plan(source.read(), given.priority, given.complexity)
     by_file: dict[str, list[Finding]] = {}
     for file, finding in found:
         by_file.setdefault(file, []).append(finding)

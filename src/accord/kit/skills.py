@@ -67,12 +67,8 @@ _SKILLS = (
 )
 
 
-def result_file(kind: str) -> str:
-    """Return the name of the file into which a skill writes a result."""
-    return f"{kind}.json"
-
-
-RESULT_FILES = tuple(result_file(skill.kind) for skill in _SKILLS)
+RESULT_FILES = tuple(f"{skill.kind}.json" for skill in _SKILLS)
+"""The files into which skills write results."""
 
 
 def skill_files() -> dict[str, str]:
@@ -86,7 +82,7 @@ def _skill_text(skill: _Skill) -> str:
     from accord.core.kinds import KINDS
     from accord.core.schemas import json_schema
 
-    file = result_file(skill.kind)
+    file = f"{skill.kind}.json"
     description = json.dumps(f"{skill.use} Writes {file}, which accord checks and applies.")
     prompt = (_PROMPTS / f"{skill.mode}.md").read_text(encoding="utf-8")
     schema = json.dumps(json_schema(KINDS[skill.kind].model, skill.kind), indent=1, ensure_ascii=False)

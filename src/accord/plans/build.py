@@ -7,7 +7,7 @@ facts about the work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, Severity, has_errors
@@ -26,21 +26,16 @@ if TYPE_CHECKING:
     from accord.plans.models import Source, SourceTask
 
 
-@dataclass(frozen=True)
-class Defaults:
-    """The labels of items whose source states neither priority nor complexity."""
-
-    priority: str = "medium"
-    complexity: str = "medium"
-
-
 PlacedFindings = list[tuple[str, Finding]]
 """Findings, each with the file of its line."""
 
 
-def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, PlacedFindings]:
+def build_plan(
+    source: Source, priority: str = "medium", complexity: str = "medium"
+) -> tuple[PlannerResult, PlacedFindings]:
     """Return the planner result of a source, and what keeps it from being valid or deserves a warning.
 
+    ``priority`` and ``complexity`` are for items whose source states none.
     More items than ``accord apply`` takes are a warning: it takes more where the caller says how many.
     """
     found: PlacedFindings = [*source.findings, *_repeated_ids(source.tasks)]
@@ -49,7 +44,7 @@ def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, Place
     found += _unknown(source.tasks, by_id)
     items = {}
     for task in open_tasks:
-        items[task.id] = _item(task, source.spec, defaults)
+        items[task.id] = _item(task, source.spec, task.priority or priority, complexity)
         found += ((task.file, each) for each in _lacking(task, items[task.id]))
     if not source.tasks and not found:
         hint = "Write each task as `- [ ] What to do in path/to/file`."
@@ -63,14 +58,14 @@ def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, Place
     return result, found
 
 
-def _item(task: SourceTask, spec: str, defaults: Defaults) -> PlannedWorkItem:
+def _item(task: SourceTask, spec: str, priority: str, complexity: str) -> PlannedWorkItem:
     stated = kind_of(list(task.labels)) if task.body else None
     kind = stated or (ItemKind.REFINEMENT if "## Ambiguity" in task.body else ItemKind.TASK)
     wanted = {
         Category.TYPE: kind.value,
         Category.STATUS: STATUS_AT_CREATION,
-        Category.PRIORITY: f"priority:{task.priority or defaults.priority}",
-        Category.COMPLEXITY: f"complexity:{defaults.complexity}",
+        Category.PRIORITY: f"priority:{priority}",
+        Category.COMPLEXITY: f"complexity:{complexity}",
     }
     if kind is ItemKind.REFINEMENT:
         del wanted[Category.COMPLEXITY]

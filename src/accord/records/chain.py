@@ -21,11 +21,10 @@ from accord.records.models import PublicRecord, joined_runs, merge_records
 from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     from accord.core.clock import Clock
-    from accord.github.git_data import Commit, GitDataMethods
+    from accord.github.git_data import GitDataMethods
     from accord.text.redaction import Redactor
 
 REF = "refs/accord/records"
@@ -64,7 +63,8 @@ def append_record(github: GitDataMethods, record: PublicRecord, redact: Redactor
     for _ in attempts(clock, [PAUSE_SECONDS] * (TRIES - 1)):
         tip = github.ref(REF)
         newest = list(islice(github.history(tip), PAGE_SIZE)) if tip else []
-        old = next((found for found in _records(newest) if found.id == record.id), None)
+        known = (parse_record(text_of(commit)) for commit in newest)
+        old = next((found for found in known if found and found.id == record.id), None)
         version = merge_records(old, record) if old else record
         if version == old:
             return False
@@ -87,8 +87,3 @@ def read_records(github: GitDataMethods, since: datetime) -> tuple[PublicRecord,
         if record is not None and record.ended_at >= since:
             found.setdefault(record.id, record)
     return tuple(sorted(joined_runs(reversed(found.values())), key=lambda record: record.ended_at))
-
-
-def _records(commits: list[Commit]) -> Iterator[PublicRecord]:
-    found = (parse_record(text_of(commit)) for commit in commits)
-    return (record for record in found if record is not None)
