@@ -1,4 +1,4 @@
-"""What cannot be pushed to is refused with a hint, and a failed push is classified by git's words."""
+"""Refs that are not branches are refused with a hint, and a failed push is classified by git's words."""
 
 import pytest
 

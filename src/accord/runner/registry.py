@@ -1,4 +1,4 @@
-"""What a run takes from the registry: the entries, from files that no agent has written, and their credentials.
+"""Entries of the registry for a run, from files that no agent has written, and their credentials.
 
 Credentials are checked before an agent starts: they are set and readable, and do not expire soon.
 """
