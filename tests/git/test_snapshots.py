@@ -9,6 +9,7 @@ from support import trees
 from support.trees import commit, git, write
 
 from accord.core.errors import Refused
+from accord.git import leaving_out
 from accord.git.comparison import changes_since
 from accord.git.extraction import extract
 from accord.git.leaving_out import STATE, TOO_LARGE
@@ -196,12 +197,11 @@ def test_a_huge_file_is_left_out_by_its_name_before_git_reads_it(repository: Pat
     assert time.monotonic() - began < 5
 
 
-def test_many_large_files_are_refused_in_total(repository: Path) -> None:
+def test_many_large_files_are_refused_in_total(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = snapshot(repository)
-    for number in range(6):
-        with (repository / f"{number}.bin").open("xb") as file:
-            file.truncate(90 * 1024**2)
-    with pytest.raises(Refused, match=r"more than 500 MiB in total, at `5\.bin`"):
+    monkeypatch.setattr(leaving_out, "MOST_TOTAL_BYTES", 5 * leaving_out.MIB)
+    write(repository, {f"{number}.bin": bytes(leaving_out.MIB) for number in range(6)})
+    with pytest.raises(Refused, match=r"more than 5 MiB in total, at `5\.bin`"):
         changes_since(before)
 
 
