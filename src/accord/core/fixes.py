@@ -89,9 +89,7 @@ def fix_text(raw: bytes, name: str | None, path: str = "-") -> tuple[bytes, list
 def read_corrected(raw: bytes, name: str | None) -> tuple[Document, list[Fix]]:
     """Read a document with what hid its kind (None: the document tells) corrected. Raises BrokenContract."""
     document, commas = _read_without_commas(raw)
-    if not _needs_role(name, document):
-        return document, commas
-    document, fixes = _with_role(document)
+    document, fixes = _with_role(document) if _needs_role(name, document) else (document, [])
     return document, [*commas, *fixes]
 
 
@@ -105,15 +103,8 @@ def _read_without_commas(raw: bytes) -> tuple[Document, list[Fix]]:
         if begin is None or any(finding.code != "not-json" for finding in broken.findings):
             raise
         start = begin.start()
-        removed = 0
-
-        def without(at: re.Match[str]) -> str:
-            nonlocal removed
-            removed += at[0] == ","
-            return "" if at[0] == "," else at[0]
-
-        corrected = text[:start] + _COMMA.sub(without, text[start:])
-        document = read_object(corrected.encode())
+        corrected = text[:start] + _COMMA.sub(lambda at: "" if at[0] == "," else at[0], text[start:])
+        document, removed = read_object(corrected.encode()), len(text) - len(corrected)
     commas = "the comma" if removed == 1 else f"{removed} commas"
     return document, [Fix(f"Removed {commas} before a closing bracket.")]
 
