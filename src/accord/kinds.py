@@ -1,32 +1,20 @@
-"""The table of kinds: the marks of each kind of document or folder, and where its model, rules and fixes are.
+"""The table of kinds: the marks of each kind of document or folder, and the package that knows it.
 
-Importing this module fills the table of ``accord.core.kinds``. The code of a kind is imported when it is first used.
+Importing this module fills the table of ``accord.core.kinds``. Each function imports the code of one kind.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from accord.core.kinds import FOLDERS, KINDS, READERS, Contents, FolderKind, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+    from pathlib import Path
 
-
-def _load(model: str, *functions: str) -> Contents:
-    """Import a model, its rules and its fixes by their names below ``accord``."""
-    return Contents(*(resolve_name(f"accord.{name}") for name in (model, *functions)))
-
-
-def _kind(name: str, marks: Mapping[str, Any], *code: str, **options: Any) -> Kind:
-    return Kind(name, partial(_load, *code), marks, **options)
-
-
-def _later(name: str) -> Callable[[Any], Any]:
-    """Return a function of one argument that is imported when it is called."""
-    return lambda argument: resolve_name(f"accord.{name}")(argument)
+    from accord.core.findings import Finding
+    from accord.core.shapes import Located
 
 
 def _is(of_type: type) -> Callable[[Any], bool]:
@@ -37,107 +25,214 @@ def _is_given(value: Any) -> bool:
     return value is not None
 
 
-_RESULTS = "results.models"
-_SESSIONS = "sessions.models"
+def _is_reusable(value: Any) -> bool:
+    from accord.workflows.rules import is_reusable
+
+    return is_reusable(value)
+
+
+def _read_yaml(raw: bytes) -> Located:
+    from accord.files.yaml import read_mapping
+
+    return read_mapping(raw)
+
+
+def _is_session(folder: Path) -> bool:
+    from accord.sessions.folder import is_session
+
+    return is_session(folder)
+
+
+def _check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
+    from accord.sessions.folder_rules import check_session
+
+    return check_session(folder)
+
+
+def _planner_result() -> Contents:
+    from accord.results.fixes import fix_plan
+    from accord.results.models import PlannerResult
+    from accord.results.planner.rules import result_findings
+
+    return Contents(PlannerResult, result_findings, fix_plan)
+
+
+def _implementor_result() -> Contents:
+    from accord.results.fixes import fix_implementation
+    from accord.results.implementor.rules import implementor_findings
+    from accord.results.models import ImplementorResult
+
+    return Contents(ImplementorResult, implementor_findings, fix_implementation)
+
+
+def _reviewer_result() -> Contents:
+    from accord.results.fixes import fix_review
+    from accord.results.models import ReviewerResult
+    from accord.results.reviewer.rules import reviewer_findings
+
+    return Contents(ReviewerResult, reviewer_findings, fix_review)
+
+
+def _runner_workflow() -> Contents:
+    from accord.workflows.models import Workflow
+    from accord.workflows.rules import runner_findings
+
+    return Contents(Workflow, runner_findings)
+
+
+def _agent_registry() -> Contents:
+    from accord.agents.registry import Registry
+    from accord.agents.registry_rules import own_findings
+
+    return Contents(Registry, own_findings)
+
+
+def _accord_config() -> Contents:
+    from accord.starts.config import AccordConfig
+
+    return Contents(AccordConfig)
+
+
+def _plan_settings() -> Contents:
+    from accord.results.planner.structure import PlanSettings
+
+    return Contents(PlanSettings)
+
+
+def _autofix_facts() -> Contents:
+    from accord.loops.autofix import AutofixFacts
+
+    return Contents(AutofixFacts)
+
+
+def _thread_answers() -> Contents:
+    from accord.loops.bot_comments import ThreadAnswers, answer_findings
+
+    return Contents(ThreadAnswers, answer_findings)
+
+
+def _bot_comments_facts() -> Contents:
+    from accord.loops.bot_comments import BotCommentFacts
+
+    return Contents(BotCommentFacts)
+
+
+def _loop_history() -> Contents:
+    from accord.loops.state import HistoryLine
+
+    return Contents(HistoryLine)
+
+
+def _keepalive_facts() -> Contents:
+    from accord.loops.complete import KeepaliveFacts
+
+    return Contents(KeepaliveFacts)
+
+
+def _verify_facts() -> Contents:
+    from accord.loops.verify import VerifyFacts
+
+    return Contents(VerifyFacts)
+
+
+def _verdict() -> Contents:
+    from accord.loops.verify import Verdict, verdict_findings
+
+    return Contents(Verdict, verdict_findings)
+
+
+def _agent_input() -> Contents:
+    from accord.sessions.models import AgentInput
+    from accord.sessions.rules import input_findings
+
+    return Contents(AgentInput, input_findings)
+
+
+def _agent_output() -> Contents:
+    from accord.sessions.models import AgentOutput
+    from accord.sessions.rules import output_findings
+
+    return Contents(AgentOutput, output_findings)
+
+
+def _session_status() -> Contents:
+    from accord.sessions.models import SessionStatus
+    from accord.sessions.rules import status_findings
+
+    return Contents(SessionStatus, status_findings)
+
+
+def _session_tasks() -> Contents:
+    from accord.sessions.models import SessionTasks
+    from accord.sessions.rules import tasks_findings
+
+    return Contents(SessionTasks, tasks_findings)
+
+
+def _session_acceptance() -> Contents:
+    from accord.sessions.models import Acceptance
+    from accord.sessions.rules import acceptance_findings
+
+    return Contents(Acceptance, acceptance_findings)
+
+
+def _next_query_response() -> Contents:
+    from accord.missions.models import NextQueryResponse
+
+    return Contents(NextQueryResponse)
+
+
+def _stale_status() -> Contents:
+    from accord.missions.models import StaleStatus
+
+    return Contents(StaleStatus)
+
+
+def _handoff() -> Contents:
+    from accord.handoffs.models import Handoff
+    from accord.handoffs.rules import handoff_findings
+
+    return Contents(Handoff, handoff_findings)
+
+
+def _run_record() -> Contents:
+    from accord.records.models import PublicRecord
+
+    return Contents(PublicRecord)
+
+
 _TABLE = (
-    _kind(
-        "planner-result",
-        {"role": "planner"},
-        f"{_RESULTS}:PlannerResult",
-        "results.planner.rules:result_findings",
-        "results.fixes:fix_plan",
-    ),
-    _kind(
-        "implementor-result",
-        {"role": "implementor"},
-        f"{_RESULTS}:ImplementorResult",
-        "results.implementor.rules:implementor_findings",
-        "results.fixes:fix_implementation",
-        own_keys=frozenset({"patch"}),
-    ),
-    _kind(
-        "reviewer-result",
-        {"role": "reviewer"},
-        f"{_RESULTS}:ReviewerResult",
-        "results.reviewer.rules:reviewer_findings",
-        "results.fixes:fix_review",
-    ),
-    _kind(
-        "runner-workflow",
-        {"on": _later("workflows.rules:is_reusable")},
-        "workflows.models:Workflow",
-        "workflows.rules:runner_findings",
-        form="yaml",
-    ),
-    _kind(
-        "agent-registry",
-        {"agents": _is_given},
-        "agents.registry:Registry",
-        "agents.registry_rules:own_findings",
-        form="yaml",
-    ),
-    _kind("accord-config", {"starts": _is_given}, "starts.config:AccordConfig", form="yaml"),
-    _kind("plan-settings", {"plan": _is_given}, "results.planner.structure:PlanSettings", form="yaml"),
-    _kind("autofix-facts", {"kind": "autofix-facts"}, "loops.autofix:AutofixFacts"),
-    _kind(
-        "thread-answers",
-        {"role": "bot-comments"},
-        "loops.bot_comments:ThreadAnswers",
-        "loops.bot_comments:answer_findings",
-    ),
-    _kind("bot-comments-facts", {"kind": "bot-comments-facts"}, "loops.bot_comments:BotCommentFacts"),
-    _kind("loop-history", {"loop": _is_given, "iteration": _is_given}, "loops.state:HistoryLine"),
-    _kind("keepalive-facts", {"kind": "keepalive-facts"}, "loops.complete:KeepaliveFacts"),
-    _kind("verify-facts", {"kind": "verify-facts"}, "loops.verify:VerifyFacts"),
-    _kind("verdict", {"role": "verifier"}, "loops.verify:Verdict", "loops.verify:verdict_findings"),
-    _kind(
-        "agent-input",
-        {"task": _is(dict)},
-        f"{_SESSIONS}:AgentInput",
-        "sessions.rules:input_findings",
-        is_alone=True,
-        has_role=True,
-    ),
-    _kind(
-        "agent-output",
-        {"status": _is(str), "gates": _is(dict)},
-        f"{_SESSIONS}:AgentOutput",
-        "sessions.rules:output_findings",
-        is_alone=True,
-        has_role=True,
-    ),
-    _kind(
-        "session-status",
-        {"current_state": _is(str)},
-        f"{_SESSIONS}:SessionStatus",
-        "sessions.rules:status_findings",
-        is_alone=True,
-    ),
-    _kind(
-        "session-tasks", {"tasks": _is(list)}, f"{_SESSIONS}:SessionTasks", "sessions.rules:tasks_findings", form="yaml"
-    ),
-    _kind(
+    Kind("planner-result", _planner_result, {"role": "planner"}),
+    Kind("implementor-result", _implementor_result, {"role": "implementor"}, own_keys=frozenset({"patch"})),
+    Kind("reviewer-result", _reviewer_result, {"role": "reviewer"}),
+    Kind("runner-workflow", _runner_workflow, {"on": _is_reusable}, "yaml"),
+    Kind("agent-registry", _agent_registry, {"agents": _is_given}, "yaml"),
+    Kind("accord-config", _accord_config, {"starts": _is_given}, "yaml"),
+    Kind("plan-settings", _plan_settings, {"plan": _is_given}, "yaml"),
+    Kind("autofix-facts", _autofix_facts, {"kind": "autofix-facts"}),
+    Kind("thread-answers", _thread_answers, {"role": "bot-comments"}),
+    Kind("bot-comments-facts", _bot_comments_facts, {"kind": "bot-comments-facts"}),
+    Kind("loop-history", _loop_history, {"loop": _is_given, "iteration": _is_given}),
+    Kind("keepalive-facts", _keepalive_facts, {"kind": "keepalive-facts"}),
+    Kind("verify-facts", _verify_facts, {"kind": "verify-facts"}),
+    Kind("verdict", _verdict, {"role": "verifier"}),
+    Kind("agent-input", _agent_input, {"task": _is(dict)}, is_alone=True, has_role=True),
+    Kind("agent-output", _agent_output, {"status": _is(str), "gates": _is(dict)}, is_alone=True, has_role=True),
+    Kind("session-status", _session_status, {"current_state": _is(str)}, is_alone=True),
+    Kind("session-tasks", _session_tasks, {"tasks": _is(list)}, "yaml"),
+    Kind(
         "session-acceptance",
+        _session_acceptance,
         {"acceptance_criteria": _is(list)},
-        f"{_SESSIONS}:Acceptance",
-        "sessions.rules:acceptance_findings",
         is_alone=True,
         list_key="acceptance_criteria",
     ),
-    _kind("next-query-response", {"kind": "query", "is_query": True}, "missions.models:NextQueryResponse"),
-    _kind(
-        "stale-status",
-        {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
-        "missions.models:StaleStatus",
-    ),
-    _kind("handoff", {"metadata": _is(dict)}, "handoffs.models:Handoff", "handoffs.rules:handoff_findings"),
-    _kind(
-        "run-record",
-        {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)},
-        "records.models:PublicRecord",
-    ),
+    Kind("next-query-response", _next_query_response, {"kind": "query", "is_query": True}),
+    Kind("stale-status", _stale_status, {"status": lambda value: value in ("fresh", "stale", "not_applicable")}),
+    Kind("handoff", _handoff, {"metadata": _is(dict)}),
+    Kind("run-record", _run_record, {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)}),
 )
 
-READERS["yaml"] = _later("files.yaml:read_mapping")
+READERS["yaml"] = _read_yaml
 KINDS.update((kind.name, kind) for kind in _TABLE)
-FOLDERS["session"] = FolderKind(_later("sessions.folder:is_session"), _later("sessions.folder_rules:check_session"))
+FOLDERS["session"] = FolderKind(_is_session, _check_session)

@@ -38,11 +38,9 @@ from accord.engine.receipts import Receipt, reporting
 from accord.files.patterns import path_patterns
 from accord.files.store import can_be_written, write_whole
 from accord.git.branches import check_author
-from accord.git.extraction import extract
 from accord.results.planner.structure import read_settings
 from accord.results.run import APPLICABLE, apply_result, read_result, with_patch
 from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, PlanOptions, ReviewOptions, RevisionOptions
-from accord.runner.registry import registry_at
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
@@ -236,6 +234,9 @@ def patch(given: _PatchArguments) -> None:
     and agent artifacts are left out. With --into, the patch replaces the one in an implementor result, and a
     completed result without a change becomes a validation failure.
     """
+    from accord.git.extraction import extract  # slow, and no other command needs them
+    from accord.runner.registry import registry_at
+
     into, agents_own = given.into, registry_at(given.root).state_patterns
     extracted = extract(given.root, given.base, without=into, state_files=agents_own)
     for remark in extracted.remarks:
