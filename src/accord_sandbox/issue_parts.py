@@ -1,4 +1,4 @@
-"""What an issue has: labels, sub-issues, assignees, a milestone and a type.
+"""Parts of an issue: labels, sub-issues, assignees, a milestone and a type.
 
 Docs: https://docs.github.com/rest/issues/labels, …/sub-issues, …/assignees, …/milestones, and "Update an issue" for
 types, which only issues in repositories of organisations have. A server without sub-issues (an older GHES) answers

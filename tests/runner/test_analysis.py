@@ -275,7 +275,7 @@ def test_a_certificate_or_a_proxy_that_stops_a_request_is_named(
         secure = environment(served, OPENAI_BASE_URL=f"https://127.0.0.1:{port}/v1")
         refused = ask(served, "openai", environment=secure)
         assert outcomes(refused) == [("openai", "failed")]
-        assert "unable to get local issuer certificate. Set `SSL_CERT_FILE=" in refused.attempts[0].reason
+        assert "its issuer `Example Corp Root` is unknown. Set `SSL_CERT_FILE=" in refused.attempts[0].reason
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
         assert outcomes(ask(served, "openai", environment=secure)) == [("openai", "answered")]
     monkeypatch.setenv("https_proxy", DEAD.replace("//", "//ada:secret@"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AccordError(Exception):
-    """What accord raises on purpose: ``message``, ``hint`` what to do, and legal moves instead of a refused one."""
+    """An error that accord raises on purpose: a message, a hint, and the legal moves instead of a refused one."""
 
     exit_code: ClassVar[int] = 1
 

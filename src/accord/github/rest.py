@@ -31,7 +31,7 @@ class Server:
     """A GitHub server over REST with one token. A ``pacer`` is shared by clients that use the token in turn."""
 
     _root = ""
-    """What every path is below."""
+    """The start of every path."""
 
     def __init__(
         self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer | None = None

@@ -193,7 +193,7 @@ class ActionInput(_Open):
 
 
 class ActionRuns(_Open):
-    """What an action runs; only composite ones have steps."""
+    """The steps of an action; only composite ones have any."""
 
     steps: Steps = []
 

@@ -1,7 +1,7 @@
 """The origin of a text in a workflow: the people who choose it, and whether it names code of a pull request.
 
-A value is followed through variables, outputs of jobs, and the inputs of actions and workflows of the repository. What
-the script of a step computes is the repository's own text, and names foreign code if the line that names the output
+A value is followed through variables, outputs of jobs, and the inputs of actions and workflows of the repository. Text
+that the script of a step computes is the repository's own, and names foreign code if the line that names the output
 does. Source: GitHub documentation, "Webhook events and payloads" and "Contexts".
 """
 

@@ -1,4 +1,4 @@
-"""What workflows need: settings, secrets, variables and labels of the repository, and permissions of their callers.
+"""Needs of workflows: settings, secrets, variables and labels of the repository, and permissions of their callers.
 
 ``accord init`` lists the former as next steps, ``accord doctor`` compares them with the repository on GitHub. GitHub
 does not start a workflow if a workflow that it calls, directly or further down, asks for more than the calling job

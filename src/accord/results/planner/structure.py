@@ -81,7 +81,7 @@ def _accounts() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class StructureFacts:
-    """What the structure depends on; ``parent`` and ``milestone`` are numbers, 0 without one."""
+    """Facts of the structure; ``parent`` and ``milestone`` are numbers, 0 without one."""
 
     wanted: IssueStructure
     parent: int = 0

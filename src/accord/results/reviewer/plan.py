@@ -119,7 +119,7 @@ class ReviewState:
     """How far a review is."""
 
     marks: ReviewMarks | None  # None for a posted review whose marker is gone
-    review: Review | None  # as it is posted
+    review: Review | None  # the posted one
     is_stale: bool = False  # whether its body must change
     may_resolve: bool = True  # until GitHub refuses to resolve a thread
     findings: tuple[Finding, ...] = ()
