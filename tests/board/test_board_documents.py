@@ -9,7 +9,9 @@ from accord.board.documents import place_mission
 FRESH: dict[str, Any] = {"status": "fresh", "minutes_since_commit": 5.0}
 KNOWN: dict[str, Any] = {
     "wp_id": "WP02", "title": "Write", "error": None, "stale": FRESH, "ready": False, "blocked_by": [],
+    "worker": None,
 }  # fmt: skip
+SILENT: dict[str, Any] = {"status": "stale", "minutes_since_commit": None}
 STALE: dict[str, Any] = {"status": "stale", "minutes_since_commit": 90.0}
 
 
@@ -20,6 +22,8 @@ STALE: dict[str, Any] = {"status": "stale", "minutes_since_commit": 90.0}
         ({"status": "planned", "blocked_by": ["WP01"]}, "waiting", "mission", "Blocked by WP01.", ""),
         ({"status": "for_review"}, "waiting", "mission", "Its status is for_review.", ""),
         ({"status": "in_progress", "stale": FRESH}, "running", "mission", "It is in progress.", ""),
+        ({"status": "in_progress", "worker": "ada"}, "running", "mission", "in progress, by ada.", ""),
+        ({"status": "in_progress", "stale": SILENT}, "needs_you", "stale", "no commit since its start", ""),
         ({"status": "in_progress", "stale": STALE}, "needs_you", "stale", "90 minutes old", "mission stale m"),
         ({"status": "blocked"}, "needs_you", "question", "a person decides", "mission status m"),
     ],

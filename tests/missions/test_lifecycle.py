@@ -12,9 +12,10 @@ from accord.missions.lifecycle import (
     WORK_PACKAGE,
     MoveFacts,
     MoveRequest,
+    People,
     approval_of,
-    implementers_of,
     needs_of,
+    people_of,
     plan_move,
     steps_between,
 )
@@ -22,7 +23,7 @@ from accord.missions.models import STATUSES, StatusEvent
 
 ALL = {"actor": "ada", "reason": "why", "feedback": "what", "review_ref": "PR 1", "is_approved": True}
 NONE = {"actor": "ada", "is_approved": True}
-OWN = {"actor": "ada", "implementers": frozenset({"ada"}), "review_ref": "PR 1"}
+OWN = {"actor": "ada", "people": People(implementers=frozenset({"ada"})), "review_ref": "PR 1"}
 
 
 def plan(source: Any, target: Any, given: dict[str, Any], **force: bool) -> Any:
@@ -139,16 +140,35 @@ def log(*moves: tuple[str, str, str]) -> list[StatusEvent]:
     ]
 
 
-def test_those_who_did_the_work_are_known_from_the_log_and_reviewers_are_not_among_them() -> None:
-    events = log(
-        ("genesis", "planned", "finalize"),
-        ("planned", "claimed", "ada"),
-        ("claimed", "in_progress", "ada"),
-        ("in_progress", "for_review", "bob"),
-        ("for_review", "in_review", "rev"),
-        ("in_review", "in_progress", "rev"),
-    )
-    assert implementers_of(events) == {"ada", "bob"}
+DONE_BY_ADA = (("planned", "claimed", "Ada"), ("claimed", "in_progress", "Ada"), ("in_progress", "for_review", "Ada"))
+SENT_BACK = (*DONE_BY_ADA, ("for_review", "in_review", "rev"), ("in_review", "in_progress", "rev"))
+
+
+@pytest.mark.parametrize(
+    ("moves", "worker", "reviewer", "workers", "implementers"),
+    [
+        ((("genesis", "planned", "finalize"),), "", "", set(), set()),
+        (DONE_BY_ADA, "Ada", "", {"ada"}, {"ada"}),
+        (SENT_BACK, "Ada", "rev", {"ada"}, {"ada"}),
+        ((*DONE_BY_ADA, ("for_review", "in_progress", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
+        ((*SENT_BACK, ("in_progress", "for_review", "bob")), "Ada", "rev", {"ada", "bob"}, {"ada", "bob"}),
+        ((*SENT_BACK, ("in_progress", "blocked", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
+        ((*SENT_BACK, ("in_progress", "blocked", "m"), ("blocked", "in_progress", "m")), "m", "rev",
+         {"ada", "m"}, {"ada", "m"}),
+        ((*DONE_BY_ADA, ("in_review", "approved", "rev"), ("approved", "in_progress", "lead")), "Ada", "lead",
+         {"ada"}, {"ada"}),
+        ((*DONE_BY_ADA, ("in_review", "planned", "rev")), "", "rev", set(), {"ada"}),
+        ((*DONE_BY_ADA, ("in_review", "planned", "rev"), ("planned", "claimed", "bob")), "bob", "rev",
+         {"bob"}, {"ada", "bob"}),
+    ],
+)  # fmt: skip
+def test_worker_and_reviewer_are_facts_of_the_log(
+    moves: Any, worker: str, reviewer: str, workers: set[str], implementers: set[str]
+) -> None:
+    found = people_of(log(*moves))
+    assert (found.worker, found.reviewer) == (worker, reviewer)
+    assert (found.workers, found.implementers) == (workers, implementers)
+    assert found.may_continue("ADA") == (not worker or "ada" in workers)
 
 
 def test_an_approval_counts_until_the_work_moves_on() -> None:
@@ -187,7 +207,7 @@ def test_next_moves_name_the_same_needs_as_the_guards(lack: str) -> None:
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_move_to_the_current_status_has_no_steps_and_claims_no_work_of_another(status: Any) -> None:
-    assert plan(status, status, dict(NONE, holder="ada")) == ()
+    assert plan(status, status, dict(NONE, people=People(worker="Ada", reviewer="ADA"))) == ()
     if status in ("claimed", "in_review"):
         with pytest.raises(BrokenContract, match="bob has claimed it"):
-            plan(status, status, dict(NONE, holder="bob"))
+            plan(status, status, dict(NONE, people=People(worker="bob", reviewer="bob")))

@@ -11,6 +11,7 @@ from accord.core.clock import ManualClock
 from accord.core.errors import BrokenContract, Refused
 from accord.missions import start as starts
 from accord.missions.log import log_path
+from accord.missions.next_moves import next_moves
 from accord.missions.start import LaneFacts, StartResult, plan_lane
 
 BRANCH = "kitty/mission-078-ships-lane-a"
@@ -72,6 +73,22 @@ def test_work_of_another_is_not_taken_over_but_may_be_continued_without_a_name(c
     with pytest.raises(BrokenContract, match="ada works on WP01"):
         start(code, actor="bob")
     assert start(code, actor="bob", is_named=False).events == ()
+
+
+def test_a_worker_goes_on_after_a_rejection_and_the_reviewer_stays_one(code: Project) -> None:
+    for actor, target in (("ada", "in_progress"), ("ada", "for_review"), ("bob", "in_progress"), ("ada", "blocked")):
+        code.move("WP01", target, actor, feedback="what")
+    code.move("WP01", "in_progress", "ada")
+    code.move("WP01", "for_review", "ada", feedback="what")
+    code.move("WP01", "in_progress", "bob", feedback="once more")
+    with pytest.raises(BrokenContract, match="ada works on WP01"):
+        start(code, actor="bob")
+    assert start(code, actor="Ada").events == ()
+    proposed = next_moves(code.load(), "WP01", "accord mission")
+    assert {move.command.split("--actor ")[1].split()[0] for move in proposed if "--actor" in move.command} >= {"ada"}
+    assert not any("--actor bob" in move.command for move in proposed)
+    code.move("WP01", "for_review", "ada", feedback="what")
+    assert code.move("WP01", "approved", "bob").events
 
 
 def test_a_new_branch_begins_at_the_missions_branch_else_at_the_target_and_one_at_origin_is_continued(

@@ -142,9 +142,14 @@ def _place_package(slug: str, package: dict[str, Any], root: Path) -> Placed:
     if status == "in_progress":
         stale = package["stale"]
         if stale["status"] == "stale":
-            why = f"Its last commit is {stale['minutes_since_commit']:.0f} minutes old."
+            minutes = stale["minutes_since_commit"]
+            has_commit = minutes is not None
+            why = (
+                f"Its last commit is {minutes:.0f} minutes old." if has_commit else "It has no commit since its start."
+            )
             return "needs_you", Entry("stale", name, title, why, command=_of_mission(root, "stale", slug))
-        return "running", Entry("mission", name, title, "It is in progress.")
+        by = f", by {package['worker']}" if package["worker"] else ""
+        return "running", Entry("mission", name, title, f"It is in progress{by}.")
     if status == "planned" and package["ready"]:
         start = _of_mission(root, "start", slug, package["wp_id"])
         return "ready", Entry("mission", name, title, "Nothing blocks it.", command=start)

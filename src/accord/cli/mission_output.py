@@ -77,7 +77,8 @@ def status_lines(found: Json, columns: int | None) -> Iterator[str]:
         yield f"  {entry['wp_id']:<6} {colored} {one_line(location):<15} {title}"
         yield from _item_lines(entry)
         if state == "in_progress":
-            yield f"         {stale_text(entry['stale'])}"
+            worker = f"{one_line(entry['worker'])} works on it, " if entry["worker"] else ""
+            yield f"         {worker}{stale_text(entry['stale'])}"
         if entry["ready"]:
             yield "         ready to start"
         elif entry["blocked_by"]:

@@ -47,12 +47,29 @@ class MoveRequest:
 
 
 @dataclass(frozen=True)
+class People:
+    """Who works on a work package and who judges it, by its events. Names compare without case: sets are folded."""
+
+    worker: str = ""  # who began the present work, empty while it is free
+    workers: frozenset[str] = frozenset()  # who may continue it: who began it, or handed it in
+    reviewer: str = ""  # who claimed or gave the last review
+    implementers: frozenset[str] = frozenset()  # who ever did a part of it
+
+    def may_continue(self, actor: str) -> bool:
+        """Tell whether an actor takes over no work of another."""
+        return not self.worker or actor.casefold() in self.workers
+
+    def is_implementer(self, actor: str) -> bool:
+        """Tell whether an actor did a part of the work; one that sends it back did not."""
+        return actor.casefold() in self.implementers
+
+
+@dataclass(frozen=True)
 class MoveFacts:
     """A request, and the facts that its guards read; an empty text is a problem that does not exist."""
 
     request: MoveRequest
-    holder: str = ""  # the actor of the last move
-    implementers: frozenset[str] = frozenset()
+    people: People = People()
     is_approved: bool = False
     workspace_problem: str = ""
     open_subtasks: tuple[str, ...] = ()
@@ -111,7 +128,7 @@ def _ready(facts: MoveFacts) -> Iterator[Need]:
 
 def is_self_review(facts: MoveFacts) -> bool:
     """Tell whether an actor claims or gives the review of its own work; taking work back is not a review."""
-    return facts.request.target not in REOPENED and facts.request.actor in facts.implementers
+    return facts.request.target not in REOPENED and facts.people.is_implementer(facts.request.actor)
 
 
 def _reviewer(facts: MoveFacts) -> Iterator[Need]:
@@ -181,9 +198,10 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
 def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
     request = facts.request
     if source == request.target:
-        is_own = source not in THROUGH or not facts.holder or request.actor == facts.holder or request.is_forced
+        holder = {"claimed": facts.people.worker, "in_review": facts.people.reviewer}.get(source, "")
+        is_own = not holder or request.actor.casefold() == holder.casefold() or request.is_forced
         hint = "Choose another work package, or pass `--force` with `--reason`."
-        return "" if is_own else f"{facts.holder} has claimed it. {hint}"
+        return "" if is_own else f"{holder} has claimed it. {hint}"
     if actor := next(_actor(facts), None):
         return actor.text
     if request.is_forced and not request.reason:
@@ -200,11 +218,27 @@ def needs_of(source: WorkPackageStatus, facts: MoveFacts) -> tuple[str, ...]:
     return tuple(need.missing for edge in edges for need in _needs(edge, facts) if need.missing)
 
 
-def implementers_of(events: Iterable[StatusEvent]) -> frozenset[str]:
-    """Return who did the work: the actors that claimed, started or handed it in; one that sends it back did not."""
-    reviewed, worked = ("for_review", "in_review", "approved"), ("claimed", "in_progress", "for_review")
-    by_work = (event.actor for event in events if event.to_lane in worked and event.from_lane not in reviewed)
-    return frozenset(actor for actor in by_work if actor.strip())
+_REVIEWED = ("for_review", "in_review", "approved")
+
+
+def people_of(events: Iterable[StatusEvent]) -> People:
+    """Return who works on a work package and who judges it, by its events in the order of time.
+
+    Claiming, starting and handing in are work. A review that sends it back, or its author taking it back, leaves it
+    with the worker; ``planned`` frees it.
+    """
+    worker, reviewer, workers, implementers = "", "", set[str](), set[str]()
+    for event in events:
+        actor, is_judged = event.actor.strip(), event.from_lane in _REVIEWED
+        if event.to_lane == "planned":
+            worker, workers = "", set()
+        elif event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor:
+            worker = worker if worker and event.to_lane == "for_review" else actor
+            workers.add(actor.casefold())
+            implementers.add(actor.casefold())
+        if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
+            reviewer = actor
+    return People(worker, frozenset(workers), reviewer, frozenset(implementers))
 
 
 def approval_of(events: Iterable[StatusEvent]) -> StatusEvent | None:

@@ -19,7 +19,7 @@ from accord.core.findings import Finding, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
-from accord.missions.lifecycle import STARTABLE, Blockers, blockers_of
+from accord.missions.lifecycle import STARTABLE, Blockers, People, blockers_of, people_of
 from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
 from accord.missions.modes import settle_mode
@@ -122,6 +122,10 @@ class Mission:
         if wp_id in self.files and wp_id not in self.written and not self.log.events:
             raise self.broken[wp_id]  # old missions have their statuses in these files alone
         return current_status(self.log, wp_id, self.written.get(wp_id, ""))
+
+    def people_of(self, wp_id: str) -> People:
+        """Return who works on a work package and who judges it."""
+        return people_of(self.log.by_work_package.get(wp_id, ()))
 
     def known_status(self, wp_id: str) -> WorkPackageStatus | None:
         """Return the status of a work package; None where it cannot be read."""

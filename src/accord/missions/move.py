@@ -21,7 +21,6 @@ from accord.missions.lifecycle import (
     Blockers,
     MoveFacts,
     approval_of,
-    implementers_of,
     is_self_review,
     plan_move,
 )
@@ -103,7 +102,6 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     work_package = mission.work_package(request.wp_id)
     is_code = work_package.mode.value == "code_change"
     events = own_events(mission, request.wp_id)
-    latest = mission.log.latest.get(request.wp_id)
     branch, workspace_problem, evidence_problem = "", "", ""
     try:
         branch = resolve_workspace(mission, request.wp_id).branch_name or ""
@@ -117,8 +115,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     blocked = mission.blockers.get(request.wp_id, Blockers())
     return MoveFacts(
         request,
-        holder=latest.actor if latest else "",
-        implementers=implementers_of(events),
+        people=mission.people_of(request.wp_id),
         is_approved=source == "approved" or approval_of(events) is not None,
         workspace_problem=workspace_problem,
         open_subtasks=tuple(word for word in mission.open_boxes if word in work_package.head.subtasks),
@@ -184,7 +181,7 @@ def _evidence(facts: MoveFacts, source: WorkPackageStatus, earlier: list[StatusE
         approval = approval_of(earlier)
         return approval.evidence if approval and isinstance(approval.evidence, dict) else None
     is_accepted = request.target == "approved" and (not request.is_forced or bool(request.review_ref))
-    is_taken_back = request.target in REOPENED and request.actor in facts.implementers
+    is_taken_back = request.target in REOPENED and facts.people.is_implementer(request.actor)
     is_sent_back = request.target in REOPENED and source in ("for_review", "in_review", "approved")
     if not is_accepted and (not is_sent_back or is_taken_back):
         return None

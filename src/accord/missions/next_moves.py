@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract
 from accord.core.machine import NextMove
 from accord.missions.branches import git_of
-from accord.missions.lifecycle import REOPENED, THROUGH, WAITING, WORK_PACKAGE, MoveRequest, implementers_of, needs_of
-from accord.missions.move import move_facts, own_events
+from accord.missions.lifecycle import REOPENED, THROUGH, WAITING, WORK_PACKAGE, MoveRequest, needs_of
+from accord.missions.move import move_facts
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
@@ -91,17 +91,17 @@ def _next_move(
 
 def _request(mission: Mission, wp_id: str, source: WorkPackageStatus, target: WorkPackageStatus) -> MoveRequest:
     """Return the request that the proposed command makes."""
-    latest = mission.log.latest.get(wp_id)
-    holder = latest.actor if latest and latest.actor.strip() and latest.actor.isprintable() else "NAME"
+    people = mission.people_of(wp_id)
     is_sent_back = source in ("for_review", "in_review") and target in REOPENED
     is_review = target in ("in_review", "approved") or is_sent_back
-    is_claimed = source == "in_review" and holder not in {"NAME", *implementers_of(own_events(mission, wp_id))}
+    is_claimed = source == "in_review" and not people.is_implementer(people.reviewer)
+    actor, unknown = (people.reviewer if is_claimed else "", REVIEWER) if is_review else (people.worker, "NAME")
     needs_reference = (source, target) == ("in_progress", "approved") or (source == "approved" and target in REOPENED)
     is_stopped = target in ("blocked", "canceled") or (source, target) == ("in_progress", "planned")
     return MoveRequest(
         wp_id,
         target,
-        holder if is_claimed or not is_review else REVIEWER,
+        actor if actor and actor.isprintable() else unknown,
         feedback="TEXT" if is_sent_back else "",
         review_ref="REF" if needs_reference else "",
         reason="TEXT" if is_stopped else "",

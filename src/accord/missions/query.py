@@ -183,11 +183,13 @@ def _entry(
         errors.append(broken.message)
         if work_package:
             location |= {"execution_mode": work_package.mode.value, "mode_source": work_package.mode.source}
-    stale = stale_of(mission, wp_id, git, now, threshold_minutes)
+    stale, people = stale_of(mission, wp_id, git, now, threshold_minutes), mission.people_of(wp_id)
     return {
         "wp_id": wp_id,
         "title": work_package.title if work_package else "",
         "status": status,
+        "worker": people.worker or None,
+        "reviewer": people.reviewer or None,
         **location,
         "dependencies": work_package.head.dependencies if work_package else [],
         "ready": ready.ready,

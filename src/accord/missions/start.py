@@ -131,9 +131,9 @@ def _check_startable(mission: Mission, request: MoveRequest, source: str, is_nam
     if source not in (*WAITING, "in_progress"):
         message = f"{wp_id} is {source}, and only planned, claimed and blocked work can start."
         raise BrokenContract.of(finding_of("illegal-move", f"{message} Use `accord mission move`."))
-    latest = mission.log.latest.get(wp_id)
-    if is_named and source == "in_progress" and latest and latest.actor not in ("", request.actor):
-        message = f"{latest.actor} works on {wp_id}."
+    people = mission.people_of(wp_id)
+    if is_named and source == "in_progress" and not people.may_continue(request.actor):
+        message = f"{people.worker} works on {wp_id}."
         raise BrokenContract.of(Finding("illegal-move", message, hint="Choose another work package."))
 
 
