@@ -48,7 +48,7 @@ class MoveRequest:
 
 @dataclass(frozen=True)
 class People:
-    """Who works on a work package and who judges it, by its events. Names compare without case: sets are folded."""
+    """Worker and reviewers of a work package, by its events. Names compare without case: sets are folded."""
 
     worker: str = ""  # who began the present work, empty while it is free
     workers: frozenset[str] = frozenset()  # who may continue it: who began it, or handed it in
