@@ -108,7 +108,8 @@ def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     ("there", "kept"),
     [
         (b"", b""), (b"[1]\n", b"[1]\n"), (b"[1]\n[2", b"[1]\n"), (b"[1]\n[2]", b"[1]\n"), (b"[1]\n{torn", b"[1]\n"),
-        (b"{torn", b""), (b"[1]", b"[1]\n"), (b"{torn\n", b"{torn\n"),
+        (b"{torn", b""), (b"[1]", b"[1]\n"), (b"{torn\n", b"{torn\n"), (b"# by hand", b"# by hand\n"),
+        (b"[1]\n<<<<<<< HEAD", b"[1]\n<<<<<<< HEAD\n"), (b"[1]\n\0\0", b"[1]\n"), (b"[1]\n  ", b"[1]\n"),
     ],
 )  # fmt: skip
 def test_a_line_is_added_once_and_of_a_crash_only_the_cut_end_goes(tmp_path: Path, there: bytes, kept: bytes) -> None:

@@ -285,7 +285,7 @@ def test_without_an_event_the_status_of_the_file_counts() -> None:
         current_status(log(), "WP01", "strange")
 
 
-BAD_LINES = ["nonsense", "[]", "{", json.dumps({**event("WP01", None, "done"), "to_lane": "merged"})]
+BAD_LINES = ['{"wp_id": "WP01",', json.dumps({**event("WP01", None, "done"), "to_lane": "merged"})]
 BAD_LINES += [json.dumps({**event("WP01", None, "done"), "at": at}) for at in ("2026-05-04T12:00:00", 5, "soon")]
 
 
@@ -344,6 +344,44 @@ def test_a_damaged_line_only_hides_the_work_package_that_it_names() -> None:
     assert (list(found.problems), status_in(found, "WP02")) == (["WP01"], "claimed")
     both = read_log("\n".join([*lines, lines[0][:-9] + lines[1], lines[1]]).encode())
     assert list(both.problems) == [""]
+
+
+FOREIGN = ["# moved by hand", "<<<<<<< HEAD", "WP01: done", "null", '"planned"', '{"to_lane": "done"}', '{"wp_id": "W']
+
+
+@pytest.mark.parametrize("line", FOREIGN)
+def test_a_line_that_names_no_work_package_hides_only_itself_and_is_found_with_its_number(
+    project: Project, line: str
+) -> None:
+    project.work_package("WP01", "planning_artifact")
+    project.event("WP01", "planned", "claimed")
+    path = project.folder / "status.events.jsonl"
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(f"{line}\n{whole}{line}\n{whole.replace('WP01', 'WP02')}", encoding="utf-8")
+    mission = project.load()
+    assert (mission.status_of("WP01"), mission.status_of("WP02"), unreadable_statuses(mission)) == (
+        "claimed",
+        "claimed",
+        {},
+    )
+    found = mission_findings(mission)["kitty-specs/078-ships/status.events.jsonl"]
+    assert [(one.code, one.line) for one in found if one.code == "event-invalid"] == [
+        ("event-invalid", 1),
+        ("event-invalid", 3),
+    ]
+
+
+def test_two_lines_with_one_id_are_found_and_those_of_two_work_packages_both_count() -> None:
+    first, other = event("WP01", None, "claimed", event_id="A"), event("WP02", None, "claimed", event_id="A")
+    found = log(first, first, other, first)
+    assert (status_in(found), status_in(found, "WP02")) == ("claimed", "claimed")
+    assert [(one.code, one.line) for one in found.problems[""]] == [("event-id-repeated", 3)]
+    found.check_readable("WP01")
+    twice = log(first, other | {"event_id": "B"}, first | {"to_lane": "blocked"})
+    twice.check_readable("WP02")
+    with pytest.raises(BrokenContract, match="line 3: The line has the `event_id` of line 1"):
+        twice.check_readable("WP01")
+    assert log(first, dict(reversed(first.items()))).problems == {}, "the same event twice, as merges leave it"
 
 
 def test_a_line_cut_off_by_a_crash_counts_for_nothing_and_one_without_its_break_counts() -> None:

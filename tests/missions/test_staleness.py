@@ -127,7 +127,7 @@ def test_only_work_in_progress_can_be_stale(project: Project, status: str) -> No
 def test_an_unreadable_work_package_has_no_answer_and_a_missing_one_is_an_error(project: Project, broken: Any) -> None:
     begun(project)
     name = {"the file": "tasks/WP01-part.md", "the lanes": "lanes.json", "the log": "status.events.jsonl"}[broken]
-    project.write(name, "{\n")
+    project.write(name, '{"wp_id": "WP01",\n')
     assert stale(project).status.reason == UNAVAILABLE
     assert stale(project).error
     with pytest.raises(BrokenContract):

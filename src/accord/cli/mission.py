@@ -346,10 +346,10 @@ def _moves(slug: str, wp: str) -> list[NextMove]:
 
 
 def _check_readable(found: Mission) -> int:
-    """Return 1, and say why on stderr, where the status of a work package cannot be read: the counts lack it."""
+    """Return 1, and say why on stderr, where the status of a work package is unknown or in doubt."""
     problems = unreadable_statuses(found)
     for wp_id, problem in problems.items():
-        click.echo(f"{wp_id}: status unknown. {one_line(problem)}", err=True)
+        click.echo(f"{wp_id}: status unknown or in doubt. {one_line(problem)}", err=True)
     return BrokenContract.exit_code if problems else 0
 
 

@@ -158,7 +158,7 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
         *lines, tail = there.split(b"\n")
         if line in lines:
             return ""
-        whole = there + b"\n" if is_json(tail) else there[: len(there) - len(tail)]
+        whole = there[: len(there) - len(tail)] if is_cut_off(tail) else there + b"\n"
         wanted = whole if line == tail else whole + line + b"\n"
         kept = min(len(there), len(whole))
         storage.disk.append(path, wanted[kept:], kept)
@@ -240,6 +240,11 @@ def is_json(text: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def is_cut_off(line: bytes) -> bool:
+    """Tell whether a crash cut off a line of JSON: it is blank, or begins an object or a list without its end."""
+    return line.strip(b"\0 \t\r")[:1] in (b"", b"{", b"[") and not is_json(line)
 
 
 LINK_OUT = Finding(

@@ -103,7 +103,8 @@ class Mission:
     @cached_property
     def blockers(self) -> dict[str, Blockers]:
         """The blockers of each work package's start; a dependency with an unknown status is one, too."""
-        startable = {wp_id for wp_id in self.ids if self.known_status(wp_id) in STARTABLE}
+        sure = [wp_id for wp_id in self.ids if wp_id not in self.log.problems]
+        startable = {wp_id for wp_id in sure if self.known_status(wp_id) in STARTABLE}
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
         waits_for = {wp_id: tuple(name for name in names if name not in startable) for wp_id, names in wanted.items()}
         return blockers_of(waits_for, self.files)
@@ -117,8 +118,7 @@ class Mission:
         return self.work_packages[wp_id]
 
     def status_of(self, wp_id: str) -> WorkPackageStatus:
-        """Return the status of a work package. Raises BrokenContract where the log cannot be read for it."""
-        self.log.check_readable(wp_id)
+        """Return the status of a work package. Raises BrokenContract where its file alone has it and is broken."""
         if wp_id in self.files and wp_id not in self.written and not self.log.events:
             raise self.broken[wp_id]  # old missions have their statuses in these files alone
         return current_status(self.log, wp_id, self.written.get(wp_id, ""))

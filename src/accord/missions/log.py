@@ -1,6 +1,6 @@
 """The log of a mission: which of its lines are events, and which event counts for each work package.
 
-Other tools write other lines into the log, too. They stay in the file and count for no status.
+Other tools write other lines into the log, too. A line that is not an event stays in the file and hides only itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
-from accord.files.store import is_json
+from accord.files.store import is_cut_off
 from accord.missions.models import STATUSES, StatusEvent
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Log:
 
     events: tuple[StatusEvent, ...] = ()
     latest: dict[str, StatusEvent] = field(default_factory=dict)  # the event that counts for each work package
-    # lines that cannot be read, by work package, which only stop commands about it; by an empty key if they name none
+    # lines that cannot be read, by the work package that they name, which does not move then; else by an empty key
     problems: dict[str, list[Finding]] = field(default_factory=dict)
     torn_at: int | None = None  # the line that a crash cut off
     others: dict[str, list[int]] = field(default_factory=dict)  # lines of other tools by their kind
@@ -48,14 +48,13 @@ class Log:
         return found
 
     def check_readable(self, wp_id: str) -> None:
-        """Raise BrokenContract where a line that may be about the work package cannot be read."""
-        found = [*self.problems.get("", []), *self.problems.get(wp_id, [])]
-        if found:
+        """Raise BrokenContract where a line that names the work package cannot be read: what it says is unknown."""
+        if found := self.problems.get(wp_id):
             raise BrokenContract(f"{FILE}, line {found[0].line}: {found[0].message}", findings=found)
 
     @property
     def note(self) -> str:
-        """One sentence about all lines that are not about a status; empty without any."""
+        """One sentence about all lines of other tools; empty without any."""
         count = sum(map(len, self.others.values()))
         kinds = ", ".join(short_name(kind or "no kind") for kind in sorted(self.others))
         verb = "line counts" if count == 1 else "lines count"
@@ -70,22 +69,34 @@ _WP_ID = re.compile(rb'"wp_id"\s*:\s*"(WP[0-9]{2,})"')
 def read_log(raw: bytes) -> Log:
     """Read a log. Text after the last line break that is not JSON was cut off by a crash, and is not an event."""
     *lines, tail = raw.split(b"\n")
-    is_torn = bool(tail.strip()) and not is_json(tail)
-    events: dict[str, StatusEvent] = {}
+    is_torn = bool(tail) and is_cut_off(tail)
+    events: dict[tuple[str, str], StatusEvent] = {}
+    first_lines: dict[str, tuple[int, StatusEvent]] = {}
     problems: dict[str, list[Finding]] = {}
     others: dict[str, list[int]] = {}
     for number, line in enumerate(lines if is_torn else [*lines, tail], start=1):
         read = _read_line(line, number) if line.strip() else None
         if isinstance(read, StatusEvent):
-            known = events.get(read.event_id)  # an id counts once; of two that differ always the same one
-            if known is None or read.model_dump_json() < known.model_dump_json():
-                events[read.event_id] = read
+            line_before, before = first_lines.setdefault(read.event_id, (number, read))
+            if before is not read and before != read:
+                wp_id = read.wp_id if read.wp_id == before.wp_id else ""
+                problems.setdefault(wp_id, []).append(_repeated(read, number, line_before))
+            # an id counts once for a work package; of two that differ always the same one
+            known = events.setdefault((read.wp_id, read.event_id), read)
+            if known is not read:
+                events[read.wp_id, read.event_id] = min(read, known, key=repr)
         elif isinstance(read, str):
             others.setdefault(read, []).append(number)
         elif read:
             problems.setdefault(read[0], []).append(read[1])
     ordered = tuple(sorted(events.values(), key=lambda event: (event.at, event.event_id)))
     return Log(ordered, _latest(ordered), problems, len(lines) + 1 if is_torn else None, others)
+
+
+def _repeated(event: StatusEvent, number: int, line_before: int) -> Finding:
+    message = f"The line has the `event_id` of line {line_before}, but says something else."
+    hint = f"Give one of them another `event_id`, or remove the wrong line about {event.wp_id}."
+    return Finding("event-id-repeated", message, "/event_id", line=number, hint=hint)
 
 
 def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[str, Finding]:

@@ -58,6 +58,7 @@ def next_moves(mission: Mission, wp_id: str, command: str) -> list[NextMove]:
 def _moves(mission: Mission, wp_id: str, command: str, *, ahead_only: bool = False) -> list[NextMove]:
     """Return the moves that one command can make, or only the way forward; empty at the end."""
     try:
+        mission.log.check_readable(wp_id)
         source = mission.status_of(wp_id)
         ahead = [_FORWARD[source]] if source in _FORWARD else []
         targets = ahead if ahead_only else list(dict.fromkeys([*ahead, *_reachable(source)]))

@@ -12,6 +12,7 @@ from accord.core.errors import BrokenContract
 from accord.core.shapes import read_shape
 from accord.missions.branches import DEFAULT_MINUTES, git_of, stale_of
 from accord.missions.lifecycle import WAITING, Blockers
+from accord.missions.log import FILE
 from accord.missions.models import NextQueryResponse
 from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
@@ -125,14 +126,17 @@ def _ahead(found: dict[str, Readiness]) -> dict[str, Any]:
 
 
 def unreadable_statuses(mission: Mission) -> dict[str, str]:
-    """Return why the status of a work package cannot be read, for each without one."""
-    found = {}
-    for wp_id in mission.ids:
-        try:
-            mission.status_of(wp_id)
-        except BrokenContract as broken:
-            found[wp_id] = broken.message
-    return found
+    """Return why the status of a work package is unknown or in doubt, for each of these."""
+    return {wp_id: problem for wp_id in mission.ids if (problem := _status_problem(mission, wp_id))}
+
+
+def _status_problem(mission: Mission, wp_id: str) -> str:
+    try:
+        mission.status_of(wp_id)
+        mission.log.check_readable(wp_id)
+    except BrokenContract as broken:
+        return broken.message
+    return ""
 
 
 def mission_overview(mission: Mission) -> dict[str, Any]:
@@ -168,12 +172,7 @@ def _entry(
     mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float, ready: Readiness
 ) -> dict[str, Any]:
     work_package = mission.work_packages.get(wp_id)
-    errors: list[str] = []
-    try:
-        status: str | None = mission.status_of(wp_id)
-    except BrokenContract as broken:
-        status = None
-        errors.append(broken.message)
+    errors = [problem] if (problem := _status_problem(mission, wp_id)) else []
     location: dict[str, Any] = dict.fromkeys(_LOCATION) | {"lane_wp_ids": [], "workspace_exists": False}
     try:
         known = resolve_workspace(mission, wp_id)
@@ -187,7 +186,7 @@ def _entry(
     return {
         "wp_id": wp_id,
         "title": work_package.title if work_package else "",
-        "status": status,
+        "status": mission.known_status(wp_id),
         "worker": people.worker or None,
         "reviewer": people.reviewer or None,
         **location,
@@ -205,6 +204,7 @@ def _diagnostics(mission: Mission) -> list[str]:
     """Return inferred modes, and parts of the mission itself that cannot be used."""
     found = [str(error) for name, error in mission.broken.items() if not name.startswith("WP")]
     found += [text for work_package in mission.work_packages.values() for text in work_package.mode.diagnostics]
+    found += [f"{FILE}, line {one.line}: {one.message}" for one in mission.log.problems.get("", [])]
     if mission.log.note:
         found.append(mission.log.note)
     if mission.log.torn_at:
