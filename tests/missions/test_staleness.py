@@ -8,7 +8,7 @@ import pytest
 from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
-from accord.missions.branches import UNAVAILABLE, OwnCommits, StalenessResult, git_of, judge, stale_of
+from accord.missions.branches import UNAVAILABLE, OwnCommits, StalenessResult, git_of, judge, own_commits_of, stale_of
 from accord.missions.load import load_mission
 
 OLD, RECENT = NOW - timedelta(hours=2), NOW - timedelta(minutes=3)
@@ -19,7 +19,7 @@ def begun(project: Project, branch: str = "main") -> Project:
     project.begin()
     project.work_package("WP01", "code_change")
     project.lanes(lane_a=["WP01"])
-    project.event("WP01", "claimed", "in_progress")
+    project.event("WP01", "claimed", "in_progress", at=NOW - timedelta(hours=3))
     return project.repository(branch)
 
 
@@ -43,6 +43,72 @@ def test_work_without_a_commit_is_stale_once_its_start_is_older_than_the_thresho
     found = judge(OwnCommits(), NOW, 10, NOW - timedelta(minutes=minutes)).status
     assert (found.status, found.reason, found.minutes_since_commit) == (status, "no_own_commits", None)
     assert judge(OwnCommits(), NOW, 10).status.status == "fresh"
+
+
+@pytest.mark.parametrize(
+    ("commit", "start", "status"), [(120, 120, "stale"), (120, 3, "fresh"), (3, 120, "fresh"), (None, 120, "stale")]
+)
+def test_stale_counts_from_the_later_of_the_last_commit_and_the_last_start(
+    commit: int | None, start: int, status: str
+) -> None:
+    own = OwnCommits() if commit is None else OwnCommits(1, int((NOW - timedelta(minutes=commit)).timestamp()))
+    found = judge(own, NOW, 10, NOW - timedelta(minutes=start)).status
+    assert (found.status, found.minutes_since_commit) == (status, commit)
+
+
+def share_lane(project: Project, **head: Any) -> Path:
+    """Let WP02 begin in the lane of WP01, which has a commit that is two hours old."""
+    tree = begun(project).worktree("lane-a")
+    project.commit("work", at=OLD, directory=tree)
+    project.work_package("WP02", "code_change", dependencies=["WP01"], **head)
+    project.lanes(lane_a=["WP01", "WP02"])
+    project.event("WP02", "claimed", "in_progress", at=RECENT)
+    return tree
+
+
+def own_count(project: Project, wp_id: str) -> int:
+    mission = project.load()
+    return own_commits_of(mission, wp_id, "kitty/mission-078-ships-lane-a", git_of(mission)).count
+
+
+def test_commits_of_an_earlier_work_package_in_the_lane_are_not_of_the_next(project: Project) -> None:
+    tree = share_lane(project)
+    assert (own_count(project, "WP01"), own_count(project, "WP02")) == (1, 0)
+    assert stale(project, "WP02").status.reason == "no_own_commits"
+    project.commit("base", at=NOW)
+    project.git("merge", "--quiet", "--no-ff", "-m", "merge", "main", directory=tree)
+    assert own_count(project, "WP02") == 0
+    project.commit("work of WP02", at=RECENT, directory=tree)
+    assert own_count(project, "WP02") == 1
+    project.event("WP02", "in_progress", "planned", at=NOW)
+    project.event("WP02", "planned", "in_progress", at=NOW + timedelta(seconds=1))
+    assert own_count(project, "WP02") == 0
+
+
+@pytest.mark.parametrize(
+    ("owned", "count"), [(["src/api/**"], 1), (["src/api/"], 1), (["docs/**"], 0), ([], 2), (["../x"], 2)]
+)
+def test_own_commits_touch_the_owned_files(project: Project, owned: list[str], count: int) -> None:
+    tree = share_lane(project, owned_files=owned)
+    for path in ("src/api/a.py", "src/web/b.py"):
+        (tree / path).parent.mkdir(parents=True)
+        (tree / path).write_text("x", encoding="utf-8")
+        project.git("add", ".", directory=tree)
+        project.commit(path, at=NOW, directory=tree)
+    assert own_count(project, "WP02") == count
+
+
+def test_a_merged_lane_of_a_dependency_is_no_own_work_even_if_it_is_newer(project: Project) -> None:
+    tree = begun(project).worktree("lane-b")
+    project.work_package("WP02", "code_change", dependencies=["WP03"])
+    project.work_package("WP03", "planning_artifact", dependencies=["WP01"])
+    project.lanes(lane_b=["WP01"], lane_a=["WP02"])
+    mine = project.worktree("lane-a")
+    project.event("WP02", "claimed", "in_progress", at=OLD)
+    project.commit("reworked", at=RECENT, directory=tree)
+    project.git("merge", "--quiet", "--no-ff", "-m", "merge", "kitty/mission-078-ships-lane-b", directory=mine)
+    assert own_count(project, "WP02") == 0
+    assert own_commits_of(project.load(), "WP01", "kitty/mission-078-ships-lane-b", git_of(project.load())).count == 1
 
 
 @pytest.mark.slow

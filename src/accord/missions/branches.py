@@ -1,6 +1,7 @@
 """Facts of a mission's branches from git: own commits, merges, and whether work is stale. Reads only.
 
-A branch's own commits are those that neither the target, nor the default branch, nor the mission's branch has.
+A work package's own commits are on its lane's branch since it began, and touch its owned files where it names some.
+Merges, and what the target, the default branch, the mission's branch or a dependency's lane has, are not its own.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Literal
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.git.program import Git, GitFailed, is_ancestor, split_nul
+from accord.missions.lifecycle import began_at
 from accord.missions.models import SHARED_WORKSPACE, StaleStatus
-from accord.missions.workspace import lane_branch, resolve_workspace
+from accord.missions.workspace import dependency_branches, lane_branch, resolve_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from accord.missions.load import Mission
@@ -52,20 +54,38 @@ def changed_missions(root: Path, base: str) -> list[str]:
 
 
 class MissionGit:
-    """The repository of a mission; answers are cached for one command."""
+    """The repository of a mission; refs are cached for one command."""
 
     def __init__(self, root: Path, target: str, mission_branch: str, lanes: Collection[str]) -> None:
         self._git = Git(root)
         self._target = target
         self._mission_branch = mission_branch
         self._lanes = lanes
-        self._own: dict[str, OwnCommits] = {}
+        self._found: dict[str, list[str]] = {}
 
-    def own_commits(self, branch: str) -> OwnCommits:
-        """Return a branch's own commits since it left its base branches."""
-        if branch not in self._own:
-            self._own[branch] = self._look(branch)
-        return self._own[branch]
+    def own_commits(
+        self, branch: str, began: datetime | None = None, owned: Sequence[str] = (), others: Collection[str] = ()
+    ) -> OwnCommits:
+        """Return a branch's own commits since ``began``; ``owned`` are globs of paths, ``others`` further bases."""
+        if self._trouble:
+            return OwnCommits(error=f"The commits cannot be read: {self._trouble}")
+        head = self._refs(branch)  # here and at origin, either of which may be ahead
+        if not head:
+            return OwnCommits(error=f"The branch {branch} does not exist.")
+        names = dict.fromkeys((self._target, self.default_branch, self._mission_branch))
+        bases = [ref for name in names if name and name != branch for ref in self._refs(name)]
+        if not bases:
+            return OwnCommits(error=f"The base of {branch} is unknown. Set `target_branch` in meta.json.")
+        if not self._answer("merge-base", head[0], *bases):
+            return OwnCommits(error=f"The branch {branch} shares no commit with its base.")
+        bases += [ref for name in others for ref in self._refs(name)]
+        options = ("--format=%ct", "--no-merges", "--full-history")
+        listed = self._ask("log", *options, *head, "--not", *bases, "--", *_pathspecs(owned))
+        if listed is None:
+            return OwnCommits(error=f"The commits of {branch} cannot be read: the repository lacks some of them.")
+        since = int(began.timestamp()) if began else 0
+        times = [time for line in listed.split() if (time := int(line)) >= since]
+        return OwnCommits(len(times), max(times, default=None))
 
     def merge_problem(self, branch: str) -> str:
         """Return why the branch is not merged into the target; an empty string when it is."""
@@ -118,28 +138,13 @@ class MissionGit:
             return "this is a shallow clone without the full history. Fetch it with `fetch-depth: 0`."
         return "" if shallow == "false" else "this is not a git repository, or git is not installed."
 
-    def _look(self, branch: str) -> OwnCommits:
-        if self._trouble:
-            return OwnCommits(error=f"The commits cannot be read: {self._trouble}")
-        head = self._refs(branch)  # here and at origin, either of which may be ahead
-        if not head:
-            return OwnCommits(error=f"The branch {branch} does not exist.")
-        names = dict.fromkeys((self._target, self.default_branch, self._mission_branch))
-        bases = [ref for name in names if name and name != branch for ref in self._refs(name)]
-        if not bases:
-            return OwnCommits(error=f"The base of {branch} is unknown. Set `target_branch` in meta.json.")
-        if not self._answer("merge-base", head[0], *bases):
-            return OwnCommits(error=f"The branch {branch} shares no commit with its base.")
-        listed = self._ask("log", "--format=%ct", *head, "--not", *bases)
-        if listed is None:
-            return OwnCommits(error=f"The commits of {branch} cannot be read: the repository lacks some of them.")
-        times = [int(line) for line in listed.split()]
-        return OwnCommits(len(times), max(times, default=None))
-
     def _refs(self, branch: str) -> list[str]:
         """Return the existing refs of a branch, here and at origin; none for an expression such as ``lane~0``."""
-        found = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
-        return [ref for ref in found if self._answer("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")]
+        if branch not in self._found:
+            names = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
+            is_there = ("rev-parse", "--verify", "--quiet")
+            self._found[branch] = [ref for ref in names if self._answer(*is_there, f"{ref}^{{commit}}")]
+        return self._found[branch]
 
     def _answer(self, *arguments: str) -> str:
         """Return the output of git; empty where it fails."""
@@ -166,21 +171,19 @@ class StalenessResult:
 
 
 def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: datetime | None = None) -> StalenessResult:
-    """Return whether work in progress is stale: its newest commit, else its start, is older than the threshold."""
+    """Return whether work in progress is stale: both its newest commit and its start are older than the threshold."""
     if own.error:
         return _result_without_commit(UNAVAILABLE, own.error)
-    if own.newest is None:
-        is_old = started is not None and (now - started).total_seconds() / 60 > threshold_minutes
-        return _result_without_commit("no_own_commits", status="stale" if is_old else "fresh")
-    committed = datetime.fromtimestamp(own.newest, UTC)
-    minutes = max(0.0, (now - committed).total_seconds()) / 60
-    status = StaleStatus(
-        status="stale" if minutes > threshold_minutes else "fresh",
-        reason=None,
-        minutes_since_commit=round(minutes, 2),
-        last_commit_time=timestamp(committed),
+    committed = None if own.newest is None else datetime.fromtimestamp(own.newest, UTC)
+    ages = [(now - time).total_seconds() / 60 for time in (committed, started) if time]
+    status: Literal["fresh", "stale"] = "stale" if ages and min(ages) > threshold_minutes else "fresh"
+    if not committed:
+        return _result_without_commit("no_own_commits", status=status)
+    minutes = round(max(0.0, ages[0]), 2)
+    judged = StaleStatus(
+        status=status, reason=None, minutes_since_commit=minutes, last_commit_time=timestamp(committed)
     )
-    return StalenessResult(status)
+    return StalenessResult(judged)
 
 
 def _result_without_commit(
@@ -207,7 +210,20 @@ def stale_of(
     except BrokenContract as broken:
         return _result_without_commit(UNAVAILABLE, broken.message)
     latest = mission.log.latest.get(wp_id)
-    return judge(git.own_commits(branch), now, threshold_minutes, latest.at if latest else None)
+    return judge(own_commits_of(mission, wp_id, branch, git), now, threshold_minutes, latest.at if latest else None)
+
+
+def own_commits_of(mission: Mission, wp_id: str, branch: str, git: MissionGit) -> OwnCommits:
+    """Return the own commits of a work package on the branch of its lane."""
+    began = began_at(mission.log.by_work_package.get(wp_id, ()))
+    others = set(dependency_branches(mission, wp_id).values())
+    return git.own_commits(branch, began, mission.work_package(wp_id).head.owned_files, others)
+
+
+def _pathspecs(owned: Iterable[str]) -> list[str]:
+    """Return globs of owned files as git reads them, from the project and from the top of its repository."""
+    inside = [path for text in owned if (path := text.strip("/ ")) and ".." not in path.split("/")]
+    return [f":({start}glob){path}" for path in inside for start in ("", "top,")]
 
 
 def git_of(mission: Mission, wp_id: str = "") -> MissionGit:

@@ -20,6 +20,7 @@ from accord.missions.models import STATUSES, WorkPackageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from datetime import datetime
 
     from accord.missions.models import StatusEvent
 
@@ -239,6 +240,17 @@ def people_of(events: Iterable[StatusEvent]) -> People:
         if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
             reviewer = actor
     return People(worker, frozenset(workers), reviewer, frozenset(implementers))
+
+
+def began_at(events: Iterable[StatusEvent]) -> datetime | None:
+    """Return when the present work began: the first move to in_progress since it was last planned."""
+    began = None
+    for event in events:
+        if event.to_lane == "planned":
+            began = None
+        elif event.to_lane == "in_progress":
+            began = began or event.at
+    return began
 
 
 def approval_of(events: Iterable[StatusEvent]) -> StatusEvent | None:

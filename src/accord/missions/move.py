@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.files.store import Storage, append_once, folder_lock
-from accord.missions.branches import git_of
+from accord.missions.branches import git_of, own_commits_of
 from accord.missions.lifecycle import (
     REOPENED,
     Blockers,
@@ -111,8 +111,10 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
     needs_merge = is_code and request.target == "done" and source != "done"
     if needs_evidence and branch:
-        own = git.own_commits(branch)
-        evidence_problem = own.error or ("" if own.count else f"The branch {branch} has no own commit.")
+        own = own_commits_of(mission, request.wp_id, branch, git)
+        where = " in its `owned_files`" if work_package.head.owned_files else ""
+        none = f"The branch {branch} has no own commit of {request.wp_id}{where} since it began."
+        evidence_problem = own.error or ("" if own.count else none)
     blocked = mission.blockers.get(request.wp_id, Blockers())
     return MoveFacts(
         request,

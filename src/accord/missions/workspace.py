@@ -6,6 +6,7 @@ artifacts run in the root of the repository, without branch, lane and context fi
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -96,6 +97,18 @@ def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
         context_file=str(path) if path else None,
         diagnostics=(*known.diagnostics, *notes),
     )
+
+
+def dependency_branches(mission: Mission, wp_id: str) -> dict[str, str]:
+    """Return the branch of each code change that a work package depends on, near or far, but for its own lane's."""
+    names, found = [wp_id], dict[str, str]()
+    for name in names:
+        with suppress(BrokenContract):
+            found[name] = resolve_workspace(mission, name).branch_name or ""
+        known = mission.work_packages.get(name)
+        names += [other for other in (known.head.dependencies if known else ()) if other not in names]
+    own = found.pop(wp_id, "")
+    return {name: branch for name, branch in found.items() if branch not in ("", own)}
 
 
 def _is_about(context: WorkspaceContext, wp_id: str) -> bool:
