@@ -98,7 +98,7 @@ def test_own_commits_touch_the_owned_files(project: Project, owned: list[str], c
     assert own_count(project, "WP02") == count
 
 
-def test_a_merged_lane_of_a_dependency_is_no_own_work_even_if_it_is_newer(project: Project) -> None:
+def test_a_merged_lane_of_a_dependency_is_not_own_work_even_if_it_is_newer(project: Project) -> None:
     tree = begun(project).worktree("lane-b")
     project.work_package("WP02", "code_change", dependencies=["WP03"])
     project.work_package("WP03", "planning_artifact", dependencies=["WP01"])

@@ -100,7 +100,7 @@ def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
 
 
 def dependency_branches(mission: Mission, wp_id: str) -> dict[str, str]:
-    """Return the branch of each code change that a work package depends on, near or far, but for its own lane's."""
+    """Return the branch of each code change that a work package depends on, near or far, except its own lane's."""
     names, found = [wp_id], dict[str, str]()
     for name in names:
         with suppress(BrokenContract):
