@@ -15,8 +15,8 @@ from accord.core.errors import BrokenContract
 from accord.missions.load import find_root, load_mission, mission_slugs, read_work_package
 from accord.missions.log import Log, current_status, read_log
 from accord.missions.models import STATUSES
-from accord.missions.query import answer_query, unreadable_statuses
-from accord.missions.rules import mission_findings
+from accord.missions.query import answer_query, mission_status, unreadable_statuses
+from accord.missions.rules import check_missions, mission_findings
 
 BROKEN: dict[str, tuple[str, str]] = {
     "no head": ("# Only text\n", "frontmatter-missing"),
@@ -104,6 +104,81 @@ def test_a_mission_is_found_by_its_ulid(project: Project) -> None:
     assert load_mission(project.root, ulid).slug == project.slug
     with pytest.raises(BrokenContract, match="Unknown mission `01KX7094EYXKC6EJZC9XZCADS4`"):
         load_mission(project.root, ulid[:-1] + "4")
+
+
+NOT_READ = {
+    "tasks/wp02-api.md": ("error", "Rename it to `tasks/WP02-api.md`"),
+    "tasks/WP3-ui.md": ("error", "Rename it to `tasks/WP03-ui.md`"),
+    "tasks/Wp 7.md": ("error", "Rename it to `tasks/WP07.md`"),
+    "tasks/WP04-ui.MD": ("error", "Rename it to `tasks/WP04-ui.MD`"),
+    "tasks/WP04a-split.md": ("error", "with a free number"),
+    "tasks/api.md": ("error", "with a free number"),
+    "tasks/planned/WP05-docs.md": ("error", "Rename it to `tasks/WP05-docs.md`"),
+    "tasks/done/WP01-part.md": ("warning", "Nothing to do if it is not another WP01"),
+}
+
+
+@pytest.mark.parametrize("path", NOT_READ)
+def test_a_file_that_seems_to_be_a_work_package_is_read_or_found(project: Project, path: str) -> None:
+    project.work_package("WP01", "planning_artifact")
+    project.write("tasks/README.md", "---\ntitle: a\n---\n")
+    project.write("tasks/.WP02-b.md", "")
+    project.write("tasks/WP01/review-cycle-1.md", "WP01 is fine.")
+    project.write(path, "---\nwork_package_id: WP09\n---\n")
+    mission = project.load()
+    found = {path: items for path, items in mission_findings(mission).items() if items}
+    (finding,) = found.pop(f"kitty-specs/078-ships/{path}")
+    assert (found, finding.code) == ({}, "work-package-not-read")
+    assert path in finding.message
+    assert (finding.severity, NOT_READ[path][1] in finding.hint) == (NOT_READ[path][0], True), finding.hint
+    assert any(path in text for text in mission_status(mission, NOW)["diagnostics"])
+
+
+def test_a_work_package_whose_name_does_not_fit_is_named_with_the_form(project: Project) -> None:
+    project.write("tasks/WP3-ui.md", "---\nwork_package_id: WP3\n---\n")
+    with pytest.raises(BrokenContract, match=r"`tasks/WP3-ui\.md` is not read: .*`tasks/WP##-NAME\.md`"):
+        project.load().work_package("WP3")
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(project: Project) -> None:
+    project.work_package("WP01", "planning_artifact")
+    (project.folder / "tasks/WP02-gone.md").symlink_to("nowhere.md")
+    (project.folder / "tasks/WP03-loop.md").symlink_to("WP03-loop.md")
+    mission = project.load()
+    assert (list(mission.work_packages), mission.unread) == (["WP01"], ["tasks/WP02-gone.md", "tasks/WP03-loop.md"])
+
+
+def test_an_entry_that_is_not_a_mission_hides_no_other_and_is_found(project: Project) -> None:
+    specs = project.folder.parent
+    for name in ("001-größe", "two words", "-x"):
+        (specs / name / "tasks").mkdir(parents=True)
+    (specs / "900-link").symlink_to("078-ships")
+    (specs / "901-gone").symlink_to("nowhere")
+    for name in (".hidden", "_old", "assets"):
+        (specs / name).mkdir()
+    (specs / "README.md").symlink_to("078-ships/meta.json")
+    assert mission_slugs(project.root) == ["078-ships", "assets"]
+    found = check_missions(project.root, [], "", None, NOW)
+    told = {path: [one.code for one in items] for path, items in found.files.items() if items}
+    assert told == {
+        f"kitty-specs/{name}": ["mission-not-read"] for name in ("-x", "001-größe", "900-link", "901-gone", "two words")
+    }
+    assert [one["mission_slug"] for one in found.standings] == ["078-ships", "assets"]
+    with pytest.raises(BrokenContract, match="is a link") as broken:
+        load_mission(project.root, "900-link")
+    assert "900-link" not in broken.value.findings[0].hint, "what was typed is not suggested"
+
+
+def test_an_id_of_two_missions_names_neither(project: Project) -> None:
+    ulid = "01KX7094EYXKC6EJZC9XZCADS3"
+    for slug in ("001-copy", "002-other", "078-ships"):
+        Project(project.root, slug).begin(mission_id=ulid[:-1] + "4" if slug == "002-other" else ulid)
+    with pytest.raises(BrokenContract, match="001-copy and 078-ships have one `mission_id`"):
+        load_mission(project.root, ulid)
+    assert load_mission(project.root, ulid[:-1] + "4").slug == "002-other"
+    found = check_missions(project.root, [], "", None, NOW).files
+    told = {path: [(one.code, one.line) for one in items] for path, items in found.items() if items}
+    assert told == {f"kitty-specs/{slug}/meta.json": [("mission-id-repeated", 4)] for slug in ("001-copy", "078-ships")}
 
 
 def test_the_project_is_found_from_below_and_from_the_work_tree_of_a_lane(project: Project) -> None:

@@ -104,15 +104,17 @@ def _tasks(session: Session) -> str:
 
 
 def _missions(root: Path, now: datetime) -> Iterator[Placed]:
-    from accord.missions.load import load_mission, mission_slugs, named_root
+    from accord.missions.load import load_mission, mission_entries, named_root
     from accord.missions.query import mission_status
 
     try:
         found = named_root(root)
     except AccordError:  # the folder has no missions
         return
-    for slug in mission_slugs(found):
+    for slug, problem in mission_entries(found).items():
         try:
+            if problem:
+                raise BrokenContract.of(problem)
             standing = mission_status(load_mission(found, slug, None), now)
         except AccordError as error:
             yield "needs_you", Entry("broken", slug, slug, error.message, command=_of_mission(root, "check", slug))

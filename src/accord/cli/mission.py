@@ -41,7 +41,7 @@ from accord.core.errors import BrokenContract
 from accord.core.machine import moves_to_json
 from accord.missions.branches import git_of, stale_of
 from accord.missions.lifecycle import MoveRequest
-from accord.missions.load import find_root, load_mission, mission_slugs, named_root
+from accord.missions.load import find_root, load_mission, mission_entries, mission_slugs, named_root
 from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus
 from accord.missions.move import move as move_package
 from accord.missions.next_moves import mission_moves, next_moves
@@ -163,14 +163,16 @@ def next_(given: _NextArguments) -> int:
 def list_(given: FormatArguments) -> int:
     """List missions and the work packages that may start now.
 
-    Exits with 1 if a status is unknown.
+    Exits with 1 if a status is unknown, or a mission cannot be read.
     """
     with _refusals(given):
         root = _root()
+        problems = {name: problem.text for name, problem in mission_entries(root).items() if problem}
         missions = [load_mission(root, slug) for slug in mission_slugs(root)]
     overviews = [mission_overview(one) for one in missions]
-    present(given, {"missions": overviews}, (line for each in overviews for line in overview_lines(each)))
-    return BrokenContract.exit_code if any(map(unreadable_statuses, missions)) else 0
+    lines = [*(line for each in overviews for line in overview_lines(each)), *map(one_line, problems.values())]
+    present(given, {"missions": overviews, "problems": problems}, lines)
+    return BrokenContract.exit_code if problems or any(map(unreadable_statuses, missions)) else 0
 
 
 @command(_WorkspaceArguments, of=mission)

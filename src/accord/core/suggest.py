@@ -28,4 +28,4 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the sentence ``Did you mean `WORD`?``; an empty string where no known word is close."""
     match = nearest(word, known)
-    return f"Did you mean `{match}`?" if match else ""
+    return f"Did you mean `{match}`?" if match and match != word else ""

@@ -50,7 +50,7 @@ def changed_missions(root: Path, base: str) -> list[str]:
     except GitFailed as failed:
         hint = "Check out with `fetch-depth: 0`, and name an existing commit or branch such as origin/main."
         raise Refused(f"The changes since {base} cannot be read: {failed.message}", hint=hint) from None
-    return sorted({path.split("/")[1] for path in listed if path.count("/") > 1})
+    return sorted({path.split("/")[1] for path in listed if "/" in path})
 
 
 class MissionGit:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, with_lines
+from accord.core.findings import Finding, warning, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
 from accord.missions.lifecycle import STARTABLE, Blockers, People, blockers_of, people_of
-from accord.missions.log import Log, current_status, log_path, read_log
+from accord.missions.log import FILE, Log, current_status, log_path, read_log
 from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
 from accord.missions.modes import settle_mode
 
@@ -37,6 +37,9 @@ SPECS = "kitty-specs"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
+_LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]+)(.*)", re.IGNORECASE)
+_WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
+_PARTS = ("meta.json", "spec.md", "plan.md", "tasks.md", "tasks", "lanes.json", FILE)
 _FIRST_WORD = re.compile(r"\A\W*(\w+)")
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -70,7 +73,7 @@ class Mission:
     lanes: Lanes | None
     contexts: dict[str, tuple[Path, WorkspaceContext]]
     log: Log
-    # why work packages, meta.json and lanes.json cannot be used
+    # why work packages by their id, and other files by their path in the folder, cannot be used
     broken: dict[str, BrokenContract] = field(default_factory=dict)
     work_packages: dict[str, WorkPackage] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)  # of all work packages
@@ -89,6 +92,11 @@ class Mission:
             named |= set(self.lanes.planning_artifact_wps)
             named |= {wp_id for lane in self.lanes.lanes for wp_id in lane.wp_ids}
         return sorted(named | set(self.log.latest), key=lambda name: (len(name), name))
+
+    @property
+    def unread(self) -> list[str]:
+        """The files below ``tasks/`` that are not read as work packages, but seem to be some."""
+        return [name for name in self.broken if name.startswith("tasks/")]
 
     @cached_property
     def open_boxes(self) -> tuple[str, ...]:
@@ -113,6 +121,9 @@ class Mission:
         """Return a work package. Raises BrokenContract when it is broken or missing."""
         self.check_readable(wp_id)
         if wp_id not in self.work_packages:
+            for file in self.unread:
+                if Path(file).name.upper().startswith(wp_id.upper()):
+                    raise self.broken[file]
             message = f"Unknown work package `{short_name(wp_id)}` in mission {self.slug}."
             raise BrokenContract.of(Finding("unknown-work-package", message, hint=_hint(wp_id, self.work_packages)))
         return self.work_packages[wp_id]
@@ -163,23 +174,60 @@ def _no_project(message: str) -> BrokenContract:
     return BrokenContract(message, findings=[Finding("unknown-mission", message, hint=hint)], hint=hint)
 
 
-def mission_slugs(root: Path) -> list[str]:
-    """Return the slugs of the missions of a project."""
+def mission_entries(root: Path) -> dict[str, Finding | None]:
+    """Return what ``kitty-specs/`` has that is or seems to be a mission, with why it cannot be read."""
     folder = root / SPECS
-    found = folder.iterdir() if folder.is_dir() else ()
-    return sorted(path.name for path in found if path.is_dir() and _SLUG.fullmatch(path.name))
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    known = {path.name: _entry_problem(path) for path in found if path.is_dir() or not path.exists()}
+    return {name: problem for name, problem in known.items() if problem or _SLUG.fullmatch(name)}
+
+
+def _entry_problem(path: Path) -> Finding | None:
+    """Return why a directory or a link is not read as a mission; None also for one that has no part of a mission."""
+    if path.is_symlink():
+        message = f"`{path.name}` is a link, which is not read as a mission."
+        return Finding("mission-not-read", message, hint="Replace it with the directory.")
+    if _SLUG.fullmatch(path.name) or not any((path / part).exists() for part in _PARTS):
+        return None
+    form = "at most 200 of a-z, A-Z, 0-9, `.`, `_` and `-`, with a letter or a digit in front"
+    message = f"`{path.name}` is not read as a mission: the name of one has {form}."
+    return Finding("mission-not-read", message, hint="Rename it with `git mv`.")
+
+
+def mission_slugs(root: Path) -> list[str]:
+    """Return the slugs of the missions of a project that can be read."""
+    return [name for name, problem in mission_entries(root).items() if not problem]
+
+
+def missions_by_id(root: Path) -> dict[str, list[str]]:
+    """Return the slugs of the missions with each ``mission_id``."""
+    found: dict[str, list[str]] = {}
+    for slug in mission_slugs(root):
+        if (meta := _read_json(root / SPECS / slug / "meta.json", Meta, {})) and meta.mission_id:
+            found.setdefault(meta.mission_id, []).append(slug)
+    return found
+
+
+def repeated_id(mission_id: str, slugs: Iterable[str]) -> Finding:
+    """Return the finding of missions with one id."""
+    message = f"The missions {' and '.join(slugs)} have one `mission_id`, {short_name(mission_id)}."
+    return Finding("mission-id-repeated", message, "/mission_id", hint="Give one of them another id.")
 
 
 def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = None) -> Mission:
     """Read a mission, by its slug or the id in its ``meta.json``.
 
-    Raises BrokenContract ``unknown-mission``; every other problem is in ``broken``.
+    Raises BrokenContract unless one mission has the name; every other problem is in ``broken``.
     """
     if _ULID.fullmatch(slug) and not (root / SPECS / slug).is_dir():
-        metas = {name: _read_json(root / SPECS / name / "meta.json", Meta, {}) for name in mission_slugs(root)}
-        slug = next((name for name, meta in metas.items() if meta and meta.mission_id == slug), slug)
+        named = missions_by_id(root).get(slug, [slug])
+        if len(named) > 1:
+            raise BrokenContract.of(repeated_id(slug, named))
+        slug = named[0]
     folder = root / SPECS / slug
     if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
+        if problem := mission_entries(root).get(slug):
+            raise BrokenContract.of(problem)
         message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
         raise BrokenContract.of(Finding("unknown-mission", message, hint=_hint(slug, mission_slugs(root))))
     broken: dict[str, BrokenContract] = {}
@@ -187,10 +235,35 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
     log = read_log(log_path(folder).read_bytes()) if log_path(folder).is_file() else Log()
     mission = Mission(root, slug, meta or Meta(), lanes, _contexts(root, slug), log, broken)
-    for path in sorted((folder / "tasks").glob("WP*.md")):
-        if (name := _WP_FILE.fullmatch(path.name)) and path.is_file():
+    others = []
+    for path in sorted((folder / "tasks").rglob("*")):
+        if path.parent.parent == folder and (name := _WP_FILE.fullmatch(path.name)) and path.is_file():
             _add_work_package(mission, name[1], path, legacy_default)
+        elif path.suffix.lower() in (".md", ".markdown") and path.name[0] != "." and not path.is_dir():
+            others.append(path)
+    for path in others:
+        if problem := _unread(path, mission):
+            broken[path.relative_to(folder).as_posix()] = BrokenContract.of(problem)
     return mission
+
+
+def _unread(path: Path, mission: Mission) -> Finding | None:
+    """Return why a Markdown file below ``tasks/`` is not a work package; None where it does not seem to be one."""
+    like = _LIKE_WP_FILE.fullmatch(path.name)
+    head = _split(path.read_bytes()) if not like and os.access(path, os.R_OK) else None
+    if not like and not (head and _WP_KEY.search(head[1])):
+        return None
+    file = path.relative_to(mission.folder).as_posix()
+    if not path.is_file():
+        return Finding("work-package-not-read", f"`{file}` is not a file that can be read.", hint="Restore it.")
+    message = f"`{file}` is not read: work packages are files `tasks/WP##-NAME.md`, with two or more digits."
+    wp_id, rest = (f"WP{int(like[1]):02}", like[2]) if like else ("", "")
+    if wp_id in mission.files and file.count("/") > 1:
+        return warning("work-package-not-read", message, hint=f"Nothing to do if it is not another {wp_id}.")
+    hint = "Rename it so, with a free number, and correct `work_package_id`."
+    if rest[:1] in (".", "-", "_"):
+        hint = f"Rename it to `tasks/{wp_id}{rest}`, and let its `work_package_id` be {wp_id}."
+    return Finding("work-package-not-read", message, hint=hint)
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
@@ -237,7 +310,7 @@ def _add_work_package(mission: Mission, wp_id: str, path: Path, legacy_default: 
         if known != path:
             message = f"{wp_id} has two files, {known.name} and {path.name}."
             raise BrokenContract.of(Finding("work-package-repeated", message, hint="Remove one."))
-        head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
+        head, body, has_dependencies = read_work_package(_read(path), wp_id)
         mission.written[wp_id] = head.lane
         if of_lanes and not head.execution_mode:
             raise of_lanes
@@ -248,6 +321,14 @@ def _add_work_package(mission: Mission, wp_id: str, path: Path, legacy_default: 
     except BrokenContract as error:
         mission.broken[wp_id] = error if error is of_lanes else _with_file_name(path.name, error)
         mission.work_packages.pop(wp_id, None)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"The file cannot be read: {error.strerror}."
+        raise BrokenContract.of(Finding("file-unreadable", message, hint="Correct its permissions.")) from None
 
 
 def lines_of(path: Path) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ from accord.core.findings import Finding, has_errors, pointer, warning, with_lin
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.missions.branches import changed_missions
-from accord.missions.load import lines_of, load_mission, mission_slugs
+from accord.missions.load import SPECS, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status
 from accord.missions.query import mission_status
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
@@ -31,9 +31,9 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
     found: dict[Path, list[Finding]] = {path: [] for name in names if (path := mission.folder / name).is_file()}
     for wp_id, path in mission.files.items():
         found[path] = _of_work_package(mission, wp_id)
-    for name in names[:2]:
+    for name in (*names[:2], *mission.unread):
         if name in mission.broken:
-            found[mission.folder / name] += mission.broken[name].findings
+            found.setdefault(mission.folder / name, []).extend(mission.broken[name].findings)
     if mission.lanes:
         found[mission.folder / "lanes.json"] += _of_lanes(mission, mission.lanes)
     if mission.folder / FILE in found:
@@ -152,9 +152,14 @@ def check_missions(
 ) -> MissionCheck:
     """Check the named missions, else those changed since HEAD left ``base``, else all. Raises BrokenContract."""
     changed = changed_missions(root, base) if base else None
-    chosen = slugs or [slug for slug in mission_slugs(root) if changed is None or slug in changed]
+    entries = {name: each for name, each in mission_entries(root).items() if changed is None or name in changed}
+    chosen = slugs or [slug for slug, problem in entries.items() if not problem]
     missions = [load_mission(root, slug, legacy_default) for slug in chosen]
-    files: dict[str, list[Finding]] = {}
+    problems = {name: problem for name, problem in entries.items() if problem and not slugs}
+    files: dict[str, list[Finding]] = {f"{SPECS}/{name}": [problem] for name, problem in problems.items()}
+    for mission_id, named in missions_by_id(root).items():
+        for path in (f"{SPECS}/{slug}/meta.json" for slug in chosen if slug in named and len(named) > 1):
+            files[path] = with_lines([repeated_id(mission_id, named)], lines_of(root / path))
     for path, found in ((path, found) for one in missions for path, found in mission_findings(one).items()):
         known = files.setdefault(path, [])  # missions share the files of their runs
         known += [finding for finding in found if finding not in known]
