@@ -216,11 +216,12 @@ def _unknown(evidence: RunEvidence) -> _Hit:
 
 
 def _last_words(evidence: RunEvidence) -> str:
-    """Quote the last line of the output for a person to judge."""
+    """Quote the last line of the output for a person to judge, after a success that the exit code contradicts."""
+    before = "its transcript reports success, but " if evidence.account.ending == "success" else ""
     for text, place in ((evidence.stderr, "stderr"), (evidence.text, "its output")):
         if lines := [line.strip() for line in as_seen(text).splitlines() if line.strip()]:
-            return f'the last line of {place} is "{cut(lines[-1], _MESSAGE_CHARS - 50)}"'
-    return f"it ended with {_exit_line(evidence)} and printed no error"
+            return f'{before}the last line of {place} is "{cut(lines[-1], _MESSAGE_CHARS - 50)}"'
+    return f"{before}it ended with {_exit_line(evidence)} and printed no error"
 
 
 def _classification(hit: _Hit) -> Classification:

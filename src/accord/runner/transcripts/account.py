@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MAX_MESSAGE_CHARS = 1_000_000
 """More than an output of a job can hold; the transcript has the rest."""
 
+NO_MESSAGE = "The agent ended without a message."
+
 MAX_COMMANDS = 200
 MAX_FILES = 1_000
 MAX_TODOS = 500
@@ -246,7 +248,7 @@ class AccountBuilder:
             count = "One event of the transcript was" if self._unread == 1 else f"{self._unread} events were"
             found.append(f"{count} too long to be read.")
         if self._ending == "success" and not self._message.strip() and not self._unread:
-            found.append("The agent ended without a message.")
+            found.append(NO_MESSAGE)
         return tuple(found)
 
     def _command_failure(self) -> CommandFailure:

@@ -1,7 +1,8 @@
 """``claude -p`` with ``--output-format stream-json`` or ``json``: events a line, ended by one ``result``.
 
-A failed request is a ``result`` of subtype ``success`` with ``is_error: true`` and the error's text as its result, so
-only ``is_error`` counts. Classes and statuses are in ``assistant.error`` and ``result.api_error_status``.
+A failed request is a ``result`` of subtype ``success`` with ``is_error: true`` and the error's text as its result; a
+spent limit is a subtype ``error_…``, in some versions with ``is_error: false``. Either one is a failure. Classes and
+statuses are in ``assistant.error`` and ``result.api_error_status``.
 """
 
 from __future__ import annotations
@@ -28,13 +29,18 @@ if TYPE_CHECKING:
 UNANSWERED = "no-http-answer"
 """accord's class for a request that failed without status and class: no answer, or not one of the API."""
 
+DENIED = "tools-denied"
+"""accord's class for a result that is an error without status and class, after tools were denied."""
+
 NO_STRUCTURED_RESULT = "The agent returned no structured result although one was requested."
 
 _WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _PAIRED = _WRITERS | {"Bash", "TaskCreate", "TaskUpdate", "TodoWrite"}
+_STOPPERS = {"TaskStop": "task_id", "KillShell": "shell_id", "KillBash": "shell_id"}
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _MOST_PENDING = 500
 _MOST_KEPT = 4_000
+_MOST_NAMED = 10
 
 
 def is_claude(event: dict[str, Any]) -> bool:
@@ -48,12 +54,19 @@ def is_claude(event: dict[str, Any]) -> bool:
 
 
 class ClaudeReader(TranscriptReader):
-    """Adds events to an account; it keeps running tools, tasks by number, and the class of the last error."""
+    """Adds events to an account; it keeps running tools, tasks by number, and the class of the last error.
+
+    A background task is not a task of the to-do list. It is unended while it runs in the background, and if something
+    other than the agent stopped it; its events are those of the Agent SDK: ``task_started``, ``task_updated`` and
+    ``task_notification``.
+    """
 
     def __init__(self, account: AccountBuilder) -> None:
         super().__init__(account)
         self._pending: dict[str, tuple[str, dict[str, Any]]] = {}
         self._tasks: dict[str, Todo] = {}
+        self._background: dict[str, str] = {}
+        self._unended: dict[str, None] = {}
         self._error = ""
         self._wants_result = False
 
@@ -71,6 +84,16 @@ class ClaudeReader(TranscriptReader):
             case _:
                 self._take_system(event, line)
 
+    def finish(self) -> None:
+        """Take the end of the transcript: name the background tasks that did not end."""
+        names = list(dict.fromkeys(self._background[number] for number in self._unended))
+        if names:
+            more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            self.account.warn(
+                f"The agent's background tasks were stopped or did not end: {', '.join(names[:_MOST_NAMED])}{more}. "
+                "Their work may be missing. Tell the agent to wait for them."
+            )
+
     def _take_system(self, event: dict[str, Any], line: bytes) -> None:
         if event.get("subtype") == "init":
             tools = event.get("tools")
@@ -83,6 +106,24 @@ class ClaudeReader(TranscriptReader):
             backoff = bounded_delay(delay / 1000) if delay is not None else None
             error = AgentError("", status=status, kind=kind, backoff_seconds=backoff, line=evidence_line(line))
             self.account.report_trouble(error)
+        elif text_of(event, "task_id"):
+            self._take_background(event, object_of(event, "patch"))
+
+    def _take_background(self, event: dict[str, Any], patch: dict[str, Any]) -> None:
+        number, status = text_of(event, "task_id"), text_of(event, "status") or text_of(patch, "status")
+        is_new = event.get("subtype") == "task_started" and event.get("ambient") is not True
+        if is_new and len(self._background) < _MOST_PENDING:
+            self._background[number] = cut(text_of(event, "description") or number, 100)
+        is_moved = event.get("is_backgrounded") is True or patch.get("is_backgrounded") is True
+        if status in {"completed", "failed"}:
+            self._unended.pop(number, None)
+        elif number in self._background and (is_moved or status in {"stopped", "killed"}):
+            self._unended[number] = None
+
+    def _forget_background(self, number: str) -> None:
+        """Forget a background task that the agent itself stops, such as a server."""
+        self._background.pop(number, None)
+        self._unended.pop(number, None)
 
     def _take_assistant(self, message: dict[str, Any], error: str) -> None:
         if message.get("model") == "<synthetic>":
@@ -92,6 +133,8 @@ class ClaudeReader(TranscriptReader):
         self.account.work()
         for part in objects_of(message, "content"):
             name = text_of(part, "name")
+            if name in _STOPPERS:
+                self._forget_background(text_of(object_of(part, "input"), _STOPPERS[name]))
             if part.get("type") == "tool_use" and name in _PAIRED and len(self._pending) < _MOST_PENDING:
                 self._pending[text_of(part, "id")] = (name, _essential_input(object_of(part, "input")))
 
@@ -141,7 +184,7 @@ class ClaudeReader(TranscriptReader):
         self.account.set_usage(_usage(event), written)
         for denial in objects_of(event, "permission_denials"):
             self.account.deny(text_of(denial, "tool_name") or "a tool")
-        if event.get("is_error") is not False:
+        if event.get("is_error") is not False or text_of(event, "subtype") not in {"", "success"}:
             self.account.fail(_error(event, self._error, line))
             return
         structured = event.get("structured_output")
@@ -172,9 +215,9 @@ def _error(event: dict[str, Any], last: str, line: bytes) -> AgentError:
     kind = subtype if subtype not in {"", "success"} else last
     if event.get("terminal_reason") == "prompt_too_long" or event.get("stop_reason") == "refusal":
         kind = "prompt_too_long" if event.get("terminal_reason") == "prompt_too_long" else "refusal"
-    if kind == "unknown" and status is None:
-        kind = UNANSWERED
     message = text_of(event, "result") or cut("; ".join(texts), 1000)
+    if kind in {"", "unknown"} and status is None:
+        kind = DENIED if objects_of(event, "permission_denials") else UNANSWERED if kind else ""
     return error_from(message, line, status=status, kind=kind)
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from accord.runner.transcripts.claude import UNANSWERED
+from accord.runner.transcripts.claude import DENIED, UNANSWERED
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.gemini import INVALID_STREAM
 
@@ -148,6 +148,7 @@ BROAD_KINDS: dict[str, str] = {
 WEAK_KINDS: dict[str, str] = {
     UNANSWERED: "broken-answer",
     INVALID_STREAM: "broken-answer",
+    DENIED: "settings",
     "error_during_execution": "interrupted",
 }
 """Unspecific classes; words come before them."""

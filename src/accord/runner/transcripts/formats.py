@@ -27,7 +27,7 @@ class Format:
     statuses: Mapping[int, int] = field(default_factory=dict)  # HTTP statuses by exit code
     session_totals: tuple[str, ...] = ()  # numbers that are of the whole conversation after it was resumed
     ends_with_result: bool = False  # the last message is the structured result
-    may_be_document: bool = False  # the output may also be one document over many lines
+    fails_on_stderr: bool = False  # stderr may end with the document of a failure
 
 
 FORMATS = {
@@ -44,7 +44,7 @@ FORMATS = {
         is_gemini,
         exits={41: "credential", 42: "settings", 44: "settings", 52: "settings", 53: "turns", 55: "settings"},
         statuses={status % 256: status for status in (400, 401, 402, 403, 404, 429, 500, 502, 503, 504)},
-        may_be_document=True,
+        fails_on_stderr=True,
     ),
 }
 """The formats by the name that the registry gives them as ``codec``; anything else is plain text."""

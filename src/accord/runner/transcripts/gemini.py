@@ -39,12 +39,12 @@ _CUT = "The message was cut at the limit of output tokens."
 
 def is_gemini(event: dict[str, Any]) -> bool:
     """Return whether an object is an event of Gemini CLI, or the document of ``json`` mode."""
-    return _FIELDS.get(text_of(event, "type")) in event or is_document(event)
+    return _FIELDS.get(text_of(event, "type")) in event or _is_document(event)
 
 
-def is_document(value: Any) -> bool:
-    """Return whether a value is the document of ``json`` mode."""
-    if not isinstance(value, dict) or "type" in value:
+def _is_document(value: dict[str, Any]) -> bool:
+    """Return whether an object is the document of ``json`` mode."""
+    if "type" in value:
         return False
     has_answer = isinstance(value.get("response"), str) and isinstance(value.get("stats"), dict)
     return has_answer or ("session_id" in value and isinstance(value.get("error"), dict))

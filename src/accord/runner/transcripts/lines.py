@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from accord.text.hidden import as_seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longer lines are skipped. CLIs shorten the output of commands long before that."""
@@ -40,6 +40,27 @@ def lines(stream: IO[bytes]) -> Iterator[bytes | None]:
                 line = stream.readline(_CHUNK_BYTES)
             yield None if opening in _OPENING else b""
         line = stream.readline(MAX_LINE_BYTES + 1)
+
+
+def indented_objects(found: Iterable[bytes | None]) -> Iterator[bytes | None]:
+    """Yield the objects of indented JSON, alone or in a list, each in one line; None for one that is too long.
+
+    An object begins with a line ``{`` and ends with the next line ``}`` of the same indentation.
+    """
+    block: list[bytes] | None = None
+    end, size = b"", 0
+    for line in found:
+        text = (line or b"").rstrip().removesuffix(b",")
+        if block is None:
+            if text.strip() == b"{":
+                block, end, size = [b"{"], text.replace(b"{", b"}"), 0
+            continue
+        size += len(line) if line is not None else MAX_LINE_BYTES + 1
+        if text == end:
+            yield b"".join(block) + b"}\n" if size <= MAX_LINE_BYTES else None
+            block = None
+        elif size <= MAX_LINE_BYTES:
+            block.append((line or b"").strip())
 
 
 def cut(text: str, limit: int) -> str:

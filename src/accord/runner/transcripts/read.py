@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from accord.agents.registry import shipped_registry
 from accord.core.suggest import did_you_mean
@@ -15,11 +16,10 @@ from accord.runner import record as layout
 from accord.runner.classify import RunEvidence
 from accord.runner.record import open_regular
 from accord.runner.registry import registry_at
-from accord.runner.transcripts.account import MAX_MESSAGE_CHARS, Account
+from accord.runner.transcripts.account import MAX_MESSAGE_CHARS, NO_MESSAGE, Account
 from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT
 from accord.runner.transcripts.formats import FORMATS, account_of, format_of
-from accord.runner.transcripts.gemini import is_document
-from accord.runner.transcripts.lines import MAX_LINE_BYTES, events_in, is_shallow, json_prefix, json_value, lines
+from accord.runner.transcripts.lines import events_in, indented_objects, is_shallow, json_value, lines
 
 if TYPE_CHECKING:
     from accord.runner.models import InternalError
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 TAIL_BYTES = 32 * 1024
 """How much of the end of stderr and of plain text counts as evidence."""
 
-_STARTS = (b'{"type":"', b'{\n  "session_id"')
+_OPENINGS = (b"{", b"[")
+_BEGINNING = re.compile(rb'\[?\s*\{\s*"(?:type|session_id)"\s*:')
 _LINES_TO_RECOGNISE = 64
+_Reader: TypeAlias = Callable[[IO[bytes]], Iterator[bytes | None]]
 _CHUNK_BYTES = 256 * 1024
 
 
@@ -86,6 +88,8 @@ def read_evidence(
     """Return the evidence of a run for ``accord.runner.classify``."""
     account = read_account(codec, agent, stdout, stderr=stderr, final_message=final_message)
     text = "" if account.is_structured else tail(stdout)
+    if exit_code == 0 and not account.is_structured and not account.final_message.strip():
+        account = replace(account, warnings=(*account.warnings, NO_MESSAGE))
     return RunEvidence(exit_code, account, stderr=tail(stderr), text=text, error=error)
 
 
@@ -126,13 +130,15 @@ def codec_of(
 
 def recognise(stdout: Path, stderr: Path | None = None) -> str:
     """Return the codec of a transcript by its first events; ``plain`` without any."""
-    with _open_or_empty(stdout) as stream:
-        for line in islice(lines(stream), _LINES_TO_RECOGNISE):
-            for event in events_in(line or b""):
-                if codec := format_of(event):
-                    return codec
-    documents = (codec for codec in FORMATS for path in (stdout, stderr) if _document_in(codec, path))
-    return next(documents, "plain")
+    sources = [(stdout, lines), (stdout, _indented), (stderr, _indented)]
+    found = (event for path, reader in sources for event in _first_events(path, reader))
+    return next(filter(None, map(format_of, found)), "plain")
+
+
+def _first_events(path: Path | None, reader: _Reader) -> list[dict[str, Any]]:
+    with _open_or_empty(path) as stream:
+        first = islice(reader(stream), _LINES_TO_RECOGNISE)
+        return [event for line in first for event in events_in(line or b"")]
 
 
 def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
@@ -147,29 +153,37 @@ def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
 
 
 def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Account | None:
-    """Read a structured transcript; None if stdout has text that is neither an event nor the beginning of one."""
+    """Read a structured transcript; None if stdout has text that is neither events nor the beginning of one.
+
+    Events of another format are read as what they are, with a warning; those of an unknown one count as a transcript
+    that breaks off.
+    """
+    sources = [(stdout, lines), (stdout, _indented), *[(stderr, _indented)] * FORMATS[codec].fails_on_stderr]
+    for path, reader in sources:
+        with _open_or_empty(path) as stream:
+            account = account_of(codec, reader(stream), agent)
+        if account.has_begun:
+            return account
     with _open_or_empty(stdout) as stream:
-        account = account_of(codec, lines(stream), agent)
-    if account.has_begun:
-        return account
-    if document := _document_in(codec, stdout) or _document_in(codec, stderr):
-        return account_of(codec, [document], agent)
-    with _open_or_empty(stdout) as stream:
-        all_lines = lines(stream)
-        first = next((line for line in all_lines if line and line.strip()), b"")
-        start = first + (next(all_lines, b"") or b"")
-    is_broken = start.startswith(_STARTS) and not events_in(first)
+        start = stream.read(_CHUNK_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+    found = [event for reader in (lines, _indented) for event in _first_events(stdout, reader)]
+    other = next(filter(None, map(format_of, found)), "") if start.startswith(_OPENINGS) else ""
+    if other and (account_of_other := _structured_account(other, agent, stdout, stderr)):
+        note = f"The output is a transcript of {other}, not of {codec}, and was read as one."
+        return replace(account_of_other, warnings=(*account_of_other.warnings, note))
+    is_stream = sum(isinstance(event.get("type"), str) for event in found) > 1
+    is_broken = is_stream or bool(_BEGINNING.match(start) and not found)
     return replace(account, has_begun=is_broken) if is_broken or not start else None
 
 
-def _document_in(codec: str, path: Path | None) -> bytes:
-    """Return the document over many lines that ends an output of this format, in one line; empty without one."""
-    if not FORMATS[codec].may_be_document:
-        return b""
-    end = tail(path, MAX_LINE_BYTES)
-    start = end.rfind("\n{\n") + 1 or (0 if end.startswith("{\n") else -1)
-    document = json_prefix(end[start:]) if start >= 0 else None
-    return json.dumps(document).encode() if is_document(document) else b""
+def _indented(stream: IO[bytes]) -> Iterator[bytes | None]:
+    """Yield the objects of an output that begins or ends as JSON over many lines does, each in one line."""
+    first = next((line for line in lines(stream) if line and line.strip()), b"").strip()
+    stream.seek(-min(TAIL_BYTES, stream.seek(0, 2)), 2)
+    last = stream.read().rstrip().rpartition(b"\n")[2].strip()
+    stream.seek(0)
+    if first[:1] in _OPENINGS or last in {b"}", b"]"}:
+        yield from indented_objects(lines(stream))
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
