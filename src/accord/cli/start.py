@@ -22,7 +22,6 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.receipts import show_receipt
-from accord.cli.records import agent_facts, job_of, leave_agent_record
 from accord.cli.sources import github_for, policy_at, read_bytes
 from accord.cli.step import findings_table, redact, redacted_cell, report_step
 from accord.core.clock import SystemClock, time_of
@@ -30,9 +29,6 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.engine.operations import OperationLog
 from accord.engine.receipts import Outcome, Receipt
-from accord.records.build import Ending, failure_class, trigger_of_start
-from accord.runner.finish import finish
-from accord.runner.outputs import FinishOptions
 from accord.starts.ends import RunOfWork, begin, end, read_needs, report_of
 from accord.starts.events import check_repository, read_event
 from accord.starts.facts import StartContext
@@ -158,6 +154,9 @@ def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
     """Conclude the outputs of the agent's run; None where its folder holds no record."""
     if run_dir is None or not run_dir.is_dir():
         return None
+    from accord.runner.finish import finish
+    from accord.runner.outputs import FinishOptions
+
     policy = policy_at(connection.github)
     log = OperationLog(is_dry_run=True)
     options = FinishOptions("", redactor_for(os.environ), policy, SystemClock(), os.environ, log=log)
@@ -185,6 +184,9 @@ def _leave_record(
     revision: object,
 ) -> None:
     """Keep the record of the run: the agent's part, and what became of its result."""
+    from accord.cli.records import agent_facts, job_of, leave_agent_record
+    from accord.records.build import Ending, failure_class, trigger_of_start
+
     shown = receipt.details.get("start") or {}
     cause = shown.get("cause", "") if run.number else "specs"
     trigger = trigger_of_start(cause, shown.get("by", "") or run.by, has_key=bool(run.key))
