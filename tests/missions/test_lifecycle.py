@@ -10,6 +10,7 @@ from support.missions import NOW, event
 from accord.core.errors import BrokenContract
 from accord.missions.lifecycle import (
     WORK_PACKAGE,
+    LaneProblem,
     MoveFacts,
     MoveRequest,
     People,
@@ -24,6 +25,7 @@ from accord.missions.models import STATUSES, StatusEvent
 ALL = {"actor": "ada", "reason": "why", "feedback": "what", "review_ref": "PR 1", "is_approved": True}
 NONE = {"actor": "ada", "is_approved": True}
 OWN = {"actor": "ada", "people": People(implementers=frozenset({"ada"})), "review_ref": "PR 1"}
+LOST = LaneProblem("It is lost.", "git branch")
 
 
 def plan(source: Any, target: Any, given: dict[str, Any], **force: bool) -> Any:
@@ -70,6 +72,8 @@ def test_exactly_the_edges_of_the_rules_are_legal_and_the_others_name_them(sourc
         ("claimed", "in_progress", dict(NONE, workspace_problem="no lane"), "no lane", NONE),
         ("blocked", "in_progress", dict(NONE, waits_for=("WP02",)), "WP02, whose review has not passed", NONE),
         ("blocked", "in_progress", dict(NONE, workspace_problem="no lane"), "no lane", NONE),
+        ("claimed", "in_progress", dict(NONE, lane_problem=LOST), "It is lost", NONE),
+        ("in_progress", "for_review", dict(ALL, lane_problem=LOST), "It is lost", NONE),
         ("in_progress", "for_review", dict(ALL, open_subtasks=("T001",)), "T001", NONE),
         ("in_progress", "for_review", dict(NONE, evidence_problem="no commit"), "no commit", NONE),
         ("in_progress", "approved", NONE, "evidence", dict(NONE, review_ref="PR 1")),
@@ -183,6 +187,7 @@ def test_an_approval_counts_until_the_work_moves_on() -> None:
 LACKS: dict[str, dict[str, Any]] = {
     "approval of WP02": {"waits_for": ("WP02",)},
     "a lane": {"workspace_problem": "no lane"},
+    "the branch of its lane": {"lane_problem": LOST},
     "subtask T001": {"open_subtasks": ("T001",)},
     "an own commit": {"evidence_problem": "no commit", "feedback": "", "review_ref": ""},
     "a merge": {"merge_problem": "not merged"},
@@ -208,6 +213,9 @@ def test_next_moves_name_the_same_needs_as_the_guards(lack: str) -> None:
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_move_to_the_current_status_has_no_steps_and_claims_no_work_of_another(status: Any) -> None:
     assert plan(status, status, dict(NONE, people=People(worker="Ada", reviewer="ADA"))) == ()
+    if status == "in_progress":
+        with pytest.raises(BrokenContract, match="stays in_progress: It is lost"):
+            plan(status, status, dict(NONE, lane_problem=LOST))
     if status in ("claimed", "in_review"):
         with pytest.raises(BrokenContract, match="bob has claimed it"):
             plan(status, status, dict(NONE, people=People(worker="bob", reviewer="bob")))

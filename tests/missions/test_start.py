@@ -1,6 +1,8 @@
 """Starts of work packages: branch and work tree as the contract says, once, whatever happened before."""
 
+import shlex
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,91 @@ def test_a_start_that_was_killed_at_any_step_is_continued_by_the_same_command(co
     assert not (tree(code) / "half").exists()
     assert code.status("WP01") == "in_progress"
     assert start(code).events == ()
+
+
+def lose(project: Project) -> None:
+    project.git("worktree", "remove", "--force", str(tree(project)))
+    project.git("branch", "--quiet", "-D", BRANCH)
+
+
+def begun(project: Project) -> Project:
+    """Start WP01, and commit to its lane."""
+    start(project)
+    project.commit("work", directory=tree(project))
+    return project
+
+
+def test_a_lane_that_is_lost_is_told_at_each_door_and_begun_again_only_on_purpose(code: Project) -> None:
+    lose(begun(code))
+    before = log_path(code.folder).read_bytes()
+    for door in (
+        lambda: start(code),
+        lambda: code.move("WP01", "in_progress"),
+        lambda: code.move("WP01", "for_review", feedback="done"),
+    ):
+        with pytest.raises(BrokenContract, match=f"The branch {BRANCH} of its lane is lost") as refused:
+            door()
+    assert f"To begin it again, run `git -C {code.root} branch {BRANCH} main`" in str(refused.value)
+    assert log_path(code.folder).read_bytes() == before
+    (ahead, *_) = next_moves(code.load(), "WP01", "accord mission")
+    assert (ahead.missing[0], f"branch {BRANCH} COMMIT && " in ahead.command) == ("the branch of its lane", True)
+    code.git("branch", BRANCH, "main")
+    assert [step.op for step in start(code).operations] == ["worktree"]
+
+
+@pytest.mark.parametrize("status", ["planned", "blocked"])
+def test_a_lane_stays_lost_while_the_work_is_put_back(code: Project, status: str) -> None:
+    lose(begun(code))
+    code.move("WP01", status, reason="later")
+    with pytest.raises(BrokenContract, match="is lost"):
+        start(code)
+
+
+def test_a_lane_is_lost_for_the_next_work_package_too_until_its_work_is_done(code: Project) -> None:
+    lose(begun(code))
+    code.event("WP01", "in_review", "approved", at=NOW + timedelta(minutes=1))
+    with pytest.raises(BrokenContract, match="is lost"):
+        start(code, "WP02")
+    code.event("WP01", "approved", "done", at=NOW + timedelta(minutes=2))
+    assert [step.op for step in start(code, "WP02").operations] == ["branch", "worktree"]
+
+
+@pytest.mark.parametrize("is_fetched", [False, True])
+def test_a_renamed_lane_is_found_by_its_older_name_and_its_command_brings_it_back(
+    code: Project, is_fetched: bool
+) -> None:
+    begun(code)
+    code.lanes(lane_x=["WP01"], lane_b=["WP02"])
+    if is_fetched:
+        code.git("update-ref", f"refs/remotes/origin/{BRANCH}", BRANCH)
+        lose(code)
+    with pytest.raises(BrokenContract, match=f"Its work is on the branch .*{BRANCH}, and its files name .*lane-x"):
+        start(code)
+    command = next_moves(code.load(), "WP01", "accord mission")[0].command
+    for part in command.split(" && ")[:-1]:
+        code.git(*shlex.split(part)[1:])
+    start(code)
+    there = code.root / ".worktrees" / "078-ships-lane-x"
+    assert code.git("log", "-1", "--format=%s", directory=there) == "work"
+    assert code.git("branch", "--show-current", directory=there) == "kitty/mission-078-ships-lane-x"
+
+
+def test_the_lanes_of_a_renamed_mission_are_found_by_the_slug_of_its_events(code: Project) -> None:
+    begun(code)
+    code.folder.rename(code.folder.with_name("079-boats"))
+    renamed = Project(code.root, "079-boats")
+    with pytest.raises(BrokenContract, match=rf"Its work is on the branch {BRANCH}"):
+        start(renamed)
+    lose(code)
+    with pytest.raises(BrokenContract, match=f"The branch {BRANCH} of its lane is lost"):
+        start(renamed)
+
+
+def test_work_that_moves_to_another_lane_begins_there(code: Project) -> None:
+    begun(code)
+    code.move("WP01", "planned", reason="later")
+    code.lanes(lane_a=["WP02"], lane_b=["WP01"])
+    assert "branch" in [step.op for step in start(code).operations]
 
 
 LANE = LaneFacts("/r/.worktrees/m-lane-a", "kitty/mission-m-lane-a", base="refs/heads/main")

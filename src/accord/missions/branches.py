@@ -7,6 +7,7 @@ Merges, and what the target, the default branch, the mission's branch or a depen
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,15 +17,23 @@ from typing import TYPE_CHECKING, Literal
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.git.program import Git, GitFailed, is_ancestor, split_nul
-from accord.missions.lifecycle import began_at
+from accord.missions.lifecycle import LaneProblem, began_at
 from accord.missions.models import SHARED_WORKSPACE, StaleStatus
-from accord.missions.workspace import dependency_branches, lane_branch, resolve_workspace
+from accord.missions.workspace import (
+    BRANCHES,
+    WORKTREES,
+    dependency_branches,
+    is_lane_branch,
+    lane_branch,
+    resolve_workspace,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from accord.missions.load import Mission
+    from accord.missions.workspace import ResolvedWorkspace
 
 
 _HEADS = "refs/heads/"
@@ -57,10 +66,10 @@ class MissionGit:
     """The repository of a mission; refs are cached for one command."""
 
     def __init__(self, root: Path, target: str, mission_branch: str, lanes: Collection[str]) -> None:
+        self.lanes = lanes
         self._git = Git(root)
         self._target = target
         self._mission_branch = mission_branch
-        self._lanes = lanes
         self._found: dict[str, list[str]] = {}
 
     def own_commits(
@@ -69,16 +78,16 @@ class MissionGit:
         """Return a branch's own commits since ``began``; ``owned`` are globs of paths, ``others`` further bases."""
         if self._trouble:
             return OwnCommits(error=f"The commits cannot be read: {self._trouble}")
-        head = self._refs(branch)  # here and at origin, either of which may be ahead
+        head = self.refs(branch)  # here and at origin, either of which may be ahead
         if not head:
             return OwnCommits(error=f"The branch {branch} does not exist.")
         names = dict.fromkeys((self._target, self.default_branch, self._mission_branch))
-        bases = [ref for name in names if name and name != branch for ref in self._refs(name)]
+        bases = [ref for name in names if name and name != branch for ref in self.refs(name)]
         if not bases:
             return OwnCommits(error=f"The base of {branch} is unknown. Set `target_branch` in meta.json.")
         if not self._answer("merge-base", head[0], *bases):
             return OwnCommits(error=f"The branch {branch} shares no commit with its base.")
-        bases += [ref for name in others for ref in self._refs(name)]
+        bases += [ref for name in others for ref in self.refs(name)]
         options = ("--format=%ct", "--no-merges", "--full-history")
         listed = self._ask("log", *options, *head, "--not", *bases, "--", *_pathspecs(owned))
         if listed is None:
@@ -91,10 +100,10 @@ class MissionGit:
         """Return why the branch is not merged into the target; an empty string when it is."""
         if self._trouble:
             return f"Cannot tell whether {branch} is merged: {self._trouble}"
-        head, targets = self._refs(branch), self._refs(self.target_name)
+        head, targets = self.refs(branch), self.refs(self.target_name)
         if not head:
             return f"The branch {branch} does not exist here, so its merge is not proven. Fetch it."
-        if self.target_name in (branch, *self._lanes):
+        if self.target_name in (branch, *self.lanes):
             return f"The target {self.target_name} is the branch of a lane. Set the branch that lanes merge into."
         if not targets:
             return (
@@ -108,7 +117,7 @@ class MissionGit:
     def base_of(self, branch: str) -> str:
         """Return the ref at which a branch begins: itself, the mission's branch, or the target; empty without any."""
         for name in dict.fromkeys((branch, self._mission_branch, self.target_name)):
-            if name and (found := self._refs(name)):
+            if name and (found := self.refs(name)):
                 return found[0]
         return ""
 
@@ -119,7 +128,7 @@ class MissionGit:
         if remote.startswith(_REMOTES):
             return remote.removeprefix(_REMOTES)
         for name in ("main", "master"):
-            if self._refs(name):
+            if self.refs(name):
                 return name
         head = self._answer("symbolic-ref", "--quiet", "HEAD")
         is_lane = head.startswith(f"{_HEADS}kitty/")
@@ -138,7 +147,7 @@ class MissionGit:
             return "this is a shallow clone without the full history. Fetch it with `fetch-depth: 0`."
         return "" if shallow == "false" else "this is not a git repository, or git is not installed."
 
-    def _refs(self, branch: str) -> list[str]:
+    def refs(self, branch: str) -> list[str]:
         """Return the existing refs of a branch, here and at origin; none for an expression such as ``lane~0``."""
         if branch not in self._found:
             names = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
@@ -211,6 +220,57 @@ def stale_of(
         return _result_without_commit(UNAVAILABLE, broken.message)
     latest = mission.log.latest.get(wp_id)
     return judge(own_commits_of(mission, wp_id, branch, git), now, threshold_minutes, latest.at if latest else None)
+
+
+RECORDED = "lane_branch"
+"""The key of ``policy_metadata`` under which the event of a start names the branch that it made."""
+
+
+def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit) -> LaneProblem | None:
+    """Return what is wrong with the lane of work that began, by the log and git; None for one that may begin.
+
+    The log names the branch of each start, and by its slug that of a mission folder with an older name.
+    """
+    names = dict.fromkeys((workspace.wp_id, *workspace.lane_wp_ids))
+    begun = [name for name in names if mission.known_status(name) not in ("done", "canceled")]
+    events = [event for name in begun for event in mission.log.by_work_package.get(name, ())]
+    policies = [event.policy_metadata for event in events if isinstance(event.policy_metadata, dict)]
+    recorded = [name for one in policies if is_lane_branch(name := one.get(RECORDED))]
+    slugs = [event.mission_slug for event in events if event.mission_slug not in ("", mission.slug)]
+    older = [*(lane_branch(slug, workspace.lane_id or "") for slug in slugs), *recorded]
+    branch = workspace.branch_name or ""
+    older = [name for name in older if name == branch or name not in git.lanes]  # else it has other work, too
+    if not older or git.refs(branch):
+        return None
+    found = next((ref for name in reversed(older) for ref in git.refs(name)), "")
+    moved = [mission.root / WORKTREES / name.rpartition(BRANCHES)[2] for name in (found, branch)]
+    trees = tuple(map(str, moved)) if found.startswith(_HEADS) and moved[0].is_dir() else ()
+    lost = next((name for name in reversed(older) if name in recorded), "")
+    at, base = f"git -C {shlex.quote(str(mission.root))}", git.target_name or "BASE"
+    return lost_lane(branch, found, lost, at, trees, base) if found or lost else None
+
+
+def lost_lane(branch: str, found: str, lost: str, git: str, trees: tuple[str, ...], base: str) -> LaneProblem:
+    """Return the problem of a lane without its ``branch``, and the way out. Pure.
+
+    Its work is at the ref ``found`` of an older name, in the first of ``trees``; or else on the branch ``lost``.
+    ``git`` is how to call git.
+    """
+    name = shlex.quote(branch)
+    if found:
+        old = found.removeprefix(_HEADS).removeprefix("refs/")
+        is_here = found.startswith(_HEADS)
+        command = (
+            f"{git} branch -m {shlex.quote(old)} {name}" if is_here else f"{git} branch {name} {shlex.quote(found)}"
+        )
+        command += f" && {git} worktree move {shlex.join(trees)}" if trees else ""
+        text = f"Its work is on the branch {old}, and its files name {branch}."
+        return LaneProblem(f"{text} Restore the name in the files, or run `{command}`.", command)
+    command = f"{git} branch {name} COMMIT"
+    text = f"The branch {lost} of its lane is lost: work on it began, but it exists neither here nor at origin."
+    fetch = f"`{git} fetch origin {shlex.quote(lost)}:{name}`"
+    ways = f"Run {fetch}, or `{command}` with a commit that `git fsck --lost-found` names."
+    return LaneProblem(f"{text} {ways} To begin it again, run `{git} branch {name} {shlex.quote(base)}`.", command)
 
 
 def own_commits_of(mission: Mission, wp_id: str, branch: str, git: MissionGit) -> OwnCommits:

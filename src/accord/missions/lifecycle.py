@@ -66,6 +66,14 @@ class People:
 
 
 @dataclass(frozen=True)
+class LaneProblem:
+    """Why the branch of work that began is not where the files name it, and the command that brings it back."""
+
+    text: str
+    command: str
+
+
+@dataclass(frozen=True)
 class MoveFacts:
     """A request, and the facts that its guards read; an empty text is a problem that does not exist."""
 
@@ -73,6 +81,7 @@ class MoveFacts:
     people: People = People()
     is_approved: bool = False
     workspace_problem: str = ""
+    lane_problem: LaneProblem | None = None
     open_subtasks: tuple[str, ...] = ()
     waits_for: tuple[str, ...] = ()  # dependencies whose review has not passed
     dependency_problem: str = ""  # why one of them never can
@@ -116,9 +125,16 @@ def _start(facts: MoveFacts) -> Iterator[Need]:
 def _workspace(facts: MoveFacts) -> Iterator[Need]:
     if facts.workspace_problem:
         yield Need(facts.workspace_problem, "a lane")
+    yield from _branch(facts)
+
+
+def _branch(facts: MoveFacts) -> Iterator[Need]:
+    if facts.lane_problem:
+        yield Need(facts.lane_problem.text, "the branch of its lane")
 
 
 def _ready(facts: MoveFacts) -> Iterator[Need]:
+    yield from _branch(facts)
     names = ", ".join(facts.open_subtasks)
     for name in facts.open_subtasks:
         yield Need(f"These subtasks are open in tasks.md: {names}. Finish and tick them.", f"subtask {name}")
@@ -190,7 +206,8 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
     """Return the steps of a move, none if it is done. Raises ``illegal-move``; force does not replace a merge."""
     target = facts.request.target
     if reason := _refusal(source, facts):
-        raise BrokenContract.of(finding_of("illegal-move", f"The move from {source} to {target} is refused: {reason}"))
+        what = f"The move from {source} to {target} is refused" if source != target else f"It stays {source}"
+        raise BrokenContract.of(finding_of("illegal-move", f"{what}: {reason}"))
     if source == target or facts.request.is_forced:
         return ((source, target),) if source != target else ()
     return steps_between(source, target)
@@ -199,6 +216,8 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
 def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
     request = facts.request
     if source == request.target:
+        if source == "in_progress" and facts.lane_problem:
+            return facts.lane_problem.text
         holder = {"claimed": facts.people.worker, "in_review": facts.people.reviewer}.get(source, "")
         is_own = not holder or request.actor.casefold() == holder.casefold() or request.is_forced
         hint = "Choose another work package, or pass `--force` with `--reason`."

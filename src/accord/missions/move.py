@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.files.store import Storage, append_once, folder_lock
-from accord.missions.branches import git_of, own_commits_of
+from accord.missions.branches import git_of, lane_problem_of, own_commits_of
 from accord.missions.lifecycle import (
     REOPENED,
     Blockers,
@@ -103,9 +103,12 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     work_package = mission.work_package(request.wp_id)
     is_code = work_package.mode.value == "code_change"
     events = own_events(mission, request.wp_id)
-    branch, workspace_problem, evidence_problem = "", "", ""
+    branch, workspace_problem, evidence_problem, lane_problem = "", "", "", None
     try:
-        branch = resolve_workspace(mission, request.wp_id).branch_name or ""
+        workspace = resolve_workspace(mission, request.wp_id)
+        branch = workspace.branch_name or ""
+        if branch and request.target in ("in_progress", "for_review"):
+            lane_problem = lane_problem_of(mission, workspace, git)
     except BrokenContract as broken:
         workspace_problem = broken.message
     needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
@@ -121,6 +124,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
         people=mission.people_of(request.wp_id),
         is_approved=source == "approved" or approval_of(events) is not None,
         workspace_problem=workspace_problem,
+        lane_problem=lane_problem,
         open_subtasks=tuple(word for word in mission.open_boxes if word in work_package.head.subtasks),
         waits_for=blocked.waits_for,
         dependency_problem=blocked.problem,

@@ -115,6 +115,8 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
     Commits and merges come with the move that they are for.
     """
     wp_id, target = facts.request.wp_id, facts.request.target
+    if facts.lane_problem and not facts.waits_for:
+        return f"{facts.lane_problem.command} && {move}"
     if target in ("claimed", "in_progress"):
         first = mission.blockers[wp_id].first if wp_id in mission.blockers else wp_id
         ahead = _moves(mission, first, command, ahead_only=True) if first != wp_id else []

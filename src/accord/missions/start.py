@@ -14,7 +14,7 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of
 from accord.files.store import Storage, change_file
 from accord.git.program import Git, GitFailed
-from accord.missions.branches import git_of
+from accord.missions.branches import RECORDED, git_of
 from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.move import append_events, locked_mission, plan_mission_move
 from accord.missions.workspace import WORKTREES, resolve_workspace
@@ -118,6 +118,8 @@ def start(
         _check_startable(mission, request, source, is_named)
         _, events = plan_mission_move(mission, request, clock.now())
         workspace = resolve_workspace(mission, wp_id)
+        if events and workspace.branch_name:
+            events[-1]["policy_metadata"] = {RECORDED: workspace.branch_name}
         steps = plan_lane(lane_facts(mission, workspace)) if workspace.branch_name else ()
         if not is_dry_run:
             for step in steps:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 WORKTREES = ".worktrees"
 """The directory of the work trees of lanes."""
 
-_BRANCHES = "kitty/mission-"
+BRANCHES = "kitty/mission-"
+"""The beginning of the names of lanes' branches; the rest is the name of the work tree."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
         if planned and lane_id != context.lane_id:
             notes.append(f"{path.name} has it in {context.lane_id}, lanes.json in {lane_id}. The first counts.")
         lane_id, branch = context.lane_id, lane_branch(slug, context.lane_id)
-        if context.branch_name.startswith(_BRANCHES):
+        if is_lane_branch(context.branch_name):
             branch = context.branch_name
         elif context.branch_name:
             notes.append(f"{path.name} names a branch that is not a mission's. {branch} counts.")
@@ -117,4 +118,9 @@ def _is_about(context: WorkspaceContext, wp_id: str) -> bool:
 
 def lane_branch(slug: str, lane_id: str) -> str:
     """Return the branch of a lane."""
-    return f"{_BRANCHES}{slug}-{lane_id}"
+    return f"{BRANCHES}{slug}-{lane_id}"
+
+
+def is_lane_branch(name: object) -> TypeGuard[str]:
+    """Tell whether a value that a file holds is the name of a lane's branch."""
+    return isinstance(name, str) and name.startswith(BRANCHES)
