@@ -153,7 +153,7 @@ def begun(project: Project) -> Project:
     return project
 
 
-def test_a_lane_that_is_lost_is_told_at_each_door_and_begun_again_only_on_purpose(code: Project) -> None:
+def test_each_door_refuses_a_lost_lane_that_is_begun_again_only_on_purpose(code: Project) -> None:
     lose(begun(code))
     before = log_path(code.folder).read_bytes()
     for door in (
