@@ -10,7 +10,7 @@ from accord.core.errors import BrokenContract, Refused
 from accord.git.branches import BranchFacts
 from accord.git.patches import PatchConflict
 from accord.github.models import Identity
-from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit
+from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit, is_over
 from accord.text.markers import REVISION, write_marker
 
 TOKEN = "run-1"
@@ -18,6 +18,8 @@ BROKEN = BrokenContract("The patch is broken.")
 CONFLICT = PatchTrial(own_base="b", problem=PatchConflict("The patch does not fit."))
 OWN = replace(CLOSING_PULL, author="accord[bot]", state="open", is_merged=False, body=write_marker(REVISION, run=TOKEN))
 MERGED = replace(OWN, state="closed", is_merged=True)
+CLOSED = replace(OWN, state="closed")
+FOREIGN = replace(CLOSED, author="a-person")
 LATER = replace(OWN, body=write_marker(REVISION, run="run-2", after=TOKEN))
 
 
@@ -55,6 +57,43 @@ def choice(at: CommitBranch, **known: Any) -> Any:
 def test_a_commit_goes_where_its_work_fits(at: CommitBranch, known: dict[str, Any], kind: str | None) -> None:
     chosen = choice(at, **known)
     assert (chosen and chosen.kind) == kind
+
+
+@pytest.mark.parametrize(
+    ("pulls", "commits", "is_ended"),
+    [
+        ([MERGED], ["t", OWN.head_sha], True),  # by squash or rebase, or into another branch
+        ([CLOSED], [OWN.head_sha], True),
+        ([CLOSED, MERGED], [OWN.head_sha], True),
+        ([FOREIGN], ["pushed-since", OWN.head_sha], True),
+        ([MERGED], [], False),  # by a merge commit
+        ([MERGED], ["next"], False),  # by a merge commit, or made again, and the next result's pull request is missing
+        ([OWN, MERGED], ["next", OWN.head_sha], False),
+        ([], ["t"], False),
+    ],
+)
+def test_a_branch_is_over_when_it_has_commits_of_ended_pull_requests_alone(
+    pulls: list[Any], commits: list[str], is_ended: bool
+) -> None:
+    assert is_over(replace(place("accord/7", "t", "", *pulls), commits=frozenset(commits))) is is_ended
+
+
+@pytest.mark.parametrize(
+    ("over", "at", "ended"),
+    [
+        (place("accord/7", "t", "c", FOREIGN), place("accord/7-2", ""), FOREIGN),
+        (place("accord/7", "t", "", CLOSED), place("accord/7-2", ""), CLOSED),
+        (place("accord/7", "t", "", replace(LATER, state="closed")), place("accord/7-2"), LATER),
+        (place("accord/7", "t", "", FOREIGN), place("accord/7-2", "", "", CLOSED), None),
+        (place("accord/7", "t", "", FOREIGN), place("accord/7-2", "t", "c", OWN), None),
+        (None, place("accord/7", "t", "", MERGED), MERGED),
+        (None, place("accord/7", "", "", CLOSED), None),
+    ],
+)
+def test_a_result_of_an_ended_pull_request_is_not_applied_again(over: Any, at: CommitBranch, ended: Any) -> None:
+    chosen = choice(at, over=(over,) if over else (), trial=PatchTrial("tree"))
+    assert (chosen.pull and chosen.pull.number) == (ended and ended.number)
+    assert (chosen.kind == "superseded") is bool(ended)
 
 
 def test_a_patch_that_fits_nowhere_or_whose_branch_is_taken_is_refused() -> None:

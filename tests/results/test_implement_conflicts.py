@@ -210,14 +210,24 @@ def test_a_run_that_pushed_its_conflict_stays_with_it_when_the_conflict_is_gone(
 
 
 @pytest.mark.slow
-def test_a_conflict_with_a_branch_left_over_without_pull_request_is_for_the_base(stage: Stage, tree: Path) -> None:
+def test_a_conflict_with_a_branch_without_pull_request_is_for_the_base(stage: Stage, tree: Path) -> None:
+    result, made = conflicting(tree, branch="accord/1")
+    receipt = apply(stage, result)
+    assert receipt.outcome is Outcome.APPLIED, receipt.error
+    draft = stage.get(f"/repos/{stage.repository}/pulls/2")
+    assert (draft["base"]["ref"], draft["draft"], "Closes #1" in draft["body"]) == ("main", True, True)
+    assert state(stage)["trees"][aside(receipt)][0] == made
+    assert_nothing_more(stage, result)
+
+
+@pytest.mark.slow
+def test_a_branch_whose_pull_request_was_closed_causes_no_conflict(stage: Stage, tree: Path) -> None:
     result, made = beside(stage, tree)
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
     receipt = apply(stage, result)
-    assert receipt.outcome is Outcome.APPLIED, receipt.error
-    draft = stage.get(f"/repos/{stage.repository}/pulls/3")
-    assert (draft["base"]["ref"], draft["draft"], "Closes #1" in draft["body"]) == ("main", True, True)
-    assert state(stage)["trees"][aside(receipt)][0] == made
+    assert (receipt.outcome, aside(receipt)) == (Outcome.APPLIED, "accord/1-2"), receipt.error
+    assert codes(receipt) == {"branch-over", "outside-scope"}
+    assert state(stage)["trees"]["accord/1-2"][0] == made
     assert_nothing_more(stage, result)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from accord.core.clock import attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
+from accord.git.branch_names import branch_in_the_way, patterns_around
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
@@ -142,7 +144,10 @@ def branch_clone(remote: Remote, base: str, branch: str, lender: Path | None) ->
 
 
 def fetch_branch(git: Git, remote: Remote, branch: str, into: str) -> str:
-    """Fetch a branch under a name of our own; return its tip, empty when the remote has no such branch."""
+    """Fetch a branch under a name of our own; return its tip, empty when the remote has no such branch.
+
+    Raises Refused, with the name, where another branch keeps it from being made.
+    """
     if not _remote_tip(git, remote, branch):
         return ""
     return fetch_ref(git, remote, f"refs/heads/{branch}", into)
@@ -152,14 +157,6 @@ def fetch_ref(git: Git, remote: Remote, ref: str, into: str) -> str:
     """Fetch a ref that is there (``HEAD`` is the default branch) under a name of our own; return its commit."""
     _fetch(git, remote, f"+{ref}:refs/heads/{into}")
     return git.line("rev-parse", f"refs/heads/{into}")
-
-
-def branch_facts(git: Git, token: str, patch: bytes) -> BranchFacts:
-    """Look at what was fetched."""
-    listed = git.line("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/base", "refs/heads/work")
-    commits = dict(line.split(" ") for line in listed.splitlines())
-    base, tip = commits["refs/heads/base"], commits.get("refs/heads/work", "")
-    return BranchFacts(base, tip, commit_of_run(git, token, f"{base}..{tip}", patch) if tip else "")
 
 
 def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
@@ -285,14 +282,26 @@ def _fetch(git: Git, remote: Remote, *refspecs: str) -> None:
 
 def refs_of(git: Git, remote: Remote, *refs: str) -> dict[str, str]:
     """Say where the remote has these refs, as far as it has them. Raises Refused or Unreachable when it cannot tell."""
-    listed = _patiently(git, remote, "ls-remote", remote.url, *refs).decode("utf-8", "surrogateescape")
+    return {name: commit for name, commit in _listed(git, remote, *refs).items() if name in refs}
+
+
+def _listed(git: Git, remote: Remote, *patterns: str) -> dict[str, str]:
+    """Return the refs that match; git also lists those that only end like a pattern."""
+    listed = _patiently(git, remote, "ls-remote", remote.url, *patterns).decode("utf-8", "surrogateescape")
     lines = (line.split("\t") for line in listed.splitlines())
-    return {name: commit for commit, name in lines if name in refs}
+    return {name: commit for commit, name in lines}
 
 
 def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
-    ref = f"refs/heads/{branch}"
-    return refs_of(git, remote, ref).get(ref, "")
+    listed = _listed(git, remote, *patterns_around(branch))
+    heads = {name.removeprefix("refs/heads/"): tip for name, tip in listed.items() if name.startswith("refs/heads/")}
+    other = "" if branch in heads else branch_in_the_way(branch, heads)
+    if other:
+        message = f"The branch `{other}` is in the way: git cannot make `{branch}` beside it."
+        old, gone = shlex.quote(f"origin/{other}"), shlex.quote(f":{other}")
+        hint = f"Rename it: `git push origin {old}:refs/heads/NEW-NAME {gone}`."
+        raise Refused(message, hint=hint)
+    return heads.get(branch, "")
 
 
 def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:

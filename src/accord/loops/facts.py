@@ -17,6 +17,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.log import log
 from accord.engine.operations import OperationLog
+from accord.git.branch_names import is_work_branch
 from accord.github.models import Forbidden
 from accord.loops.ledger import state_before, without_future
 from accord.loops.models import ACTS, NEEDS_HUMAN, GoAhead, LoopName, PullFacts, RateFacts, TokenFacts
@@ -117,7 +118,7 @@ class LoopContext:
     def is_ours(self, pull: Pull) -> bool:
         """Tell whether an implementor's result opened a pull request; our own login is read only for what says so."""
         items = (fields.get("item") for fields in find_markers(pull.body, REVISION))
-        return any(pull.head_branch == f"accord/{item}" for item in items) and self.identity.counts(pull.author)
+        return any(is_work_branch(pull.head_branch, item or "") for item in items) and self.identity.counts(pull.author)
 
     def base_facts(self, pull: Pull) -> dict[str, Any]:
         """Return what the pull request alone tells every loop; time is GitHub's, which all runners share."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import BrokenContract, Refused
-from accord.git.branches import BranchFacts, branch_facts, commit_of_run, commit_tree, fetch_branch, runs_of
+from accord.git.branch_names import work_branch
+from accord.git.branches import BranchFacts, commit_of_run, commit_tree, fetch_branch, runs_of
 from accord.git.conflicts import conflict_branch
 from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
 from accord.git.program import is_ancestor
@@ -15,7 +17,7 @@ from accord.results.bodies import has_marker
 from accord.text.markers import REVISION, find_markers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from accord.git.branches import Remote
@@ -33,6 +35,7 @@ class CommitBranch:
     base: str
     found: BranchFacts
     pulls: tuple[Pull, ...]
+    commits: frozenset[str] = frozenset()  # that the base does not have
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class BranchState:
     is_resolved: bool  # this run's commit came in by a merge, so a person resolved its conflict
     beside: CommitBranch | None = None  # for a commit that conflicts with the branch
     trial: PatchTrial | None = None
+    over: tuple[CommitBranch, ...] = ()  # the item's earlier branches
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class CommitChoice:
     place: CommitBranch
     trial: PatchTrial = PatchTrial()
     onto: str = ""  # the branch with which a commit ``beside`` conflicts
+    pull: Pull | None = None  # merged or closed, which had the result
 
 
 @dataclass(frozen=True)
@@ -84,22 +89,43 @@ def read_branch(
     github: GitHub, git: Git, remote: Remote, patch: bytes, item: int, identity: Identity, token: str, base: str
 ) -> BranchState:
     """Read the branch as far as the choice of a commit needs it."""
-    found, name = branch_facts(git, token, patch), work_branch(item)
+    *over, place = _read_places(github, git, remote, patch, item, token, base)
+    found = place.found
     line = ("rev-list", "--first-parent", f"{found.base}..{found.tip}")
     state = BranchState(
         git,
         remote,
         identity,
         token,
-        CommitBranch(name, base, found, tuple(github.pulls_from(name))),
+        place,
         has_later_run=bool(found.applied and runs_of(git, f"{found.applied}..{found.tip}")),
         is_resolved=bool(found.applied) and found.applied not in git.line(*line).split(),
+        over=tuple(over),
     )
     if choose_commit(state) is None and found.tip:
         state = replace(state, beside=_read_beside(github, patch, state))
     if choose_commit(state) is None:
         state = replace(state, trial=_try_patch(git, patch, found, item))
     return state
+
+
+def _read_places(
+    github: GitHub, git: Git, remote: Remote, patch: bytes, item: int, token: str, base: str
+) -> Iterator[CommitBranch]:
+    """Yield the item's branches whose work is over, and at last the one for the next commit."""
+    start = git.line("rev-parse", "refs/heads/base")
+    for number in count(1):
+        name = work_branch(item, number)
+        tip = fetch_branch(git, remote, name, "work")
+        commits = git.line("rev-list", f"{start}..{tip}").split() if tip else []
+        applied = commit_of_run(git, token, f"{start}..{tip}", patch) if tip else ""
+        pulls = tuple(github.pulls_from(name))
+        place = CommitBranch(name, base, BranchFacts(start, tip, applied), pulls, frozenset(commits))
+        if number > 1 and tip and not pulls and not runs_of(git, f"{start}..{tip}"):
+            continue  # of another author
+        yield place
+        if not is_over(place):
+            return
 
 
 def _read_beside(github: GitHub, patch: bytes, state: BranchState) -> CommitBranch:
@@ -124,6 +150,14 @@ def _try_patch(git: Git, patch: bytes, found: BranchFacts, item: int) -> PatchTr
         return PatchTrial(own_base=base, problem=problem)
 
 
+def is_over(place: CommitBranch) -> bool:
+    """Return whether all pull requests of a branch are merged or closed, and it has commits of one beyond the base.
+
+    After a merge commit the base has them all, so the branch can go on. A branch that was made again has none of them.
+    """
+    return all(pull.state != "open" for pull in place.pulls) and any(p.head_sha in place.commits for p in place.pulls)
+
+
 def choose_commit(state: BranchState) -> CommitChoice | None:
     """Choose where the commit of a run goes; None where more must be read. Pure.
 
@@ -131,8 +165,9 @@ def choose_commit(state: BranchState) -> CommitChoice | None:
     commits.
     """
     place, beside, trial = state.place, state.beside, state.trial
-    if state.has_later_run or state.is_resolved or _is_superseded(state):
-        return CommitChoice("superseded", place)
+    ended = _ended_pull(state)
+    if ended or state.has_later_run or state.is_resolved or _is_superseded(state):
+        return CommitChoice("superseded", place, pull=ended)
     if place.found.applied:
         return CommitChoice("pushed", place)
     if beside and any(pull.is_merged or not beside.found.applied for pull in _own(state, beside.pulls)):
@@ -176,19 +211,21 @@ def make_commit(
     return MadeCommit(commit, changes_between(git, parent, tree), trial.own_base)
 
 
-def work_branch(item: int) -> str:
-    """Return the branch of a work item."""
-    return f"accord/{item}"
+def _ended_pull(state: BranchState) -> Pull | None:
+    """Return the pull request with which this run's result was merged, or closed while its branch is still there."""
+    for place in (*state.over, state.place):
+        is_ended = place is not state.place
+        for pull in place.pulls:
+            is_own = state.identity.counts(pull.author) and state.token in runs_in(pull.body, REVISION)
+            if (is_ended and place.found.applied) or (is_own and (is_ended or pull.is_merged)):
+                return pull
+    return None
 
 
 def _is_superseded(state: BranchState) -> bool:
-    """Return whether a later run wrote the open pull request, or this run's was merged and is gone or replaced."""
-    pulls = state.place.pulls
-    still_open = [pull for pull in pulls if pull.state == "open"]
-    is_merged = any(pull.is_merged for pull in _own(state, pulls))
-    ours = (pull for pull in still_open if state.identity.counts(pull.author))
-    is_rewritten = any(state.token in runs_before(pull.body, REVISION) for pull in ours)
-    return is_rewritten or (is_merged and (not state.place.found.tip or bool(still_open)))
+    """Return whether a later run wrote the open pull request."""
+    ours = (pull for pull in state.place.pulls if pull.state == "open" and state.identity.counts(pull.author))
+    return any(state.token in runs_before(pull.body, REVISION) for pull in ours)
 
 
 def _own(state: BranchState, pulls: Sequence[Pull]) -> list[Pull]:
@@ -203,3 +240,8 @@ def is_of_run(pull: Pull, identity: Identity, token: str) -> bool:
 def runs_before(body: str, name: str) -> list[str]:
     """Return the runs after which a text of ours was written, by its marker."""
     return [run for fields in find_markers(body, name) for run in fields.get("after", "").split(".") if run]
+
+
+def runs_in(body: str, name: str) -> list[str]:
+    """Return the run that wrote a text of ours, and those before it."""
+    return [*(fields.get("run", "") for fields in find_markers(body, name)), *runs_before(body, name)]

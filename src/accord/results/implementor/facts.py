@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import steering_patterns_in
-from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, branch_clone, runs_of
+from accord.git.branch_names import work_branch
+from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, fetch_ref, runs_of, scratch_repository
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
 from accord.git.leaving_out import size_findings
 from accord.git.patches import changes_between, filtered_findings
@@ -20,7 +21,7 @@ from accord.git.secrets import secret_findings
 from accord.git.steering import audit_changes, unknown_dot_files
 from accord.git.unfinished import marked_files
 from accord.github.commits import read_commit
-from accord.results.implementor.commit import choose_commit, is_of_run, make_commit, read_branch, work_branch
+from accord.results.implementor.commit import choose_commit, is_of_run, make_commit, read_branch
 from accord.results.status import find_work_item, require_writable
 from accord.results.texts import posted_message
 from accord.text.markers import find_markers
@@ -97,6 +98,7 @@ class RevisionFacts:
     branch_name: str
     pulls: tuple[Pull, ...] = ()
     is_superseded: bool = False  # by later work
+    ended: Pull | None = None  # merged or closed, which had this result
     state: BranchState | None = None
     branch: Branch | None = None
     comments: tuple[Comment, ...] | None = None  # None where no plan writes one
@@ -104,7 +106,7 @@ class RevisionFacts:
     @property
     def closes_item(self) -> bool:
         """Whether a merge of the pull request ends the work; not a merge into the work item's branch."""
-        return self.base != work_branch(self.issue.number)
+        return self.state is None or self.base == self.state.place.base
 
 
 def gather_facts(
@@ -125,7 +127,8 @@ def gather_facts(
         return facts
     if options.remote is None:
         raise ValueError("a completed result needs a remote")
-    git = stack.enter_context(branch_clone(options.remote, base, facts.branch_name, options.checkout))
+    git = stack.enter_context(scratch_repository(options.remote, options.checkout))
+    fetch_ref(git, options.remote, f"refs/heads/{base}", "base")
     patch = (result.patch or "").encode()
     return replace(facts, state=read_branch(github, git, options.remote, patch, issue.number, identity, token, base))
 
@@ -137,7 +140,7 @@ def with_commit(facts: RevisionFacts, result: ImplementorResult, options: Revisi
     if state is None or choice is None:
         return facts
     if choice.kind == "superseded":
-        return replace(facts, is_superseded=True)
+        return replace(facts, is_superseded=True, ended=choice.pull)
     patch, message = (result.patch or "").encode(), partial(commit_message, result.summary, facts, options)
     made = make_commit(state.git, choice, patch, message, options.author or DEFAULT_AUTHOR, options.clock.now())
     place, branch = choice.place, _describe(state, choice, made, patch, options)

@@ -12,17 +12,17 @@ from accord.git.conflicts import conflict_notice, resolution
 from accord.github.commits import plan_upload
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.results.bodies import has_marker, read_body
-from accord.results.implementor.commit import runs_before
+from accord.results.implementor.commit import runs_before, runs_in
 from accord.results.implementor.facts import OUTCOME, our_comment, our_pull
 from accord.results.implementor.rules import audit_scope
 from accord.results.status import MoveWorkItem, plan_move
 from accord.text.criteria import checklist, criteria_in
 from accord.text.markdown import as_code
-from accord.text.markers import REVISION, find_markers, write_marker
+from accord.text.markers import REVISION, write_marker
 from accord.text.sanitise import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from accord.core.findings import Finding
     from accord.github.comments import Comment
@@ -121,7 +121,7 @@ def plan_revision(
     """Plan a result. Raises BrokenContract for content that must not be pushed, and for an illegal move."""
     branch = facts.branch
     if facts.is_superseded:
-        return _superseded()
+        return _ended(facts.ended) if facts.ended else _superseded()
     if branch is None:
         return _plan_comment(facts, result.outcome, result.summary)
     if branch.is_empty:
@@ -144,6 +144,8 @@ def _plan_pull(
     unnamed = (*branch.audit.steering, *branch.audit.protected)  # submodules and targets of links have any name
     scope = replace(scope, protected=tuple(dict.fromkeys((*scope.protected, *unnamed))))
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
+    if pull and pull.state != "open":
+        return _ended(pull)
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
     notice = _notice_of(branch, sanitizer)
@@ -168,7 +170,7 @@ def _plan_pull(
         is_over = not any(move.is_change for move in moves)  # a person may have removed the label since
         found = skipped_if(is_over or (pull is not None and KEEPALIVE in pull.labels))
         operations.append(LabelRevision(KEEPALIVE, found))
-    findings = (*branch.findings, *_branch_findings(branch, name), *scope_findings(scope, pull))
+    findings = (*branch.findings, *_over_findings(facts), *_branch_findings(branch, name), *scope_findings(scope, pull))
     return RevisionPlan((*operations, *moves), findings, scope, pull, is_draft=is_draft)
 
 
@@ -213,6 +215,14 @@ def _superseded() -> RevisionPlan:
     """Plan nothing for a result that is older than the branch or its pull request."""
     message = "A later result or a merge superseded this result, so it changes nothing."
     return RevisionPlan(findings=(warning("revision-superseded", message),))
+
+
+def _ended(pull: Pull) -> RevisionPlan:
+    """Plan nothing for a result whose pull request people ended: they decide, and the item stays where it is."""
+    how = "merged" if pull.is_merged else "closed"
+    message = f"#{pull.number} has this result and was {how}, so nothing is changed."
+    other = "apply it with another `--run-key`" if pull.is_merged else f"reopen it: `gh pr reopen {pull.number}`"
+    return RevisionPlan(findings=(warning("revision-ended", message, hint=f"To go on with it, {other}."),), pull=pull)
 
 
 def _plan_move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[MoveWorkItem]:
@@ -307,6 +317,16 @@ def conflict_report(conflict: MergeConflict, facts: RevisionFacts, sanitizer: Te
     return f"{head}\n\n{kept} To resolve the conflict:\n\n{commands}\n\n{end}"
 
 
+def _over_findings(facts: RevisionFacts) -> Iterator[Finding]:
+    """Yield a warning where the work goes on from the base, as all pull requests of the item's branch are ended."""
+    over = facts.state.over if facts.state else ()
+    if over and facts.closes_item:
+        pull = over[-1].pulls[0]
+        message = f"`{over[-1].name}` is over: #{pull.number} was {'merged' if pull.is_merged else 'closed'}."
+        hint = f"The result starts from `{facts.base}` on `{facts.branch_name}`; delete the old branch."
+        yield warning("branch-over", message, hint=hint)
+
+
 def _branch_findings(branch: Branch, name: str) -> list[Finding]:
     """Return the warnings about a conflict, and about earlier results that are replaced."""
     if branch.is_replacement:
@@ -324,11 +344,6 @@ def _marker(name: str, facts: RevisionFacts, earlier: Iterable[str]) -> str:
     runs = [run for run in dict.fromkeys(earlier) if run and run != facts.token][:_RUNS_KEPT]
     after = {"after": ".".join(runs)} if runs else {}
     return write_marker(name, run=facts.token, item=str(facts.issue.number), **after)
-
-
-def runs_in(body: str, name: str) -> list[str]:
-    """Return the run that wrote a text of ours, and those before it."""
-    return [*(fields.get("run", "") for fields in find_markers(body, name)), *runs_before(body, name)]
 
 
 def scope_report(scope: ScopeReport, sanitizer: TextSanitizer) -> str:

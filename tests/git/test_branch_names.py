@@ -1,0 +1,37 @@
+"""Names of branches: which belong to a work item, and which keep another one from being made."""
+
+import pytest
+
+from accord.git.branch_names import branch_in_the_way, is_work_branch, work_branch
+
+
+@pytest.mark.parametrize(
+    ("branch", "names", "other"),
+    [
+        ("accord/1", ["accord"], "accord"),
+        ("accord/1", ["accord/1/x"], "accord/1/x"),
+        ("bots/accord/1", ["bots/accord", "main"], "bots/accord"),
+        ("bots/accord/1", ["bots"], "bots"),
+        ("fix", ["fix/a/b", "main"], "fix/a/b"),
+        ("fix/a", ["fix"], "fix"),
+        ("accord/1", ["accord-notes", "accord/10/x", "accord/2", "Accord", "accord/1-2/x"], ""),
+        ("accord/1", ["accord/1"], ""),
+    ],
+)
+def test_a_branch_is_in_the_way_as_its_folder_or_below_it(branch: str, names: list[str], other: str) -> None:
+    assert branch_in_the_way(branch, names) == other
+
+
+@pytest.mark.parametrize(
+    ("name", "is_own"),
+    [
+        (work_branch(7), True),
+        (work_branch(7, 3), True),
+        (work_branch(7, 2, "bots/accord"), True),
+        ("accord/7-conflict-0123abcd", False),
+        ("accord/77", False),
+        ("accord/7-0", False),
+    ],
+)
+def test_the_branches_of_a_work_item_have_its_number(name: str, is_own: bool) -> None:
+    assert is_work_branch(name, "7") is is_own

@@ -1,0 +1,94 @@
+"""A branch whose pull requests are merged or closed is not used again: the next result starts from the base."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.implementations import apply, clone, completed, implement_stage
+from support.stage import Stage, codes
+from support.trees import difference_of, git
+
+from accord.engine.receipts import Outcome
+from accord_sandbox.faults import Fault
+
+STAGE = implement_stage
+
+
+def end(stage: Stage, number: int, how: str) -> None:
+    """Merge or close a pull request, and begin the work item again."""
+    pull = f"/repos/{stage.repository}/pulls/{number}"
+    if how == "closed":
+        stage.send("PATCH", pull, state="closed")
+    else:
+        stage.send("PUT", f"{pull}/merge", merge_method="squash" if how == "squash" else "merge")
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", state="open")
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+
+
+def changed(stage: Stage, number: int) -> list[str]:
+    return sorted(file["filename"] for file in stage.get(f"/repos/{stage.repository}/pulls/{number}/files"))
+
+
+def work(tree: Path, text: str, name: str = "src/a.py") -> dict[str, Any]:
+    """Return a result that was made on the newest base."""
+    git(tree, "fetch", "-q")
+    git(tree, "checkout", "-q", "--detach", "origin/main")
+    (tree / name).write_text(text)
+    patch = difference_of(tree, "origin/main").decode()
+    git(tree, "reset", "-q", "--hard")
+    return completed(patch, f"It is {text.strip()} now.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "branch"),
+    [("squash", "accord/1-2"), ("elsewhere", "accord/1-2"), ("closed", "accord/1-2"), ("merge", "accord/1")],
+)
+def test_the_next_pull_request_shows_its_own_change_alone(stage: Stage, tmp_path: Path, how: str, branch: str) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    git(tree, "push", "-q", "origin", "HEAD:refs/heads/develop")
+    first = work(tree, "a = 2\n")
+    apply(stage, first, base="develop" if how == "elsewhere" else "")
+    end(stage, 2, how)
+    again = apply(stage, first)
+    assert (again.outcome, codes(again), again.writes) == (Outcome.UNCHANGED, {"revision-ended"}, 0)
+    assert "#2 has this result" in again.findings[0].message
+    second = work(tree, "b = 2\n", "src/b.py")
+    stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
+    assert apply(stage, second).outcome is Outcome.STOPPED
+    stage.server.faults.clear()
+    receipt = apply(stage, second)
+    assert receipt.outcome is Outcome.APPLIED, receipt.error
+    revision = receipt.details["revision"]
+    pull = stage.get(f"/repos/{stage.repository}/pulls/{revision['id']}")
+    assert (revision["branch"], pull["mergeable"], pull["draft"]) == (branch, True, False)
+    assert changed(stage, pull["number"]) == ["src/b.py"]
+    assert ("branch-over" in codes(receipt)) is (branch != "accord/1")
+    assert apply(stage, second).writes == 0
+
+
+@pytest.mark.slow
+def test_a_number_that_a_person_took_is_left_to_the_person(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    apply(stage, work(tree, "a = 2\n"))
+    end(stage, 2, "squash")
+    (tree / "own.txt").write_text("own\n")
+    git(tree, "checkout", "-q", "-b", "accord/1-2")
+    git(tree, "add", "own.txt")
+    git(tree, "commit", "-qm", "By hand")
+    git(tree, "push", "-q", "origin", "accord/1-2")
+    receipt = apply(stage, work(tree, "a = 3\n"))
+    assert receipt.details["revision"]["branch"] == "accord/1-3"
+    assert changed(stage, 3) == ["src/a.py"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["accord", "accord/1/notes"])
+def test_a_branch_in_the_way_is_named_before_the_first_write(stage: Stage, tmp_path: Path, other: str) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    result = work(tree, "a = 2\n")
+    git(tree, "push", "-q", "origin", f"HEAD:refs/heads/{other}")
+    for is_dry_run in (True, False):
+        receipt = apply(stage, result, is_dry_run=is_dry_run)
+        assert (receipt.outcome, receipt.writes) == (Outcome.REFUSED, 0)
+        assert f"`{other}` is in the way" in str(receipt.error)
