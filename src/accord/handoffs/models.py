@@ -263,6 +263,7 @@ class WorkflowRuntime(_HandoffModel):
     last_transition: Transition | None = None
     next_actions: list[NextAction] = []
     blocking_reasons: list[BlockingReason] = []
+    judged: dict[str, str] = Field({}, description="Digest of the work that `decision` or `result` judges.")
     action_history: list[ActionEntry] = Field([], description="Only grows.")
 
 

@@ -16,6 +16,7 @@ from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, pointer
 from accord.handoffs import rules
+from accord.handoffs.evidence import VERDICTS, judged_after
 from accord.handoffs.models import Metadata, as_patch, has_task_id, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
@@ -100,11 +101,13 @@ def decide_patch(
         return HandoffDecision(dict(task), broken.findings)
     found = list(rules.field_changes(task, merged))
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in found)]
+    if is_judged := (judged := rules.judged_work(task, merged, wanted, author.role)) != _judged(task):
+        merged = with_runtime(merged, {**runtime_of(merged), "judged": judged})
     reasons = [*rules.role_findings(author.role, found), *rules.mutability_findings(task, merged, found)]
     reasons += _author_findings(wanted, touched, author)
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
-    if reasons or not found:
+    if reasons or not (found or is_judged):
         return HandoffDecision(dict(task), tuple(reasons))
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
 
@@ -233,6 +236,11 @@ def runtime_of(task: Mapping[str, Any]) -> dict[str, Any]:
     return {**empty, "blockingReasons": [], "actionHistory": [], **(task["metadata"].get("workflowRuntime") or {})}
 
 
+def _judged(task: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digests of the judged work."""
+    return runtime_of(task).get("judged") or {}
+
+
 def with_runtime(task: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[str, Any]:
     """Return the task with this record."""
     return _with_metadata(task, workflowRuntime=dict(runtime))
@@ -259,6 +267,10 @@ def with_move(
     runtime = runtime_of(task)
     leaving = entry_of(task, at, "onExit", action, reasons)
     result = {**task, "status": target}
+    if target == "implementing":  # what the work so far was found to be does not count for its changes
+        known, metadata = _judged(task), read_handoff(task).metadata
+        judged = judged_after(metadata, metadata, [name for name in VERDICTS if name not in known], ())
+        runtime |= {"judged": judged} if judged else {}
     if "done" in (source, target):
         result["completedAt"] = at if target == "done" else None
     actions = _next_actions(result, runtime["actionHistory"])

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, nearest
-from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id
+from accord.handoffs.evidence import PROGRESS, VERDICTS, judged_after
+from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, read_handoff
 from accord.handoffs.stages import gate_findings
 
 if TYPE_CHECKING:
@@ -171,6 +172,25 @@ def role_findings(role: str, changed: Iterable[FieldChange]) -> Iterator[Finding
             yield _finding("role-must-not-write", location, what, "Remove it, or pass another `--role`.")
 
 
+def judged_work(
+    task: Mapping[str, Any], merged: Mapping[str, Any], patch: Mapping[str, Any], role: str
+) -> dict[str, str]:
+    """Return the digest of the work for each verdict, after a patch of a role; only who judges gives a verdict.
+
+    A judge may complete the text of its review, and the tester adds tests while it verifies.
+    """
+    before, after = (read_handoff(document).metadata for document in (task, merged))
+    places = dict(zip(VERDICTS, (DECISION, RESULT), strict=True))
+    judges = [verdict for verdict in VERDICTS if may_change(role, places[verdict])]
+    given = [verdict for verdict in judges if not is_empty(value_at(patch, places[verdict]))]
+    changed = [change.location for change in field_changes(task, merged) if change.location[-1] not in PROGRESS]
+    is_verifying = role == "tester" and task["status"] == "verification"
+    work = (*PLAN_CORE, PLANNED, *(() if is_verifying else (IMPLEMENTED,)))
+    is_kept = not any(overlaps(location, part) for location in changed for part in work)
+    kept = [verdict for verdict in VERDICTS if is_kept and (verdict in judges or is_verifying)]
+    return judged_after(before, after, given, kept)
+
+
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
     """Find the engine's fields in a patch, even where it would not change them."""
     for location in ENGINE:
@@ -198,8 +218,6 @@ APPEND_ONLY: tuple[Location, ...] = (
     *REVIEW_REFERENCES,
 )
 WITH_REASON: tuple[Location, ...] = (*PLAN_CORE, PLANNED)
-PROGRESS = frozenset({"status", "updatedAt", "updatedBy", "reviewReferences"})
-"""Keys about the progress of an artifact, and references to it: changing them does not change the plan."""
 
 
 def mutability_findings(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from accord.core.findings import Finding
 from accord.core.machine import Edge, Machine, NextMove
 from accord.core.suggest import did_you_mean
+from accord.handoffs.evidence import is_outdated, is_placeholder
 from accord.handoffs.models import Metadata, StageArtifact, read_handoff
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ def review_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into review: a review artifact and a verification artifact with their required parts."""
     for artifact, parts in (("reviewArtifact", ["changeSummary"]), ("verificationArtifact", ["commands", "result"])):
         yield from _missing("missing-review-artifacts", metadata, artifact, parts, _ADD)
+    if _present(metadata.verification_artifact) and is_outdated(metadata, "result"):
+        message = "The result of the verificationArtifact is older than the last change of the work."
+        hint = "Verify again, and write the `result` once more."
+        yield Finding("verification-outdated", message, "/metadata/verificationArtifact/result", hint=hint)
 
 
 def verification_gate(metadata: Metadata) -> Iterator[Finding]:
@@ -42,6 +47,10 @@ def verification_gate(metadata: Metadata) -> Iterator[Finding]:
         message = "The decision of the reviewArtifact is not `approved`."
         hint = "Fix the findings of the review, then review again."
         yield Finding("review-not-approved", message, "/metadata/reviewArtifact/decision", hint=hint)
+    elif review and is_outdated(metadata, "decision"):
+        message = "The decision of the reviewArtifact is older than the last change of the work."
+        hint = "Review again, and write the `decision` once more."
+        yield Finding("review-outdated", message, "/metadata/reviewArtifact/decision", hint=hint)
 
 
 def done_gate(metadata: Metadata) -> Iterator[Finding]:
@@ -60,7 +69,7 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
     name = "awaitingHumanArtifact"
     yield from _missing("missing-awaiting-human-artifact", metadata, name, ["question", "requestedAt"], _ASK)
     if asked := _present(metadata.awaiting_human_artifact):
-        labels = [option.label for option in asked.options if option.label.strip()]
+        labels = [option.label for option in asked.options if not is_placeholder(option.label)]
         if len(set(labels)) < _LEAST_OPTIONS:
             message, path = f"The {name} has fewer than two options.", f"/metadata/{name}/options"
             yield Finding("missing-awaiting-human-artifact", message, path, hint=_ASK)
@@ -130,8 +139,9 @@ def _missing(code: str, metadata: Metadata, name: str, parts: list[str], hint: s
         return
     for part in parts:
         entries = artifact[part] if isinstance(artifact[part], list) else [artifact[part]]
-        if not any(entry and entry.strip() for entry in entries):
-            yield Finding(code, f"The {name} has no {part}.", f"/metadata/{name}/{part}", hint=hint)
+        if all(not entry or is_placeholder(entry) for entry in entries):
+            what = "has only a placeholder as" if any(map(str.strip, filter(None, entries))) else "has no"
+            yield Finding(code, f"The {name} {what} {part}.", f"/metadata/{name}/{part}", hint=hint)
 
 
 _MOVERS = {
@@ -156,6 +166,7 @@ _AUTHORS = {
 """The role that usually writes an artifact, or one of its fields."""
 
 _VERDICTS = {"review-not-approved": "approved", "verification-not-passed": "passed"}
+_VERDICTS |= {"review-outdated": "approved after the last change", "verification-outdated": "after the last change"}
 
 
 @dataclass(frozen=True)

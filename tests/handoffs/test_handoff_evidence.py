@@ -1,0 +1,112 @@
+"""Evidence of a handoff: verdicts are younger than the work they judge, and texts say something."""
+
+import copy
+from typing import Any
+
+import pytest
+from support.handoffs import DONE, EVERYTHING, QUESTION, REVIEW, VERIFICATION, by, codes, patch
+from support.handoffs import handoff as task_in
+
+from accord.handoffs.evidence import is_placeholder
+from accord.handoffs.models import read_handoff
+from accord.handoffs.plan import decide_move, decide_patch
+from accord.handoffs.rules import handoff_findings
+from accord.handoffs.stages import HandoffCommand, next_moves
+
+DECISION = ("review-outdated", "/metadata/reviewArtifact/decision")
+RESULT = ("verification-outdated", "/metadata/verificationArtifact/result")
+TESTS = patch(testingArtifacts={"implemented": {"commandsRun": ["pytest", "pytest -k new"]}})
+LINKS = patch(testingArtifacts={"implemented": {"evidenceLinks": ["https://example.org/run/1"]}})
+SUMMARY = patch(reviewArtifact={"changeSummary": [*REVIEW["changeSummary"], "And an import"]})
+FILES = patch(reviewArtifact={"filesTouched": ["csv.py", "new.py"]})
+PLAN = patch(planningArtifact={"goals": ["Import"]}, transitionNote="The goal is another one")
+APPROVES = patch(reviewArtifact={"decision": "approved"})
+PASSES = patch(verificationArtifact={"result": "passed"})
+
+Steps = list[tuple[str, dict[str, Any] | str]]
+REWORK: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
+    "nothing changed": ([], []),
+    "tests changed": ([("developer", TESTS)], [RESULT, DECISION]),
+    "evidence changed": ([("tester", LINKS)], [RESULT, DECISION]),
+    "a person changed the tests": ([("human", TESTS)], [RESULT, DECISION]),
+    "the summary grew": ([("developer", SUMMARY)], [DECISION]),
+    "another file": ([("developer", FILES)], [DECISION]),
+    "another plan": ([("planner", PLAN)], [DECISION]),
+    "who judges completes the summary": ([("reviewer", SUMMARY)], []),
+    "both verdicts again": ([("developer", TESTS), ("reviewer", APPROVES), ("tester", PASSES)], []),
+    "one verdict again": ([("developer", TESTS), ("tester", PASSES)], [DECISION]),
+    "the verdict of who may not": ([("developer", TESTS), ("developer", APPROVES | {})], [RESULT, DECISION]),
+    "a verdict before the change": ([("reviewer", APPROVES), ("developer", TESTS)], [RESULT, DECISION]),
+    "progress": ([("developer", patch(testingArtifacts={"implemented": {"status": "complete"}}))], []),
+}
+
+
+def after(status: str, steps: Steps) -> dict[str, Any]:
+    task = task_in("verification", **EVERYTHING)
+    decided = decide_move(task, status, by("tester"))
+    assert decided.is_ok
+    task = decided.task
+    for role, content in steps:
+        decided = decide_patch(task, copy.deepcopy(content), by(role))  # type: ignore[arg-type]
+        assert decided.is_ok, decided.reasons
+        task = decided.task
+    return task
+
+
+@pytest.mark.parametrize("case", REWORK)
+def test_a_verdict_counts_if_it_is_younger_than_the_work_that_it_judges(case: str) -> None:
+    steps, expected = REWORK[case]
+    task = after("implementing", steps)
+    review = decide_move(task, "review", by("developer"))
+    assert codes(review.reasons) == [code for code in expected if code == RESULT]
+    assert codes(decide_move(task | {"status": "review"}, "done", by("reviewer")).reasons) == expected
+
+
+def test_a_tester_adds_tests_while_it_verifies_and_no_one_else_changes_them() -> None:
+    task = decide_patch(task_in("verification", **EVERYTHING), APPROVES, by("reviewer")).task
+    for role, expected in (("tester", []), ("developer", [RESULT, DECISION])):
+        patched = decide_patch(task, TESTS, by(role)).task
+        assert codes(decide_move(patched, "done", by("tester")).reasons) == expected
+
+
+def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:
+    task = after("implementing", [])
+    edited = copy.deepcopy(task)
+    edited["metadata"]["testingArtifacts"]["implemented"]["evidenceLinks"] = ["https://example.org/run/2"]
+    assert codes(decide_move(edited, "review", by("developer")).reasons) == [RESULT]
+    edited["metadata"]["testingArtifacts"]["implemented"]["evidenceLinks"] = []
+    assert decide_move(edited, "review", by("developer")).is_ok
+    done = task | {"status": "done"}
+    done["metadata"]["planningArtifact"]["goals"] = ["Another"]
+    assert [one.code for one in handoff_findings(read_handoff(done))] == ["review-outdated"]
+
+
+def test_a_verdict_given_again_is_written_once_and_named_as_what_is_missing() -> None:
+    task = after("implementing", [("developer", TESTS)])
+    moves = {move.to: move for move in next_moves(task, HandoffCommand("task.json"))}
+    assert moves["review"].missing == ("verificationArtifact.result after the last change",)
+    assert moves["review"].command == "accord handoff patch task.json PATCH.json --role tester"
+    once = decide_patch(task, PASSES, by("tester")).task
+    assert once != task
+    assert decide_patch(once, PASSES, by("tester")).task == once
+
+
+@pytest.mark.parametrize("text", ["...", "…", " ", "-", "<summary>", "{summary}", "TODO", "todo: ", "TBD", "TEXT"])
+def test_a_placeholder_is_not_evidence(text: str) -> None:
+    assert is_placeholder(text)
+    for parts, target in (
+        ({"reviewArtifact": {**REVIEW, "changeSummary": [text]}}, "review"),
+        ({"verificationArtifact": {**VERIFICATION, "commands": [text]}}, "review"),
+        ({"awaitingHumanArtifact": {**QUESTION, "question": text}}, "awaiting_human"),
+    ):
+        task = task_in("implementing", **{**EVERYTHING, **parts})
+        assert [one.code.partition("-")[0] for one in decide_move(task, target, by("developer")).reasons] == ["missing"]
+    task = task_in("verification", **{**EVERYTHING, "doneArtifact": {**DONE, "summary": [text, text]}})
+    assert codes(decide_move(task, "done", by("tester")).reasons) == [
+        ("missing-done-artifact", "/metadata/doneArtifact/summary")
+    ]
+
+
+@pytest.mark.parametrize("text", ["ok", "Adds ...", "完了", "42", "todo list: adds it", "<b>bold</b> text", "./x"])
+def test_a_short_text_is_evidence(text: str) -> None:
+    assert not is_placeholder(text)
