@@ -25,9 +25,9 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import Progress, one_line
+from accord.cli.output import Progress, attempt, one_line
 from accord.cli.receipts import report_receipt, show_receipt
-from accord.cli.records import leave_apply_record
+from accord.cli.records import apply_record_of, leave_record
 from accord.cli.sources import github_for, policy_at, read_bytes, read_trusted
 from accord.cli.step import redacted_cell, report_step
 from accord.core.clock import SystemClock
@@ -107,16 +107,21 @@ def apply(given: _ApplyArguments) -> int:
     _check_arguments(given)
     raw = read_bytes(given.result)
     checked = read_result(raw, given.kind)
-    if has_errors(checked.findings):
-        repository = given.repo or os.environ.get("GITHUB_REPOSITORY", "")
-        report = Receipt(checked.kind, repository, given.run_key, findings=list(checked.findings))
-    else:
-        report = _apply(checked, given, raw)
-    if given.receipt:
-        document = redact_json(report.as_json(), redactor_for(os.environ))
-        write_whole(given.receipt, json.dumps(document, indent=2) + "\n")
-    report_receipt(report, given.result, given.receipt)
-    return show_receipt(report, given.result, given)
+    if not has_errors(checked.findings):
+        return _apply(checked, given, raw)
+    repository = given.repo or os.environ.get("GITHUB_REPOSITORY", "")
+    return _report(Receipt(checked.kind, repository, given.run_key, findings=list(checked.findings)), given)
+
+
+def _report(receipt: Receipt, given: _ApplyArguments) -> int:
+    """Report a receipt, first on stdout, and return its exit code. A part that cannot be written keeps no other."""
+    code = show_receipt(receipt, given.result, given)
+    file = given.receipt
+    if file:
+        text = json.dumps(redact_json(receipt.as_json(), redactor_for(os.environ)), indent=2) + "\n"
+        file = file if attempt(f"the receipt to {file}", lambda: write_whole(given.receipt or Path(), text)) else None
+    report_receipt(receipt, given.result, file)
+    return code
 
 
 def _check_arguments(given: _ApplyArguments) -> None:
@@ -130,7 +135,8 @@ def _check_arguments(given: _ApplyArguments) -> None:
         raise WrongUsage(f"Cannot write the receipt {given.receipt}.", hint="Use a file that you may write.")
 
 
-def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> Receipt:
+def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> int:
+    """Apply a result and report it. Its record goes into the receipt, and last to the ref."""
     _check_kind(checked.kind, given)
     settings = given.plan_settings
     structure = read_settings(read_trusted(str(settings)), str(settings)) if settings else None
@@ -139,14 +145,18 @@ def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> Receip
         with reporting(connection.github, unread):
             policy = policy_at(connection.github, given.allowed_hosts, given.break_words)
         if unread.error or unread.findings:
-            return unread
+            return _report(unread, given)
         began = SystemClock().now()
         receipt = apply_result(
             connection.github, checked, _options_of(checked.kind, given, structure, connection, policy)
         )
-        if not given.dry_run:
-            leave_apply_record(receipt, raw, began, connection, work_item=given.work_item, pull=given.pull)
-        return receipt
+        if given.dry_run:
+            return _report(receipt, given)
+        record = apply_record_of(receipt, raw, began, work_item=given.work_item, pull=given.pull)
+        leave_record(record, None)
+        code = _report(receipt, given)
+        leave_record(record, connection)
+        return code
 
 
 def _options_of(

@@ -266,8 +266,9 @@ def board_issue(given: BoardIssueArguments) -> int:
         redact = redactor_for(os.environ)
         options = ApplyOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=given.dry_run)
         receipt, overview = show_dashboard(connection.github, address, timedelta(days=given.days), options)
+    code = show_receipt(receipt, "-", given)
     _report(receipt, overview, f"{address.page}/issues")
-    return show_receipt(receipt, "-", given)
+    return code
 
 
 def _report(receipt: Receipt, overview: Overview | None, issues: str) -> None:

@@ -14,7 +14,7 @@ import click
 
 from accord import __version__
 from accord.cli.options import Group
-from accord.cli.output import Printed, next_lines, one_line, print_json
+from accord.cli.output import Printed, guard_streams, next_lines, one_line, print_json, stdout_error
 from accord.cli.variables import VARIABLES, unknown_variables
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
@@ -80,14 +80,6 @@ COMMANDS = {name: command for commands in HEADINGS.values() for name, command in
 class LazyGroup(Group):
     """A group that imports the module of a command when the command is needed."""
 
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command. End without an error message when the reader of stdout is gone."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(Stopped.exit_code)
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
         return sorted(COMMANDS)
@@ -120,7 +112,7 @@ Exit codes:
   0  done
   1  the input breaks its contract; nothing was written
   2  wrong usage
-  3  stopped part-way; run the same command again to continue
+  3  stopped part-way, or the report is not whole; run the same command again
   4  refused; running the same command again does not help
 """
 
@@ -145,9 +137,7 @@ def accord() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line: the only place that turns errors into messages and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    guard_streams()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     if is_in_actions(os.environ):
@@ -155,21 +145,37 @@ def main(args: list[str] | None = None) -> None:
 
         forbid_reading()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    printed = Printed()
+    printed, args = Printed(), sys.argv[1:] if args is None else args
     settings: dict[str, Any] = {"standalone_mode": False, "auto_envvar_prefix": "ACCORD", "obj": printed}
     settings["color"] = wants_color(os.environ)
     try:
-        sys.exit(accord.main(args=args, prog_name="accord", **settings))
+        code = int(accord.main(args=args, prog_name="accord", **settings) or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        sys.exit(error.exit_code)
+        code = error.exit_code
     except click.Abort:
-        sys.exit(Stopped.exit_code)
+        code = Stopped.exit_code
     except Exception as error:
-        sys.exit(_report_error(_to_accord_error(error), sys.argv[1:] if args is None else args, printed))
+        code = _report_error(_to_accord_error(error), args, printed)
     finally:
         if debug := sys.modules.get("accord.cli.debug"):
             debug.stop_log()
+    sys.exit(_with_failures(code, args, printed))
+
+
+def _with_failures(code: int, args: list[str], printed: Printed) -> int:
+    """Report which parts of the report could not be written; return the command's own code, or 3 instead of 0.
+
+    A reader of stdout that is gone knows so.
+    """
+    lost = stdout_error()
+    failures = list(printed.failures)
+    if lost and not isinstance(lost, BrokenPipeError):
+        failures.append(f"Cannot write the report to stdout: {lost.strerror or lost}.")
+    if failures:
+        hint = "Make room or set another file, and run the same command again: what is done is found, not repeated."
+        _report_error(Stopped(" ".join([*failures, *([] if code else [printed.ending])]), hint=hint), args, printed)
+    return code or (Stopped.exit_code if lost or failures else 0)
 
 
 def _stop(signal_number: int, frame: FrameType | None) -> NoReturn:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
@@ -20,7 +21,9 @@ from accord.text.markdown import shorten
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from _typeshed import ReadableBuffer
 
     from accord.core.findings import Finding
     from accord.core.machine import NextMove
@@ -37,9 +40,69 @@ Json: TypeAlias = "Mapping[str, Any]"
 
 @dataclass
 class Printed:
-    """Whether stdout already holds a whole JSON document, in one call of the command line."""
+    """What became of the report of one call of the command line.
+
+    ``is_whole``: stdout already holds a whole JSON document. ``ending`` says how the command itself ended, and
+    ``failures`` which parts of its report could not be written.
+    """
 
     is_whole: bool = False
+    ending: str = "The command itself ended well."
+    failures: list[str] = field(default_factory=list)
+
+
+def printed() -> Printed:
+    """Return what this call of the command line reported; a new one outside of a command."""
+    context = click.get_current_context(silent=True)
+    return context.obj if context and isinstance(context.obj, Printed) else Printed()
+
+
+def attempt(what: str, write: Callable[[], None]) -> bool:
+    """Write a part of the report, and return whether that worked; for one that failed ``main`` ends with code 3."""
+    try:
+        write()
+    except OSError as error:
+        printed().failures.append(f"Cannot write {what}: {error.strerror or error}.")
+        return False
+    return True
+
+
+class ReportStream(io.FileIO):
+    """A standard stream that discards what is written after its first ``error``: what a command did counts anyway."""
+
+    error: OSError | None = None
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write, or discard; return how many bytes were taken."""
+        if self.error is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self.error = error
+        return memoryview(data).nbytes
+
+
+def guard_streams() -> None:
+    """Make stdout and stderr streams that take any text and never fail, also where the caller closed them.
+
+    A terminal still fails, so that a command that shows something live ends with it.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and (stream is not getattr(sys, f"__{name}__") or stream.isatty()):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+            continue
+        number = os.open(os.devnull, os.O_RDONLY) if stream is None else stream.fileno()
+        raw = io.BufferedWriter(ReportStream(number, "w", closefd=False))
+        setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "backslashreplace", line_buffering=name == "stderr"))
+
+
+def stdout_error() -> OSError | None:
+    """Return why stdout could not be written; None if it could."""
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return raw.error if isinstance(raw, ReportStream) else None
 
 
 CLEAR_LINE = "\r\x1b[K"
@@ -90,9 +153,7 @@ def print_json(document: object) -> None:
 def print_clean_json(document: object) -> None:
     """Print a JSON document that is already redacted."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
-    context = click.get_current_context(silent=True)
-    if context and isinstance(context.obj, Printed):
-        context.obj.is_whole = True
+    printed().is_whole = True
 
 
 def print_findings(findings: Iterable[Finding], file: str) -> None:

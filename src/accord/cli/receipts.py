@@ -15,6 +15,7 @@ from accord.cli.output import (
     operation_lines,
     print_findings,
     print_json,
+    printed,
 )
 from accord.cli.step import as_output, findings_table, long_table, redact, report_step
 from accord.cli.step import redacted_cell as cell
@@ -37,6 +38,7 @@ _DETAILS = ("revision", "review")
 
 def show_receipt(receipt: Receipt, file: str, given: FormatArguments) -> int:
     """Print a receipt as text or JSON, and return the exit code of its run."""
+    printed().ending = f"The result was {_headline(receipt)}."
     if given.is_json:
         print_json(receipt.as_json())
     else:

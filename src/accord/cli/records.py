@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,17 +132,12 @@ def leave_run_record(
     )
 
 
-def leave_apply_record(
-    receipt: Receipt,
-    content: bytes,
-    began: datetime,
-    connection: Connection,
-    *,
-    work_item: int | None,
-    pull: int | None,
-) -> None:
-    """Leave the record of an apply that ended now, in its receipt too."""
+def apply_record_of(
+    receipt: Receipt, content: bytes, began: datetime, *, work_item: int | None, pull: int | None
+) -> Callable[[], PublicRecord]:
+    """Return a function that builds the record of an apply that ended now, once, and puts it into the receipt."""
 
+    @cache
     def build() -> PublicRecord:
         job, result = job_of(receipt.repository, "local"), digest_of(receipt.kind, content)
         links = {"issue": work_item, "pull": pull}
@@ -149,4 +145,4 @@ def leave_apply_record(
         receipt.details = {**receipt.details, "record": json.loads(record.as_json())}
         return record
 
-    leave_record(build, connection)
+    return build

@@ -77,7 +77,7 @@ def _outputs_of_refusal(name: str, ctx: click.Context | None = None) -> Iterator
             detail = str(error) if isinstance(error, AccordError) else error.format_message()
             refusal = InternalError(kind=_REFUSALS[name], detail=detail, has_hint=True)
             found = outputs_of_error(refusal, redactor_for(os.environ), local_policy())
-            with suppress(OSError, AccordError):
+            with suppress(AccordError):
                 leave_outputs(found.as_outputs())
                 leave_summary(summary_page(found))
         raise
@@ -146,8 +146,7 @@ def report_run(
 
 def _leave_run(outputs: RunOutputs) -> None:
     leave_outputs(outputs.as_outputs())
-    with suppress(OSError):  # on a full disk the outputs matter more
-        leave_summary(summary_page(outputs))
+    leave_summary(summary_page(outputs))
     name = outputs.agent_name or "agent"
     if outputs.error_category and is_in_actions(os.environ):
         title = f"{name}: {outputs.error_category}"

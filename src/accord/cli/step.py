@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.output import one_line, operation_lines, print_json, redactor
+from accord.cli.output import attempt, one_line, operation_lines, print_json, redactor
 from accord.core.environment import is_in_actions
 from accord.gha.step import annotate, command, write_outputs, write_summary
 from accord.text import markdown
@@ -65,17 +65,22 @@ def is_step() -> bool:
 
 def leave_outputs(values: Mapping[str, str]) -> None:
     """Write outputs for the steps after this one, redacted already: JSON or base64 would hide a secret by now."""
-    path = os.environ.get("GITHUB_OUTPUT")
-    if path:
-        for name in write_outputs(Path(path), values):
-            warn(f"The output {name} is too large for GitHub; read the receipt instead.")
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        attempt(f"the outputs of this step to {path}", lambda: _append_outputs(Path(path), values))
+
+
+def _append_outputs(path: Path, values: Mapping[str, str]) -> None:
+    for name in write_outputs(path, values):
+        warn(f"The output {name} is too large for GitHub; read the receipt instead.")
 
 
 def leave_summary(*parts: str) -> None:
-    """Add Markdown to the summary of the step, redacted."""
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if path:
-        write_summary(Path(path), redact("\n\n".join(filter(None, parts))))
+    """Add Markdown to the summary of the step, redacted. One that cannot be written is a warning."""
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            write_summary(Path(path), redact("\n\n".join(filter(None, parts))))
+        except OSError as error:
+            warn(f"Cannot write the summary of this step to {path}: {error.strerror or error}.")
 
 
 def warn(text: str) -> None:

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ def _are_appended(path: Path, values: Mapping[str, str]) -> bool:
                 delimiter = f"accord-{os.urandom(16).hex()}"
                 file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
     except OSError as error:
-        if path.exists():
+        with suppress(OSError):  # a pipe or a device, which keeps nothing
             os.truncate(path, before)
         if error.errno not in DISK_FULL or not any(values.values()):
             raise

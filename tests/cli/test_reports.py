@@ -1,0 +1,142 @@
+"""Parts of a report that cannot be written: they decide nothing about what the command did."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.plans import plan, task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.commands import Accord, Step
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
+FORMATS = pytest.mark.parametrize("form", ["text", "json"])
+
+
+@pytest.fixture
+def applying(accord: Accord) -> list[object]:
+    """The arguments that apply a plan on a sandbox."""
+    return ["apply", accord.file("plan.json", plan(task("a"))), "--sandbox", accord.home / "box"]
+
+
+def _missing(home: Path) -> Path:
+    return home / "gone" / "file"
+
+
+def _folder(home: Path) -> Path:
+    (home / "folder").mkdir()
+    return home / "folder"
+
+
+def _full(_: Path) -> Path:
+    return FULL
+
+
+PLACES = pytest.mark.parametrize("place", [_missing, _folder, pytest.param(_full, marks=needs_full)])
+
+
+@FORMATS
+@PLACES
+def test_a_summary_that_cannot_be_written_is_a_warning(
+    accord: Accord, applying: list[object], place: Callable[[Path], Path], form: str
+) -> None:
+    step = accord.in_step()
+    accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(place(accord.home)))
+    ended = accord(*applying, "--format", form)
+    assert (ended.code, step.outputs["outcome"]) == (0, "applied"), ended.err
+    assert "::warning title=accord::Cannot write the summary of this step to" in ended.err
+    assert form == "text" or ended.document["outcome"] == "applied"
+
+
+@FORMATS
+@PLACES
+def test_outputs_that_cannot_be_written_end_with_3_after_the_receipt(
+    accord: Accord, applying: list[object], place: Callable[[Path], Path], form: str
+) -> None:
+    step, path = accord.in_step(), place(accord.home)
+    accord.monkeypatch.setenv("GITHUB_OUTPUT", str(path))
+    ended = accord(*applying, "--format", form)
+    assert ended.code == 3
+    assert f"Cannot write the outputs of this step to {path}: " in ended.err
+    assert "The result was applied" in ended.err
+    assert "### accord apply: applied" in step.summary
+    assert ended.document["outcome"] == "applied" if form == "json" else "applied to" in ended.out
+
+
+def test_the_code_of_the_command_stays_where_its_report_fails_too(accord: Accord) -> None:
+    accord.in_step()
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        accord.monkeypatch.setenv(name, str(_missing(accord.home)))
+    for arguments, code in ((["apply", accord.file("broken.json", "{}")], 1), (["apply", "x", "--run-key", "#"], 2)):
+        ended = accord(*arguments, "--format", "json")
+        assert (ended.code, "error" in ended.document or ended.document["findings"] != []) == (code, True), ended.err
+
+
+def test_a_receipt_that_cannot_be_written_is_no_output(accord: Accord, applying: list[object]) -> None:
+    step, receipt = accord.in_step(), accord.home / "box"  # which the sandbox makes a folder
+    ended = accord(*applying, "--receipt", receipt)
+    assert (ended.code, step.outputs["receipt"], step.outputs["outcome"]) == (3, "", "applied")
+    assert f"Cannot write the receipt to {receipt}: " in ended.err
+
+
+@pytest.mark.slow
+@FORMATS
+@pytest.mark.parametrize("kind", ["closed", pytest.param("full", marks=needs_full), "left"])
+def test_stdout_that_cannot_be_written_ends_with_3_after_everything_else(
+    accord: Accord, applying: list[object], kind: str, form: str
+) -> None:
+    step = accord.in_step()
+    receipt = accord.home / "receipt.json"
+    ended = _with_stdout(accord, kind, [*applying, "--format", form, "--receipt", receipt])
+    assert ended.returncode == 3, ended.stderr
+    assert ("The result was applied" in ended.stderr) == (kind != "left"), ended.stderr
+    assert _reported(step) == ("applied", True)
+    assert receipt.is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["labels", "list"], ["schema"], ["explain", "schema"], ["--help"]])
+def test_any_command_whose_stdout_cannot_be_written_ends_with_3(accord: Accord, arguments: list[object]) -> None:
+    ended = _with_stdout(accord, "closed", arguments)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (3, False), ended.stderr
+
+
+@pytest.mark.slow
+@needs_full
+def test_full_stderr_changes_nothing(accord: Accord, applying: list[object]) -> None:
+    step = accord.in_step()
+    with FULL.open("w") as full, accord.start(*applying, stderr=full) as started:
+        assert started.communicate(timeout=60)[0].splitlines()[-1].startswith("applied to")
+    assert (started.returncode, *_reported(step)) == (0, "applied", True)
+
+
+def _reported(step: Step) -> tuple[str, bool]:
+    return step.outputs["outcome"], "accord apply: applied" in step.summary
+
+
+def _with_stdout(accord: Accord, kind: str, arguments: list[object]) -> subprocess.CompletedProcess[str]:
+    """Run with a stdout that is closed, full, or a pipe whose reader has left."""
+    ways = {"closed": ">&-", "full": f">{FULL}", "left": ""}
+    words = [sys.executable, "-P", "-m", "accord", *map(str, arguments)]
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return subprocess.run(
+            ["bash", "-c", f'"$@" {ways[kind]}', "bash", *words],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=accord.home,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writer)
