@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from accord.core.clock import Clock, SystemClock
 from accord_sandbox.database import Connection, Row, fetch
 from accord_sandbox.git_storage import BareRepository, GitStorage
-from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found, token_of
+from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, locked, not_found, token_of
 from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, Load, RateLimits, TokenOwner
 
 PublicArea = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
@@ -224,6 +224,16 @@ class Call:
             raise not_found()
         self.permit(self.grant.may("issues", AccessLevel.READ, pull=bool(row["is_pull"])))
         return row
+
+    def check_unlocked(self, issue: Row, area: Area) -> None:
+        """Refuse who may not talk in a locked conversation.
+
+        People who may write can; the tokens of apps, such as that of a job, never.
+        """
+        if issue["locked"] and (
+            self.user.kind == "installation" or not self.grant.may(area, AccessLevel.WRITE, pull=bool(issue["is_pull"]))
+        ):
+            raise locked()
 
     @property
     def user(self) -> TokenOwner:

@@ -12,7 +12,7 @@ from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, insert, words
-from accord_sandbox.responses import ApiResponse, created, invalid, locked, not_found
+from accord_sandbox.responses import ApiResponse, created, invalid, not_found
 
 BODY_LIMIT = 65_536
 _COMMENTS = "SELECT * FROM item_comments"
@@ -39,12 +39,11 @@ def list_repository_comments(call: Call) -> ApiResponse:
 
 @route("POST", "issues/{number:int}/comments", "issues/comments#create-an-issue-comment", creates=True)
 def create_comment(call: Call) -> ApiResponse:
-    """Create a comment; on a locked conversation only writers may."""
+    """Create a comment."""
     call.check_writable()
     issue, pull = call.issue, bool(call.issue["is_pull"])
     call.permit(call.grant.may_comment(pull=pull))
-    if issue["locked"] and not call.grant.may("issues", AccessLevel.WRITE, pull=pull):
-        raise locked()
+    call.check_unlocked(issue, "issues")
     body = _checked_body(call)
     identifier = insert_comment(call.db, issue["id"], call.user.user_id, body, call.now)
     call.touch(issue["id"])

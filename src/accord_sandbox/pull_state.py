@@ -16,7 +16,7 @@ from accord.git.program import GitFailed
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import insert_event
-from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, readable_bare
+from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, read_commit, read_commits, readable_bare
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature
@@ -124,10 +124,10 @@ def close_issue(update: RefUpdate, issue_id: int, reason: str | None = None) -> 
 
 @route("PUT", "pulls/{number:int}/merge", "pulls/pulls#merge-a-pull-request")
 def merge_pull(call: Call) -> ApiResponse:
-    """Merge a pull request by a merge commit or a squash. Protection of the base asks for nothing here."""
+    """Merge a pull request by a merge commit, a squash or a rebase. Protection of the base asks for nothing here."""
     pull = find_pull(call)
     call.require("contents", AccessLevel.WRITE)
-    method = call.fields.choice("merge_method", ("merge", "squash")) or "merge"
+    method = call.fields.choice("merge_method", ("merge", "squash", "rebase")) or "merge"
     if call.fields.string("sha") not in (None, pull["head_sha"]):
         raise Refusal(409, "Head branch was modified. Review and try the merge again.")
     if pull["draft"]:
@@ -135,7 +135,7 @@ def merge_pull(call: Call) -> ApiResponse:
     base, tree = call.bare.branch(pull["base_ref"]), _merged_tree(call, pull)
     if base is None or tree is None:
         raise Refusal(405, "Pull Request is not mergeable")
-    sha = _merge_commit(call, pull, base, tree, method)
+    sha = _rebased(call, pull, base) if method == "rebase" else _merge_commit(call, pull, base, tree, method)
     ref = HEADS + pull["base_ref"]
     check_rules(call, ref, (base, sha), status=405, only=("required_signatures",))
     call.bare.set_ref(ref, sha, base)
@@ -186,6 +186,23 @@ def _merge_commit(call: Call, pull: Row, base: str, tree: str, method: str) -> s
         author = noreply_signature(row, call.now)
     message = f"{title}\n\n{text}".strip() + "\n"
     return call.bare.signed_commit(tree, parents, message, author, Signature(*GITHUB, call.now))
+
+
+def _rebased(call: Call, pull: Row, base: str) -> str:
+    """Write the commits of a pull request again on top of its base, and return the last.
+
+    Like GitHub, this always makes new commits: authors stay, the committer is who merges, and none is signed.
+    """
+    bare, committer = call.bare, author_signature(call)
+    for commit in read_commits(bare, "--reverse", "--topo-order", f"{base}..{pull['head_sha']}"):
+        parents, onto = commit.parents, read_commit(bare, base).tree
+        moved = bare.commit(onto, parents, "", committer, committer)  # a child of the same parent merges like a pick
+        tree = bare.merged_tree(moved, commit.sha) if len(parents) == 1 else None
+        if tree is None:
+            raise Refusal(405, "This branch can't be rebased")
+        if tree != onto:
+            base = bare.commit(tree, [base], commit.message, commit.author, committer)
+    return base
 
 
 def pull_payload(call: Call, row: Row) -> payloads.Payload:

@@ -16,7 +16,7 @@ from accord_sandbox.database import Row, insert
 from accord_sandbox.diffs import SIDES, NotInDiff, fork_point, locate, pull_diff, relocate
 from accord_sandbox.pull_state import find_pull
 from accord_sandbox.repositories import check_pulls_allowed
-from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, locked, not_found, schema_violation
+from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, not_found, schema_violation
 
 EVENTS = ("APPROVE", "REQUEST_CHANGES", "COMMENT")
 _STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
@@ -173,8 +173,7 @@ def _reviewable_pull(call: Call) -> Row:
     pull = find_pull(call)
     call.check_writable()
     call.permit(call.grant.may_review())
-    if pull["locked"] and not call.grant.may("pull_requests", AccessLevel.WRITE):
-        raise locked()
+    call.check_unlocked(pull, "pull_requests")
     return pull
 
 

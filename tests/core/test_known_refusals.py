@@ -20,6 +20,11 @@ BY_RULES = "push declined due to repository rule violations"
 REJECTED = " ! [remote rejected] work -> accord/12 ({})"
 
 
+ORGANISATION = "Although you appear to have the correct authorization credentials, the `octo` organization has "
+APPS = "enabled OAuth App access restrictions, meaning that data access to third-parties is limited."
+ADDRESSES = "an IP allow list enabled, and your IP address is not permitted to access this resource."
+
+
 @pytest.mark.parametrize(
     ("words", "code", "hint"),
     [
@@ -87,7 +92,31 @@ REJECTED = " ! [remote rejected] work -> accord/12 ({})"
         ("Repository was archived so is read-only.", "repository-archived", f"{URL}/settings)"),
         ("remote: This repository was archived so it is read-only.", "repository-archived", "unarchive"),
         ("Unable to create comment because issue is locked.", "conversation-locked", "unlock it"),
+        ("Unable to update comment because discussion is locked.", "conversation-locked", "tokens of jobs and apps"),
         ("Resource protected by organization SAML enforcement.", "single-sign-on", "single sign-on"),
+        ("ERROR: The `octo` organization has enabled or enforced SAML SSO.", "single-sign-on", "single sign-on"),
+        (
+            "could not be created. Interactions on this repository have been restricted to contributors only.",
+            "interactions-limited",
+            f"Interaction limits ({URL}/settings/interaction_limits)",
+        ),
+        (
+            "An owner of this repository has limited the ability to open a pull request to users that are prior users.",
+            "interactions-limited",
+            "that it lets in",
+        ),
+        ("User is blocked", "account-blocked", "end of the block"),
+        ("Validation Failed (PullRequest.user: user is blocked)", "account-blocked", "another account"),
+        ("You have been blocked from commenting by the owner.", "account-blocked", "another account"),
+        (f"{ORGANISATION}{ADDRESSES}", "ip-allow-list", "runner with a listed address"),
+        (
+            "remote: The repository owner has an IP allow list enabled, and 10.0.0.1 is not on it.",
+            "ip-allow-list",
+            "add",
+        ),
+        ("At least one email address must be verified to do that.", "email-not-verified", "Settings → Emails"),
+        ("remote: You must verify your email address.", "email-not-verified", "Settings → Emails"),
+        (f"{ORGANISATION}{APPS}", "app-not-approved", "approve the app"),
     ],
 )
 def test_words_of_github_name_the_setting(words: str, code: str, hint: str) -> None:
@@ -102,6 +131,9 @@ def test_words_of_github_name_the_setting(words: str, code: str, hint: str) -> N
     "words",
     [
         "Resource not accessible by integration",
+        "You have been temporarily blocked from content creation. Please retry your request again later.",
+        "An error occurred while adding the blocking issue to the issue.",
+        "Must have admin rights to Repository.",
         "Not Found",
         "Validation Failed",
         "Reference update failed",

@@ -21,6 +21,11 @@ PERMISSIONS = "x-accepted-github-permissions"
         (403, "no", {PERMISSIONS: "issues=write; metadata=read"}, Refused, "issues: write or  metadata: read"),
         (403, "Resource protected by organization SAML enforcement.", {}, Refused, "single sign-on"),
         (403, "Must have admin rights to Repository.", {}, Refused, "write access"),
+        (403, "Commenting is disabled on issues with more than 2500 comments", {}, Forbidden, "GitHub's sentence says"),
+        (403, "Sorry. Your account was suspended.", {}, Forbidden, "GitHub's sentence says"),
+        (403, "Sorry, this feature is temporarily unavailable.", {}, Forbidden, "GitHub's sentence says"),
+        (403, "User is blocked", {PERMISSIONS: "issues=write"}, Forbidden, "end of the block"),
+        (422, "User is blocked", {}, Conflict, "end of the block"),
         (403, "GitHub Actions is not permitted to create or approve pull requests.", {}, PullsNotAllowed, "settings/a"),
         (
             403,

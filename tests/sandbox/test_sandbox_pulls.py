@@ -101,7 +101,7 @@ def test_a_push_moves_the_head(client: Client, git: Git) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["merge", "squash"])
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_merging_closes_the_issues_in_the_body(client: Client, git: Git, method: str) -> None:
     head = client.tip("feature")
     sha = client.send(200, "PUT", "pulls/2/merge", {"merge_method": method, "sha": head})["sha"]
@@ -115,6 +115,52 @@ def test_merging_closes_the_issues_in_the_body(client: Client, git: Git, method:
     assert client("GET", "issues/2").json()["pull_request"]["merged_at"] is not None
     git.clone()
     assert (git.folder / "new name.txt").exists()
+
+
+@pytest.mark.slow
+def test_a_rebase_puts_new_commits_of_the_same_authors_on_the_base(client: Client, git: Git) -> None:
+    git.clone("feature")
+    git.commit({"more.txt": "More\n"})
+    git("push", "-q", "origin", "feature")
+    git("switch", "-q", "main")
+    base = git.commit({"beside.txt": "Beside\n"})
+    git("push", "-q", "origin", "main")
+    sha = client.send(200, "PUT", "pulls/2/merge", {"merge_method": "rebase"})["sha"]
+    git("fetch", "-q", "origin")
+    assert client.tip("main") == sha
+    fields = "--format=%s|%an|%ae|%at"
+    moved, old = (git("log", fields, f"{start}..{end}") for start, end in ((base, sha), (base, "origin/feature")))
+    assert (moved, moved.count("\n")) == (old, 2)
+    assert git("log", "--format=%cn", f"{base}..{sha}").split() == ["maintainer"] * 2
+    assert git("rev-list", "--min-parents=2", f"{base}..{sha}") == ""
+    assert (
+        git("diff", "--name-only", base, sha).splitlines()
+        == git("diff", "--name-only", f"{base}...origin/feature").splitlines()
+    )
+    assert client("GET", "pulls/2").json()["merged"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["conflict", "merge"])
+def test_what_cannot_be_rebased_is_refused(client: Client, git: Git, kind: str) -> None:
+    git.clone("feature")
+    if kind == "merge":
+        git("switch", "-q", "-c", "side", "HEAD~1")
+        git.commit({"side.txt": "Side\n"})
+        git("switch", "-q", "feature")
+        git("merge", "-q", "--no-ff", "-m", "Merge", "side")
+    else:  # its two commits cancel out, so that it merges
+        git.commit({"more.txt": "More\n"})
+        git.commit({"more.txt": "Beside\n"})
+        git("push", "-q", "origin", "feature")
+        git("switch", "-q", "main")
+        git.commit({"more.txt": "Beside\n"})
+        git("push", "-q", "origin", "main")
+        git("switch", "-q", "feature")
+    git("push", "-q", "origin", "feature")
+    refused = client("PUT", "pulls/2/merge", {"merge_method": "rebase"})
+    assert (refused.status_code, refused.json()["message"]) == (405, "This branch can't be rebased")
+    assert client("GET", "pulls/2").json()["merged"] is False
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path
         (STRANGER, "GET", "/repos/octo/secret/issues", None, 404, "Not Found"),
         (STRANGER, "GET", "/repos/octo/nothing", None, 404, "Not Found"),
         (STRANGER, "POST", "issues/4/comments", {"body": "x"}, 403, LOCKED),
+        (INSTALLATION, "POST", "issues/4/comments", {"body": "x"}, 403, LOCKED),
         (STRANGER, "GET", "collaborators/stranger/permission", None, 403, NO_ROLES),
         ("triage", "PATCH", "issues/2", {"body": "x"}, 403, "Must have admin rights to Repository."),
         ("triage", "POST", "issues/2/labels", ["unheard-of"], 403, NO_NEW_LABELS),

@@ -175,6 +175,8 @@ def test_only_writers_review_in_a_locked_conversation(client: Client, sandbox: R
         connection.execute("UPDATE issues SET locked = 1 WHERE number = 2")
     for path, body in (("reviews", {"event": "APPROVE"}), ("comments", {**LINE, "commit_id": commit})):
         assert client("POST", f"pulls/2/{path}", body, token=STRANGER).status_code == 403
+        refused = client("POST", f"pulls/2/{path}", body, token=INSTALLATION)
+        assert (refused.status_code, refused.json()["message"][-10:]) == (403, "is locked.")
     review(client, {"event": "APPROVE"})
 
 

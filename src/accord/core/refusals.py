@@ -27,6 +27,7 @@ BRANCHES_PAGE = SettingsPage("Settings → Branches", "settings/branches")
 SECRETS_PAGE = SettingsPage("Settings → Secrets and variables → Actions", "settings/secrets/actions")
 VARIABLES_PAGE = SettingsPage("Settings → Secrets and variables → Actions", "settings/variables/actions")
 GENERAL_PAGE = SettingsPage("Settings → General", "settings")
+LIMITS_PAGE = SettingsPage("Settings → Moderation options → Interaction limits", "settings/interaction_limits")
 LABELS_PAGE = SettingsPage("Labels", "labels")
 CREATE_PULLS = "Allow GitHub Actions to create and approve pull requests"
 """The name of the setting on its page."""
@@ -107,7 +108,39 @@ REFUSALS = (
     KnownRefusal(
         "conversation-locked",
         r"\bis locked\b|locked conversation",
-        "The conversation is locked: unlock it, or use a token with write access.",
+        "The conversation is locked, and the tokens of jobs and apps may not write there: unlock it, or use the token "
+        "of a person with write access.",
+    ),
+    KnownRefusal(
+        "interactions-limited",
+        r"interactions? on this repository ha(?:s|ve) been (?:restricted|limited)|has limited the ability to|"
+        r"\binteraction limits?\b",
+        "The repository or its owner limits who may take part for a time. End the limit under {page}, or use the token "
+        "of an account that it lets in.",
+        LIMITS_PAGE,
+    ),
+    KnownRefusal(
+        "account-blocked",
+        r"\b(?:user|you|account)s? (?:is|are|was|were|has been|have been) blocked\b|\bblocked (?:user|account)s?\b",
+        "The owner of the repository blocks this account. Ask for an end of the block, or use the token of another "
+        "account.",
+    ),
+    KnownRefusal(
+        "ip-allow-list",
+        r"\bip allow list\b",
+        "The organisation lets in listed addresses only, not that of this machine. Use a runner with a listed address, "
+        "or let the organisation's owner add it.",
+    ),
+    KnownRefusal(
+        "email-not-verified",
+        r"email address must be verified|verify your email address",
+        "The account of the token has no verified email address. Verify one in that account: Settings → Emails.",
+    ),
+    KnownRefusal(
+        "app-not-approved",
+        r"oauth app access restrictions",
+        "The organisation restricts OAuth apps, and the token is from one that it did not approve. Let an owner "
+        "approve the app, or use `GITHUB_TOKEN` or a personal token.",
     ),
     KnownRefusal(
         "single-sign-on",

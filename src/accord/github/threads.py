@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from accord.core.errors import Refused, Stopped
+from accord.core.refusals import known_refusal
 from accord.github.comments import Comment, read_comment
 from accord.github.models import Forbidden, NotThere
 from accord.github.once import send_until_answered
@@ -214,6 +215,6 @@ def _refusal(errors: list[dict[str, Any]], forbidden_hint: str) -> Refused | Sto
         return Stopped(said, hint="Run the same command again after the limit resets, within the hour.")
     if "NOT_FOUND" in kinds:
         return NotThere(said, hint="Check that it exists and that the token may see it.")
-    if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
-        return Forbidden(said, hint=forbidden_hint)
-    return Refused(said, hint=WHY)
+    is_forbidden, known = kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}, known_refusal(said)
+    hint = known.hint_for("") if known else forbidden_hint if is_forbidden else WHY
+    return (Forbidden if is_forbidden else Refused)(said, hint=hint)

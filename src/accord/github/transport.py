@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -269,6 +270,10 @@ _CALLER = (
 )
 
 
+_RIGHTS = re.compile(r"\bmust have\b|\brights?\b|\bpermi(?:ssions?|tted)\b|\baccess\b|\bforbidden\b|\bdenied\b")
+"""Sentences about rights; only for these, more rights may help."""
+
+
 def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
     said, starts = message.lower(), request.endswith("/dispatches")
     kind = "pull-requests" if "/pulls" in request else "issues"
@@ -284,7 +289,10 @@ def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
         f'The token lacks a permission: grant the job "{kind}: write" (and what else the command writes).': (
             "resource not accessible" in said
         ),
-        f"The token may not do this: give it write access to {kind.replace('-', ' ')} of this repository.": True,
+        f"The token may not do this: give it write access to {kind.replace('-', ' ')} of this repository.": bool(
+            _RIGHTS.search(said)
+        ),
+        WHY: True,
     }
     hint = next(hint for hint, applies in hints.items() if applies)
     return f"{hint} {_CALLER}" if "by integration" in said else hint
