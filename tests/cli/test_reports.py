@@ -80,7 +80,7 @@ def test_the_code_of_the_command_stays_where_its_report_fails_too(accord: Accord
         assert (ended.code, "error" in ended.document or ended.document["findings"] != []) == (code, True), ended.err
 
 
-def test_a_receipt_that_cannot_be_written_is_no_output(accord: Accord, applying: list[object]) -> None:
+def test_a_receipt_that_cannot_be_written_leaves_its_output_empty(accord: Accord, applying: list[object]) -> None:
     step, receipt = accord.in_step(), accord.home / "box"  # which the sandbox makes a folder
     ended = accord(*applying, "--receipt", receipt)
     assert (ended.code, step.outputs["receipt"], step.outputs["outcome"]) == (3, "", "applied")

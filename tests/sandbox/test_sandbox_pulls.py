@@ -142,7 +142,7 @@ def test_a_rebase_puts_new_commits_of_the_same_authors_on_the_base(client: Clien
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["conflict", "merge"])
-def test_what_cannot_be_rebased_is_refused(client: Client, git: Git, kind: str) -> None:
+def test_a_branch_with_a_conflict_or_a_merge_is_not_rebased(client: Client, git: Git, kind: str) -> None:
     git.clone("feature")
     if kind == "merge":
         git("switch", "-q", "-c", "side", "HEAD~1")

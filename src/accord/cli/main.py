@@ -173,7 +173,9 @@ def _with_failures(code: int, args: list[str], printed: Printed) -> int:
     if lost and not isinstance(lost, BrokenPipeError):
         failures.append(f"Cannot write the report to stdout: {lost.strerror or lost}.")
     if failures:
-        hint = "Make room or set another file, and run the same command again: what is done is found, not repeated."
+        hint = (
+            "Free some space or set another file, and run the same command again: what is done is found, not repeated."
+        )
         _report_error(Stopped(" ".join([*failures, *([] if code else [printed.ending])]), hint=hint), args, printed)
     return code or (Stopped.exit_code if lost or failures else 0)
 

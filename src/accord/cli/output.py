@@ -40,7 +40,7 @@ Json: TypeAlias = "Mapping[str, Any]"
 
 @dataclass
 class Printed:
-    """What became of the report of one call of the command line.
+    """The state of the report of one call of the command line.
 
     ``is_whole``: stdout already holds a whole JSON document. ``ending`` says how the command itself ended, and
     ``failures`` which parts of its report could not be written.
