@@ -12,9 +12,10 @@ from support.missions import NOW, Project
 from accord.core.clock import ManualClock
 from accord.core.errors import BrokenContract, Refused
 from accord.missions import start as starts
+from accord.missions.branches import MissingWork
 from accord.missions.log import log_path
 from accord.missions.next_moves import next_moves
-from accord.missions.start import LaneFacts, StartResult, plan_lane
+from accord.missions.start import LaneFacts, StartResult, lane_warnings, plan_lane
 
 BRANCH = "kitty/mission-078-ships-lane-a"
 
@@ -227,6 +228,85 @@ def test_work_that_moves_to_another_lane_begins_there(code: Project) -> None:
 
 
 LANE = LaneFacts("/r/.worktrees/m-lane-a", "kitty/mission-m-lane-a", base="refs/heads/main")
+
+
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [
+        ((), []),
+        ((MissingWork(("WP01",), "b", "refs/heads/b", 1),), ["lacks the work of WP01: 1 commit of b", "--no-edit b`"]),
+        ((MissingWork(("WP01", "WP02"), "b", "refs/remotes/origin/b", 2),), ["WP01, WP02: 2 commits of origin/b"]),
+        ((MissingWork((), "main", "refs/remotes/origin/main", 3),), ["base main is old: 3 commits of origin/main"]),
+        ((MissingWork(("WP01",), "b"),), ["may lack the work of WP01: b is not here", "fetch origin b"]),
+    ],
+)
+def test_a_warning_names_the_missing_work_and_the_command_that_brings_it_in(lacking: Any, said: list[str]) -> None:
+    found = lane_warnings(LANE, lacking, is_again=False)
+    assert len(found) == len(lacking)
+    assert all(part in found[0] for part in said)
+
+
+@pytest.fixture
+def two_lanes(code: Project) -> Project:
+    """WP02, in a lane of its own, depends on WP01, which is approved and has a commit that is not merged."""
+    code.lanes(lane_a=["WP01"], lane_b=["WP02"])
+    begun(code)
+    code.event("WP01", "in_review", "approved", at=NOW + timedelta(minutes=1))
+    return code
+
+
+def run_hint(project: Project, warning: str) -> None:
+    for part in warning.split("`")[1].split(" && "):
+        project.git(*shlex.split(part)[1:])
+
+
+def test_a_lane_without_its_dependency_says_so_until_the_command_brings_it_in(two_lanes: Project) -> None:
+    first = start(two_lanes, "WP02", is_dry_run=True)
+    assert (first.base, len(first.warnings)) == ("refs/heads/main", 1)
+    for _ in range(2):
+        (warning,) = start(two_lanes, "WP02").warnings
+    run_hint(two_lanes, warning)
+    again = start(two_lanes, "WP02")
+    assert (again.base, again.warnings) == ("", ())
+
+
+def test_a_dependency_of_a_dependency_is_missed_and_a_squashed_or_merged_one_is_not(two_lanes: Project) -> None:
+    two_lanes.work_package("WP03", "planning_artifact", dependencies=["WP01"])
+    two_lanes.work_package("WP02", "code_change", dependencies=["WP03"])
+    two_lanes.event("WP03", "in_review", "approved")
+    assert "the work of WP01" in start(two_lanes, "WP02", is_dry_run=True).warnings[0]
+    policy = {"merge_ancestry": "overridden", "override_reason": "squashed"}
+    two_lanes.event("WP01", "approved", "done", at=NOW + timedelta(minutes=2), policy_metadata=policy)
+    assert start(two_lanes, "WP02", is_dry_run=True).warnings == ()
+    two_lanes.event("WP01", "done", "approved", at=NOW + timedelta(minutes=3))
+    two_lanes.git("merge", "--quiet", BRANCH)
+    assert start(two_lanes, "WP02").warnings == ()
+
+
+def test_an_old_base_or_lane_is_named(code: Project) -> None:
+    code.git("branch", "kitty/mission-078-ships")
+    code.commit("later")
+    code.git("update-ref", "refs/remotes/origin/main", "main")
+    code.git("branch", "--force", "ahead", "main")
+    code.git("reset", "--quiet", "--hard", "HEAD~1")
+    started = start(code)
+    assert started.base == "refs/heads/kitty/mission-078-ships"
+    (warning,) = started.warnings
+    assert "1 commit of origin/main missing" in warning
+    assert start(code).warnings == ()  # the lane lives on, as other branches do
+    code.git("update-ref", f"refs/remotes/origin/{BRANCH}", "ahead")
+    assert f"the work of WP01: 1 commit of origin/{BRANCH}" in start(code).warnings[0]
+
+
+def test_a_dependency_that_was_never_fetched_may_be_missing(two_lanes: Project) -> None:
+    lose(two_lanes)
+    assert "may lack the work of WP01" in start(two_lanes, "WP02").warnings[0]
+
+
+def test_work_of_another_tool_without_a_branch_begins_again_with_a_warning(code: Project) -> None:
+    code.event("WP01", "claimed", "in_progress")
+    assert f"in progress, but {BRANCH} existed neither here nor at origin" in start(code).warnings[0]
+    assert start(code).warnings == ()
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ from accord.missions.move import move as move_package
 from accord.missions.next_moves import mission_moves, next_moves
 from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
 from accord.missions.rules import check_missions
+from accord.missions.start import short_ref
 from accord.missions.start import start as start_package
 from accord.missions.workspace import resolve_workspace
 from accord.text.redaction import redactor_for
@@ -269,14 +270,18 @@ def start(given: _StartPackageArguments) -> None:
     location = {name: getattr(started.workspace, name) for name in ("workspace_path", "branch_name", "lane_id")}
     operations = [{"op": step.op, "target": step.target} for step in started.operations]
     branch = f" on {one_line(started.workspace.branch_name)}" if started.workspace.branch_name else ""
+    base = f", from {one_line(short_ref(started.base))}" if started.base else ""
     _present_change(
         given,
         started.source,
         "in_progress",
         started.events,
         is_change=bool(started.operations or started.events),
-        more={**location, "operations": operations},
-        lines=[f"  {one_line(started.workspace.workspace_path)}{branch}"],
+        more={**location, "operations": operations, "base": started.base or None, "warnings": list(started.warnings)},
+        lines=[
+            f"  {one_line(started.workspace.workspace_path)}{branch}{base}",
+            *(click.style(f"  warning: {one_line(text)}", fg="yellow") for text in started.warnings),
+        ],
     )
 
 

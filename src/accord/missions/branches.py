@@ -69,7 +69,7 @@ class MissionGit:
         self.lanes = lanes
         self._git = Git(root)
         self._target = target
-        self._mission_branch = mission_branch
+        self.mission_branch = mission_branch
         self._found: dict[str, list[str]] = {}
 
     def own_commits(
@@ -81,7 +81,7 @@ class MissionGit:
         head = self.refs(branch)  # here and at origin, either of which may be ahead
         if not head:
             return OwnCommits(error=f"The branch {branch} does not exist.")
-        names = dict.fromkeys((self._target, self.default_branch, self._mission_branch))
+        names = dict.fromkeys((self._target, self.default_branch, self.mission_branch))
         bases = [ref for name in names if name and name != branch for ref in self.refs(name)]
         if not bases:
             return OwnCommits(error=f"The base of {branch} is unknown. Set `target_branch` in meta.json.")
@@ -114,9 +114,14 @@ class MissionGit:
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
 
+    def missing(self, start: str, branch: str) -> tuple[str, int]:
+        """Return the ref of a branch with the most commits that ``start`` does not have, and their number; or 0."""
+        counts = {ref: int(self._answer("rev-list", "--count", ref, "--not", start) or 0) for ref in self.refs(branch)}
+        return max(counts.items(), key=lambda one: one[1], default=("", 0))
+
     def base_of(self, branch: str) -> str:
         """Return the ref at which a branch begins: itself, the mission's branch, or the target; empty without any."""
-        for name in dict.fromkeys((branch, self._mission_branch, self.target_name)):
+        for name in dict.fromkeys((branch, self.mission_branch, self.target_name)):
             if name and (found := self.refs(name)):
                 return found[0]
         return ""
@@ -220,6 +225,34 @@ def stale_of(
         return _result_without_commit(UNAVAILABLE, broken.message)
     latest = mission.log.latest.get(wp_id)
     return judge(own_commits_of(mission, wp_id, branch, git), now, threshold_minutes, latest.at if latest else None)
+
+
+@dataclass(frozen=True)
+class MissingWork:
+    """Commits of a branch that a lane lacks: their number, and their work packages, none for a base of the lane."""
+
+    names: tuple[str, ...]
+    branch: str
+    ref: str = ""  # empty for a branch that exists neither here nor at origin
+    count: int = 0
+
+
+def missing_work(mission: Mission, wp_id: str, git: MissionGit, start: str, *, is_new: bool) -> list[MissingWork]:
+    """Return the commits of its dependencies, of its own branch at origin, and of its bases that ``start`` lacks.
+
+    A dependency that is done without a merge, with a recorded reason, counts as merged.
+    """
+    names_of: dict[str, tuple[str, ...]] = {resolve_workspace(mission, wp_id).branch_name or "": (wp_id,)}
+    approved = {name for name in mission.ids if mission.known_status(name) == "approved"}
+    for name, branch in dependency_branches(mission, wp_id).items():
+        latest = mission.log.latest.get(name)
+        policy = latest.policy_metadata if latest and latest.to_lane in ("done", "canceled") else None
+        if not (isinstance(policy, dict) and "merge_ancestry" in policy):
+            names_of[branch] = (*names_of.get(branch, ()), name)
+    if is_new:
+        names_of |= dict.fromkeys((git.mission_branch, git.target_name), ())
+    found = [MissingWork(names, branch, *git.missing(start, branch)) for branch, names in names_of.items()]
+    return [one for one in found if one.count or (not one.ref and approved.intersection(one.names))]
 
 
 RECORDED = "lane_branch"

@@ -6,6 +6,7 @@ is done. Source: mission contracts, "Resolution Matrix".
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +15,16 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of
 from accord.files.store import Storage, change_file
 from accord.git.program import Git, GitFailed
-from accord.missions.branches import RECORDED, git_of
+from accord.missions.branches import RECORDED, git_of, missing_work
 from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.move import append_events, locked_mission, plan_mission_move
 from accord.missions.workspace import WORKTREES, resolve_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from accord.core.clock import Clock
+    from accord.missions.branches import MissingWork
     from accord.missions.load import Mission
     from accord.missions.models import ExecutionMode, WorkPackageStatus
     from accord.missions.workspace import ResolvedWorkspace
@@ -59,12 +61,14 @@ class LaneOperation:
 
 @dataclass(frozen=True)
 class StartResult:
-    """A start: the status before it, where the work runs, the steps in git, and the events; without any it was done."""
+    """A start: the status before it, where the work runs, steps in git and events, without which it was done before."""
 
     source: WorkPackageStatus
     workspace: ResolvedWorkspace
     operations: tuple[LaneOperation, ...]
     events: tuple[dict[str, Any], ...]
+    base: str = ""  # the ref at which a new branch begins
+    warnings: tuple[str, ...] = ()
 
 
 def plan_lane(facts: LaneFacts) -> tuple[LaneOperation, ...]:
@@ -120,12 +124,48 @@ def start(
         workspace = resolve_workspace(mission, wp_id)
         if events and workspace.branch_name:
             events[-1]["policy_metadata"] = {RECORDED: workspace.branch_name}
-        steps = plan_lane(lane_facts(mission, workspace)) if workspace.branch_name else ()
+        base, steps, warnings = _plan_workspace(mission, workspace, source)
         if not is_dry_run:
             for step in steps:
                 _carry_out(Git(mission.root, inherited=lock), step, storage)
             append_events(mission, events, storage)
-    return StartResult(source, workspace, steps, events)
+    return StartResult(source, workspace, steps, events, base, warnings)
+
+
+def _plan_workspace(
+    mission: Mission, workspace: ResolvedWorkspace, source: WorkPackageStatus
+) -> tuple[str, tuple[LaneOperation, ...], tuple[str, ...]]:
+    """Return the base of a new branch, the steps to the work tree, and the warnings; nothing without a lane."""
+    if not workspace.branch_name:
+        return "", (), ()
+    facts, git = lane_facts(mission, workspace), git_of(mission, workspace.wp_id)
+    steps = plan_lane(facts)
+    base = "" if facts.has_branch else facts.base
+    is_new = bool(base) and workspace.branch_name not in base  # else it continues the branch at origin
+    lacking = missing_work(mission, workspace.wp_id, git, base or f"refs/heads/{facts.branch}", is_new=is_new)
+    return base, steps, lane_warnings(facts, lacking, is_again=is_new and source == "in_progress")
+
+
+def lane_warnings(facts: LaneFacts, lacking: Iterable[MissingWork], *, is_again: bool) -> tuple[str, ...]:
+    """Return what a lane does not begin with, each with the command that brings it in. Pure."""
+    again = f"Its work was in progress, but {facts.branch} existed neither here nor at origin. It begins again."
+    found = [again] if is_again else []
+    at = f"git -C {shlex.quote(facts.path)}"
+    for one in lacking:
+        names, ref = ", ".join(one.names), short_ref(one.ref)
+        commits = "1 commit" if one.count == 1 else f"{one.count} commits"
+        if not one.ref:
+            fetch = f"`{at} fetch origin {shlex.quote(one.branch)} && {at} merge --no-edit FETCH_HEAD`"
+            found.append(f"The lane may lack the work of {names}: {one.branch} is not here. Run {fetch}.")
+        else:
+            what = f"The lane lacks the work of {names}" if names else f"Its base {short_ref(facts.base)} is old"
+            found.append(f"{what}: {commits} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`.")
+    return tuple(found)
+
+
+def short_ref(ref: str) -> str:
+    """Return a ref as a person names it, such as ``main`` or ``origin/main``."""
+    return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
 
 
 def _check_startable(mission: Mission, request: MoveRequest, source: str, is_named: bool) -> None:
