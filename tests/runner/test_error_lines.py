@@ -1,5 +1,7 @@
 """Lines of stderr when the agent's events name no error: what they reveal, and lines that only look like it."""
 
+from pathlib import Path
+
 import pytest
 from support.runs import Reader, as_lines, words_of
 
@@ -166,3 +168,30 @@ def test_an_answer_of_gemini_that_was_cut_is_a_warning_where_the_cli_says_so(rea
     document = {"session_id": "1", "response": "Half", "stats": {}, "finishReason": "MAX_TOKENS"}
     assert cut in reader.account("gemini", document).warnings
     assert cut not in reader.account("gemini", SILENT["gemini"], SAID["gemini"], done).warnings
+
+
+DATA = Path(__file__).parents[1] / "data" / "lines"
+
+
+def category_of(reader: Reader, codec: str, line: str) -> str:
+    return reader.failure(codec, b"", exit_code=1, stderr=f"{line}\n".encode()).category
+
+
+@pytest.mark.parametrize("codec", ["claude", "plain"])
+def test_95_of_100_public_lines_get_the_category_that_a_person_gave_them(reader: Reader, codec: str) -> None:
+    rows = []
+    for block in (DATA / "errors.txt").read_text(encoding="utf-8").strip().split("\n\n"):
+        category, *lines = block.splitlines()
+        rows += [(category, line, category_of(reader, codec, line)) for line in lines]
+    wrong = [row for row in rows if row[0] != row[2]]
+    assert len(rows) >= 150
+    assert len(wrong) <= len(rows) * 0.05, wrong
+    assert not [row for row in rows if row[0] == "unknown" != row[2]]
+
+
+@pytest.mark.parametrize("codec", ["claude", "plain"])
+def test_a_line_of_ordinary_output_is_never_an_error(reader: Reader, codec: str) -> None:
+    lines = (DATA / "output.txt").read_text(encoding="utf-8").splitlines()
+    assert len(lines) >= 300
+    assert [line for line in lines if category_of(reader, codec, line) != "unknown"] == []
+    assert reader.failure("plain", "\n".join(lines).encode(), exit_code=1).category == "unknown"

@@ -37,29 +37,34 @@ _Scope: TypeAlias = Literal["reports", "beginnings", "all"]
 """Lines that count: those that begin like reports, also those that begin with words of an error, or all with such."""
 
 _REPORT = re.compile(
-    r"^\s*(?:[^\x00-\x7f]{1,3}\s{1,3})?(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
+    r"^\s*(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
     r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|\[?API Error\b|"
     r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
     r"[\w./-]{1,40}: (?:error|fatal):|"
-    r"curl: \(\d+\)|An unexpected (?:critical )?error)",
+    r"curl: \(\d+\)|\{\"type\": ?\"error\"|An unexpected (?:critical )?error)",
     re.IGNORECASE,
 )
 """Beginnings of lines in which programs report errors; prose about errors begins otherwise."""
 
+_GLYPHS = re.compile(r"^\s*(?:(?![•✓✔✅])[^\w\s\x00-\x7f]{1,3}\s{1,3})+")
+"""Marks that CLIs print before a line, such as a cross."""
+
 _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUS_WORDED = re.compile(
-    r"(?:^(?:[^\x00-\x7f]{1,3}\s+)?(?:HTTP\S* )?"
+    r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
     r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? )"
-    r"([45]\d\d)(?=[:;,.)]|$| [A-Z]| from\b)"
+    r"([45]\d\d)(?=[:;,.)]|$| \{| [A-Z]| from\b| [45]\d\d\b| page not found)"
 )
 """Statuses in a program's line, where ``status_in`` knows only those that are called so."""
 
 _NOT_ERRORS = re.compile(
-    r"^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•] |^\s{2,}|(?-i:\bI\b)",
+    r"^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•|✓✔✅] "
+    r"|^\s{2,}|^\d+\. |^[\w./-]+\.\w+:\d+[:\s]|^(?:HEAD is now at |\[[\w/. -]+ )?[0-9a-f]{7,40}\]? |(?-i:\bI\b)",
     re.IGNORECASE,
 )
-"""Lines of a lower level, entries of lists, lines that go on, and the words of a speaker."""
+"""Lines of a lower level or in a list or table, steps that succeeded, lines that go on, places in files, commits, and
+the words of a speaker."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,9 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
     worded = (error.status or 0) if error.is_status_worded else 0
     by_exit = (_exit_status(evidence) or 0) if source == "event" else 0
     status = (0 if worded else error.status or 0) or by_exit
-    (rule, cause), kind = _status_rule(status, error.message), rules.KINDS.get(error.kind, "")
+    rule, cause = _status_rule(status, error.message)
+    error = replace(error, kind=error.kind if error.kind in rules.CLASSES else error.common_kind or error.kind)
+    kind = rules.KINDS.get(error.kind, "")
     if "rate-limit" in {cause, kind, rules.status_cause(worded)} and _is_hard_quota(error):
         yield hit("hard-quota", "quota")
     if kind and kind != cause:
@@ -159,7 +166,7 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
     if cause:
         yield hit(rule, cause, "exit", _exit_line(evidence))
     if error.kind in rules.BROAD_KINDS:
-        yield hit(error.kind, rules.BROAD_KINDS[error.kind])
+        yield hit(*_refined(error.kind, rules.BROAD_KINDS[error.kind], error.message))
     rule, cause = _status_rule(worded, error.message)
     if cause:
         yield hit(rule, cause)
@@ -171,11 +178,16 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
 
 
 def _status_rule(status: int, message: str) -> tuple[str, str]:
-    """Return the rule and the cause of a status; a refused request may say that it was too large."""
-    cause = rules.status_cause(status)
+    return _refined(f"http-{status}", rules.status_cause(status), message)
+
+
+def _refined(rule: str, cause: str, message: str) -> tuple[str, str]:
+    """Return the rule and the cause of an error; a refused request may say that it was too large, or unpaid."""
     if cause == "request" and rules.WORDS["context"].search(message):
         return "says-context", "context"
-    return f"http-{status}", cause
+    if cause == "request" and (rules.WORDS["quota"].search(message) or rules.HARD_QUOTA.search(message)):
+        return "says-quota", "quota"
+    return rule, cause
 
 
 def _is_hard_quota(error: AgentError) -> bool:
@@ -244,7 +256,7 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
     found: list[AgentError] = []
     is_counted = False
     scope = _scope(text, source, account)
-    for line in (as_seen(line).rstrip() for line in text.splitlines()[-_LAST_LINES:]):
+    for line in (_GLYPHS.sub("", as_seen(line).rstrip()) for line in text.splitlines()[-_LAST_LINES:]):
         if _TRYING.match(line) or _is_report(line, scope):
             is_counted = not (_TRYING.match(line) and account.has_worked)
             if is_counted:
@@ -270,7 +282,9 @@ def _is_report(line: str, scope: _Scope) -> bool:
     if scope == "beginnings":
         return bool(_STATUS_WORDED.match(line)) or any(words.match(line) for words in rules.WORDS.values())
     error = _error_in(line)
-    return bool(error.status) or any(words.search(error.message) for words in rules.WORDS.values())
+    if error.status or rules.CLASSES & {error.kind, error.common_kind}:
+        return True
+    return any(words.search(error.message) for words in rules.WORDS.values())
 
 
 def _error_in(line: str) -> AgentError:

@@ -80,6 +80,7 @@ class AgentError:
     retry_after_seconds: float | None = None  # the provider asks for it
     line: str = ""  # the shortened line of the transcript
     backoff_seconds: float | None = None  # the CLI's own wait before its last attempt
+    common_kind: str = ""  # the provider's least specific class
     is_status_worded: bool = False  # only the text names the status, so any field is more reliable
 
 

@@ -114,9 +114,11 @@ COMMAND_FAILURES: dict[CommandFailure, tuple[str, str]] = {
 _KINDS = {
     "credential": "authentication_failed authentication_error permission_error invalid_api_key FatalAuthenticationError"
     " API_KEY_INVALID API_KEY_SERVICE_BLOCKED SERVICE_DISABLED UNAUTHENTICATED PERMISSION_DENIED",
-    "quota": "billing_error insufficient_quota usage_limit_reached billing_hard_limit_reached BILLING_DISABLED",
+    "quota": "billing_error insufficient_quota usage_limit_reached billing_hard_limit_reached"
+    " quota_exceeded exceeded_current_quota_error BILLING_DISABLED",
     "rate-limit": "rate_limit rate_limit_error rate_limit_exceeded RATE_LIMIT_EXCEEDED",
-    "outage": "overloaded overloaded_error server_is_overloaded UNAVAILABLE INTERNAL DEADLINE_EXCEEDED",
+    "outage": "overloaded overloaded_error server_is_overloaded internal_server_error"
+    " UNAVAILABLE INTERNAL DEADLINE_EXCEEDED",
     "model": "model_not_found NOT_FOUND",
     "context": "prompt_too_long request_too_large context_length_exceeded",
     "output": "max_output_tokens",
@@ -153,9 +155,11 @@ WEAK_KINDS: dict[str, str] = {
 }
 """Unspecific classes; words come before them."""
 
+CLASSES = KINDS.keys() | BROAD_KINDS.keys() | WEAK_KINDS.keys()
+
 
 HARD_QUOTA = re.compile(
-    r"daily (?:quota|limit)|per ?day\b|\bcredits?\b|\bbilling\b|insufficient.quota|usage limit"
+    r"daily (?:quota|limit)|per[ _]?day|quota exceeded\W*$|\bcredits?\b|\bbilling\b|insufficient.quota|usage limit"
     r"|(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
     re.IGNORECASE,
 )
@@ -169,17 +173,19 @@ _TEXTS = {
     "memory": "ENOMEM|cannot allocate memory|not enough memory|out of memory|memory allocation of * bytes failed"
     "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled",
     "disk": "ENOSPC|no space left on device|EDQUOT|disk quota exceeded|not enough space on the disk",
-    "prompt": "E2BIG|argument list too long",
+    "prompt": "E2BIG|ENAMETOOLONG|argument list too long",
     "budget": "reached maximum budget",
     "turns": "reached maximum number of turns|reached max turns|reached max session turns",
     "quota": "exhausted your daily quota|exhausted your capacity|hit your limit|hit your * limit|usage limit reached"
     "|quota exceeded.|credit balance is too low|credits are exhausted|billing hard limit|billing is not enabled"
-    "|issue with billing|insufficient credits|insufficient balance|Payment Required",
+    "|issue with billing|insufficient credits|insufficient balance|Payment Required|have no quota"
+    "|usage limit has been reached|no payment method",
     "rate-limit": "rate limit exceeded|rate limit reached|rate limited|organization's rate limit|Too Many Requests"
-    "|exceeded your current quota|quota exceeded for quota metric|resource has been exhausted",
+    "|exceeded your current quota|quota exceeded for quota metric|resource has been exhausted"
+    "|too many tokens, please wait",
     "context": "prompt is too long|prompt too long|input is too long|input token count *exceeds|request too large"
     "|maximum context length|exceed context limit|context window exceeded|exceeds the context window"
-    "|ran out of * in the model's context window",
+    "|context length exceeds|context limit exceeded|ran out of * in the model's context window",
     "output": "reason: max_output_tokens|output token maximum",
     "refusal": "blocked due to safety settings",
     "settings": "ENOENT|no such file or directory|command not found|unknown option|unknown argument|unknown arguments"
@@ -189,14 +195,17 @@ _TEXTS = {
     "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
     "|no prompt provided|cannot be used with root",
     "model": "issue with the selected model|model not found|model * does not exist|models/* is not found|unknown model"
-    "|unsupported model",
+    "|from --model flag is not available|unsupported model",
     "credential": "Unauthorized|Forbidden|authentication failed|failed to authenticate|invalid API key"
     "|incorrect API key|no API key found|missing API key|API key not valid|not logged in|run *login|sign in again"
     "|failed to refresh token"
     "|access token could not be refreshed|refresh_token_reused|refresh token has been revoked|invalid_grant"
     "|OAuth token has expired|invalid bearer token|missing environment variable|set an auth method"
     "|load credentials|load the default credentials|no credentials found|request not allowed|territory not supported"
-    "|not have permission|not have access to Claude|permission denied on resource|authentication required",
+    "|not have permission|not have access to Claude|permission denied on resource|authentication required"
+    "|could not resolve authentication method|no API key available|security token included in the request"
+    "|authentication error|missing authentication header|no authentication|retrieving credentials"
+    "|default credentials were not found|authentication timed out|requires setting the GOOGLE_CLOUD_PROJECT",
     "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|overloaded"
     "|experiencing high demand|at capacity|no capacity available|temporarily unavailable|internal error has occurred"
     "|server had an error"
@@ -207,10 +216,24 @@ _TEXTS = {
     "network": "ECONNREFUSED|connection refused|ECONNRESET|connection reset|ECONNABORTED|ETIMEDOUT|timed out"
     "|EHOSTUNREACH|ENETUNREACH|network is unreachable|EPIPE|ENOTFOUND|could not resolve host|EAI_AGAIN|name resolution"
     "|connection failed|connection dropped|connection error|unable to connect|fetch failed|error sending request"
-    "|socket hang up|timeout of * exceeded|network socket disconnected|issuer certificate|deadline exceeded",
+    "|socket hang up|timeout of * exceeded|network socket disconnected|issuer certificate|deadline exceeded"
+    "|timeout error|idle timeout|UND_ERR|GOAWAY|connection was closed unexpectedly|self-signed certificate"
+    "|self signed certificate|SELF_SIGNED_CERT|ISSUER_CERT|CERTIFICATE_VERIFY_FAILED",
 }
 """Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
 Code, Gemini CLI, Copilot CLI and their providers print; ``*`` is any text in a line."""
+
+_EXCEPTIONS = {
+    "credential": "Authentication|ExpiredToken|AccessDenied|PermissionDenied|Credentials?|CredentialsProvider",
+    "quota": "Credits|InsufficientQuota",
+    "rate-limit": "RateLimit|Throttling|TooManyRequests",
+    "context": "ContextWindowExceeded|ContextLengthExceeded",
+    "refusal": "ContentPolicyViolation",
+    "model": "ModelNotFound|ModelNotReady",
+    "outage": "InternalServer|ServiceUnavailable|Overloaded",
+    "network": "APIConnection|APITimeout|ConnectTimeout|HeadersTimeout|BodyTimeout",
+}
+"""Ends of the names of exceptions in clients of providers, before ``Error`` or ``Exception``."""
 
 _CREDENTIAL_NAME = r"(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
 """The name of an environment variable that holds a credential."""
@@ -222,7 +245,9 @@ def _pattern(cause: str) -> re.Pattern[str]:
     texts = (
         re.escape(text).replace(r"\*", r".{0,200}?").replace("'", "['\u2019]") for text in _TEXTS[cause].split("|")
     )
-    pattern = rf"(?<!\w)(?i:{'|'.join([*texts, *kinds])})"
+    pattern = rf"(?<![\w/`-])(?i:{'|'.join(texts)})"
+    pattern += rf"|(?<![\w/.`-])(?i:{'|'.join(kinds)})(?![\w/-]|\.\w)" if kinds else ""
+    pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=:|\s|$)" if cause in _EXCEPTIONS else ""
     pattern += f"|{_CREDENTIAL_NAME}" if cause == "credential" else ""
     return re.compile(pattern)
 

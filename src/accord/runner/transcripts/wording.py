@@ -5,11 +5,16 @@ Only error texts of a CLI itself are read here, never the agent's words or the o
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts.account import AgentError
 from accord.runner.transcripts.lines import cut, evidence_line, json_prefix, object_of, objects_of, status_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MESSAGE_CHARS = 1_000
 _LONGEST_DELAY = 30 * 24 * 3600.0
@@ -19,7 +24,7 @@ _REASONS = (
     "Unprocessable Entity|Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout"
 )
 _STATUS = re.compile(
-    rf"\b(?:status(?: code)?|error code|http(?:/[\d.]+)?|API Error|refresh token)[:= ]+([1-5]\d\d)\b"
+    rf"\b(?:status(?: code)?|error code|http(?:/[\d.]+)?|C?API ?Error|refresh token)[:= (]+([1-5]\d\d)\b"
     rf"|\b([1-5]\d\d) (?:{_REASONS}|status code)\b|\(([45]\d\d)\)|\b(?:status|code)['\"]?: ?([45]\d\d)\b",
     re.IGNORECASE,
 )
@@ -70,7 +75,8 @@ def error_from(message: str, line: bytes | str, *, status: int | None = None, ki
     return AgentError(
         cut(inner, MESSAGE_CHARS),
         status=field or status_in(message[:MESSAGE_CHARS]),
-        kind=kind or _class(answer),
+        kind=kind or next(_classes(answer), ""),
+        common_kind=next(reversed([*_classes(answer)]), ""),
         retry_after_seconds=delay if delay is not None else delay_in(message[: 4 * MESSAGE_CHARS]),
         line=evidence_line(line),
         is_status_worded=field is None,
@@ -78,20 +84,23 @@ def error_from(message: str, line: bytes | str, *, status: int | None = None, ki
 
 
 def _provider_answer(message: str) -> dict[str, Any]:
-    """Return the error object in a message; all providers answer ``{"error": {"message": …}}``."""
+    """Return the error object in a message; all providers answer ``{"error": {"message": …}}``, some as Python."""
     start = message.find("{")
     answer = json_prefix(message[start:]) if start >= 0 else None
+    if answer is None and message[start : start + 2] == "{'":
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            answer = ast.literal_eval(message[start : message.rfind("}", 0, 4 * MESSAGE_CHARS) + 1])
     if not isinstance(answer, dict):
         return {}
     inner = answer.get("error")
     return inner if isinstance(inner, dict) else answer if "message" in answer else {}
 
 
-def _class(answer: dict[str, Any]) -> str:
-    """Return the most specific class of a provider's error: Google's reason, OpenAI's code, or the common type."""
+def _classes(answer: dict[str, Any]) -> Iterator[str]:
+    """Yield the classes of an error from the most specific: Google's reason, OpenAI's code, the common type."""
     reasons = [text_of(detail, "reason") for detail in objects_of(answer, "details")]
     words = [*reasons, text_of(answer, "code"), text_of(answer, "type"), text_of(answer, "status")]
-    return cut(next(filter(None, words), ""), 60)
+    return (cut(word, 60) for word in words if word)
 
 
 def _retry_info(answer: dict[str, Any]) -> str:
