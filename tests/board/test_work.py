@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accord.board.models import BoardItem, BoardPull, BoardRepository, address_of, overview_from
+from accord.board.models import BoardItem, BoardPull, BoardRepository, EndedPull, address_of, overview_from
 from accord.board.work import overview_of_work
 from accord.github.checks import Check
 from accord.github.models import Identity, Issue, Pull
@@ -80,7 +80,7 @@ def placed(*items: BoardItem, pulls: tuple[BoardPull, ...] = ()) -> list[tuple[s
         (item("bug", rows=(RUNNING,)), "running", "run", "implementation by codex", ""),
         (item(*TASK, "status:in-progress", rows=(FAILED,)), "needs_you", "failure", "the key expired", "/accord retry"),
         (item("bug", rows=(FAILED,)), "needs_you", "failure", "the key expired", "/accord retry"),
-        (item(*TASK, "status:review", rows=(FAILED,)), "waiting", "item", "Its status is review", ""),
+        (item(*TASK, "status:review", rows=(FAILED,)), "needs_you", "question", "Its status is review", "--to pending"),
         (item(*TASK, "status:ready", "needs-human"), "needs_you", "needs-human", "needs-human", "--remove-label"),
         (item("bug", "agents:plan"), "waiting", "item", "A plan was asked for.", ""),
     ],
@@ -92,6 +92,37 @@ def test_an_item_is_where_the_next_step_is_someones(
     assert (found_section, found_kind) == (section, kind)
     assert why in found_why
     assert command in found_command
+
+
+MERGED = replace(item(number=5).issue, is_pull=True, state="closed", merged_at=NOW)
+CLOSED = replace(MERGED, merged_at=None)
+WITHOUT_WORDS = replace(pull("needs-human"), items=())
+
+
+@pytest.mark.parametrize(
+    ("status", "pulls", "ended", "why", "command"),
+    [
+        ("review", (), (CLOSED,), "#5 was closed.", "accord items move 3 --to pending"),
+        ("review", (), (MERGED,), "default branch", "--to approved --repo octo/web && accord items move 3 --to closed"),
+        ("review", (), (), "no open pull request closes it.", "--to pending"),
+        ("review", (WITHOUT_WORDS,), (), "`Closes #3`", "gh pr edit 5"),
+        ("review", (), (MERGED, replace(CLOSED, number=6)), "#6 was closed.", "--to pending"),
+        ("approved", (), (CLOSED,), "#5 was closed.", "gh pr reopen 5"),
+        ("approved", (), (MERGED,), "the merge of #5 did not.", "accord items move 3 --to closed"),
+        ("approved", (), (), "no open pull request", "accord items show 3"),
+        ("in-progress", (), (CLOSED,), "#5 was closed.", "--to pending"),
+        ("in-progress", (), (MERGED,), "no open pull request", None),
+    ],
+)
+def test_an_item_whose_pull_request_does_not_close_it_is_a_persons(
+    status: str, pulls: tuple[BoardPull, ...], ended: tuple[Issue, ...], why: str, command: str | None
+) -> None:
+    found = tuple(EndedPull(one, (3,)) for one in ended)
+    facts = BoardRepository(ADDRESS, NOW, BOT, (item(*TASK, f"status:{status}"),), pulls, ended=found)
+    overview = overview_of_work(facts)
+    (entry,) = (one for one in (overview.needs_you if command else overview.waiting) if one.id == "#3")
+    assert why in entry.why
+    assert (command or "") in entry.command
 
 
 def test_a_request_without_a_start_is_not_work_of_accord() -> None:

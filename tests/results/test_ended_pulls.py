@@ -48,7 +48,8 @@ def test_the_next_pull_request_shows_its_own_change_alone(stage: Stage, tmp_path
     tree = clone(stage, tmp_path / "tree")
     git(tree, "push", "-q", "origin", "HEAD:refs/heads/develop")
     first = work(tree, "a = 2\n")
-    apply(stage, first, base="develop" if how == "elsewhere" else "")
+    base = "develop" if how == "elsewhere" else "main"
+    assert ("base-not-default" in codes(apply(stage, first, base=base))) is (base == "develop")
     end(stage, 2, how)
     again = apply(stage, first)
     assert (again.outcome, codes(again), again.writes) == (Outcome.UNCHANGED, {"revision-ended"}, 0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accord.board.documents import place_item_handoff
 from accord.board.models import Entry, overview_from
 from accord.core.clock import time_of
+from accord.git.branch_names import is_work_branch
 from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.questions import KEEPALIVE
 from accord.results.labels import Category, ItemKind, in_category, kind_of
@@ -98,7 +99,30 @@ def _place_idle(
         command = address.accord("items", "move", issue.number, "--to", "ready")
         why = "Nothing blocks it; it is not marked as ready yet."
         return "ready", replace(entry, why=why, command=command, start="ready")
-    return "waiting", replace(entry, why=f"Its status is {status}: no open pull request closes it.")
+    return _place_unclosed(facts, issue.number, entry, status)
+
+
+def _place_unclosed(facts: BoardRepository, number: int, entry: Entry, status: str) -> Placed:
+    """Place an item that no open pull request closes: after its work, a person decides what becomes of it."""
+    address, text = facts.address, f"Its status is {status}: no open pull request closes it"
+    one = next((each.pull for each in facts.pulls if is_work_branch(each.pull.head_branch, str(number))), None)
+    ended = max((each.issue for each in facts.ended if number in each.items), key=lambda e: e.number, default=None)
+    if status == "in-progress" and (one or ended is None or ended.merged_at):
+        return "waiting", replace(entry, why=f"{text}.")
+    command = address.accord("items", "move", number, "--to", "pending")
+    if one:
+        text += f", as #{one.number} does not have the words `Closes #{number}`"
+        command = address.gh_command("pr", "edit", one.number)
+    elif ended and ended.merged_at:
+        text += f", and the merge of #{ended.number} did not. GitHub closes items at merges into the default branch"
+        steps = ("closed",) if status == "approved" else ("approved", "closed")
+        command = " && ".join(address.accord("items", "move", number, "--to", step) for step in steps)
+    elif ended:
+        text += f", and #{ended.number} was closed"
+    if status == "approved" and not (one or (ended and ended.merged_at)):
+        command = address.gh_command("pr", "reopen", ended.number) if ended else ""
+    command = command or address.accord("items", "show", number)
+    return "needs_you", replace(entry, kind="question", why=f"{text}.", command=command)
 
 
 def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:

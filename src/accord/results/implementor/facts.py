@@ -99,6 +99,7 @@ class RevisionFacts:
     pulls: tuple[Pull, ...] = ()
     is_superseded: bool = False  # by later work
     ended: Pull | None = None  # merged or closed, which had this result
+    default_branch: str = ""
     state: BranchState | None = None
     branch: Branch | None = None
     comments: tuple[Comment, ...] | None = None  # None where no plan writes one
@@ -122,7 +123,8 @@ def gather_facts(
     repository = require_writable(github, identity)
     issue = find_work_item(github, options.work_item)
     base = options.base or repository.default_branch
-    facts = RevisionFacts(identity, token, issue, sanitizer.title(issue.title), base, work_branch(issue.number))
+    title, default = sanitizer.title(issue.title), repository.default_branch
+    facts = RevisionFacts(identity, token, issue, title, base, work_branch(issue.number), default_branch=default)
     if result.outcome != "completed":
         return facts
     if options.remote is None:

@@ -170,7 +170,7 @@ def _plan_pull(
         is_over = not any(move.is_change for move in moves)  # a person may have removed the label since
         found = skipped_if(is_over or (pull is not None and KEEPALIVE in pull.labels))
         operations.append(LabelRevision(KEEPALIVE, found))
-    findings = (*branch.findings, *_over_findings(facts), *_branch_findings(branch, name), *scope_findings(scope, pull))
+    findings = (*branch.findings, *_base_findings(facts), *_branch_findings(branch, name), *scope_findings(scope, pull))
     return RevisionPlan((*operations, *moves), findings, scope, pull, is_draft=is_draft)
 
 
@@ -317,8 +317,14 @@ def conflict_report(conflict: MergeConflict, facts: RevisionFacts, sanitizer: Te
     return f"{head}\n\n{kept} To resolve the conflict:\n\n{commands}\n\n{end}"
 
 
-def _over_findings(facts: RevisionFacts) -> Iterator[Finding]:
-    """Yield a warning where the work goes on from the base, as all pull requests of the item's branch are ended."""
+def _base_findings(facts: RevisionFacts) -> Iterator[Finding]:
+    """Yield a warning where the merge will not close the item, and one where the item's branch is over."""
+    if facts.closes_item and facts.base != facts.default_branch:
+        message = (
+            f"`{facts.base}` is not the default branch, so GitHub does not close #{facts.issue.number} at the merge."
+        )
+        hint = f"After the merge and the review: `accord items move {facts.issue.number} --to closed`."
+        yield warning("base-not-default", message, hint=hint)
     over = facts.state.over if facts.state else ()
     if over and facts.closes_item:
         pull = over[-1].pulls[0]
