@@ -10,7 +10,9 @@ import pytest
 from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
-from accord.missions.query import answer_query, progress
+from accord.missions.next_moves import mission_moves, next_moves
+from accord.missions.query import answer_query, mission_overview, progress
+from accord.missions.rules import mission_findings
 
 CONTRACT = json.loads(
     (Path(__file__).parents[1] / "data/mission-contracts/next-query-response.schema.json").read_text(encoding="utf-8")
@@ -171,6 +173,44 @@ def test_progress_weighs_every_status_as_the_rules_say(project: Project) -> None
     unreadable = progress(project.load())
     assert (unreadable["total_wps"], unreadable["planned_wps"], unreadable["unknown_wps"]) == (8, 7, 1), (
         "it counts only in the total"
+    )
+
+
+@pytest.mark.parametrize("status", ["planned", "blocked"])
+def test_a_canceled_dependency_is_a_choice_of_a_person_everywhere(project: Project, status: str) -> None:
+    for wp_id, names in (("WP01", []), ("WP02", ["WP01"]), ("WP03", ["WP02"])):
+        project.work_package(wp_id, "planning_artifact", dependencies=names)
+    project.event("WP01", "planned", "canceled")
+    project.event("WP02", "planned", status)
+    mission = project.load()
+    choice = "It depends on WP01, which is canceled. A person decides: remove it from `dependencies`"
+    with pytest.raises(BrokenContract, match=choice) as refused:
+        project.move("WP02", "in_progress")
+    assert "Finish that first" not in str(refused.value)
+    assert choice in mission_overview(mission)["problems"]["WP02"]
+    assert choice in (ask(project)["progress"] or {})["problems"]["WP02"]
+    found = [one for items in mission_findings(mission).values() for one in items]
+    assert [(one.code, one.path) for one in found] == [("dependency-canceled", "/dependencies/0")]
+    (move,) = [move for move in next_moves(mission, "WP02", "accord mission") if move.to == "in_progress"]
+    assert (move.missing, move.command) == (
+        ("another dependency than WP01",),
+        "accord mission check 078-ships",
+    )
+    assert [move.to for move in mission_moves(mission, "accord mission")] == []
+    project.work_package("WP02", "planning_artifact", dependencies=[])
+    assert project.move("WP02", "in_progress").events
+
+
+def test_canceled_work_keeps_no_step_open_and_a_dependency_in_doubt_is_named(project: Project) -> None:
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact", dependencies=["WP01"])
+    project.event("WP01", "planned", "canceled")
+    project.event("WP02", "planned", "in_progress")
+    project.run(issued_step_id="implement")
+    assert ask(project)["guard_failures"] == ["WP02 is in_progress, not yet for_review"]
+    project.write("status.events.jsonl", '{"wp_id": "WP01", "to_lane": "gone"}\n')
+    assert (
+        "WP01, which has a line in the log that cannot be read" in mission_overview(project.load())["problems"]["WP02"]
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from accord.core.documents import short_name
@@ -84,7 +85,8 @@ class MoveFacts:
     lane_problem: LaneProblem | None = None
     open_subtasks: tuple[str, ...] = ()
     waits_for: tuple[str, ...] = ()  # dependencies whose review has not passed
-    dependency_problem: str = ""  # why one of them never can
+    dependency_problem: str = ""  # why one of them never can by itself
+    stuck: tuple[str, ...] = ()  # those of them that a person decides about
     evidence_problem: str = ""
     merge_problem: str = ""
 
@@ -118,7 +120,7 @@ def _start(facts: MoveFacts) -> Iterator[Need]:
     names = ", ".join(facts.waits_for)
     for name in facts.waits_for:
         text = f"It depends on {names}, whose review has not passed. Finish that first."
-        yield Need(text, f"approval of {name}")
+        yield Need(text, f"another dependency than {name}" if name in facts.stuck else f"approval of {name}")
     yield from _actor(facts)
 
 
@@ -304,19 +306,33 @@ class Blockers:
     """Direct dependencies whose review has not passed."""
 
     waits_for: tuple[str, ...] = ()
-    problem: str = ""  # why one of them never can: it is unknown, or in a cycle
+    problem: str = ""  # why one of them never can by itself: it is unknown, canceled, in doubt, or in a cycle
+    stuck: tuple[str, ...] = ()  # those that are canceled or in doubt
     first: str = ""  # the end of the chain of first dependencies: nothing blocks it, or nothing can unblock it
 
 
-def blockers_of(waits_for: Mapping[str, tuple[str, ...]], known: Collection[str]) -> dict[str, Blockers]:
-    """Return what blocks the start of each work package, by what each waits for; ``known`` are those with a file."""
+CANCELED = "is canceled. A person decides: remove it from `dependencies`, or name the work package that replaces it."
+IN_DOUBT = "has a line in the log that cannot be read. Correct that line."
+
+
+def blockers_of(
+    waits_for: Mapping[str, tuple[str, ...]], known: Collection[str], stuck: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Blockers]:
+    """Return what blocks the start of each work package, by what each waits for.
+
+    ``known`` are those with a file; ``stuck`` has why one cannot be approved.
+    """
     has_cycle = False
     try:
         TopologicalSorter(waits_for).prepare()
     except CycleError:
         has_cycle = True
     found = {
-        wp_id: Blockers(names, _unknown(known, names) or (_cycle(waits_for, wp_id) if has_cycle else ""))
+        wp_id: Blockers(
+            names,
+            _unknown(known, names) or (_cycle(waits_for, wp_id) if has_cycle else "") or _stuck(stuck, names),
+            tuple(name for name in names if name in stuck),
+        )
         for wp_id, names in waits_for.items()
     }
     ends: dict[str, str] = {}
@@ -333,6 +349,10 @@ def _unknown(known: Collection[str], names: tuple[str, ...]) -> str:
     what = "has no file" if len(unknown) == 1 else "have no files"
     hint = "Write it, or correct the name."
     return f"It depends on {', '.join(unknown)}, which {what} under tasks/. {hint}" if unknown else ""
+
+
+def _stuck(stuck: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((f"It depends on {name}, which {stuck[name]}" for name in names if name in stuck), "")
 
 
 def _cycle(waits_for: Mapping[str, tuple[str, ...]], wp_id: str) -> str:

@@ -19,7 +19,7 @@ from accord.core.findings import Finding, warning, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
-from accord.missions.lifecycle import STARTABLE, Blockers, People, blockers_of, people_of
+from accord.missions.lifecycle import CANCELED, IN_DOUBT, STARTABLE, Blockers, People, blockers_of, people_of
 from accord.missions.log import FILE, Log, current_status, log_path, read_log
 from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
 from accord.missions.modes import settle_mode
@@ -111,11 +111,12 @@ class Mission:
     @cached_property
     def blockers(self) -> dict[str, Blockers]:
         """The blockers of each work package's start; a dependency with an unknown status is one, too."""
-        sure = [wp_id for wp_id in self.ids if wp_id not in self.log.problems]
-        startable = {wp_id for wp_id in sure if self.known_status(wp_id) in STARTABLE}
+        stuck = {wp_id: CANCELED for wp_id in self.ids if self.known_status(wp_id) == "canceled"}
+        stuck |= dict.fromkeys(filter(None, self.log.problems), IN_DOUBT)
+        startable = {wp_id for wp_id in self.ids if self.known_status(wp_id) in STARTABLE} - stuck.keys()
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
         waits_for = {wp_id: tuple(name for name in names if name not in startable) for wp_id, names in wanted.items()}
-        return blockers_of(waits_for, self.files)
+        return blockers_of(waits_for, self.files, stuck)
 
     def work_package(self, wp_id: str) -> WorkPackage:
         """Return a work package. Raises BrokenContract when it is broken or missing."""

@@ -128,6 +128,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
         open_subtasks=tuple(word for word in mission.open_boxes if word in work_package.head.subtasks),
         waits_for=blocked.waits_for,
         dependency_problem=blocked.problem,
+        stuck=blocked.stuck,
         evidence_problem=evidence_problem,
         merge_problem=(workspace_problem or git.merge_problem(branch)) if needs_merge else "",
     )

@@ -74,7 +74,8 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
     enough = {"implement": ("for_review", "in_review", "approved", "done"), "review": ("approved", "done")}
     statuses = {wp_id: mission.known_status(wp_id) or "unknown" for wp_id in mission.files if step_id in enough}
     reached = enough.get(step_id or "", ())
-    return [f"{wp_id} is {status}, not yet {reached[0]}" for wp_id, status in statuses.items() if status not in reached]
+    open_ones = {wp_id: status for wp_id, status in statuses.items() if status not in (*reached, "canceled")}
+    return [f"{wp_id} is {status}, not yet {reached[0]}" for wp_id, status in open_ones.items()]
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
@@ -122,7 +123,8 @@ def _readiness(mission: Mission, wp_id: str) -> Readiness:
 def _ahead(found: dict[str, Readiness]) -> dict[str, Any]:
     """Return the work packages that may start now, and what blocks the others."""
     blocked = {wp_id: list(one.blocked_by) for wp_id, one in found.items() if one.blocked_by}
-    return {"ready": [wp_id for wp_id, one in found.items() if one.ready], "blocked": blocked}
+    reasons = {wp_id: one.blocked_reason for wp_id, one in found.items() if one.blocked_reason}
+    return {"ready": [wp_id for wp_id, one in found.items() if one.ready], "blocked": blocked, "problems": reasons}
 
 
 def unreadable_statuses(mission: Mission) -> dict[str, str]:
@@ -141,15 +143,14 @@ def _status_problem(mission: Mission, wp_id: str) -> str:
 
 def mission_overview(mission: Mission) -> dict[str, Any]:
     """Return the entry of a mission in ``accord mission list``."""
-    found = readiness(mission)
-    reasons = {wp_id: one.blocked_reason for wp_id, one in found.items() if one.blocked_reason}
+    ahead = _ahead(readiness(mission))
     return {
         "mission_slug": mission.slug,
         "mission_id": mission.meta.mission_id or None,
         "mission": mission.meta.type or None,
         "progress": progress(mission),
-        **_ahead(found),
-        "problems": {**reasons, **unreadable_statuses(mission)},
+        **ahead,
+        "problems": {**ahead["problems"], **unreadable_statuses(mission)},
     }
 
 

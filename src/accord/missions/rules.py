@@ -10,6 +10,7 @@ from accord.core.findings import Finding, has_errors, pointer, warning, with_lin
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.missions.branches import changed_missions
+from accord.missions.lifecycle import CANCELED, WAITING
 from accord.missions.load import SPECS, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status
 from accord.missions.query import mission_status
@@ -98,6 +99,9 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
             hint = did_you_mean(name, mission.files) or "Write the file."
             message = f"The dependency `{name}` has no file under tasks/."
             findings.append(Finding("work-package-unknown", message, pointer("dependencies", i), hint=hint))
+        elif mission.known_status(name) == "canceled" and mission.known_status(wp_id) in WAITING:
+            message = f"It depends on {name}, which {CANCELED}"
+            findings.append(warning("dependency-canceled", message, pointer("dependencies", i)))
     if mission.lanes:
         try:
             resolve_workspace(mission, wp_id)
