@@ -32,12 +32,49 @@ def boxes(text: str) -> list[tuple[str, bool, int]]:
         ("- [ ] `- [x] b` **c**", [("`- [x] b` **c**", False, 1)]),
         ("- [ ] a <!-- hidden\n  - [ ] b --> c", [("a <!-- hidden", False, 1), ("b --> c", False, 2)]),
         ("- [ ] a <!-- hidden --> b `<!-- code -->`", [("a b `<!-- code -->`", False, 1)]),
-        ("- [ ] <!-- hidden -->", [("", False, 1)]),
+        ("- [ ] `<!-- code -->` a", [("`<!-- code -->` a", False, 1)]), ("- [ ] <!-- open", [("<!-- open", False, 1)]),
     ],
 )  # fmt: skip
 def test_every_box_that_github_shows_is_a_task(text: str, expected: list[tuple[str, bool, int]]) -> None:
     assert boxes(text) == expected
     assert check_outline(text) is None
+
+
+CODERABBIT = "<!-- This is an auto-generated comment: {} by coderabbit.ai -->"
+DASHBOARD = "- [ ] <!-- approve-branch=renovate/jest-30.x -->Update jest"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- [ ] <!-- hidden -->",
+        "- [ ] <!-- rebase-check -->If you want to rebase this PR, check this box",
+        "- [ ]  <!-- rebase-check --> **If** you want to rebase",
+        f"## Pending\n\n{DASHBOARD}\n- [ ] <!-- approve-all-pending-prs -->🔐 **Create all**",
+        '- [x] <!-- {"checkboxId": "7962f53c"} --> 📝 Generate docstrings',
+        f"{CODERABBIT.format('release notes')}\n\n- [ ] a\n\n{CODERABBIT.format('x').replace('This is an', 'end of')}",
+        "[//]: # (dependabot-start)\r\n\r\n- [ ] a\r\n\r\n[//]: # (dependabot-end)\r\n",
+        "<!-- release-please -->\n\n1. [ ] a\n\n   - [ ] b\n\n<!-- /release-please -->\n",
+        "words <!-- renovate_start -->\n\n- [ ] a\n\nwords <!-- renovate_end -->",
+    ],
+)  # fmt: skip
+def test_the_box_of_a_bot_is_a_button_and_not_a_task(text: str) -> None:
+    assert boxes(f"- [ ] Adapt x <!-- id:12 -->\n- [x] Write y\n\nwords\n\n{text}\n\nwords\n\n- [ ] last") == [
+        ("Adapt x", False, 1), ("Write y", True, 2), ("last", False, 6 + text.count("\n") + 4),
+    ]  # fmt: skip
+    assert without_ticks(text) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<!-- accord:criteria -->", "<!-- accord:criteria-end -->"), ("<!-- tasks:start -->", "<!-- tasks:end -->"),
+        ("<!--renovate-debug:eyJ-->", ""), ("", "<!-- renovate-end -->"), ("`<!-- renovate -->`", "<!-- /renovate -->"),
+        ("<!-- coderabbit -->", "<!-- dependabot-end -->"), ("<!-- renovate -->", "<!-- recommended by renovate -->"),
+    ],
+)  # fmt: skip
+def test_a_box_between_other_comments_is_a_task(before: str, after: str) -> None:
+    assert [text for text, *_ in boxes(f"{before}\n\n- [ ] a\n\n{after}\n")] == ["a"]
 
 
 @pytest.mark.parametrize(

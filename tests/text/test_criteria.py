@@ -54,6 +54,7 @@ def section(*criteria: str, before: str = "") -> str:
         ("# acceptance criteria:\n\n1. One\n2. Two\n", ["One", "Two"]),
         ("## Acceptance Criteria\n\nNone\n", []),
         ("- [ ] It works\n", []),
+        ("## Acceptance Criteria\n\n- [ ] <!-- rebase-check -->If you want to rebase\n", []),
     ],
 )
 def test_criteria_are_the_boxes_below_their_heading_or_else_the_entries(body: str, criteria: list[str]) -> None:
@@ -75,7 +76,7 @@ def test_the_checklist_begins_unticked_and_keeps_the_ticks_of_texts_that_stay() 
         ("ask @octocat", f"ask @{GUARD}octocat"), ("Fixes #3", f"F{GUARD}ixes #3"),
         ("<details><summary>x", "`<details><summary>x`"),
         ("the password correct-horse", "the password [redacted: secret of the environment]"),
-        ("<!-- accord:criteria-end -->x", "x"), ("```", "```"), ("[skip ci] now", "(skip ci) now"),
+        ("x <!-- accord:criteria-end -->", "x"), ("```", "```"), ("[skip ci] now", "(skip ci) now"),
     ],
 )  # fmt: skip
 def test_a_criterion_is_posted_as_one_box_that_triggers_nothing(text: str, posted: str) -> None:

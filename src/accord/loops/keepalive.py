@@ -41,7 +41,7 @@ from accord.loops.reviews import Opinion, is_complete, read_reviews, read_thread
 from accord.loops.reviews import appendix as reviews_appendix
 from accord.loops.texts import digest, join_parts
 from accord.text.criteria import criteria_boxes, posted_text, with_item_ticks
-from accord.text.outline import tasks, with_ticks
+from accord.text.outline import bot_controls, tasks, with_ticks
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
@@ -72,7 +72,9 @@ def _check_enabled(situation: Situation) -> LoopDecision | None:
 def _check_tasks(situation: Situation) -> LoopDecision | None:
     listed = tasks(situation.facts.pull.body)
     if not listed:
-        return decision_for("no-tasks", "The pull request's body has no checklist. Add one for the agent to work on.")
+        others = "" if not bot_controls(situation.facts.pull.body) else " but boxes of bots, which are not tasks"
+        message = f"The pull request's body has no checklist{others}. Add one for the agent to work on."
+        return decision_for("no-tasks", message)
     return None
 
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from accord.text.blocks import read_blocks
-from accord.text.outline import list_items, sections, shown_text, spans
+from accord.text.outline import bot_controls, list_items, sections, shown_text, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,8 +62,8 @@ class ListEntry:
 
 
 def entries_of(markdown: str) -> list[ListEntry]:
-    """Return the outermost boxes of a text in its order. Code, comments and quotes hold none."""
-    blocks = read_blocks(markdown)
+    """Return the outermost boxes of a text in its order. Code, comments and quotes hold none, nor do bots' buttons."""
+    blocks, controls = read_blocks(markdown), bot_controls(markdown)
     lines = [markdown[start:end] for start, end in blocks.lines]
     headings = sections(markdown)
     paragraphs = {block.inside: block for block in reversed(blocks.leaves) if block.kind == "paragraph"}
@@ -71,7 +71,7 @@ def entries_of(markdown: str) -> list[ListEntry]:
     inside = 0
     for item in blocks.items:
         paragraph = paragraphs.get(item) if item.box and item.first >= inside else None
-        if paragraph is None or any(each.kind == "quote" for each in item.around):
+        if paragraph is None or item in controls or any(each.kind == "quote" for each in item.around):
             continue
         inside = item.last
         line, _, rest = paragraph.texts[0].partition("\n")

@@ -39,7 +39,7 @@ def criteria_sections(body: str) -> list[Section]:
 def criteria_in(body: str) -> list[str]:
     """Return the acceptance criteria of a work item: the text of each box, or, without boxes, of each entry."""
     entries = (entry for section in criteria_sections(body) for entry in section.items)
-    found = [task.text for task in _item_boxes(body)] or [entry.text for entry in entries]
+    found = [task.text for task in _item_boxes(body)] or [entry.text for entry in entries if entry.checked is None]
     return list(dict.fromkeys(text for text in found if text))
 
 

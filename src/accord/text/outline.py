@@ -6,6 +6,7 @@ Headings and boxes inside code, block quotes and comments are text about structu
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,12 +19,16 @@ from accord.text.inlines import plain_address, read_inlines, references_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from accord.text.block_syntax import Block
+    from accord.text.block_syntax import Block, Blocks
 
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _VISIBLE = re.compile(r"[^\r\n]")
 _EMPHASIS = re.compile(r"(?<![\\\s])(?:\*+|_+(?!\w))|(?<!\\)(?:\*+|(?<!\w)_+)(?!\s)")
 _VERBATIM = frozenset({"fence", "code", "html"})
+_BOT = re.compile(r"coderabbit|dependabot|release-please|renovate", re.IGNORECASE)
+_REGION_END = re.compile(r"\s*/|.*(?<![^\W_])end(?![^\W_])", re.IGNORECASE | re.DOTALL)
+_DEFINED_COMMENT = "//"
+"""The label of a definition that serves as a comment: ``[//]: # (dependabot-start)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +113,9 @@ def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
 
     A box is ``[ ]`` or ``[x]`` with a blank behind it, on the line of a bullet or number that nothing stands before.
     Source: cmark-gfm, ``extensions/tasklist.c``. There, an ``[x]`` later on the line ticks it; here, only its own does.
+    The boxes of ``bot_controls`` are left out.
     """
-    blocks = read_blocks(markdown)
+    blocks, controls = read_blocks(markdown), bot_controls(markdown)
     texts = {block.inside: block.texts for block in reversed(blocks.leaves)}
     uses = Counter(_NOTE.findall(markdown.casefold())) if blocks.footnotes else Counter()
 
@@ -123,8 +129,44 @@ def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
     return tuple(
         ChecklistTask(shown_text(" ".join(texts.get(item, ()))), item.box != " ", item.first + 1, item.mark)
         for item in blocks.items
-        if item.box and is_shown(item)
+        if item.box and item not in controls and is_shown(item)
     )
+
+
+def bot_controls(markdown: str) -> set[Block]:
+    """Return the entries whose box is a bot's button: ticking ``- [ ] <!-- rebase-check -->Rebase`` starts the bot.
+
+    The text of such a box begins with a comment, or it is between two comments that name a bot, as
+    ``<!-- release notes by coderabbit.ai -->`` and ``<!-- end of release notes by coderabbit.ai -->``.
+    """
+    if "<!--" not in markdown and not _BOT.search(markdown):
+        return set()
+    blocks = read_blocks(markdown)
+    texts = {block.inside: block.texts for block in reversed(blocks.leaves)}
+    regions = [*_bot_regions(markdown, blocks)] if _BOT.search(markdown) else []
+
+    def is_control(item: Block) -> bool:
+        first = next(spans("".join(texts.get(item, ())[:1]).lstrip()), None)
+        is_marked = first is not None and first.kind == "comment"
+        return is_marked or any(start <= item.first < end for start, end in regions)
+
+    return {item for item in blocks.items if item.box and is_control(item)}
+
+
+def _bot_regions(markdown: str, blocks: Blocks) -> Iterator[tuple[int, int]]:
+    """Yield the lines between the first and the last comment of a bot's region, from 0."""
+    found = [(block.first, comment) for block in blocks.leaves for comment in _comments(block)]
+    starts = [start for start, _ in blocks.lines]
+    named = (one for one in blocks.definitions if one.label == _DEFINED_COMMENT)
+    found += [(bisect_right(starts, one.start) - 1, markdown[one.start : one.end]) for one in named]
+    begun: dict[str, int] = {}
+    for line, comment in sorted(found):
+        if bot := _BOT.search(comment):
+            name = bot[0].casefold()
+            if not _REGION_END.match(comment):
+                begun.setdefault(name, line)
+            elif name in begun:
+                yield begun.pop(name), line
 
 
 def with_ticks(markdown: str, done: Iterable[ChecklistTask]) -> str:
@@ -173,10 +215,14 @@ def spans(content: str) -> Iterator[Span]:
 def comments(text: str) -> Iterator[str]:
     """Yield what the comments of a text say; those inside code do not count."""
     for block in read_blocks(text).leaves:
-        if block.kind == "html":
-            yield from (hit[1] for hit in _COMMENT.finditer(block.content) if hit[0].endswith("-->"))
-        for content in block.texts:
-            yield from (span.text[4:-3] for span in spans(content) if span.kind == "comment")
+        yield from _comments(block)
+
+
+def _comments(block: Block) -> Iterator[str]:
+    if block.kind == "html":
+        yield from (hit[1] for hit in _COMMENT.finditer(block.content) if hit[0].endswith("-->"))
+    for content in block.texts:
+        yield from (span.text[4:-3] for span in spans(content) if span.kind == "comment")
 
 
 def shown_text(content: str) -> str:
