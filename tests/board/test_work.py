@@ -138,6 +138,7 @@ def test_an_item_with_an_open_pull_request_points_to_it_instead_of_asking_twice(
 GREEN = Check("test", "passing")
 RED = Check("test", "failing")
 PENDING = Check("test", "pending")
+LOST = Check("lint", "inconclusive", workflow_run_id=9, conclusion="cancelled")
 ACTIVE = LoopState(iterations=2, running=ActiveRun(run_id="8", head_sha="h", started_at=NOW))
 
 
@@ -150,6 +151,8 @@ ACTIVE = LoopState(iterations=2, running=ActiveRun(run_id="8", head_sha="h", sta
         (pull(is_draft=True), "waiting", "pull", "draft", ""),
         (pull(checks=(PENDING,)), "waiting", "pull", "test", ""),
         (pull(checks=(RED,)), "needs_you", "failure", "Checks fail: test.", "agents:keepalive"),
+        (pull("agents:keepalive", checks=(GREEN, LOST)), "needs_you", "failure", "lint (cancelled)", "gh run rerun 9"),
+        (pull("agents:keepalive", checks=(RED, LOST)), "waiting", "pull", "Checks fail: test.", ""),
         (pull("agents:keepalive", checks=(RED,)), "waiting", "pull", "Keepalive works on it.", ""),
         (pull("agents:keepalive", checks=(GREEN,)), "waiting", "pull", "Keepalive works on it.", ""),
         (pull(is_mergeable=False), "needs_you", "conflict", "conflicts with its base", "agents:keepalive"),

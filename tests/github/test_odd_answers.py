@@ -88,7 +88,7 @@ READS: dict[str, Callable[[GitHub], object]] = {
     "review threads": lambda github: github.review_threads(7),
     "check runs": lambda github: github.check_runs("a" * 40),
     "commit statuses": lambda github: github.statuses("a" * 40),
-    "held workflow runs": lambda github: github.held_runs("a" * 40),
+    "held workflow runs": lambda github: github.runs_of("a" * 40),
 }
 
 

@@ -36,6 +36,10 @@ ROWS = [
     ("stale-checks", autofix(checks={"failing": ("lint",), "head_sha": "b" * 40})),
     ("checks-pending", autofix(checks={"failing": ("lint",), "pending": ("test",)})),
     *held_rows(autofix),
+    (
+        "checks-inconclusive",
+        autofix(checks={"passing": (), "inconclusive": [{"name": "test", "conclusion": "cancelled"}]}),
+    ),
     ("checks-missing", autofix(checks={"passing": ()})),
     ("checks-green", autofix(checks={})),
     ("checks-failing", autofix()),

@@ -1,5 +1,6 @@
 """Facts made of GitHub's answers before any decision, and a rival between two requests."""
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,22 @@ import yaml
 from support.loops import LONG_AGO, NOW, keepalive, running, state_of, well
 
 from accord.core.errors import WrongUsage
-from accord.github.checks import Check
-from accord.loops.checks import OWN_JOB, check_facts, is_own
+from accord.github.checks import CONCLUSIONS, Check, CheckState
+from accord.github.workflows import WorkflowRun
+from accord.kit.templates import shipped_kit
+from accord.loops.checks import (
+    KIT,
+    OWN_JOB,
+    check_facts,
+    code_checks,
+    held_runs,
+    inconclusive_text,
+    is_own,
+    may_be_held,
+)
 from accord.loops.keepalive import appendix
 from accord.loops.ledger import begin_run, state_before
-from accord.loops.models import LoopDecision, LoopState, Notice, decision_for
+from accord.loops.models import InconclusiveCheck, LoopDecision, LoopState, Notice, decision_for
 from accord.loops.outputs import read_outputs
 from accord.loops.plan import next_state, start_run
 from accord.loops.run import LOOPS
@@ -56,6 +68,110 @@ def test_of_two_checks_with_one_name_the_worse_counts() -> None:
     facts = check_facts(checks, "a" * 40, 3)
     assert (facts.passing, facts.pending, facts.failing) == (("passing",), ("pending",), ("failing",))
     assert facts.seconds_since_push == 3
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "state"),
+    [
+        ("success", "passing"), ("neutral", "passing"), ("failure", "failing"), ("timed_out", "failing"),
+        ("skipped", "skipped"), ("cancelled", "inconclusive"), ("action_required", "inconclusive"),
+        ("stale", "inconclusive"), ("startup_failure", "inconclusive"), ("of the future", "inconclusive"),
+    ],
+)  # fmt: skip
+def test_each_conclusion_has_a_meaning(conclusion: str, state: CheckState) -> None:
+    found = CONCLUSIONS.get(conclusion, "inconclusive")
+    assert found == state
+    facts = check_facts([Check("test", found, conclusion=conclusion, workflow_run_id=7)], "4f0c", 600)
+    decision = decide(keepalive(checks={**facts.model_dump(), "head_sha": keepalive().pull.head_sha}))
+    reasons = {"passing": "tasks-open", "skipped": "tasks-open", "failing": "checks-failing"}
+    assert decision.reason == reasons.get(state, "checks-inconclusive")
+    assert (conclusion in decision.message) == (state == "inconclusive")
+
+
+def test_the_table_has_every_conclusion_of_githubs_description() -> None:
+    page = json.loads((Path(__file__).parents[1] / "data/github-openapi.json").read_text())
+    listed = page["components"]["schemas"]["check-run"]["properties"]["conclusion"]["enum"]
+    assert {name for name in listed if name} <= CONCLUSIONS.keys()
+
+
+def test_a_failing_check_is_fixed_though_another_was_cancelled_with_it() -> None:
+    checks = [Check("a", "failing"), Check("b", "inconclusive", conclusion="cancelled"), Check("c", "passing")]
+    facts = check_facts(checks, keepalive().pull.head_sha, 600)
+    assert [check.name for check in facts.inconclusive] == ["b"]
+    assert decide(keepalive(checks=facts.model_dump())).reason == "checks-failing"
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "run", "words"),
+    [
+        ("cancelled", 7, "`gh run rerun 7`"), ("startup_failure", 7, "workflow file"), ("stale", 0, "on its page"),
+        ("action_required", 7, "has to act on its page"), ("stale", 7, "`gh run rerun 7`"),
+    ],
+)  # fmt: skip
+def test_a_person_is_told_what_to_do_about_a_check_without_a_result(conclusion: str, run: int, words: str) -> None:
+    text = inconclusive_text([InconclusiveCheck(name="test", conclusion=conclusion, workflow_run=run)])
+    assert f"test ({conclusion})" in text
+    assert words in text
+
+
+def job(name: str, state: CheckState, run: int, began: int = 0) -> Check:
+    return Check(name, state, app="github-actions", workflow_run_id=run, started_at=NOW + timedelta(seconds=began))
+
+
+def workflow_run(number: int, file: str, event: str = "pull_request", conclusion: str = "success") -> WorkflowRun:
+    path = f".github/workflows/{file}"
+    return WorkflowRun(number, "CI", path, event, "completed", conclusion, "4f0c", "feature", (7,), NOW)
+
+
+RUNS = [
+    workflow_run(1, "ci.yml"), workflow_run(2, "ci.yml"), workflow_run(3, "ci.yml", "push"),
+    workflow_run(4, "docs.yml"), workflow_run(5, "accord-start.yml"), workflow_run(6, "accord-board.yml@main"),
+    workflow_run(7, "accord-of-ours.yml"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("checks", "left"),
+    [
+        ([job("test", "failing", 1), job("test", "passing", 2, 9)], [2]),
+        ([job("test", "passing", 2, 9), job("test", "inconclusive", 1)], [2]),
+        ([job("test", "passing", 1), job("test", "inconclusive", 2, 9)], [2]),
+        ([job("test", "failing", 1), job("test", "passing", 3, 9)], [1, 3]),
+        ([job("test", "failing", 1), job("test", "passing", 4, 9)], [1, 4]),
+        ([job("test", "failing", 1), job("test", "passing", 1, 9)], [1, 1]),
+        ([job("test", "inconclusive", 1), job("test", "passing", 1, 9)], [1]),
+        ([job("test", "failing", 8), job("test", "passing", 9, 9)], [8, 9]),
+        ([job("test", "failing", 1), job("lint", "passing", 2, 9)], [1, 2]),
+        ([job("Start", "passing", 5), job("Start", "passing", 1)], [1]),
+        ([job("Anything", "failing", 5), job("Board", "pending", 6), job("x", "passing", 7)], [7]),
+        ([Check("test", "passing", app="other"), Check("test", "inconclusive", app="other")], [None, None]),
+    ],
+)
+def test_checks_of_the_kit_and_replaced_ones_do_not_count(checks: list[Check], left: list[int | None]) -> None:
+    assert [check.workflow_run_id for check in code_checks(checks, RUNS)] == left
+
+
+def test_a_workflow_that_github_could_not_start_is_a_check_without_a_result() -> None:
+    broken = workflow_run(8, "ci.yml", conclusion="startup_failure")
+    (found,) = code_checks([], [workflow_run(1, "ci.yml"), broken])
+    assert (found.name, found.state, found.workflow_run_id) == ("CI", "inconclusive", 8)
+    assert code_checks([], [workflow_run(9, "ci.yml"), broken]) == ()
+    assert code_checks([], [workflow_run(8, "accord-start.yml", conclusion="startup_failure")]) == ()
+
+
+def test_ci_that_is_held_is_not_taken_for_run_because_the_kit_ran() -> None:
+    assert not may_be_held([job("Start", "passing", 5)])
+    assert may_be_held(code_checks([job("Start", "passing", 5)], RUNS))
+    held = [
+        workflow_run(number, file, conclusion="action_required")
+        for number, file in ((1, "ci.yml"), (5, "accord-start.yml"))
+    ]
+    assert [run.id for run in held_runs(held)] == [1]
+    assert held_runs(held, ".github/workflows/ci.yml") == ()
+
+
+def test_every_workflow_of_the_kit_is_known_by_its_file() -> None:
+    assert {f".github/workflows/accord-{name}.yml" for name in shipped_kit().workflows} == KIT
 
 
 def test_a_rival_that_began_meanwhile_is_not_lost_because_the_run_before_it_was() -> None:

@@ -68,6 +68,10 @@ ROWS: list[tuple[str, KeepaliveFacts]] = [
     ("stale-checks", keepalive(checks={"head_sha": "b" * 40})),
     ("checks-pending", keepalive(checks={"pending": ("lint",)})),
     *held_rows(keepalive),
+    (
+        "checks-inconclusive",
+        keepalive(checks={"passing": (), "inconclusive": [{"name": "test", "conclusion": "cancelled"}]}),
+    ),
     ("checks-missing", keepalive(checks={"passing": (), "seconds_since_push": 5})),
     (
         "checks-red",
@@ -127,6 +131,7 @@ def test_only_an_implementors_branch_is_updated_and_never_under_an_agent(reason:
         ("tasks-complete", done(opinion("approve"), pull={"is_draft": True})),
         ("tasks-complete", done(opinion("approve"), pull={"is_mergeable": False})),
         ("checks-pending", done(opinion("approve"), checks={"pending": ("test",)})),
+        ("checks-inconclusive", done(opinion("approve"), checks={"inconclusive": ({"name": "x"},)})),
         ("checks-pending", done(review_workflow="r.yml", checks={"pending": ("test",)})),
         ("checks-failing", done(opinion("needs-changes"), checks={"failing": ("test",)})),
         ("running", done(opinion("approve"), state=LoopState(running=running()))),

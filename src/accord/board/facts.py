@@ -15,6 +15,7 @@ from accord.github.client import INSTALLATION_LOGIN
 from accord.github.models import Forbidden, NotThere
 from accord.github.pulls import closing_references
 from accord.handoffs.store import HandoffStore, read_block
+from accord.loops.checks import is_of_kit, read_code_checks
 from accord.loops.ledger import is_lost
 from accord.loops.models import ALL
 from accord.loops.reviews import is_approved, opinions_of
@@ -199,7 +200,7 @@ def _has_work(pull: Pull | Issue, reader: Reader) -> bool:
 
 def _held_runs(reader: Reader, notes: list[str]) -> Sequence[WorkflowRun]:
     try:
-        return [run for run in reader.github.runs_in("action_required") if run.is_held]
+        return [run for run in reader.github.runs_in("action_required") if run.is_held and not is_of_kit(run)]
     except (Forbidden, NotThere):
         notes.append("The token cannot read workflow runs, so runs that wait for approval are not shown.")
         return ()
@@ -216,7 +217,7 @@ def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: dateti
         closing_references(pull.body, reader.repository),
         rows_in(reader, comments, number, now),
         loops_in(comments, reader.identity, number, now),
-        (*github.check_runs(pull.head_sha), *github.statuses(pull.head_sha)),
+        (*read_code_checks(github, pull.head_sha)[0], *github.statuses(pull.head_sha)),
         tuple(run for run in held if run.head_sha == pull.head_sha),
         is_approved(opinions, pull.head_sha),
         any(opinion.verdict == "needs-changes" for opinion in opinions),

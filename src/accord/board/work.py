@@ -9,6 +9,7 @@ from accord.board.documents import place_item_handoff
 from accord.board.models import Entry, overview_from
 from accord.core.clock import time_of
 from accord.git.branch_names import is_work_branch
+from accord.loops.checks import check_facts, inconclusive_text
 from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.questions import KEEPALIVE
 from accord.results.labels import Category, ItemKind, in_category, kind_of
@@ -175,6 +176,12 @@ def _place_unfinished(facts: BoardRepository, pull: BoardPull, entry: Entry) -> 
     failing, pending = _checks(pull, "failing"), _checks(pull, "pending")
     if pending:
         return "waiting", replace(entry, why=f"Checks are not finished: {_list(pending)}.")
+    unclear = check_facts(pull.checks, pull.pull.head_sha, 0).inconclusive
+    if unclear and not failing:
+        run = next((check.workflow_run for check in unclear if check.workflow_run), 0)
+        words = ("run", "rerun", run) if run else ("pr", "checks", pull.pull.number)
+        command = facts.address.gh_command(*words)
+        return "needs_you", replace(entry, kind="failure", why=inconclusive_text(unclear), command=command)
     problems: list[tuple[bool, str, NeedKind]] = [
         (bool(failing), f"Checks fail: {_list(failing)}.", "failure"),
         (pull.pull.is_mergeable is False, "It conflicts with its base.", "conflict"),

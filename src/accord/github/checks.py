@@ -12,10 +12,23 @@ from urllib.parse import quote
 from accord.github.rest import Parsed, Rest, optional_timestamp
 from accord.text.markdown import shorten
 
-CheckState = Literal["passing", "failing", "pending", "skipped"]
+CheckState = Literal["passing", "failing", "inconclusive", "pending", "skipped"]
 
-_STATES: dict[str | None, CheckState] = {"success": "passing", "neutral": "passing", "skipped": "skipped"}
-"""The meaning of conclusions; any other is a failure. A skipped job says nothing about the commit."""
+CONCLUSIONS: Mapping[str, CheckState] = {
+    "success": "passing",
+    "neutral": "passing",
+    "failure": "failing",
+    "timed_out": "failing",
+    "skipped": "skipped",
+    "cancelled": "inconclusive",
+    "action_required": "inconclusive",
+    "stale": "inconclusive",
+    "startup_failure": "inconclusive",
+}
+"""The meaning of conclusions; any other is inconclusive. A job that is skipped or inconclusive says nothing about the
+commit, but an inconclusive one should have. Source: GitHub's
+OpenAPI description, schemas "check-run" and "workflow-run".
+"""
 
 _JOB = re.compile(r"/actions/runs/(\d{1,18})/job/(\d{1,18})(?:[?#]|$)")
 _SUMMARY_CHARACTERS = 20_000
@@ -27,7 +40,7 @@ class Check:
 
     ``app`` is the slug of the app that made a check run (``github-actions``), empty for a status. ``workflow_run_id``
     and ``job_id`` are known of jobs of GitHub Actions alone. ``summary`` is the outcome in the words of the check:
-    untrusted text.
+    untrusted text. ``conclusion`` is GitHub's word, empty until the check run is completed.
     """
 
     name: str
@@ -38,6 +51,7 @@ class Check:
     job_id: int | None = None
     started_at: datetime | None = None
     summary: str = ""
+    conclusion: str = ""
 
 
 STATUS_CHARS = 140
@@ -116,16 +130,17 @@ def _check_run(data: dict[str, Any]) -> Check:
     job = _JOB.search(url) if app == "github-actions" else None
     output = data.get("output") or {}
     summary = "\n\n".join(filter(None, (output.get("title"), output.get("summary"))))
-    done = _STATES.get(data["conclusion"], "failing")
+    conclusion = data["conclusion"] or "" if data["status"] == "completed" else ""
     return Check(
         name=data["name"],
-        state=done if data["status"] == "completed" else "pending",
+        state=CONCLUSIONS.get(conclusion, "inconclusive") if data["status"] == "completed" else "pending",
         url=url,
         app=app,
         workflow_run_id=int(job[1]) if job else None,
         job_id=int(job[2]) if job else None,
         started_at=optional_timestamp(data.get("started_at")),
         summary=summary[:_SUMMARY_CHARACTERS],
+        conclusion=conclusion,
     )
 
 

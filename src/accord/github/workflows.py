@@ -46,8 +46,8 @@ class WorkflowRun:
 
     @property
     def is_held(self) -> bool:
-        """Whether GitHub waits for a person to approve it; it has no jobs until then, and so no check runs."""
-        return self.has_ended and self.conclusion == "action_required"
+        """Whether a pull request's run waits for a person's approval; until then it has no jobs, and no check runs."""
+        return self.has_ended and self.conclusion == "action_required" and self.event == "pull_request"
 
 
 class WorkflowMethods(Rest):
@@ -88,11 +88,9 @@ class WorkflowMethods(Rest):
             return False
         return True
 
-    def held_runs(self, sha: str) -> tuple[WorkflowRun, ...]:
-        """List the runs for pull requests with this head that wait for approval, newest first. Raises Forbidden."""
-        params = {"head_sha": sha, "event": "pull_request", "status": "action_required"}
-        listed = self._list_items("/actions/runs", _run, key="workflow_runs", **params)
-        return tuple(run for run in listed if run.is_held)
+    def runs_of(self, sha: str) -> tuple[WorkflowRun, ...]:
+        """List the runs of a commit, newest first. Raises Forbidden without ``actions: read``."""
+        return tuple(self._list_items("/actions/runs", _run, key="workflow_runs", head_sha=sha))
 
     def runs_in(self, status: str) -> Iterator[WorkflowRun]:
         """List the runs in a status or with a conclusion, newest first. Raises Forbidden without ``actions: read``."""

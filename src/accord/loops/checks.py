@@ -12,18 +12,19 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
+from accord.github.checks import CONCLUSIONS, Check
 from accord.github.models import Forbidden
-from accord.loops.models import CheckFacts, Closed, HeldRun, decision_for
+from accord.loops.models import CheckFacts, Closed, HeldRun, InconclusiveCheck, decision_for
 from accord.loops.texts import join_parts
 from accord.text.hidden import as_seen, strip_hidden
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from accord.github.checks import Check
-    from accord.github.models import Pull
+    from accord.github.client import GitHub
+    from accord.github.workflows import WorkflowRun
     from accord.loops.facts import Gathered, LoopContext
     from accord.loops.models import LoopDecision
     from accord.loops.questions import Situation
@@ -34,8 +35,9 @@ SETTLING_SECONDS = 120
 ACTIONS = "github-actions"
 """The app whose check runs are jobs of GitHub Actions."""
 
-STARTS = ".github/workflows/accord-start.yml"
-"""The kit's workflow that starts agents; it checks nothing, and a run of it for a bot has no job anyway."""
+_KIT = ("autofix", "board", "bot-comments", "implement", "keepalive", "labels", "plan", "review", "start", "verifier")
+KIT = frozenset(f".github/workflows/accord-{name}.yml" for name in _KIT)
+"""The files of the kit's workflows. Their jobs start, show and merge work, and say nothing about the code."""
 
 OWN_JOB = "accord "
 """How the names of the loops' own jobs begin, after the caller's (``Keepalive / accord decides``)."""
@@ -51,6 +53,10 @@ LINE_CHARACTERS = 500
 LINES_BEFORE = 15
 LINES_AFTER = 25
 
+_BY_HAND = {
+    "action_required": "A person has to act on its page.",
+    "startup_failure": "Mend the workflow file that GitHub cannot start, and push.",
+}
 _STATES = ("failing", "pending", "passing")
 _TIME = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z ?", re.MULTILINE)
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
@@ -81,10 +87,22 @@ def check_settled(situation: Situation, checks: CheckFacts) -> LoopDecision | No
         return decision_for("checks-pending", f"Pending: {names_of(checks.pending)}.")
     if (held := check_held(situation, checks)) is not None:
         return held
+    if checks.inconclusive and not checks.failing:
+        return decision_for("checks-inconclusive", inconclusive_text(checks.inconclusive))
     if not checks.failing and not checks.passing and checks.seconds_since_push < SETTLING_SECONDS:
         left = SETTLING_SECONDS - checks.seconds_since_push
         return decision_for("checks-missing", "No check has started for this head yet.", wait_seconds=left)
     return None
+
+
+def inconclusive_text(checks: Sequence[InconclusiveCheck]) -> str:
+    """Return a sentence about checks without a result, and what a person does about it."""
+    named = names_of([f"{check.name[:60]} ({check.conclusion or 'unknown'})" for check in checks], 5)
+    kinds = {check.conclusion if check.conclusion in _BY_HAND else "" for check in checks}
+    again = {check.workflow_run for check in checks if check.workflow_run and check.conclusion not in _BY_HAND}
+    commands = [f"Run it again: {names_of([f'`gh run rerun {run}`' for run in sorted(again)], 3)}."] if again else []
+    todo = " ".join([*commands, *(text for name, text in _BY_HAND.items() if name in kinds)])
+    return f"Without a result: {named}. {todo or 'Run it again on its page.'}"
 
 
 def names_of(names: Sequence[str], most: int = 10) -> str:
@@ -99,13 +117,76 @@ def read_checks(gathered: Gathered) -> Gathered:
     The age of the head is that of the pull request's last event, since a push is one.
     """
     context, github, pull = gathered.context, gathered.context.github, gathered.pull
-    checks = tuple(check for check in github.check_runs(pull.head_sha) if not is_own(check, context.run_id))
-    held = read_held(context, pull) if may_be_held(checks) else ()
+    checks, runs = read_code_checks(github, pull.head_sha, context.run_id, context.workflow)
+    held = None if runs is None else held_runs(runs, context.workflow)
+    held = held if may_be_held(checks) else ()
     checks = checks if held else (*checks, *github.statuses(pull.head_sha))
     now = github.server_time()
     quiet = 0 if pull.updated_at is None else max(0, int((now - pull.updated_at).total_seconds()))
     facts = check_facts(checks, pull.head_sha, quiet).model_copy(update={"held": held})
     return replace(gathered, checks=checks).with_facts(checks=facts, now=now)
+
+
+def read_code_checks(
+    github: GitHub, sha: str, run_id: str = "", workflow: str = ""
+) -> tuple[tuple[Check, ...], tuple[WorkflowRun, ...] | None]:
+    """Read the check runs of a commit that tell about its code, and its workflow runs; None if the token may not.
+
+    The runs are not read where they decide nothing: another app's check is pending, and no job of GitHub Actions ran.
+    """
+    checks = tuple(check for check in github.check_runs(sha) if not is_own(check, run_id))
+    runs: tuple[WorkflowRun, ...] | None = ()
+    if may_be_held(checks) or any(check.app == ACTIONS for check in checks):
+        try:
+            runs = github.runs_of(sha)
+        except Forbidden:
+            runs = None
+    return code_checks(checks, runs or (), workflow), runs
+
+
+def code_checks(checks: Sequence[Check], runs: Sequence[WorkflowRun], workflow: str = "") -> tuple[Check, ...]:
+    """Return the checks that count: none of the kit's workflows or of this one, and none that a newer one replaces.
+
+    A run that GitHub could not start has no jobs, and is a check itself.
+    A check is replaced by a newer one of the same name, workflow file and event, of another run or where it is
+    inconclusive: jobs of one run may have one name. Pure.
+    """
+    by_id = {run.id: run for run in runs if not is_of_kit(run, workflow)}
+    others = {run.id for run in runs} - by_id.keys()
+    found = [check for check in (*checks, *_broken(by_id.values())) if check.workflow_run_id not in others]
+
+    def subject(check: Check) -> tuple[str, str, str, str]:
+        run = by_id.get(check.workflow_run_id or 0)
+        return (check.app, check.name, run.path if run else "", run.event if run else "")
+
+    newest: dict[tuple[str, str, str, str], Check] = {}
+    for check in sorted(found, key=_began):
+        newest[subject(check)] = check
+
+    def is_replaced(check: Check) -> bool:
+        last = newest[subject(check)]
+        is_rerun = check.workflow_run_id in by_id and last.workflow_run_id != check.workflow_run_id
+        return _began(last) > _began(check) and (is_rerun or check.state == "inconclusive")
+
+    return tuple(check for check in found if not is_replaced(check))
+
+
+def _began(check: Check) -> float:
+    return check.started_at.timestamp() if check.started_at else 0
+
+
+def _broken(runs: Iterable[WorkflowRun]) -> Iterator[Check]:
+    """Yield a check for the newest run of a workflow and event where GitHub could not start it: it has no jobs."""
+    newest = {(run.path, run.event): run for run in sorted(runs, key=lambda run: run.id)}
+    for run in newest.values():
+        if run.conclusion == "startup_failure":
+            name, state = run.name or run.path, CONCLUSIONS[run.conclusion]
+            yield Check(name, state, "", ACTIONS, run.id, None, run.created_at, conclusion=run.conclusion)
+
+
+def is_of_kit(run: WorkflowRun, workflow: str = "") -> bool:
+    """Tell whether a run is of a workflow that the kit installs, or of this one; its branch may follow the file."""
+    return run.path.partition("@")[0] in (*KIT, workflow)
 
 
 def is_own(check: Check, run_id: str) -> bool:
@@ -120,11 +201,15 @@ def check_facts(checks: Sequence[Check], sha: str, quiet_seconds: int) -> CheckF
     """Sort checks by state; of two with one name the worse counts."""
     named = {state: {check.name for check in checks if check.state == state} for state in _STATES}
     failing, pending = named["failing"], named["pending"] - named["failing"]
+    unclear = {check.name: check for check in checks if check.state == "inconclusive"}
+    without = sorted(unclear.keys() - failing - pending)
+    found = ((name, unclear[name].conclusion, unclear[name].workflow_run_id or 0) for name in without)
     return CheckFacts(
         head_sha=sha,
         failing=tuple(sorted(failing)),
         pending=tuple(sorted(pending)),
-        passing=tuple(sorted(named["passing"] - failing - pending)),
+        inconclusive=tuple(InconclusiveCheck(name=one, conclusion=what, workflow_run=run) for one, what, run in found),
+        passing=tuple(sorted(named["passing"] - failing - pending - unclear.keys())),
         seconds_since_push=quiet_seconds,
     )
 
@@ -134,20 +219,16 @@ def may_be_held(checks: Sequence[Check]) -> bool:
 
     Where jobs have run, people started them in another way, and what is still held does not count.
     """
-    states = {check.state for check in checks if check.app == ACTIONS} - {"skipped"}
+    states = {check.state for check in checks if check.app == ACTIONS} - {"skipped", "inconclusive"}
     return not states and all(check.state != "pending" for check in checks)
 
 
-def read_held(context: LoopContext, pull: Pull) -> tuple[HeldRun, ...] | None:
-    """Read the held runs of the head, except this workflow's and starts of the kit; None if the token may not."""
-    try:
-        runs = context.github.held_runs(pull.head_sha)
-    except Forbidden:
-        return None
+def held_runs(runs: Iterable[WorkflowRun], workflow: str = "") -> tuple[HeldRun, ...]:
+    """Return the runs that wait for approval, except this workflow's and the kit's."""
     return tuple(
         HeldRun(id=run.id, name=run.name or run.path, created_at=run.created_at)
         for run in runs
-        if run.path not in (context.workflow, STARTS)
+        if run.is_held and not is_of_kit(run, workflow)
     )
 
 

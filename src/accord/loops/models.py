@@ -87,8 +87,16 @@ class HeldRun(Closed):
     created_at: AwareDatetime
 
 
+class InconclusiveCheck(Closed):
+    """A check that ended without a result; ``workflow_run`` is 0 where it is not a job of GitHub Actions."""
+
+    name: str
+    conclusion: Word = ""
+    workflow_run: int = Field(0, ge=0)
+
+
 class CheckFacts(Closed):
-    """The checks of one commit, by name, without the loop's own; ``seconds_since_push`` is the commit's age.
+    """The checks of one commit, by name, without the kit's own; ``seconds_since_push`` is the commit's age.
 
     ``held`` are the workflow runs that wait for approval, None if the token may not read them.
     """
@@ -97,6 +105,7 @@ class CheckFacts(Closed):
     passing: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
+    inconclusive: tuple[InconclusiveCheck, ...] = ()
     seconds_since_push: int = Field(0, ge=0)
     held: tuple[HeldRun, ...] | None = ()
 
@@ -272,8 +281,8 @@ PULLS: tuple[LoopName, ...] = ("keepalive", "autofix", "bot-comments")
 """The loops that change an open pull request."""
 
 CHECKS: tuple[LoopName, ...] = ("keepalive", "autofix")
-APPROVALS = ("checks-held", "checks-not-approved")
-"""Reasons about workflow runs that GitHub holds."""
+APPROVALS = ("checks-held", "checks-not-approved", "checks-inconclusive")
+"""Reasons that wait for what a person does with workflow runs, and that the comment shows."""
 
 PERSONS_STOP = ("paused", "needs-human", "not-enabled", "disabled")
 """Reasons by which a person stops a loop: a label added or removed, or a setting."""
@@ -318,6 +327,7 @@ REASONS: dict[str, Reason] = {
     "back-off": Reason("wait", "The pause after a transient failure is not over."),
     "stale-checks": Reason("wait", "The checks belong to another commit.", CHECKS),
     "checks-pending": Reason("wait", "Checks are not finished.", CHECKS),
+    "checks-inconclusive": Reason("wait", "Checks ended without a result, such as cancelled ones.", CHECKS),
     "checks-held": Reason("wait", "Workflow runs wait for a person's approval.", CHECKS),
     "checks-not-approved": Reason("stop", "Held runs waited longer than `approval_hours`.", CHECKS, asks=True),
     "checks-missing": Reason("wait", "No check has started yet.", CHECKS),

@@ -52,7 +52,7 @@ def next_state(
         return noted
     if decision.reason in PERSONS_STOP:
         return noted if promises else None
-    waits_for_approval = promises and settled.notice is not None and settled.notice.reason == "checks-held"
+    waits_for_approval = promises and settled.notice is not None and settled.notice.reason in APPROVALS
     return noted if noted != settled and (decision.reason in APPROVALS or waits_for_approval) else None
 
 
