@@ -108,7 +108,7 @@ def test_a_failing_check_is_fixed_though_another_was_cancelled_with_it() -> None
         ("action_required", 7, "has to act on its page"), ("stale", 7, "`gh run rerun 7`"),
     ],
 )  # fmt: skip
-def test_a_person_is_told_what_to_do_about_a_check_without_a_result(conclusion: str, run: int, words: str) -> None:
+def test_the_message_says_what_to_do_about_a_check_without_a_result(conclusion: str, run: int, words: str) -> None:
     text = inconclusive_text([InconclusiveCheck(name="test", conclusion=conclusion, workflow_run=run)])
     assert f"test ({conclusion})" in text
     assert words in text

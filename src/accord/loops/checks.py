@@ -55,7 +55,7 @@ LINES_AFTER = 25
 
 _BY_HAND = {
     "action_required": "A person has to act on its page.",
-    "startup_failure": "Mend the workflow file that GitHub cannot start, and push.",
+    "startup_failure": "Fix the workflow file that GitHub cannot start, and push.",
 }
 _STATES = ("failing", "pending", "passing")
 _TIME = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z ?", re.MULTILINE)
