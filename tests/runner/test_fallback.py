@@ -153,6 +153,12 @@ def test_the_last_failure_counts_and_an_agent_without_its_secret_is_named(bench:
     assert "NO_SUCH_KEY" in left.outputs["run-warnings"]
 
 
+def test_a_mode_has_a_fallback_of_its_own(bench: Bench) -> None:
+    more = {"modes": {"verifier": {"fallback": []}}}
+    left = ran(bench, "one:overloaded", "two:works", more=more, words=["--mode", "verifier"])
+    assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
+
+
 def test_files_of_attempts_have_their_numbers(tree: Bench) -> None:
     left = ran(tree, "one:keyless", "two:exhausted", "three:keyless", "four:works")
     assert [entry["outcome"] for entry in left.record["attempts"]] == ["skipped", "failed", "skipped", "done"]

@@ -186,7 +186,9 @@ def drafts(run: Run) -> list[dict[str, Any]]:
 
 
 def test_changes_that_conflict_become_a_draft_for_the_pull_requests_branch(run: Run) -> None:
+    run.workshop.stage.server.faults.add(Fault("lost-after", times=1, method="POST", path=r"/pulls$"))
     outputs, branch = conflict_of(run)
+    run.workshop.stage.server.faults.clear()
     words = [outputs[name] for name in ("exit-code", "error-category", "error-type", "changes-made", "commit-sha")]
     assert words == ["1", "infrastructure", "infrastructure", "false", ""]
     (draft,) = drafts(run)

@@ -174,9 +174,10 @@ def test_nothing_of_the_callers_checkout_changes(workshop: Workshop, agent: Agen
 
 def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "new.txt").write_text("new\n")
-    work = publication(agent, pr_ref="refs/heads/agents/new", base_ref="feature")
+    work = publication(agent, pr_ref="agents/new", base_ref="feature", author="Robo <robo@example.org>")
     published = publish_patch(workshop.remote(), work)
     assert published == Published(workshop.tip("agents/new"), 1)
+    assert fetched(agent, "log", "-1", "--format=%an <%ae>", "origin/agents/new") == work.author
     workshop.person_commits("mine.txt", "mine\n", branch="agents/new")
     assert publish_patch(workshop.remote(), work) == published
     assert fetched(agent, "rev-parse", f"{published.commit_sha}^") == agent.base

@@ -182,11 +182,14 @@ def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench)
 def test_no_secret_of_the_job_is_left_in_the_folder_or_the_log(bench: Bench) -> None:
     program = (
         f"import sys\na, b = {A!r}, {B!r}\n"
-        "print(a + b, flush=True); sys.stdout.write(a); sys.stdout.flush(); print(b); print(a + b, file=sys.stderr)"
+        "print(a + b, flush=True); sys.stdout.write(a); sys.stdout.flush(); print(b); print(a + b, file=sys.stderr)\n"
+        "open(sys.argv[1], 'w').write(a + b)"
     )
-    left = bench.script(program, "--appendix", f"the key is {SECRET}", job={"MY_SECRET": SECRET})
+    entry = {"command": ["{command}", "{final_message}"], "final_message": ["{value}"]}
+    options = ("--registry", bench.registry({"agents": {"mine": entry}}), "--appendix", f"the key is {SECRET}")
+    left = bench.run(*bench.scripted(program, "mine"), *options, job={"MY_SECRET": SECRET})
     files = "".join(path.read_text() for path in left.folder.iterdir())
-    assert "[redacted: secret of the environment]" in files
+    assert "[redacted: secret of the environment]" in left.text("final-message.md")
     assert SECRET not in files + left.out + left.err
 
 
