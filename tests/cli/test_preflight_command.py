@@ -93,3 +93,24 @@ def test_a_step_is_annotated_and_gets_the_outcome(accord: Accord, stage: Stage) 
     assert SETTING in ended.err
     assert step.outputs == {"outcome": "refused"}
     assert "### accord preflight: refused" in step.summary
+
+
+@pytest.mark.parametrize(
+    ("more", "other"),
+    [
+        ({"branches": {"accord": {"x.txt": "x"}}}, "accord"),
+        (
+            {
+                "branches": {"bots": {"x.txt": "x"}},
+                "files": {".github/accord/config.yml": "version: 1\nbranch_prefix: bots/accord\n"},
+            },
+            "bots",
+        ),
+        ({"branches": {"accord-notes": {"x.txt": "x"}, "accord/1/x": {"x.txt": "x"}}}, ""),
+    ],
+)
+def test_a_branch_in_the_way_of_all_work_items_is_named(accord: Accord, stage: Stage, other: str) -> None:
+    accord.on(stage, GITHUB_TOKEN=stage.server.token)
+    document = accord.document("preflight", code=4 if other else 0)
+    assert codes(document) == (["branch-in-the-way"] if other else [])
+    assert all(f"`{other}`" in finding["message"] for finding in document["findings"])

@@ -93,3 +93,16 @@ def test_a_branch_in_the_way_is_named_before_the_first_write(stage: Stage, tmp_p
         receipt = apply(stage, result, is_dry_run=is_dry_run)
         assert (receipt.outcome, receipt.writes) == (Outcome.REFUSED, 0)
         assert f"`{other}` is in the way" in str(receipt.error)
+
+
+@pytest.mark.slow
+def test_a_prefix_of_the_configuration_leads_past_a_branch_in_the_way(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    git(tree, "push", "-q", "origin", "HEAD:refs/heads/accord")
+    (tree / ".github").mkdir()
+    (tree / ".github" / "accord.yml").write_text("branch_prefix: bots/accord\n")
+    git(tree, "add", ".github")
+    git(tree, "commit", "-qm", "Configure")
+    git(tree, "push", "-q", "origin", "main")
+    receipt = apply(stage, work(tree, "a = 2\n"))
+    assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, "bots/accord/1")

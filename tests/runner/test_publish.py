@@ -198,6 +198,14 @@ def test_a_push_to_what_is_not_a_branch_is_refused_before_any_request(workshop: 
     assert workshop.stage.server.requests == []
 
 
+@pytest.mark.parametrize(("ref", "other"), [("feature/more", "feature"), ("agents", "agents/new")])
+def test_a_branch_in_the_way_is_named_at_once(workshop: Workshop, agent: Agent, ref: str, other: str) -> None:
+    git(agent.tree, "push", "-q", "origin", "HEAD:refs/heads/agents/new")
+    for log in (OperationLog(is_dry_run=True), OperationLog()):
+        published = publish_new(workshop, agent, pr_ref=ref, log=log)
+        assert (kind(published), f"`{other}` is in the way" in detail(published)) == ("push-refused", True)
+
+
 @pytest.mark.parametrize(
     ("token", "branch", "path", "said"),
     [

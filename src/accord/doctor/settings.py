@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.findings import DoctorCheck, Finding, warning
 from accord.core.refusals import ACTIONS_PAGE, BRANCHES_PAGE, CREATE_PULLS, RULES_PAGE, SECRETS_PAGE, VARIABLES_PAGE
+from accord.git.branch_names import CONFIG_PATHS, folders_of, prefix_in, way_refusal, work_branch
 from accord.github.models import Forbidden, NotThere
 from accord.workflows.facts import WORKFLOWS
 from accord.workflows.requirements import ENVIRONMENT, secrets_of_callers
@@ -70,6 +71,7 @@ class LiveFacts:
     variables: frozenset[str] | None = None
     rules: Mapping[str, Sequence[str]] | None = None
     protected: Sequence[str] | None = None
+    in_the_way: str = ""  # a branch that keeps all branches of work items from being made
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -140,6 +142,12 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
         rules = {WORK_BRANCH: github.branch_rules(WORK_BRANCH)}
     except Refused:  # an old server
         rules = None
+    try:
+        prefix = prefix_in(github.find_file(path, repository.default_branch) for path in CONFIG_PATHS)
+        folders = folders_of(work_branch(1, prefix=prefix))
+        in_the_way = next((name for name in folders if github.ref(f"heads/{name}")), "")
+    except Refused:  # a token that may not read contents
+        in_the_way = ""
     return LiveFacts(
         repository_url=connection.page,
         default_branch=repository.default_branch,
@@ -147,6 +155,7 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
         is_person=identity.is_person,
         may_create_pulls=None if refuses is None else not refuses,
         rules=rules,
+        in_the_way=in_the_way,
     )
 
 
@@ -300,6 +309,9 @@ def _rules_check(facts: LiveFacts) -> DoctorCheck:
 def preflight_findings(facts: LiveFacts) -> list[Finding]:
     """Find reasons for which GitHub would refuse the branch or the pull request of a result."""
     found = [finding for _, finding in _rule_findings(facts, WORK_BRANCH, _REFUSING, _COVERS)]
+    if facts.in_the_way:
+        refused = way_refusal(f"{facts.in_the_way}/…", facts.in_the_way)
+        found.append(Finding("branch-in-the-way", refused.message, hint=refused.hint))
     place = ACTIONS_PAGE.at(facts.repository_url)
     if facts.may_create_pulls is None:
         message = f"The token of {facts.login} may not ask whether pull requests are allowed."

@@ -1,14 +1,49 @@
-"""Names of branches: those of a work item, and those that keep another one from being made. Pure."""
+"""Names of branches: those of a work item, and those that keep another one from being made."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
+
+from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import Finding
+from accord.files.yaml import read_yaml
+from accord.git.program import file_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from accord.git.program import Git
+
+CONFIG_PATHS = (".github/accord/config.yml", ".github/accord.yml")
+"""Files with the key ``branch_prefix``; the first counts that has it."""
+
 BRANCH_PREFIX = "accord"
+PREFIX_FORM = r"(?!refs/)[A-Za-z0-9][A-Za-z0-9_-]*(?:/[A-Za-z0-9][A-Za-z0-9_-]*)*"
+"""A part of the names that git takes (git-check-ref-format), short and without quoting."""
+
+
+def prefix_in(files: Iterable[bytes | None]) -> str:
+    """Return the prefix that configurations name. Raises BrokenContract for one that is not a branch's."""
+    for path, raw in zip(CONFIG_PATHS, files, strict=True):
+        try:
+            document = read_yaml(raw or b"").value
+        except BrokenContract as broken:
+            raise BrokenContract(f"{path}: {broken.message}", findings=broken.findings) from None
+        value = document.get("branch_prefix") if isinstance(document, dict) else None
+        if value is not None and not (isinstance(value, str) and re.fullmatch(PREFIX_FORM, value)):
+            message = f"{path}: `branch_prefix` is not the beginning of a branch name."
+            hint = f"Write one without a slash at its end, such as `branch_prefix: bots/{BRANCH_PREFIX}`."
+            raise BrokenContract.of(Finding("schema", message, "/branch_prefix", hint=hint))
+        if value:
+            return str(value)
+    return BRANCH_PREFIX
+
+
+def prefix_at(git: Git, commit: str) -> str:
+    """Return the prefix that the configuration of a commit names. Raises BrokenContract, as ``prefix_in`` does."""
+    return prefix_in(file_at(git, commit, path) for path in CONFIG_PATHS)
 
 
 def work_branch(item: int, number: int = 1, prefix: str = BRANCH_PREFIX) -> str:
@@ -21,11 +56,15 @@ def is_work_branch(name: str, item: str) -> bool:
     return re.fullmatch(rf"{re.escape(item)}(?:-[1-9]\d*)?", name.rpartition("/")[2]) is not None
 
 
+def folders_of(branch: str) -> list[str]:
+    """Return the names that would be the folders of a branch, from the top."""
+    parts = branch.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
 def patterns_around(branch: str) -> list[str]:
     """Return the patterns of the refs that are the branch, or may be in its way."""
-    parts = branch.split("/")
-    folders = ["/".join(parts[:count]) for count in range(1, len(parts))]
-    return [f"refs/heads/{name}" for name in (*folders, branch, f"{branch}/*")]
+    return [f"refs/heads/{name}" for name in (*folders_of(branch), branch, f"{branch}/*")]
 
 
 def branch_in_the_way(branch: str, names: Iterable[str]) -> str:
@@ -33,5 +72,13 @@ def branch_in_the_way(branch: str, names: Iterable[str]) -> str:
 
     Refs are named like files, so no name may be the folder of another one (git-check-ref-format).
     """
-    others = (name for name in sorted(names) if name != branch)
-    return next((name for name in others if f"{branch}/".startswith(f"{name}/") or name.startswith(f"{branch}/")), "")
+    folders = folders_of(branch)
+    return next((name for name in sorted(names) if name in folders or name.startswith(f"{branch}/")), "")
+
+
+def way_refusal(branch: str, other: str) -> Refused:
+    """Say which branch is in the way, and how to rename it, or to use other names."""
+    old, gone = shlex.quote(f"origin/{other}"), shlex.quote(f":{other}")
+    rename = f"git push origin {old}:refs/heads/NEW-NAME {gone}"
+    hint = f"Rename it: `{rename}`. Or set `branch_prefix:` in {CONFIG_PATHS[0]}, for branches of work items."
+    return Refused(f"The branch `{other}` is in the way: git cannot make `{branch}` beside it.", hint=hint)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from accord.core.clock import attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
-from accord.git.branch_names import branch_in_the_way, patterns_around
+from accord.git.branch_names import branch_in_the_way, patterns_around, way_refusal
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
@@ -297,10 +296,7 @@ def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
     heads = {name.removeprefix("refs/heads/"): tip for name, tip in listed.items() if name.startswith("refs/heads/")}
     other = "" if branch in heads else branch_in_the_way(branch, heads)
     if other:
-        message = f"The branch `{other}` is in the way: git cannot make `{branch}` beside it."
-        old, gone = shlex.quote(f"origin/{other}"), shlex.quote(f":{other}")
-        hint = f"Rename it: `git push origin {old}:refs/heads/NEW-NAME {gone}`."
-        raise Refused(message, hint=hint)
+        raise way_refusal(branch, other)
     return heads.get(branch, "")
 
 

@@ -17,6 +17,7 @@ from accord.agents.registry_rules import steering_patterns_in
 from accord.core.clock import attempts
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.engine.operations import OperationLog, failed_unless
+from accord.git.branch_names import prefix_at
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     MERGED_TRAILER,
@@ -275,8 +276,11 @@ class _Publisher:
         Raises the conflict if git finds no such commit, or the branch has other commits.
         """
         git, work = self.git, self.work
-        name = conflict_branch("accord/conflict", work.token)
-        tip = fetch_branch(git, self.remote, name, "beside") if facts.tip else ""
+        name = conflict_branch(f"{prefix_at(git, f'refs/heads/{_DEFAULT}')}/conflict", work.token)
+        try:
+            tip = fetch_branch(git, self.remote, name, "beside") if facts.tip else ""
+        except Refused as refused:
+            raise PatchConflict(conflict.message, hint=f"{conflict.hint} {refused.message}") from refused
         if tip:
             commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", work.patch)
         else:

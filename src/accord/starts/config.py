@@ -5,20 +5,22 @@ It is read from the default branch only, so that no agent switches a start on fr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import DoctorCheck, has_errors
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
+from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, PREFIX_FORM
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CONFIG_PATH = ".github/accord/config.yml"
+CONFIG_PATH = CONFIG_PATHS[0]
 
 
 class StartSwitches(BaseModel):
@@ -37,6 +39,12 @@ class StartSwitches(BaseModel):
     ready: bool = Field(False, description="Move items from pending to ready when their blockers are closed.")
 
 
+def _checked_prefix(value: str) -> str:
+    if not re.fullmatch(PREFIX_FORM, value):
+        raise ValueError("not the beginning of a branch name")
+    return value
+
+
 class AccordConfig(BaseModel):
     """The configuration of a repository."""
 
@@ -44,6 +52,9 @@ class AccordConfig(BaseModel):
 
     version: Literal[1] = Field(1, description="The version of the format.")
     starts: StartSwitches = Field(default_factory=StartSwitches, description="The events that start agents.")
+    branch_prefix: Annotated[str, AfterValidator(_checked_prefix)] = Field(
+        BRANCH_PREFIX, description="The branches of work items are PREFIX/NUMBER; read from the base of a result."
+    )
 
 
 def read_config(raw: bytes | None) -> AccordConfig:

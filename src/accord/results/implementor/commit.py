@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import BrokenContract, Refused
-from accord.git.branch_names import work_branch
+from accord.git.branch_names import prefix_at, work_branch
 from accord.git.branches import BranchFacts, commit_of_run, commit_tree, fetch_branch, runs_of
 from accord.git.conflicts import conflict_branch
 from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
@@ -114,8 +114,9 @@ def _read_places(
 ) -> Iterator[CommitBranch]:
     """Yield the item's branches whose work is over, and at last the one for the next commit."""
     start = git.line("rev-parse", "refs/heads/base")
+    prefix = prefix_at(git, start)
     for number in count(1):
-        name = work_branch(item, number)
+        name = work_branch(item, number, prefix)
         tip = fetch_branch(git, remote, name, "work")
         commits = git.line("rev-list", f"{start}..{tip}").split() if tip else []
         applied = commit_of_run(git, token, f"{start}..{tip}", patch) if tip else ""
