@@ -1,11 +1,12 @@
 """The action and the reusable workflow that apply a result, as a consumer calls them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, rewritten, steps_with
+from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, rewritten, steps_with, without_new_keys
 from support.plans import plan, task
 
 from accord_sandbox.planting import INSTALLATION_TOKEN
@@ -164,3 +165,19 @@ def test_the_self_test_of_our_own_ci_passes(bench: Bench, tmp_path: Path) -> Non
 
     assert run.exit_code == 0, run.trouble
     assert run.outputs("first")["outcome"] == "applied"
+
+
+def test_the_workflow_of_the_readme_plans_and_creates_the_items(
+    bench: Bench, github: RunningSandbox, tmp_path: Path
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (workflow,) = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert len(workflow.splitlines()) < 25
+    assert readme.count("\n", 0, readme.index(workflow)) < 25, "it is on the first screen"
+    agents = {"default_agent": "writer", "agents": {"writer": {"codec": "plain", "command": ["cat", "answer.json"]}}}
+    files = {".github/agents/registry.yml": json.dumps(agents), "answer.json": EXAMPLE}
+    workflow = without_new_keys(workflow.replace("<sha>", "a" * 40))
+    run = bench.run(workflow, tmp_path, files=files, api_url=github.url, token=INSTALLATION_TOKEN)
+    assert run.exit_code == 0, run.trouble
+    created = document(tmp_path / "sandbox")["issues"]
+    assert {issue["title"] for issue in created} == {item["title"] for item in json.loads(EXAMPLE)["create"]}
