@@ -292,6 +292,7 @@ def post_as_the_job(stage: Stage) -> None:
     post(stage, approve(), adapter=stage.adapter(token=INSTALLATION))
 
 
+PLANNED = {"pull": LOCKED, "is_dry_run": True}
 READER, JOB_AS_OTHER = {"token": "rita-token"}, {"token": INSTALLATION, "identity": "review-app[bot]"}
 
 
@@ -299,6 +300,8 @@ READER, JOB_AS_OTHER = {"token": "rita-token"}, {"token": INSTALLATION, "identit
     ("prepare", "access", "options", "said"),
     [
         pytest.param(None, READER, {"pull": LOCKED}, "locked", id="a locked conversation"),
+        pytest.param(None, {"token": INSTALLATION}, {"pull": LOCKED}, "jobs and apps", id="a locked one, for a job"),
+        pytest.param(None, {"token": INSTALLATION}, PLANNED, "jobs and apps", id="the same in a dry run"),
         pytest.param(None, READER, {}, "Triage", id="a person who may not label"),
         pytest.param(None, {}, {"commit": "0" * 40}, "", id="a commit that is not of the pull request"),
         pytest.param(keep_pending, {}, {}, f"/pull/{PULL}#pullrequestreview-", id="a pending review by hand"),

@@ -99,8 +99,13 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
         hint = "Use the number of an existing pull request."
         raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
     require_unarchived(repository)
-    if pull.is_locked and identity.is_person and repository.may_push is False:
-        message = f"The conversation of #{pull.number} is locked, and {identity.login} has no write access."
+    if pull.is_locked and not (identity.is_person and repository.may_push is not False):
+        why = (
+            f"{identity.login} has no write access"
+            if identity.is_person
+            else "tokens of jobs and apps may not write there"
+        )
+        message = f"The conversation of #{pull.number} is locked, and {why}."
         hint = "Unlock the conversation, or use a token of a person with the role Write or higher."
         raise Refused(message, hint=hint)
     pending, reviews, findings = own_reviews(github.reviews(pull.number), draft.token, identity)
