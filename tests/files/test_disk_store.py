@@ -14,7 +14,7 @@ from support.disks import COUNTED, FaultyDisk, fails
 from support.sessions import clock
 
 from accord.core.clock import SystemClock
-from accord.core.errors import Stopped
+from accord.core.errors import BrokenContract, Stopped
 from accord.files.store import (
     TRIES,
     Disk,
@@ -102,6 +102,40 @@ def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     disk = FaultyDisk()
     assert change_file(path, lambda before: before, storage(disk)) == b"same"
     assert disk.calls == ["read"]
+
+
+@pytest.mark.parametrize("link", ["inside", "../below/inside", "chain", "folder/file", "{root}/other/file"])
+def test_a_file_behind_a_link_is_written_and_the_link_stays(tmp_path: Path, link: str) -> None:
+    root = tmp_path / "root"
+    for name in (".git", "below", "other"):
+        (root / name).mkdir(parents=True)
+    for path in ("below/inside", "other/file"):
+        (root / path).write_text("old")
+    (root / "below/chain").symlink_to("inside")
+    (root / "below/folder").symlink_to("../other")
+    place = root / "below/link"
+    place.symlink_to(link.format(root=root))
+    change_file(place, lambda before: before + b" and new", storage())
+    assert (place.is_symlink(), place.read_text()) == (True, "old and new")
+    assert sorted(path.name for path in (root / "other").iterdir()) == ["file"]
+
+
+@pytest.mark.parametrize("link", ["{tmp}/outside", "../../outside", "away/outside", "link"])
+def test_a_link_out_of_the_repository_and_a_hard_link_are_refused(tmp_path: Path, link: str) -> None:
+    root = tmp_path / "root"
+    (root / ".git").mkdir(parents=True)
+    (root / "below").mkdir()
+    (tmp_path / "outside").write_text("old")
+    (root / "below/away").symlink_to(tmp_path)
+    place = root / "below/link"
+    place.symlink_to(link.format(tmp=tmp_path))
+    with pytest.raises(BrokenContract, match="leads out of"):
+        change_file(place, lambda before: b"new", storage())
+    (root / "one").write_text("old")
+    (root / "two").hardlink_to(root / "one")
+    with pytest.raises(BrokenContract, match="a hard link"):
+        change_file(root / "two", lambda before: b"new", storage())
+    assert ((tmp_path / "outside").read_text(), (root / "one").read_text()) == ("old", "old")
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,22 @@ def append(path: Path, name: str) -> None:
     change_file(path, decide, SystemClock(), writes=True)
 
 
+def test_a_handoff_behind_a_link_is_written_there_and_one_outside_is_refused(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/task.json").write_bytes(path.read_bytes())
+    path.unlink()
+    path.symlink_to("store/task.json")
+    append(path, "one")
+    assert (path.is_symlink(), written(tmp_path / "store/task.json")["metadata"]["x-seen"]) == (True, ["one"])
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away/task.json").symlink_to("../task.json")
+    with pytest.raises(BrokenContract, match="leads out of"):
+        append(tmp_path / "away/task.json", "two")
+    (tmp_path / ".git").mkdir()
+    append(tmp_path / "away/task.json", "two")
+    assert written(path)["metadata"]["x-seen"] == ["one", "two"]
+
+
 def test_the_decision_is_written_where_asked_to_and_other_keys_stay(path: Path) -> None:
     path.write_text(json.dumps({**handoff(), "x-board": {"column": 3}, "ünïcode": "ß"}), encoding="utf-8")
     before = path.read_bytes()

@@ -25,7 +25,7 @@ from accord.cli.step import (
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import Finding, has_errors
 from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder
-from accord.files.store import write_whole
+from accord.files.store import file_behind, write_whole
 from accord.text.markdown import table
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _fix(contents: dict[str, bytes], kind: str | None, *, is_written: bool) -> d
     for path, raw in contents.items():
         contents[path], fixes[path] = fix_text(raw, kind, path)
         if fixes[path] and is_written:
-            write_whole(Path(path).resolve(), contents[path].decode())
+            write_whole(file_behind(Path(path)), contents[path].decode())
     return fixes
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
 from accord.doctor.settings import gather_settings, setting_checks
-from accord.files.store import read_inside, write_whole
+from accord.files.store import file_behind, read_inside, write_whole
 from accord.kit.install import kit_check
 from accord.results.label_sync import label_checks
 from accord.starts.config import config_check
@@ -101,7 +101,7 @@ def fix_workflows(
             continue
         fixed = fix_workflow(text, resolve, facts.programs)
         if fixed.fixes and is_written:
-            write_whole((root / path).resolve(), fixed.text)
+            write_whole(file_behind(root / path), fixed.text)
         if fixed.fixes or fixed.left:
             found[path] = text, fixed
     return found

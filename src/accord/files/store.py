@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,8 +134,29 @@ def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
     )
 
 
+def file_behind(path: Path) -> Path:
+    """Return the file to write for a path: that behind its links.
+
+    Raises BrokenContract ``file-unreadable`` for a link out of the repository, or out of its directory outside of any
+    repository, and for a hard link: a write would separate its two names.
+    """
+    place = Path(os.path.abspath(path))
+    root = next((folder for folder in place.parents if (folder / ".git").exists()), place.parent)
+    if not is_inside(root, place):
+        raise BrokenContract.of(replace(LINK_OUT, message=f"The link {path} leads out of {root}."))
+    target = place.resolve()
+    if target.is_file() and target.stat().st_nlink > 1:
+        message = f"The file {path} has a second name, a hard link, which would keep the old content."
+        raise BrokenContract.of(Finding("file-unreadable", message, hint="Replace one with a symbolic link or a copy."))
+    return target
+
+
 def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
-    """Read, change and write a file unless another program wrote it meanwhile; then try again. Raises Stopped."""
+    """Read, change and write a file unless another program wrote it meanwhile; then try again. Raises Stopped.
+
+    Raises BrokenContract for links that ``file_behind`` refuses.
+    """
+    path = file_behind(path)
     for _ in attempts(storage.clock, PAUSES):
         before = storage.disk.read(path)
         after = change(before)

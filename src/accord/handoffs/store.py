@@ -19,7 +19,7 @@ from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding, warning, with_lines
 from accord.engine.operations import OperationLog
-from accord.files.store import Storage, can_be_written, folder_lock, write_whole
+from accord.files.store import Storage, can_be_written, file_behind, folder_lock, write_whole
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue, IssueChange
 from accord.github.state import Stored, StoredDocument
@@ -63,9 +63,10 @@ def change_file(
 ) -> HandoffDecision:
     """Decide about the task in a file, and write the result if ``writes`` and it changed.
 
-    Raises BrokenContract when the file is not a handoff, WrongUsage when it cannot be read or written, Stopped when
-    another process keeps writing in its directory.
+    Raises BrokenContract when the file is not a handoff or behind a link that leads away, WrongUsage when it cannot be
+    read or written, Stopped when another process keeps writing in its directory.
     """
+    path = file_behind(path) if writes else path
     if writes and not can_be_written(path):
         raise WrongUsage(f"{path} cannot be written.", hint="Pass a file in a writable directory.")
     with folder_lock(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
