@@ -220,6 +220,30 @@ def test_the_lanes_of_a_renamed_mission_are_found_by_the_slug_of_its_events(code
         start(renamed)
 
 
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_work_whose_lane_has_gone_is_not_done_and_the_way_out_is_a_command_that_works(
+    code: Project, is_renamed: bool
+) -> None:
+    begun(code)
+    code.event("WP01", "in_review", "approved", at=NOW + timedelta(minutes=1))
+    if is_renamed:
+        code.lanes(lane_x=["WP01"], lane_b=["WP02"])
+    else:
+        commit = code.git("rev-parse", BRANCH)
+        lose(code)
+    with pytest.raises(BrokenContract, match="Its work is on the branch" if is_renamed else "is lost"):
+        code.move("WP01", "done")
+    command = next_moves(code.load(), "WP01", "accord mission")[0].command
+    for part in command.split(" && ")[:-1]:
+        code.git(*(word if word != "COMMIT" else commit for word in shlex.split(part)[1:]))
+    assert code.move("WP01", "done").events
+
+
+def test_a_merge_of_a_branch_that_no_one_has_is_not_proposed(code: Project) -> None:
+    code.event("WP01", "in_review", "approved")
+    assert next_moves(code.load(), "WP01", "accord mission")[0].command.endswith("--override-reason TEXT")
+
+
 def test_work_that_moves_to_another_lane_begins_there(code: Project) -> None:
     begun(code)
     code.move("WP01", "planned", reason="later")

@@ -39,7 +39,7 @@ from accord.cli.step import present
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.core.machine import moves_to_json
-from accord.missions.branches import git_of, stale_of
+from accord.missions.branches import git_of, short_ref, stale_of
 from accord.missions.lifecycle import MoveRequest
 from accord.missions.load import find_root, load_mission, mission_entries, mission_slugs, named_root
 from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus
@@ -47,7 +47,6 @@ from accord.missions.move import move as move_package
 from accord.missions.next_moves import mission_moves, next_moves
 from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
 from accord.missions.rules import check_missions
-from accord.missions.start import short_ref
 from accord.missions.start import start as start_package
 from accord.missions.workspace import resolve_workspace
 from accord.text.redaction import redactor_for

@@ -255,6 +255,11 @@ def missing_work(mission: Mission, wp_id: str, git: MissionGit, start: str, *, i
     return [one for one in found if one.count or (not one.ref and approved.intersection(one.names))]
 
 
+def short_ref(ref: str) -> str:
+    """Return a ref as a person names it, such as ``main`` or ``origin/main``."""
+    return ref.removeprefix(_HEADS).removeprefix("refs/remotes/")
+
+
 RECORDED = "lane_branch"
 """The key of ``policy_metadata`` under which the event of a start names the branch that it made."""
 
@@ -291,7 +296,7 @@ def lost_lane(branch: str, found: str, lost: str, git: str, trees: tuple[str, ..
     """
     name = shlex.quote(branch)
     if found:
-        old = found.removeprefix(_HEADS).removeprefix("refs/")
+        old = short_ref(found)
         is_here = found.startswith(_HEADS)
         command = (
             f"{git} branch -m {shlex.quote(old)} {name}" if is_here else f"{git} branch {name} {shlex.quote(found)}"

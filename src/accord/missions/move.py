@@ -107,7 +107,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     try:
         workspace = resolve_workspace(mission, request.wp_id)
         branch = workspace.branch_name or ""
-        if branch and request.target in ("in_progress", "for_review"):
+        if branch and request.target in ("in_progress", "for_review", "done"):
             lane_problem = lane_problem_of(mission, workspace, git)
     except BrokenContract as broken:
         workspace_problem = broken.message
@@ -118,6 +118,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
         where = " in its `owned_files`" if work_package.head.owned_files else ""
         none = f"The branch {branch} has no own commit of {request.wp_id}{where} since it began."
         evidence_problem = own.error or ("" if own.count else none)
+    lost = lane_problem.text if lane_problem else ""
     blocked = mission.blockers.get(request.wp_id, Blockers())
     return MoveFacts(
         request,
@@ -130,7 +131,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
         dependency_problem=blocked.problem,
         stuck=blocked.stuck,
         evidence_problem=evidence_problem,
-        merge_problem=(workspace_problem or git.merge_problem(branch)) if needs_merge else "",
+        merge_problem=(workspace_problem or lost or git.merge_problem(branch)) if needs_merge else "",
     )
 
 

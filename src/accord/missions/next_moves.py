@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
 from accord.core.machine import NextMove
-from accord.missions.branches import git_of
+from accord.missions.branches import git_of, short_ref
 from accord.missions.lifecycle import REOPENED, THROUGH, WAITING, WORK_PACKAGE, MoveRequest, needs_of
 from accord.missions.move import move_facts
 from accord.missions.workspace import resolve_workspace
@@ -115,8 +115,9 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
     Commits and merges come with the move that they are for.
     """
     wp_id, target = facts.request.wp_id, facts.request.target
-    if facts.lane_problem and not facts.waits_for:
-        return f"{facts.lane_problem.command} && {move}"
+    back = f"{facts.lane_problem.command} && " if facts.lane_problem else ""
+    if back and target != "done" and not facts.waits_for:
+        return f"{back}{move}"
     if target in ("claimed", "in_progress"):
         first = mission.blockers[wp_id].first if wp_id in mission.blockers else wp_id
         ahead = _moves(mission, first, command, ahead_only=True) if first != wp_id else []
@@ -129,6 +130,10 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
         return f"{git_there} add --all && {git_there} commit --message TEXT && {move}"
     if target == "done" and facts.is_approved:
         root, base = shlex.quote(str(mission.root)), shlex.quote(git.target_name)
-        branch = shlex.quote(resolve_workspace(mission, wp_id).branch_name or "")
-        return f"git -C {root} checkout {base} && git -C {root} merge --no-edit {branch} && {move}"
+        branch = resolve_workspace(mission, wp_id).branch_name or ""
+        refs = git.refs(branch)
+        if not refs and not back:
+            return f"{move} --override-reason TEXT"
+        name = shlex.quote(short_ref(refs[0]) if refs else branch)
+        return f"{back}git -C {root} checkout {base} && git -C {root} merge --no-edit {name} && {move}"
     return move

@@ -15,7 +15,7 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of
 from accord.files.store import Storage, change_file
 from accord.git.program import Git, GitFailed
-from accord.missions.branches import RECORDED, git_of, missing_work
+from accord.missions.branches import RECORDED, git_of, missing_work, short_ref
 from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.move import append_events, locked_mission, plan_mission_move
 from accord.missions.workspace import WORKTREES, resolve_workspace
@@ -161,11 +161,6 @@ def lane_warnings(facts: LaneFacts, lacking: Iterable[MissingWork], *, is_again:
             what = f"The lane lacks the work of {names}" if names else f"Its base {short_ref(facts.base)} is old"
             found.append(f"{what}: {commits} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`.")
     return tuple(found)
-
-
-def short_ref(ref: str) -> str:
-    """Return a ref as a person names it, such as ``main`` or ``origin/main``."""
-    return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
 
 
 def _check_startable(mission: Mission, request: MoveRequest, source: str, is_named: bool) -> None:
