@@ -29,6 +29,11 @@ HERE = "octo/home"
         ("Closes #1000000000 closes #12", (12,)), ("See #1 and #2, discloses #3", ()),
         ("Closes octo/home#4, closes #4", (4,)), ("Closes\n\n#1, closes `by` #2, and closes #3", (3,)),
         ("| a | closes #1 |\n|---|---|\n| `closes #2` | closes #3 |", (1, 3)),
+        ("Resolves http://127.0.0.1:8080/octo/home/issues/1", (1,)),
+        ("Closes https://ghe.example.org:8443/Octo/Home/issues/2?x#issuecomment-3", (2,)),
+        ("- Fixes GH-1\n- closes gh-2, Resolves <https://github.com/octo/home/issues/3>\n1. fixes #4", (1, 2, 3, 4)),
+        ("Fixes [#5](https://github.com/octo/home/issues/5)", (5,)), ("Closes GH-0, fixes GH-1a, closes XGH-2", ()),
+        ("Fixes https://github.com:443x/octo/home/issues/1", ()), ("Fixes #1, #2 and GH-3", (1,)),
         ("", ()),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import takewhile
 from typing import Any
 
@@ -189,16 +190,25 @@ def _review(data: dict[str, Any]) -> Review:
 MOST_ITEMS = 10
 """More than people close at once; each may cost a request."""
 
-_CLOSING = re.compile(
-    r"(?<![\w/-])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?[ \t]{1,8}"
-    r"(?:(?:https?://[\w.-]{1,200}/)?(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})(?:/issues/|#)|#)"
-    r"(?P<number>[1-9][0-9]{0,8})(?!\w)",
-    re.IGNORECASE,
-)
+
+@cache
+def _closing() -> re.Pattern[str]:
+    from accord.text.words import CLOSING_KEYWORDS
+
+    return re.compile(
+        rf"(?<![\w/-])(?:{'|'.join(CLOSING_KEYWORDS)}):?[ \t]{{1,8}}[<\[]?"
+        r"(?:(?:https?://[\w.-]{1,200}(?::[0-9]{1,5})?/)?(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})(?:/issues/|#)|#|GH-)"
+        r"(?P<number>[1-9][0-9]{0,8})(?!\w)",
+        re.IGNORECASE,
+    )
 
 
 def closing_references(body: str, repository: str) -> tuple[int, ...]:
-    """Return the numbers of this repository's issues that a body closes, in its order, ``MOST_ITEMS`` at most."""
+    """Return the numbers of this repository's issues that a body closes, in its order, ``MOST_ITEMS`` at most.
+
+    A reference is ``#1``, ``GH-1``, ``owner/name#1`` or an address, each with its own keyword. Source: GitHub
+    documentation, "Linking a pull request to an issue" and "Autolinked references and URLs".
+    """
     from accord.text.blocks import read_blocks
     from accord.text.outline import spans
 
@@ -206,6 +216,6 @@ def closing_references(body: str, repository: str) -> tuple[int, ...]:
     text = "\n".join(span.text for paragraph in paragraphs for span in spans(paragraph) if span.kind == "text")
     here = repository.casefold()
     numbers = [
-        int(found["number"]) for found in _CLOSING.finditer(text) if (found["repository"] or here).casefold() == here
+        int(found["number"]) for found in _closing().finditer(text) if (found["repository"] or here).casefold() == here
     ]
     return tuple(dict.fromkeys(numbers))[:MOST_ITEMS]

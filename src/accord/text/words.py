@@ -40,7 +40,7 @@ ISSUE_LINK = "\x02"
 LINK = "\x03"
 """Replaces the address of another link in a view."""
 
-_KEYWORDS = ("closes", "closed", "close", "fixes", "fixed", "fix", "resolves", "resolved", "resolve")
+CLOSING_KEYWORDS = ("closes", "closed", "close", "fixes", "fixed", "fix", "resolves", "resolved", "resolve")
 _MARKUP = rf"{TAG}{LINK}*_~\[\]!"
 _JOINED = f"[{_MARKUP}{ISSUE_LINK}]*"
 """Markup that vanishes between two characters."""
@@ -48,7 +48,7 @@ _JOINED = f"[{_MARKUP}{ISSUE_LINK}]*"
 _DUPLICATE = rf"{_JOINED.join('duplicate')}[\s{_MARKUP}]+{_JOINED.join('of')}"
 """GitHub Docs, "Marking issues or pull requests as a duplicate"."""
 
-_KEYWORD = rf"(?<![A-Za-z0-9])(?:{'|'.join(_JOINED.join(word) for word in _KEYWORDS)}|{_DUPLICATE})"
+_KEYWORD = rf"(?<![A-Za-z0-9])(?:{'|'.join(_JOINED.join(word) for word in CLOSING_KEYWORDS)}|{_DUPLICATE})"
 _SLASH = f"/{_JOINED}"
 _ISSUE_PATH = (
     rf"[^ \t-\r]{{0,300}}?(?:{'|'.join(_JOINED.join(word) for word in ('issues', 'pulls', 'pull', 'discussions'))})"
