@@ -159,6 +159,33 @@ def test_one_refused_label_does_not_keep_the_others_back(stage: Stage) -> None:
     assert "422" in ended[1].error
 
 
+def test_one_label_that_fails_does_not_keep_the_others(stage: Stage) -> None:
+    make(stage, "..", "faded", "last", "gone")
+    github = stage.adapter()
+    entries = [entry("..", color="000000"), entry("faded", color="000000"), entry("new")]
+    actions, _ = plan_labels(entries, github.labels(), (), ["last", "gone"])
+    stage.adapter().delete_label("gone")
+    ended, problem = apply_labels(github, actions, stage.clock, lambda _: None)
+    assert changes(ended) == {
+        "..": "failed",
+        "faded": "updated",
+        "new": "created",
+        "last": "deleted",
+        "gone": "deleted",
+    }
+    assert problem is None
+    assert "`..`" in ended[0].error
+
+
+@pytest.mark.parametrize(("name", "found"), [("STRASSE", "Straße"), ("straße", "STRASSE"), ("ΣΑΣ", "σας")])
+def test_names_are_compared_as_github_compares_them(stage: Stage, name: str, found: str) -> None:
+    make(stage, found)
+    ended, problem = sync(stage, [entry(name)])
+    assert (problem, changes(ended)) == (None, {name: "renamed"})
+    with pytest.raises(BrokenContract):
+        parse_labels(f"- {{name: {name}, color: 'aabbcc'}}\n- {{name: {found}, color: 'aabbcc'}}\n".encode())
+
+
 def test_without_the_permission_one_refusal_is_enough(stage: Stage) -> None:
     github = stage.adapter(token=STRANGER_TOKEN)
     ended, problem = sync(stage, [entry("a"), entry("b"), entry("c")], github=github)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from urllib.parse import quote
 
-from accord.github.rest import Parsed, Rest, optional_timestamp
+from accord.github.rest import Parsed, Rest, optional_timestamp, segment
 from accord.text.markdown import shorten
 
 CheckState = Literal["passing", "failing", "inconclusive", "pending", "skipped"]
@@ -88,14 +87,14 @@ class CheckMethods(Rest):
 
     def statuses(self, sha: str) -> tuple[Check, ...]:
         """List the newest commit status of each context. GET …/commits/{sha}/status."""
-        return tuple(self._list_items(f"/commits/{quote(sha, safe='')}/status", _status, key="statuses"))
+        return tuple(self._list_items(f"/commits/{segment(sha)}/status", _status, key="statuses"))
 
     def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
         """Read the newest check run of this name; None without one. GET …/commits/{ref}/check-runs."""
         return next(self._check_runs(sha, _check_run_verdicts, check_name=name), None)
 
     def _check_runs(self, sha: str, parse: Callable[[dict[str, Any]], Parsed], **params: str) -> Iterator[Parsed]:
-        path = f"/commits/{quote(sha, safe='')}/check-runs"
+        path = f"/commits/{segment(sha)}/check-runs"
         return self._list_items(path, parse, key="check_runs", filter="latest", **params)
 
     def create_check_run(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
@@ -112,13 +111,13 @@ class CheckMethods(Rest):
 
     def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
         """Read the newest commit status of this name; None without one. GET …/commits/{ref}/status."""
-        path = f"/commits/{quote(sha, safe='')}/status"
+        path = f"/commits/{segment(sha)}/status"
         named = self._list_items(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
         return next((status for context, status in named if context == name), None)
 
     def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
         """Set a commit status. POST …/statuses/{sha}. Raises Forbidden."""
-        state, path = "success" if verdict.is_passed else "failure", f"/statuses/{quote(sha, safe='')}"
+        state, path = "success" if verdict.is_passed else "failure", f"/statuses/{segment(sha)}"
         content = {"state": state, "context": verdict.name, "description": status_line(verdict.title)}
         return self._call("POST", path, body=content).read(_status_verdicts)
 

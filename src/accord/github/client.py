@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from urllib.parse import quote
 
 from accord.core.clock import parse_timestamp, timestamp
 from accord.core.errors import Refused
@@ -17,7 +16,7 @@ from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, Milestone, NotThere, Repository
 from accord.github.pulls import PullMethods, ReviewMethods
-from accord.github.rest import optional_timestamp
+from accord.github.rest import optional_timestamp, segment
 from accord.github.settings import SettingsMethods
 from accord.github.threads import ThreadMethods
 from accord.github.workflows import WorkflowMethods
@@ -216,14 +215,14 @@ class GitHub(
 
     def delete_label(self, name: str) -> None:
         """Delete a label. DELETE …/labels/{name}."""
-        self._delete(self._label_path(name))
+        self._delete(self._label_path(name), lambda: self.label(name) is not None)
 
     def label(self, name: str) -> Label | None:
         """Read one label by its name, ignoring case; None without one. GET …/labels/{name}."""
         return self._find(self._label_path(name), _label)
 
     def _label_path(self, name: str) -> str:
-        return f"/labels/{quote(name, safe='')}"
+        return f"/labels/{segment(name)}"
 
     def label_events(self, number: int) -> tuple[LabelEvent, ...]:
         """List the changes of the labels of an issue or pull request, oldest first. GET …/issues/{n}/timeline."""
@@ -238,11 +237,16 @@ class GitHub(
 
     def remove_label(self, number: int, label: str) -> None:
         """Remove one label. DELETE …/issues/{n}/labels/{name}."""
-        self._delete(f"/issues/{number}/labels/{quote(label, safe='')}")
+
+        def is_there() -> bool:
+            issue = self.issue(number)
+            return issue is not None and label.casefold() in map(str.casefold, issue.labels)
+
+        self._delete(f"/issues/{number}/labels/{segment(label)}", is_there)
 
     def may_write(self, login: str) -> bool:
         """Return whether an account may push. GET …/collaborators/{login}/permission, where maintain is "write"."""
-        path = f"/collaborators/{quote(login, safe='')}/permission"
+        path = f"/collaborators/{segment(login)}/permission"
         return self._find(path, lambda data: data["permission"]) in ("admin", "write")
 
 

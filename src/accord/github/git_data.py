@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
-from urllib.parse import quote
 
 from accord.core.clock import Clock
 from accord.core.errors import Refused
 from accord.git.patches import SUBMODULE
 from accord.github.models import Conflict, EmptyRepository, NotThere
 from accord.github.once import send_once
-from accord.github.rest import Rest, optional_timestamp
+from accord.github.rest import Rest, optional_timestamp, segment, segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class GitDataMethods(Rest):
 
     def commit_object(self, sha: str) -> Commit | None:
         """Read a commit; None without such a commit. GET …/git/commits/{sha}."""
-        return self._find(f"/git/commits/{quote(sha, safe='')}", _commit)
+        return self._find(f"/git/commits/{segment(sha)}", _commit)
 
     def history(self, sha: str) -> Iterator[Commit]:
         """List a commit and those before it, newest first. GET …/commits."""
@@ -109,7 +108,7 @@ class GitDataMethods(Rest):
 
     def commit_named(self, repository: str, ref: str) -> str | None:
         """Return the commit of a tag or branch of any repository; None without one. GET /repos/{name}/commits."""
-        path = f"/repos/{quote(repository)}/commits"
+        path = f"/repos/{segments(repository)}/commits"
         try:
             answer = self._transport.call("GET", path, params={"sha": ref, "per_page": 1})
         except NotThere:
@@ -126,7 +125,7 @@ class GitDataMethods(Rest):
 
         GET …/git/trees/{sha}. Raises Refused when GitHub leaves entries out.
         """
-        path = f"/git/trees/{quote(sha, safe='')}"
+        path = f"/git/trees/{segment(sha)}"
         answer = self._call("GET", path, params={"recursive": "1"} if recursive else None)
         if answer.read(lambda data: bool(data.get("truncated"))):
             raise Refused(f"The tree {sha} is too large: GitHub lists only a part of it.")
@@ -147,7 +146,7 @@ class GitDataMethods(Rest):
             return None
 
     def _file(self, path: str, ref: str) -> bytes:
-        address = f"/contents/{quote(path, safe='/')}"
+        address = f"/contents/{segments(path)}"
         content = self._call("GET", address, params={"ref": ref} if ref else None).read(_content)
         if content is None:
             raise Refused(f"GitHub does not return `{path}`: it is not a file, or it is larger than 1 MB.")
@@ -178,7 +177,7 @@ def _tree_entry(path: str, change: TreeChange) -> dict[str, Any]:
 
 
 def _path(name: str) -> str:
-    return quote(name.removeprefix("refs/"), safe="/")
+    return segments(name.removeprefix("refs/"))
 
 
 def _commit(data: dict[str, Any]) -> Commit:

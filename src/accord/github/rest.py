@@ -18,13 +18,30 @@ from accord.github.transport import RateLeft, Response, Transport
 
 Parsed = TypeVar("Parsed")
 
-_NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
+_NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/(?!\.{1,2}\Z)[A-Za-z0-9._-]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOKEN = re.compile(r"[!-~]+")
 
 
 def optional_timestamp(text: str | None) -> datetime | None:
     """Read a timestamp of GitHub; None where it gives none. Raises ValueError for any other text."""
     return parse_timestamp(text) if text else None
+
+
+def segment(name: str) -> str:
+    """Return a name as one segment of an address.
+
+    Raises NotThere for a name that no address can carry: servers and clients resolve `.` and `..`, and drop empty ones.
+    """
+    if name in ("", ".", "..") or _CONTROL.search(name):
+        hint = "Change or delete it on the pages of GitHub."
+        raise NotThere(f"`{name[:100]}` cannot be part of an address of GitHub's API.", hint=hint)
+    return quote(name, safe="")
+
+
+def segments(path: str) -> str:
+    """Return a path as segments of an address. Raises NotThere as ``segment`` does."""
+    return "/".join(map(segment, path.split("/")))
 
 
 class Server:
@@ -72,12 +89,13 @@ class Server:
         except NotThere:
             return None
 
-    def _delete(self, path: str) -> None:
-        """Delete one object; a 404 counts as deleted."""
+    def _delete(self, path: str, is_there: Callable[[], bool] = bool) -> None:
+        """Delete one object. A 404 counts as deleted unless ``is_there`` finds it: weak tokens get one, too."""
         try:
             self._call("DELETE", path)
         except NotThere:
-            return
+            if is_there():
+                raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +113,7 @@ class RepositoryLists(Server):
     def of_organisation(self, name: str) -> list[ListedRepository]:
         """List the repositories of an organisation that the token can see. GET /orgs/{org}/repos. Raises NotThere."""
         try:
-            return list(self._list_items(f"/orgs/{quote(name, safe='')}/repos", _listed_repository))
+            return list(self._list_items(f"/orgs/{segment(name)}/repos", _listed_repository))
         except NotThere as refused:
             hint = f"Check that the organisation `{name}` exists and that the token may see it."
             raise NotThere(refused.message, hint=f"{hint} For a person, pass `--search user:{name}`.") from None

@@ -5,11 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from accord.core.errors import Refused
 from accord.github.models import Conflict, NotThere, PullsNotAllowed
-from accord.github.rest import Rest
+from accord.github.rest import Rest, segment, segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class SettingsMethods(Rest):
 
     def environment_secret_names(self, environment: str) -> frozenset[str]:
         """List the names of an environment's secrets, with environments: read; none without such an environment."""
-        path = f"/environments/{quote(environment, safe='')}/secrets"
+        path = f"/environments/{segment(environment)}/secrets"
         try:
             return frozenset(self._list_items(path, _name, key="secrets"))
         except NotThere:
@@ -50,7 +49,7 @@ class SettingsMethods(Rest):
 
     def branch_rules(self, branch: str) -> tuple[str, ...]:
         """List the types of rules that rulesets have for a branch, which need not exist. GET …/rules/branches."""
-        found = self._list_items(f"/rules/branches/{quote(branch, safe='/')}", lambda data: str(data["type"]))
+        found = self._list_items(f"/rules/branches/{segments(branch)}", lambda data: str(data["type"]))
         return tuple(dict.fromkeys(found))
 
     def protected_branches(self) -> tuple[str, ...]:

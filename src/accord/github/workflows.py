@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from accord.core.clock import parse_timestamp, timestamp
 from accord.core.errors import Refused
 from accord.github.artifacts import StoredFile, read_end
 from accord.github.models import Conflict, Forbidden, NotThere
 from accord.github.once import send_until_answered
-from accord.github.rest import Rest
+from accord.github.rest import Rest, segment
 
 MOST_LOG_BYTES = 4 << 20
 """Only the end of a longer log is kept: what fails ends it."""
@@ -66,7 +65,7 @@ class WorkflowMethods(Rest):
 
     def workflow_runs(self, file: str, *, event: str, since: datetime) -> Iterator[WorkflowRun]:
         """List the runs of a workflow that an event started since then, newest first. Raises NotThere without it."""
-        path = f"/actions/workflows/{quote(file, safe='')}/runs"
+        path = f"/actions/workflows/{segment(file)}/runs"
         return self._list_items(path, _run, key="workflow_runs", event=event, created=f">={timestamp(since)}")
 
     def dispatched_runs(self, file: str, word: str, since: datetime) -> Iterator[WorkflowRun]:
@@ -115,7 +114,7 @@ class WorkflowMethods(Rest):
         for the run, so they get the request again without it. Raises AnswerLost when it is unknown whether it was
         started.
         """
-        path = f"/actions/workflows/{quote(file, safe='')}/dispatches"
+        path = f"/actions/workflows/{segment(file)}/dispatches"
         body: dict[str, Any] = {"ref": ref, "inputs": dict(inputs)}
         if self._names_started_runs:
             try:

@@ -102,10 +102,10 @@ def _repeated_names(entries: Iterable[LabelEntry]) -> Iterator[Finding]:
     for i, entry in enumerate(entries):
         for j, name in enumerate([entry.name, *entry.aliases]):
             path = pointer(i, "name") if j == 0 else pointer(i, "aliases", j - 1)
-            if name.lower() in seen:
-                message = f"`{name}` is already used at {seen[name.lower()]}; names are not case-sensitive."
+            if name.casefold() in seen:
+                message = f"`{name}` is already used at {seen[name.casefold()]}; names are not case-sensitive."
                 yield Finding("label-repeated", message, path, hint="Rename one.")
-            seen.setdefault(name.lower(), path)
+            seen.setdefault(name.casefold(), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,27 +136,27 @@ def plan_labels(
     An alias is renamed, so that issues keep the label. GitHub cannot merge labels: where alias and name both exist, a
     warning asks for help, and only ``named`` deletes the alias.
     """
-    by_name = {label.name.lower(): label for label in current}
+    by_name = {label.name.casefold(): label for label in current}
     actions: list[LabelAction] = []
     findings: list[Finding] = []
     kept, left = set[str](), set[str]()
     for entry in entries:
-        names = [name.lower() for name in (entry.name, *entry.aliases)]
+        names = [name.casefold() for name in (entry.name, *entry.aliases)]
         here = [by_name[name] for name in names if name in by_name]
         found, others = (here[0] if here else None), here[1:]
         actions.append(_action(Label(entry.name, entry.description, entry.color), found))
-        kept |= {entry.name.lower(), found.name.lower() if found else ""}
+        kept |= {entry.name.casefold(), found.name.casefold() if found else ""}
         for alias in others:
             message = f"`{alias.name}` is an alias of `{entry.name}`, but both labels exist, so it cannot be renamed."
             findings.append(warning("alias-left", message, hint="Relabel its issues by hand, then delete it."))
-            left.add(alias.name.lower())
+            left.add(alias.name.casefold())
     for name in named:
-        if name.lower() in kept:
+        if name.casefold() in kept:
             findings.append(warning("not-removed", f"`{name}` is not removed, because the file lists it."))
-        elif name.lower() not in by_name:
+        elif name.casefold() not in by_name:
             advice = did_you_mean(name, [label.name for label in current])
             findings.append(warning("not-removed", f"The repository has no label `{name}`.", hint=advice))
-    gone = ({name.lower() for name in ours} - left | {name.lower() for name in named}) - kept
+    gone = ({name.casefold() for name in ours} - left | {name.casefold() for name in named}) - kept
     actions += [LabelAction(by_name[name].name, DELETED, None, by_name[name]) for name in sorted(gone & by_name.keys())]
     return actions, findings
 
@@ -185,7 +185,8 @@ def apply_labels(
                 log.write("sync-label", action.name, partial(_apply, github, action, clock))
         except (Stopped, Refused) as error:
             refusal = error
-            problem = error if isinstance(error, (Stopped, Forbidden, NotThere)) else None
+            is_of_all = isinstance(error, (Stopped, Forbidden)) or (isinstance(error, NotThere) and not action.found)
+            problem = error if is_of_all else None
         if refusal is not None and action.is_change:
             result = replace(action, action=FAILED, error=refusal.message)
         ended.append(result)

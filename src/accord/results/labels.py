@@ -112,7 +112,7 @@ def distinct(labels: Sequence[str]) -> tuple[str, ...]:
     """Return the first of each label; GitHub ignores case when it compares them."""
     first: dict[str, str] = {}
     for label in labels:
-        first.setdefault(label.lower(), label)
+        first.setdefault(label.casefold(), label)
     return tuple(first.values())
 
 

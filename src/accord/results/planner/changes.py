@@ -134,8 +134,8 @@ def merge_labels(
 
     ``written`` are the digests of those that accord set last. Labels that people added or removed stay so.
     """
-    has = {label.lower() for label in present if category_of(label) not in SET_ONCE}
-    want = {label.lower(): label for label in wanted if category_of(label) not in SET_ONCE}
+    has = {label.casefold() for label in present if category_of(label) not in SET_ONCE}
+    want = {label.casefold(): label for label in wanted if category_of(label) not in SET_ONCE}
     contested = set()
     for category in CHANGEABLE:
         was = {name for name in KNOWN_NAMES if category_of(name) is category and label_digest(name) in written}
@@ -148,7 +148,7 @@ def merge_labels(
     removed = {name for name in open_names if name in has and name not in want and is_ours[name]}
     if not added and not removed:
         return None, bool(contested)
-    return (*(label for label in present if label.lower() not in removed), *added), bool(contested)
+    return (*(label for label in present if label.casefold() not in removed), *added), bool(contested)
 
 
 def to_issue_change(change: Comparison, token: str) -> IssueChange:
@@ -193,7 +193,7 @@ def difference(change: Comparison) -> str:
     if change.title is not None:
         lines += [f"- {issue.title}", f"+ {change.title}"]
     if change.labels is not None:
-        old, new = ({label.lower(): label for label in labels} for labels in (issue.labels, change.labels))
+        old, new = ({label.casefold(): label for label in labels} for labels in (issue.labels, change.labels))
         lines += [f"- label {old[name]}" for name in old if name not in new]
         lines += [f"+ label {new[name]}" for name in new if name not in old]
     if change.content is not None:

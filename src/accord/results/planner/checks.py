@@ -111,9 +111,9 @@ def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) ->
 def _check_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
     """Warn of labels that an update keeps: type and status, and the last one of each category."""
     kind = kind_of(issue.labels) or ItemKind.TASK
-    has = {label.lower() for label in issue.labels}
+    has = {label.casefold() for label in issue.labels}
     for i, label in enumerate(labels):
-        if category_of(label) in SET_ONCE and label.lower() not in has:
+        if category_of(label) in SET_ONCE and label.casefold() not in has:
             message = f"An update keeps type and status, so `{label}` is left out."
             yield warning("label-ignored", message, path + pointer(i), hint="Move it with `accord items move`.")
     for category in CHANGEABLE:
@@ -181,10 +181,10 @@ def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
 def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     """Warn once about each label that GitHub would create by itself."""
     known = facts.labels or ()
-    seen = {label.lower() for label in known}
+    seen = {label.casefold() for label in known}
     for label, path in _labels(plan):
-        if label.lower() not in seen:
-            seen.add(label.lower())
+        if label.casefold() not in seen:
+            seen.add(label.casefold())
             hint = did_you_mean(label, known) or _CREATE_LABEL
             yield warning("label-not-there", f"{_LACKS} {as_code(label)}{_GREY}", path, hint=hint)
 
