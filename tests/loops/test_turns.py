@@ -6,7 +6,9 @@ import pytest
 from support.turns import WORKFLOW, Turns, did, failed, opened
 
 from accord.cli.loops_output import turn_summary
-from accord.loops.models import TokenFacts
+from accord.loops import run
+from accord.loops.facts import Gathered
+from accord.loops.models import LoopDecision, TokenFacts
 from accord.loops.run import LOOPS, Turn, pulls_due
 from accord_sandbox.tokens import RateLimits
 
@@ -49,6 +51,21 @@ def test_the_same_begin_twice_begins_once(turns: Turns) -> None:
     assert again.should_run
     assert again.decision == first.decision
     assert (turns.state.iterations, again.context.github.requests.write) == (1, 0)
+
+
+@pytest.mark.slow
+def test_of_two_runs_at_once_one_works_and_the_other_waits(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, rivals, others = run._record_run, ["2"], list[Turn]()
+
+    def record_late(gathered: Gathered, decision: LoopDecision) -> Turn:
+        if rivals:
+            others.append(turns.begin(rivals.pop()))
+        return record(gathered, decision)
+
+    monkeypatch.setattr(run, "_record_run", record_late)
+    late, (first,) = turns.begin("1"), others
+    assert (first.should_run, late.should_run, late.decision.reason) == (True, False, "running")
+    assert (turns.state.iterations, turns.state.running and turns.state.running.run_id) == (1, "2")
 
 
 @pytest.mark.slow
