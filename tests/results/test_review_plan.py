@@ -9,12 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.reviews import CLOSING_PULL, FINDING, approve, changed, comment, needs_changes, warn
 
+from accord.core.errors import Refused
 from accord.core.shapes import read_shape
 from accord.github.limits import BODY_CHARS
-from accord.github.models import Identity
+from accord.github.models import Identity, Review
 from accord.results.models import ReviewerResult
 from accord.results.reviewer import placement as review_layout
-from accord.results.reviewer.facts import ReviewFacts
+from accord.results.reviewer.facts import ReviewFacts, near_paths
 from accord.results.reviewer.placement import (
     MOST_FILE_COMMENTS,
     MOST_PLACED,
@@ -35,7 +36,9 @@ from accord.results.reviewer.plan import (
     FollowUpComment,
     PostReview,
     initial_state,
+    plan_findings,
     plan_operations,
+    require_allowed,
     without_anchors,
 )
 from accord.results.texts import TextSanitizer, posted_body, with_safe_texts
@@ -75,14 +78,15 @@ def review(result: dict[str, Any], login: str = "reviewer") -> PostReview:
 def test_requests_do_not_grow_with_the_comments() -> None:
     known = facts(needs_changes(*(comment("src/a.py", n + 1) for n in range(50))))
     assert [operation.op for operation in plan_operations(known, initial_state(known))] == ["post-review"]
-    known = facts(needs_changes(*(comment("src/a.py") for _ in range(500))))
+    known = facts(needs_changes(*(comment("src/a.py", None, f"{FINDING} {n}") for n in range(500))))
     operations = plan_operations(known, initial_state(known))
     assert sum(isinstance(operation, CommentOnFile) for operation in operations) == MOST_FILE_COMMENTS
 
 
 @pytest.mark.slow
 def test_a_review_of_very_many_comments_is_still_one_request_with_a_short_marker() -> None:
-    many = [comment("src/a.py", 1 + n % 60) if n % 2 else comment("absent.py") for n in range(3 * MOST_PLACED)]
+    texts = [f"{FINDING} {n}" for n in range(3 * MOST_PLACED)]
+    many = [comment(f"{'src/a' if n % 2 else 'absent'}.py", 1 + n % 60, text) for n, text in enumerate(texts)]
     known = replace(facts(needs_changes(*many)), most=MOST_PLACED)
     posted = next(op for op in plan_operations(known, initial_state(known)) if isinstance(op, PostReview)).review
     assert len(posted.comments) == MOST_PLACED // 2
@@ -229,3 +233,92 @@ def test_follow_ups_say_what_they_continue() -> None:
     assert [find_markers(text, "review-part")[0]["part"] for text in (second, third)] == ["1", "2"]
     assert "### `absent.py`" in third, "a heading is there in every part"
     assert not take_markers(first)[1][0].startswith("<!-- accord:review-part")
+
+
+@pytest.mark.parametrize(
+    ("comments", "kept"),
+    [
+        ([comment("src/a.py", 2), comment("src/a.py", 2)], [0]),
+        ([comment("./src/a.py", 2), comment("src/a.py", 2), comment("src/a.py:9", 2)], [0]),
+        ([warn("src/a.py", 2, f"[Warning] {FINDING}"), comment("src/a.py", 2)], [1]),
+        ([comment("src/a.py"), comment("src/a.py", None, FINDING.upper())], [0]),
+        ([comment("src/a.py", 2), comment("src/a.py", 3)], [0, 1]),
+        ([comment("src/a.py", 2), comment("src/b.py", 2)], [0, 1]),
+        ([comment("src/a.py", 2, f"{FINDING} 1"), comment("src/a.py", 2, f"{FINDING} 2")], [0, 1]),
+        (
+            [
+                comment("src/a.py", 2, f"What: {what}\nWhy: The rules of the project say so.\nFix: Change it here.")
+                for what in ("The value is wrong", "Its name lacks the unit")
+            ],
+            [0, 1],
+        ),
+    ],
+)
+def test_a_finding_that_comes_twice_is_posted_once(comments: list[dict[str, Any]], kept: list[int]) -> None:
+    result = needs_changes(*comments)
+    assert [note.at for note in draft(result).own_notes] == kept
+    found = places(result)
+    assert [at for at, place in enumerate(found) if place != "repeated"] == kept
+    told = [finding.path for finding in plan_findings(facts(result)) if finding.code == "comment-repeated"]
+    assert told == [f"/review/comments/{at}" for at in range(len(comments)) if at not in kept]
+
+
+def test_a_reworded_repetition_joins_the_comment_and_its_marker_is_read_again() -> None:
+    one, other = "What: The value is wrong here\nWhy: y\nFix: z", "What: The value is so wrong here\nWhy: y\nFix: z"
+    result = needs_changes(comment("src/a.py", 2, one), comment("src/a.py", 2, other))
+    posted = review(result).review
+    assert [each.body for each in posted.comments] == [f"{one}\n\n---\n\n{other}"]
+    marks = marks_of(posted.body, "accordtoken", 2)
+    assert marks
+    assert marks.places == (Placement.INLINE, Placement.REPEATED)
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "where"),
+    [
+        ("src/a.py", 2, ("src/a.py", 2)),
+        ("./src/a.py", 2, ("src/a.py", 2)),
+        ("b/src/a.py", 2, ("src/a.py", 2)),
+        ("a/src/a.py", 2, ("src/a.py", 2)),
+        ("src/a.py:2", 2, ("src/a.py", 2)),
+        ("src/a.py:2:7", 2, ("src/a.py", 2)),
+        ("b/logo.png", None, ("logo.png", None)),
+        ("b/old.py", 2, ("new.py", None)),
+        ("c/src/a.py", 2, None),
+        ("lib/src/a.py", 2, None),
+        ("a.py", 2, None),
+    ],
+)
+def test_a_path_is_found_as_tools_write_it(path: str, line: int | None, where: tuple[str, int | None] | None) -> None:
+    anchor = DIFF.find(path, line)
+    assert (anchor and (anchor.path, anchor.line)) == where
+
+
+def test_the_own_directory_of_a_diff_wins_over_a_prefix() -> None:
+    anchors = anchors_of([changed("b/x.py", LONG, "added"), changed("x.py", LONG, "added")])
+    assert [found.path for path in ("b/x.py", "a/x.py") if (found := anchors.find(path, 2))] == ["b/x.py", "x.py"]
+
+
+@pytest.mark.parametrize("path", ["b/absent.py", "absent.py:3"])
+def test_a_path_with_an_addition_has_no_link(path: str) -> None:
+    assert "](" not in review(needs_changes(comment(path, 3))).review.body
+
+
+def test_a_path_that_resembles_one_of_the_diff_is_reported_with_it() -> None:
+    notes = draft(needs_changes(comment("src/aa.py", 1), comment("docs/other.md", 1), comment("b/src/a.py", 1))).notes
+    found = list(near_paths(notes, DIFF))
+    assert [(finding.code, finding.path) for finding in found] == [("path-not-in-diff", "/review/comments/0/path")]
+    assert "`src/a.py`" in found[0].hint
+
+
+@pytest.mark.parametrize(
+    ("is_person", "told"),
+    [(False, f"`gh api -X DELETE repos/accord/sandbox/pulls/{PULL.number}/reviews/7`"), (True, "#pullrequestreview-7")],
+)
+def test_a_pending_review_is_discarded_in_the_way_its_owner_can(*, is_person: bool, told: str) -> None:
+    pending = Review(7, f"{PULL.url}#pullrequestreview-7", "reviewer", not is_person, "x", "PENDING", SHA)
+    known = replace(facts(needs_changes(comment("src/a.py", 2))), pending=pending)
+    known = replace(known, identity=Identity("reviewer", is_person))
+    with pytest.raises(Refused) as refused:
+        require_allowed(known)
+    assert told in refused.value.hint

@@ -462,3 +462,13 @@ def test_the_list_of_earlier_findings_is_short_however_many_there_are() -> None:
     listed = earlier_list(notes, {at: thread(at, at + 1) for at in range(500)})
     assert len(listed) <= 3_000
     assert listed.splitlines()[-1] == f"- … and {500 - (len(listed.splitlines()) - 3)} more"
+
+
+def test_the_twin_of_a_matched_thread_is_not_gone() -> None:
+    place = Location("src/a.py", range(2, 3))
+    first = OwnThread("T1", 1, "u", place, 2, finding_text(FINDING), can_resolve=True)
+    twin = replace(first, id="T2", comment_id=2)
+    other = replace(first, id="T3", comment_id=3, text="what: the name lacks its unit why: y fix: z")
+    elsewhere = replace(first, id="T4", comment_id=4, location=Location("src/a.py", range(5, 6)), line=5)
+    assert gone_threads([first, twin, other, elsewhere], [first]) == [other, elsewhere]
+    assert gone_threads([first, twin], []) == [first, twin]

@@ -399,3 +399,11 @@ def test_pointers_that_become_bytes_and_markers_are_found_in_a_patch(old: str, n
     findings = findings_of(result)
     assert [finding.code for finding in findings] == wanted
     assert all("`x.bin`" in finding.message for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [("/src/a.py", "such as `src/a.py`."), ("../a.py", "root."), ("/../a.py", "root."), ("C:\\a.py", "root.")],
+)
+def test_a_path_from_the_root_gets_the_relative_one_as_a_hint(path: str, hint: str) -> None:
+    assert [finding.hint.endswith(hint) for finding in findings_of(needs_changes(comment(path, 1)))] == [True]

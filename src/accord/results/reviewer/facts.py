@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding, warning
+from accord.core.findings import Finding, pointer, warning
+from accord.core.suggest import did_you_mean
 from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.models import Forbidden, NotThere
 from accord.github.pulls import closing_references
@@ -27,6 +28,7 @@ from accord.results.reviewer.threads import (
     finding_text,
     gone_threads,
     match_threads,
+    plain_path,
     read_threads,
     threads_of_ours,
     unlocated_commits,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.models import Identity, Issue, Pull, PullFile, Review
     from accord.github.threads import ReviewThread
-    from accord.results.reviewer.threads import OwnThread
+    from accord.results.reviewer.threads import Note, OwnThread
     from accord.results.run_options import ReviewOptions
 
 TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
@@ -173,7 +175,7 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: Review
 def _with_comments(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     """Read the diff for a new review; for a posted one, read which of its comments exist."""
     if facts.mine is None:
-        is_all_matched = len(facts.matches) == len(facts.draft.notes)
+        is_all_matched = len(facts.matches) == len(facts.draft.own_notes)
         return facts if is_all_matched else _with_anchors(github, facts)
     marks = facts.marks
     if marks is None or facts.is_superseded:
@@ -210,8 +212,8 @@ def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     if facts.mine and facts.marks:
         threads = read_threads(ours, facts.standing, facts.identity, commit, head, {})
         return replace(facts, gone=tuple(thread for thread in threads if thread.comment_id in facts.marks.gone))
-    notes = facts.draft.notes[:MOST_PLACED]
-    texts, paths = {finding_text(note.text) for note in notes}, {note.path.removeprefix("./") for note in notes}
+    notes = facts.draft.own_notes[:MOST_PLACED]
+    texts, paths = {finding_text(note.text) for note in notes}, {plain_path(note.path) for note in notes}
     commits = unlocated_commits(ours, texts, paths, commit, head)
     changes = {old: _files_since(github, old, commit) for old in commits[:MOST_COMPARED]}
     threads = read_threads(ours, facts.standing, facts.identity, commit, head, changes)
@@ -241,7 +243,7 @@ def _is_repeated(facts: ReviewFacts, newest: Review) -> bool:
     """Return whether the newest review has this verdict for this commit, and its threads all these comments."""
     is_same = newest.commit == facts.draft.commit and newest.state != "DISMISSED"
     asks = any(fields.get("asks") == facts.draft.verdict for fields in find_markers(newest.body, REVIEW))
-    is_matched = bool(facts.matches) and len(facts.matches) == len(facts.draft.notes)
+    is_matched = bool(facts.matches) and len(facts.matches) == len(facts.draft.own_notes)
     return is_same and asks and is_matched and not facts.gone
 
 
@@ -256,10 +258,20 @@ def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
         files, limit = github.files(pull.number), PULL_FILES
     anchors = anchors_of(files)
     facts = replace(facts, anchors=anchors)
-    if len(files) < limit or all(anchors.find(note.path, None) for note in facts.draft.notes):
+    if len(files) < limit:
+        return replace(facts, findings=(*facts.findings, *near_paths(facts.draft.own_notes, anchors)))
+    if all(anchors.find(note.path, None) for note in facts.draft.notes):
         return facts
     message = f"GitHub lists only {limit} files of this diff. Comments on other files are posted in the body."
     return facts.with_finding(warning("files-unknown", message))
+
+
+def near_paths(notes: Iterable[Note], anchors: Anchors) -> Iterator[Finding]:
+    """Report paths that are not in the diff but look like one that is."""
+    for note in notes:
+        if not anchors.find(note.path, None) and (hint := did_you_mean(plain_path(note.path), anchors.files)):
+            message = f"`{note.name}` is not in the diff, so the comment is in the body."
+            yield warning("path-not-in-diff", message, pointer("review", "comments", note.at, "path"), hint=hint)
 
 
 def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) -> ReviewFacts:

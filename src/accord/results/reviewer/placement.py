@@ -18,7 +18,7 @@ from urllib.parse import quote
 from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS, PULL_FILES
 from accord.results.reviewer.rules import is_warning
-from accord.results.reviewer.threads import COMMENT, Note, read_ids, write_ids
+from accord.results.reviewer.threads import COMMENT, Note, plain_path, read_ids, without_repeats, write_ids
 from accord.text.markdown import as_code
 from accord.text.markers import REVIEW, find_markers, write_marker, write_twice
 from accord.text.sanitise import cut
@@ -53,21 +53,23 @@ _MOST_PARTS = 9_999
 _LONGEST_LINK = 300
 _LONGEST_PATH = 1_000
 _SMALLEST_CUT = 2_000
+_SIDE = re.compile(r"^[ab]/")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_RUN = re.compile(r"([ifbks])([1-9][0-9]{0,5})")
+_RUN = re.compile(r"([ifbksr])([1-9][0-9]{0,5})")
 _EARLIER_HEADING = "### Found before"
 _EARLIER = re.compile(rf"^{_EARLIER_HEADING}\r?\n\r?\n(?:- [^\n]*(?:\n|\Z))+", re.MULTILINE)
 _EARLIER_CHARS = 3_000
 
 
 class Placement(StrEnum):
-    """Where a comment is posted, from best to last; or that a thread of an earlier review holds it."""
+    """Where a comment is posted, from best to last; or that a thread or another comment holds it."""
 
     INLINE = "inline"
     FILE = "file-level"
     BODY = "body"
     KEPT = "kept"  # in an open thread
     SETTLED = "settled"  # in one that a person resolved or hid
+    REPEATED = "repeated"  # in another comment of this review
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,11 @@ class DraftReview:
     same: str = ""  # names all runs of this result at any commit
     pull_url: str = ""
     commit: str = ""
+
+    @property
+    def own_notes(self) -> tuple[Note, ...]:
+        """The comments that repeat no other one."""
+        return tuple(note for note in self.notes if note.repeats is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +131,13 @@ class Anchors:
     renamed: dict[str, str]
 
     def find(self, path: str, line: int | None) -> Anchor | None:
-        """Return the line; the file for a renamed one or a line that the diff does not show; None without the file."""
-        path = path.removeprefix("./")
+        """Return the line; the file for a renamed one or a line that the diff does not show; None without the file.
+
+        Paths as tools write them are found too: ``./a.py``, ``b/a.py`` and ``a.py:2``.
+        """
+        plain = plain_path(path)
+        forms = (path, plain, _SIDE.sub("", plain))
+        path = next((form for form in forms if form in self.files or form in self.renamed), path)
         file = self.files.get(path)
         if file is None:
             return Anchor(self.renamed[path]) if path in self.renamed else None
@@ -162,7 +174,7 @@ def draft_review(result: ReviewerResult, sanitizer: TextSanitizer, token: str, s
     for at, each in enumerate(review.comments):
         name = sanitizer.path(each.path, pointer("review", "comments", at, "path"))
         notes.append(Note(at, each.path, name, each.line, each.body, is_warning(each)))
-    return DraftReview(review.verdict, review.summary, tuple(notes), token, same)
+    return DraftReview(review.verdict, review.summary, without_repeats(notes), token, same)
 
 
 def place_comments(
@@ -177,6 +189,7 @@ def place_comments(
     """
     found = dict.fromkeys((note.at for note in notes), Placement.BODY)
     found |= {at: Placement.SETTLED if thread.is_settled else Placement.KEPT for at, thread in (threads or {}).items()}
+    found |= {note.at: Placement.REPEATED for note in notes if note.repeats is not None}
     new = [note for note in notes if found[note.at] is Placement.BODY]
     room = {Placement.INLINE: most, Placement.FILE: MOST_FILE_COMMENTS}
     for note in by_severity(new):
@@ -213,7 +226,7 @@ def marks_of(body: str, token: str, count: int) -> ReviewMarks | None:
 
 def file_comment(draft: DraftReview, note: Note, path: str) -> str:
     """Return the comment on a whole file, with the line that was meant; ``path`` is the file's path in the diff."""
-    old_name = [_code(note.name)] if note.path.removeprefix("./") != path else []
+    old_name = [] if path in {plain_path(note.path), _SIDE.sub("", plain_path(note.path))} else [_code(note.name)]
     line = [f"Line {note.line}"] if note.line else []
     lead = f"**{', '.join([*old_name, *line])}**\n\n" if old_name or line else ""
     where = {"line": str(note.line or ""), "lead": str(len(lead))}
@@ -328,8 +341,10 @@ def _label(draft: DraftReview, note: Note) -> str:
     if note.line is None:
         return "**The whole file**"
     base = draft.pull_url.rpartition("/pull/")[0]
-    link = f"{base}/blob/{draft.commit}/{quote(note.path.removeprefix('./'))}#L{note.line}"
-    can_link = base and note.name == note.path and len(link) <= _LONGEST_LINK
+    path = note.path.removeprefix("./")
+    link = f"{base}/blob/{draft.commit}/{quote(path)}#L{note.line}"
+    is_plain = note.name == note.path and path == plain_path(path) and not _SIDE.match(path)
+    can_link = base and is_plain and len(link) <= _LONGEST_LINK
     return f"**[Line {note.line}]({link})**" if can_link else f"**Line {note.line}**"
 
 

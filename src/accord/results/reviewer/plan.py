@@ -198,6 +198,10 @@ def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
         url = facts.repeated.url
         message = f"An earlier review of this commit has this verdict and these findings, so none is posted: {url}"
         yield warning("review-repeated", message)
+    for note in facts.draft.notes:
+        if note.repeats is not None:
+            message = f"The comment repeats comment {note.repeats + 1} at the same place, so both are posted as one."
+            yield warning("comment-repeated", message, pointer("review", "comments", note.at), hint="Write it once.")
     if any(not thread.can_resolve and thread.is_open and not thread.has_people for thread in facts.gone):
         yield _not_resolved("The token may not resolve them.")
     _, finding = planned_move(facts)
@@ -232,7 +236,12 @@ def require_allowed(facts: ReviewFacts) -> None:
     pending = facts.pending
     if pending and facts.mine is None and not find_markers(pending.body, REVIEW):
         message = f"{facts.identity.login} has a pending review on #{facts.pull.number}, and GitHub allows only one."
-        raise Refused(message, hint=f"Submit or discard it first: {pending.url}")
+        hint = f"Submit or discard it first: {pending.url}"
+        if not facts.identity.is_person:  # only its token sees the review
+            owner, name = facts.pull.url.split("/")[-4:-2]
+            call = f"repos/{owner}/{name}/pulls/{facts.pull.number}/reviews/{pending.id}"
+            hint = f"Discard it with the token of {facts.identity.login}: `gh api -X DELETE {call}`"
+        raise Refused(message, hint=hint)
     move, _ = planned_move(facts)
     if move and move.is_change and not facts.may_label:
         hint = "Use a token of a person with the role Triage or higher."

@@ -64,7 +64,9 @@ def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
         yield Finding("line-invalid", message, path + "/line", hint="Use null for the whole file.")
     if not comment.path.strip() or _OUTSIDE_TREE.search(comment.path):
         message = f"`{comment.path[:80]}` is not a path in the repository."
-        yield Finding("path-invalid", message, path + "/path", hint="Use a path relative to its root.")
+        inside = comment.path.lstrip("/")
+        example = f", such as `{inside[:80]}`" if inside and not _OUTSIDE_TREE.search(inside) else ""
+        yield Finding("path-invalid", message, path + "/path", hint=f"Use a path relative to its root{example}.")
     if not _WORD.search(_WARNING.sub("", comment.body, count=1)):
         yield Finding("comment-empty", "The comment is empty.", path + "/body", hint="Write its text, or remove it.")
 

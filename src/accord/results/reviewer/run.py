@@ -87,7 +87,7 @@ def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions)
 
 
 _COUNTS = {"inline": Placement.INLINE, "file_level": Placement.FILE, "in_body": Placement.BODY}
-_COUNTS |= {"kept": Placement.KEPT, "settled": Placement.SETTLED}
+_COUNTS |= {"kept": Placement.KEPT, "settled": Placement.SETTLED, "repeated": Placement.REPEATED}
 
 
 def _details(

@@ -1,5 +1,6 @@
 """The threads of earlier reviews: the finding of a new review that each one still holds, or that it is gone. Pure.
 
+The comments of one review are matched with themselves first, so that a finding has one comment and one thread.
 A finding is the same as a thread's when path and normalised text are the same, and its line is the thread's line moved
 by the changes since. Agents reword, so a comment and a thread at one line that match no other text are the same finding
 too if most of their words are the same. A thread is settled when a person resolved it or hid its first comment.
@@ -8,7 +9,8 @@ too if most of their words are the same. A thread is settled when a person resol
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from accord.github.limits import COMPARED_FILES
@@ -30,6 +32,16 @@ MOST_GONE = 100
 LEAST_SHARED = 0.6
 """Share of common words from which two texts at one line are the same finding (Jaccard index)."""
 
+_JOINED_CHARS = 60_000
+"""Longer comments are not joined."""
+
+_MOST_AT_A_LINE = 100
+"""Comments at one line with which later ones are compared."""
+
+_LINE_SUFFIX = re.compile(r"(?::\d+){1,2}$")
+_WARNING_LABEL = re.compile(r"^\s*(?:\*\*|__)?\[warning\]", re.IGNORECASE)
+_NUMBERS = re.compile(r"\d+")
+_WHAT = re.compile(r"\bwhat: *(.*?)(?= *\b(?:why|fix):|$)")
 _WORDS = re.compile(r"\w+|[<>=!+*/%&|^~]+")
 _LABELS = frozenset({"what", "why", "fix"})
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -56,6 +68,7 @@ class Note:
     line: int | None
     text: str
     is_warning: bool = False
+    repeats: int | None = None  # the position of the comment that has this finding already
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +113,53 @@ def finding_text(body: str) -> str:
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a finding's text, operators among them; its labels do not count."""
     return frozenset(_WORDS.findall(text)) - _LABELS
+
+
+def plain_path(path: str) -> str:
+    """Return a path as git writes it: without ``./`` before it, or a line after it."""
+    return _LINE_SUFFIX.sub("", path).removeprefix("./")
+
+
+@lru_cache(maxsize=4_096)
+def _parts(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words of a finding's whole text, and of its What."""
+    what = _WHAT.search(text)
+    return words_of(text), words_of(what[1] if what else text)
+
+
+def similarity(text: str, other: str) -> float:
+    """Return the share of common words (Jaccard index), in What or in all, whichever is smaller.
+
+    Two findings at one line may have the same Why and Fix.
+    """
+    pairs = zip(_parts(text), _parts(other), strict=True)
+    return min(len(words & others) / (len(words | others) or 1) for words, others in pairs)
+
+
+def without_repeats(notes: Sequence[Note]) -> tuple[Note, ...]:
+    """Mark the comments that repeat another one at the same line, findings before warnings.
+
+    Texts with other numbers are other findings. The comment that stays has the texts of all, equal ones once.
+    """
+    found = {note.at: note for note in notes}
+    kept: dict[tuple[str | int | None, ...], list[tuple[int, list[str]]]] = {}
+    for note in sorted(notes, key=lambda note: (note.is_warning, note.at)):
+        text = finding_text(_WARNING_LABEL.sub("", note.text, count=1))
+        here = kept.setdefault((plain_path(note.path), note.line, *_NUMBERS.findall(text)), [])
+        for at, texts in here:
+            joined = found[at].text if text in texts else f"{found[at].text}\n\n---\n\n{note.text}"
+            is_same = (
+                _NUMBERS.findall(text) == _NUMBERS.findall(texts[0]) and similarity(text, texts[0]) >= LEAST_SHARED
+            )
+            if is_same and len(joined) <= _JOINED_CHARS:
+                found[at] = replace(found[at], text=joined)
+                found[note.at] = replace(note, repeats=at)
+                texts.append(text)
+                break
+        else:
+            if len(here) < _MOST_AT_A_LINE:
+                here.append((note.at, [text]))
+    return tuple(found[note.at] for note in notes)
 
 
 def threads_of_ours(
@@ -261,16 +321,15 @@ def _pair_up(pairs: Iterable[tuple[Any, Note, OwnThread]], found: Mapping[int, O
 
 def _reworded(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[tuple[Any, Note, OwnThread]]:
     """Yield the pairs at one place that share enough words; a comment on the whole file is at line 0."""
-    by_path: dict[str, list[tuple[Note, frozenset[str]]]] = {}
+    by_path: dict[str, list[tuple[Note, str]]] = {}
     for note in notes:
-        by_path.setdefault(note.path.removeprefix("./"), []).append((note, words_of(finding_text(note.text))))
+        by_path.setdefault(plain_path(note.path), []).append((note, finding_text(note.text)))
     for thread in threads:
         path, lines = thread.location
         start = thread.line or 0
-        words = words_of(thread.text)
-        for note, others in by_path.get(path, ()):
+        for note, text in by_path.get(path, ()):
             if (note.line or 0) in (range(start, start + 1) if lines is None else lines):
-                shared = len(words & others) / (len(words | others) or 1)
+                shared = similarity(thread.text, text)
                 if shared >= LEAST_SHARED:
                     yield (-shared, thread.is_settled), note, thread
 
@@ -278,7 +337,7 @@ def _reworded(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[t
 def _rank(note: Note, thread: OwnThread) -> tuple[int, bool, int] | None:
     """Return how well a comment of the same text fits a thread, the best first; None where it does not."""
     path, lines = thread.location
-    if note.path.removeprefix("./") != path:
+    if plain_path(note.path) != path:
         return None
     if lines is not None:
         if note.line not in lines:
@@ -288,13 +347,21 @@ def _rank(note: Note, thread: OwnThread) -> tuple[int, bool, int] | None:
     return (2 if is_same_kind else 3, thread.is_settled, abs((note.line or 0) - (thread.line or 0)))
 
 
-def gone_threads(threads: Iterable[OwnThread], matched: Collection[OwnThread]) -> list[OwnThread]:
+def _is_twin(thread: OwnThread, other: OwnThread) -> bool:
+    """Return whether two threads at one place have the same finding."""
+    is_same_place = (thread.location, thread.line) == (other.location, other.line)
+    return is_same_place and similarity(thread.text, other.text) >= LEAST_SHARED
+
+
+def gone_threads(threads: Sequence[OwnThread], matched: Collection[OwnThread]) -> list[OwnThread]:
     """Return the open threads without a finding in which something is to do, ``MOST_GONE`` at most.
 
+    The twin of a matched thread has a finding.
     Nothing is to do where a reply exists already, unless the thread can be resolved. One that was resolved and is open
     again was opened by a person.
     """
     kept = {thread.comment_id for thread in matched}
+    kept |= {thread.comment_id for thread in threads if any(_is_twin(thread, other) for other in matched)}
     gone = []
     for thread in threads:
         can_resolve = thread.can_resolve and not thread.has_people and "resolved" not in thread.replies.values()
