@@ -10,7 +10,8 @@ from accord.core.errors import BrokenContract, Refused
 from accord.git.branches import BranchFacts
 from accord.git.patches import PatchConflict
 from accord.github.models import Identity
-from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit, is_over
+from accord.github.pulls import are_over
+from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit
 from accord.text.markers import REVISION, write_marker
 
 TOKEN = "run-1"
@@ -75,7 +76,7 @@ def test_a_commit_goes_where_its_work_fits(at: CommitBranch, known: dict[str, An
 def test_a_branch_is_over_when_it_has_commits_of_ended_pull_requests_alone(
     pulls: list[Any], commits: list[str], is_ended: bool
 ) -> None:
-    assert is_over(replace(place("accord/7", "t", "", *pulls), commits=frozenset(commits))) is is_ended
+    assert are_over(pulls, commits) is is_ended
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,36 @@ def test_a_push_to_what_is_not_a_branch_is_refused_before_any_request(workshop: 
     assert workshop.stage.server.requests == []
 
 
+@pytest.mark.parametrize(
+    ("end", "branch"), [("squash", "feature-2"), ("closed", "feature-2"), ("merge", "feature"), ("", "feature")]
+)
+def test_a_branch_whose_pull_requests_are_over_gets_no_more_commits(
+    workshop: Workshop, agent: Agent, end: str, branch: str
+) -> None:
+    stage, github = workshop.stage, workshop.stage.adapter()
+    publish_new(workshop, agent, "first.txt")
+    pulls = f"/repos/{stage.repository}/pulls"
+    (number,) = (one["number"] for one in stage.get(pulls) if one["head"]["ref"] == "feature")
+    if end == "closed":
+        stage.send("PATCH", f"{pulls}/{number}", state="closed")
+    elif end:
+        stage.send("PUT", f"{pulls}/{number}/merge", merge_method=end)
+    git(agent.tree, "fetch", "-q")
+    git(agent.tree, "reset", "-q", "--hard", "origin/feature")
+    again = Agent(agent.tree, git(agent.tree, "rev-parse", "HEAD"))
+    published = publish_new(workshop, again, "second.txt", github=github, token="accordtwo")
+    assert (published.commit_sha, published.moved_to) == (
+        workshop.tip(branch),
+        branch if end in ("squash", "closed") else "",
+    )
+    assert (
+        publish_patch(workshop.remote(), publication(again, token="accordtwo"), github).commit_sha
+        == published.commit_sha
+    )
+    changed = fetched(agent, "diff", "--name-only", f"origin/main...origin/{branch}").split()
+    assert changed == (["second.txt"] if end else changed)
+
+
 @pytest.mark.parametrize(("ref", "other"), [("feature/more", "feature"), ("agents", "agents/new")])
 def test_a_branch_in_the_way_is_named_at_once(workshop: Workshop, agent: Agent, ref: str, other: str) -> None:
     git(agent.tree, "push", "-q", "origin", "HEAD:refs/heads/agents/new")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import takewhile
@@ -185,6 +185,14 @@ def _review(data: dict[str, Any]) -> Review:
         commit=data.get("commit_id") or "",
         submitted_at=optional_timestamp(data.get("submitted_at")),
     )
+
+
+def are_over(pulls: Sequence[Pull], commits: Collection[str]) -> bool:
+    """Return whether the pull requests of a branch have ended, and one's head is in its ``commits`` beyond the base.
+
+    After a merge commit the base has them all, so the branch can go on. A branch that was made again has none of them.
+    """
+    return all(pull.state != "open" for pull in pulls) and any(pull.head_sha in commits for pull in pulls)
 
 
 MOST_ITEMS = 10

@@ -286,6 +286,9 @@ def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> t
     warnings = _path_warnings(published)
     if published.delivery and published.delivery.problem:
         warnings.append(f"The commit was pushed, so GitHub did not sign it: {published.delivery.problem}")
+    if published.moved_to:
+        why = f"The pull requests of `{ref}` are merged or closed"
+        warnings.append(f"{why}, so the changes are for the new branch `{published.moved_to}`. Open a pull request.")
     for commit in published.flattened:
         warnings.append(
             f"The agent's merge of {commit[:7]} was not kept: that commit is not on the base, or the branch moved. "

@@ -42,6 +42,7 @@ from accord.git.secrets import paths_with_tokens
 from accord.git.steering import audit_changes, audit_paths, unknown_dot_files
 from accord.git.unfinished import marker_findings
 from accord.github.commits import deliver_commit, plan_upload, read_commit
+from accord.github.pulls import are_over
 from accord.runner.models import InternalError
 from accord.runner.refs import branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
@@ -122,6 +123,7 @@ class Published:
     delivery: DeliveredCommit | None = field(default=None, compare=False)  # None if it was there before
     was_there: bool = False  # pushed by the agent or by others
     flattened: tuple[str, ...] = ()  # commits that the agent merged and the branch does not have
+    moved_to: str = ""  # a new branch, as the pull requests of the one that was asked for are over
 
 
 def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
@@ -167,6 +169,8 @@ class _Publisher:
     branch: str
     work: Publication
     github: GitHub | None
+    first: str = ""  # the branch that was asked for, if its pull requests are over
+    number: int = 1
 
     def publish(self) -> Published:
         """Commit and push; if the branch has moved in the meantime, try again on its new tip."""
@@ -175,6 +179,13 @@ class _Publisher:
             facts = self._branch_facts()
             if facts.applied:
                 return self._result_of(f"{facts.applied}^", facts.applied)
+            if facts.tip and self._is_over(facts.tip):
+                following = self.number + 1
+                beside = replace(
+                    self, branch=f"{self.first or self.branch}-{following}", first=self.first or self.branch
+                )
+                published = replace(beside, number=following).publish()
+                return replace(published, moved_to=published.moved_to or beside.branch)
             tip = facts.tip or facts.base
             merged = self._merged_base(tip)
             try:
@@ -193,6 +204,16 @@ class _Publisher:
                 return replace(published, commit_sha=delivery.commit, delivery=delivery)
         message = f"The branch `{self.branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
         raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
+
+    def _is_over(self, tip: str) -> bool:
+        """Return whether the pull requests of the branch have ended, so that a push would reach no reader."""
+        try:
+            pulls = self.github.pulls_from(self.branch) if self.github else []
+        except Refused:  # a token that may not read them
+            return False
+        if not pulls or any(pull.state == "open" for pull in pulls):
+            return False
+        return are_over(pulls, self.git.line("rev-list", f"{self._fetched_base()}..{tip}").split())
 
     def _branch_facts(self) -> BranchFacts:
         """Fetch the branch, or find where a new one begins.

@@ -13,6 +13,7 @@ from accord.git.conflicts import conflict_branch
 from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
 from accord.git.program import is_ancestor
 from accord.git.replacing import replacement, with_tree
+from accord.github.pulls import are_over
 from accord.results.bodies import has_marker
 from accord.text.markers import REVISION, find_markers
 
@@ -35,7 +36,6 @@ class CommitBranch:
     base: str
     found: BranchFacts
     pulls: tuple[Pull, ...]
-    commits: frozenset[str] = frozenset()  # that the base does not have
 
 
 @dataclass(frozen=True)
@@ -121,11 +121,10 @@ def _read_places(
         commits = git.line("rev-list", f"{start}..{tip}").split() if tip else []
         applied = commit_of_run(git, token, f"{start}..{tip}", patch) if tip else ""
         pulls = tuple(github.pulls_from(name))
-        place = CommitBranch(name, base, BranchFacts(start, tip, applied), pulls, frozenset(commits))
         if number > 1 and tip and not pulls and not runs_of(git, f"{start}..{tip}"):
             continue  # of another author
-        yield place
-        if not is_over(place):
+        yield CommitBranch(name, base, BranchFacts(start, tip, applied), pulls)
+        if not are_over(pulls, commits):
             return
 
 
@@ -149,14 +148,6 @@ def _try_patch(git: Git, patch: bytes, found: BranchFacts, item: int) -> PatchTr
     except (PatchConflict, BrokenContract) as problem:
         base, _ = own_base(git, patch, found.base, *filter(None, [found.tip]))
         return PatchTrial(own_base=base, problem=problem)
-
-
-def is_over(place: CommitBranch) -> bool:
-    """Return whether all pull requests of a branch are merged or closed, and it has commits of one beyond the base.
-
-    After a merge commit the base has them all, so the branch can go on. A branch that was made again has none of them.
-    """
-    return all(pull.state != "open" for pull in place.pulls) and any(p.head_sha in place.commits for p in place.pulls)
 
 
 def choose_commit(state: BranchState) -> CommitChoice | None:
