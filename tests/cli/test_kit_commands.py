@@ -189,3 +189,24 @@ def test_sync_tells_programs_and_people_what_became_of_a_repository(accord: Acco
     assert "conflict" in shown.out
     refused = accord.document("sync", "--repo", "octo/nowhere", *REF, code=4)
     assert (refused["outcome"], "octo/nowhere" in refused["repositories"][0]["error"]["message"]) == ("refused", True)
+
+
+@pytest.mark.parametrize(
+    ("folder", "words", "place"),
+    [
+        ("packages/web", (), "."),
+        ("packages/web", ("--root", "."), "packages/web"),
+        (".", (), "."),
+        ("packages/own", (), "packages/own"),
+    ],
+)
+def test_init_below_the_top_of_a_repository_installs_at_the_top(
+    accord: Accord, root: Path, folder: str, words: tuple[str, ...], place: str
+) -> None:
+    (root / "packages/web").mkdir(parents=True)
+    (root / "packages/own").mkdir()
+    git(root / "packages/own", "init", "-q")
+    accord.monkeypatch.chdir(root / folder)
+    ended = accord("init", "--yes", *REF, *words)
+    assert ended.code == 0, ended.err
+    assert {path.parent.parent for path in root.rglob(".github/workflows")} == {root / place}

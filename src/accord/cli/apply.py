@@ -24,6 +24,7 @@ from accord.cli.options import (
     argument,
     command,
     option,
+    top_of,
 )
 from accord.cli.output import Progress, attempt, one_line
 from accord.cli.receipts import report_receipt, show_receipt
@@ -247,7 +248,7 @@ def patch(given: _PatchArguments) -> None:
     from accord.git.extraction import extract  # slow, and no other command needs them
     from accord.runner.registry import registry_at
 
-    into, agents_own = given.into, registry_at(given.root).state_patterns
+    into, agents_own = given.into, registry_at(top_of(given.root)).state_patterns
     extracted = extract(given.root, given.base, without=into, state_files=agents_own)
     for remark in extracted.remarks:
         click.echo(f"accord: {remark}", err=True)

@@ -21,6 +21,7 @@ from accord.cli.options import (
     WritingArguments,
     command,
     option,
+    top_of,
 )
 from accord.cli.output import count_of, finding_lines, one_line, print_json, redactor
 from accord.cli.sarif import sarif_log
@@ -79,7 +80,7 @@ def doctor(given: _DoctorArguments) -> int:
 
     General risks of workflows are found by zizmor, which the extra `doctor` installs.
     """
-    root = given.root
+    root = top_of(given.root)
     if given.include and given.bundle is None:
         raise WrongUsage("`--include` is for a bundle.", hint="Add `--bundle FILE.zip`.")
     if not any((root / name).exists() for name in (".git", ".github")):

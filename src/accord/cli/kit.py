@@ -13,7 +13,15 @@ import click
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
-from accord.cli.options import FormatArguments, ReadingArguments, RootArguments, WritingArguments, command, option
+from accord.cli.options import (
+    FormatArguments,
+    ReadingArguments,
+    RootArguments,
+    WritingArguments,
+    command,
+    option,
+    top_of,
+)
 from accord.cli.output import one_line, operation_lines
 from accord.cli.sources import github_for
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
@@ -71,7 +79,7 @@ def init(given: _InitArguments) -> None:
     Lists what happens to each file, and asks. The choices are remembered. Edited files are merged or stay, and
     other files never change.
     """
-    root, kit, pin = given.root, shipped_kit(), pin_for(given.ref)
+    root, kit, pin = top_of(given.root), shipped_kit(), pin_for(given.ref)
     origin, installed = read_origin(root), read_installed(root)
     has_terminal = bool(sys.stdin) and sys.stdin.isatty()
     asks = not (given.yes or given.dry_run or given.is_json) and has_terminal

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, dataclass_transform
 
 import click
+from click.core import ParameterSource
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
@@ -281,6 +282,15 @@ class RootArguments(Arguments):
     """The checkout that a command reads."""
 
     root: Path = option("--root", "The repository's directory.", type=EXISTING_FOLDER, default=".")
+
+
+def top_of(root: Path) -> Path:
+    """Return the top of the repository around the working directory, where GitHub looks; ``root`` where it is given."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.get_parameter_source("root") is not ParameterSource.DEFAULT:
+        return root
+    above = [] if (root / ".git").exists() else Path.cwd().parents
+    return next((folder for folder in above if (folder / ".git").exists()), root)
 
 
 class SteeringArguments(Arguments):

@@ -105,7 +105,18 @@ def _login(name: str) -> str:
 def _check_threads(situation: Situation) -> LoopDecision | None:
     if situation.facts.threads is None or waiting_threads(situation.facts):
         return None
-    return decision_for("no-threads", "No thread of a listed bot waits for an answer.")
+    return decision_for("no-threads", f"No thread of a listed bot waits for an answer.{_own_names(situation.facts)}")
+
+
+def _own_names(facts: BotCommentFacts) -> str:
+    """Return what is wrong where a listed bot has the account of the loop, so that its threads look like the loop's."""
+    listed = {_login(bot) for bot in facts.bots}
+    first = (thread.comments[0] for thread in facts.threads or () if not thread.is_resolved)
+    names = sorted({one.author for one in first if one.is_ours and _login(one.author) in listed})
+    if not names:
+        return ""
+    named = ", ".join(f"`{name[:60]}`" for name in names)
+    return f" {named} in `review_bots` is the loop's own account, whose threads do not count. Use another token."
 
 
 def appendix(threads: Sequence[Thread], redact: Callable[[str], str]) -> str:
@@ -221,7 +232,7 @@ class BotComments(Loop):
     def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
         """Run the agent on all threads that wait."""
         threads = waiting_threads(about.facts)
-        message = f"Bot threads that wait for an answer: {len(threads)}."
+        message = f"Bot threads that wait for an answer: {len(threads)}.{_own_names(about.facts)}"
         return run_decision(about, "threads-open", message, appendix(threads, redact))
 
     def subjects(self, facts: Any) -> tuple[str, ...]:
