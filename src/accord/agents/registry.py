@@ -44,7 +44,9 @@ def unknown_keys(model: type[BaseModel], keys: Iterable[object], place: str = ""
                 "agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=f"Did you mean `{near}`?"
             )
         else:
-            yield warning("agent-key-unknown", f"Unknown key `{short_name(key)}`; accord ignores it.", path)
+            message = f"Unknown key `{short_name(key)}`; accord ignores it."
+            hint = f"Remove it, or use one of: {', '.join(sorted(model.model_fields))}."
+            yield warning("agent-key-unknown", message, path, hint=hint)
 
 
 class _ClosedModel(BaseModel):

@@ -94,7 +94,7 @@ def _headline(receipt: Receipt) -> str:
     sentences = {
         Outcome.APPLIED: f"applied to {receipt.repository}: {counts}",
         Outcome.UNCHANGED: f"unchanged: {reason}",
-        Outcome.PLANNED: f"planned for {receipt.repository}: {counts}",
+        Outcome.PLANNED: f"planned for {receipt.repository}: {counts}" if receipt.repository else f"planned: {counts}",
         Outcome.REJECTED: f"rejected: {errors}, nothing was written",
         Outcome.STOPPED: f"stopped {stop}; run the same command again to continue",
         Outcome.REFUSED: f"refused: {counts}" if receipt.operations else "refused, nothing was written",

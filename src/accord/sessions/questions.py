@@ -100,7 +100,8 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
     """Ask a gate's question in its one record, again where the last answer does not let the session pass."""
     gate = GATES[gate_id]
     if value["current_state"] != gate:
-        raise _refusal("decision-context", f"{gate_id} is asked in {gate}, not in {value['current_state']}.")
+        message = f"{gate_id} is asked in {gate}, not in {value['current_state']}."
+        raise _refusal("decision-context", message, "Omit the id, or advance the session to that state first.")
     entry = _record(value, gate_id)
     if entry is None:
         value["user_decisions"].append(_pending_record(gate_id, question.full_text, gate, now))
@@ -266,7 +267,8 @@ def with_completed_correction(session: Session) -> Record:
     """Return the status with a completed correction of the design, after which the user may be asked again."""
     value, correction = status_value(session), status_of(session).correction_status
     if correction not in ("dispatched", "completed"):
-        raise _refusal("correction-open", f"No correction was dispatched: its status is {correction}.")
+        message = f"No correction was dispatched: its status is {correction}."
+        raise _refusal("correction-open", message, "Run `accord session resume` to see what is next.")
     _set_correction(value, "completed")
     return value
 
@@ -335,7 +337,8 @@ def _known_record(value: Mapping[str, Any], decision_id: str) -> Record:
 
 def _check_pending(entry: Record) -> None:
     if entry["status"] != "pending":
-        raise _refusal("decision-resolved", f"{entry['decision_id']} is already {entry['status']} and cannot change.")
+        message = f"{entry['decision_id']} is already {entry['status']} and cannot change."
+        raise _refusal("decision-resolved", message, "Ask a new question with `accord session ask`.")
 
 
 def _number_of_same(value: Mapping[str, Any], question: UserQuestion) -> str:
@@ -351,5 +354,5 @@ def _next_number(value: Mapping[str, Any]) -> str:
     return f"UD-{max((int(match.group(1)) for match in found if match), default=0) + 1}"
 
 
-def _refusal(code: str, message: str, hint: str = "") -> Exception:
+def _refusal(code: str, message: str, hint: str) -> Exception:
     return refuse("The question cannot be changed.", Finding(code, message, hint=hint))
