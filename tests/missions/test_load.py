@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from support.missions import NOW, Project, event
 
 from accord.core.errors import BrokenContract
-from accord.missions.load import find_root, load_mission, mission_slugs, read_work_package
+from accord.missions.load import find_root, load_mission, mission_slugs, named_root, read_work_package
 from accord.missions.log import Log, current_status, read_log
 from accord.missions.models import STATUSES
 from accord.missions.query import answer_query, mission_status, unreadable_statuses
@@ -191,6 +192,51 @@ def test_the_project_is_found_from_below_and_from_the_work_tree_of_a_lane(projec
     assert (mission_slugs(project.root), mission_slugs(project.folder)) == (["078-ships"], [])
     with pytest.raises(BrokenContract, match="No `kitty-specs/` directory"):
         find_root(project.root.parents[-1])
+
+
+CHECKOUTS: dict[str, tuple[str, str, str, str]] = {
+    # the project, the work tree below it, its branch, the directory in it
+    "a lane": ("", "078-ships-lane-a", "kitty/mission-078-ships-lane-a", ""),
+    "below a lane": ("", "078-ships-lane-a", "kitty/mission-078-ships-lane-a", "src"),
+    "a lane of a subfolder": ("pkg", "078-ships-lane-a", "kitty/mission-078-ships-lane-a", "pkg"),
+    "the top of a lane of a subfolder": ("pkg", "078-ships-lane-a", "kitty/mission-078-ships-lane-a", ""),
+    "a lane of a renamed mission": ("a/pkg", "001-old-lane-a", "kitty/mission-001-old-lane-a", "a/pkg/src"),
+    "a lane on another branch": ("pkg", "078-ships-lane-a", "elsewhere", "pkg"),
+}
+
+
+@pytest.mark.parametrize("case", CHECKOUTS)
+def test_a_lane_leads_to_the_project_of_the_main_checkout(tmp_path: Path, case: str) -> None:
+    below, name, branch, inside = CHECKOUTS[case]
+    top = tmp_path / "repo"
+    project = Project(top / below).begin()
+    project.work_package("WP01", "code_change")
+    Project(top).git("init", "--quiet", "--initial-branch=main")
+    Project(top).git("add", "--all")
+    project.commit("begin")
+    tree = project.root / ".worktrees" / name
+    project.git("worktree", "add", "--quiet", "-b", branch, str(tree))
+    (tree / inside).mkdir(parents=True, exist_ok=True)
+    assert find_root(tree / inside) == project.root
+    if (tree / inside / "kitty-specs").is_dir():
+        assert named_root(tree / inside) == project.root
+
+
+def test_a_lane_leads_to_the_project_in_its_own_place_of_the_main_checkout(tmp_path: Path) -> None:
+    first, other = (Project(tmp_path / name).begin() for name in ("one", "two"))
+    (tmp_path / ".git").mkdir()
+    copy = Project(first.root / ".worktrees/078-ships-lane-a/two").begin()
+    assert find_root(copy.folder) == other.root
+    nested = Project(tmp_path / "one/.worktrees/feature-x").begin()
+    assert find_root(Project(nested.root / ".worktrees/078-ships-lane-b").begin().root) == nested.root
+
+
+@pytest.mark.parametrize("has_missions", [False, True])
+def test_another_checkout_below_worktrees_is_a_project_of_its_own(tmp_path: Path, has_missions: bool) -> None:
+    if has_missions:
+        Project(tmp_path).begin()
+    own = Project(tmp_path / ".worktrees/feature-x", "001-search").begin()
+    assert (find_root(own.folder), named_root(own.root)) == (own.root, own.root)
 
 
 def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project: Project) -> None:

@@ -15,7 +15,8 @@ from accord.missions import start as starts
 from accord.missions.branches import MissingWork
 from accord.missions.log import log_path
 from accord.missions.next_moves import next_moves
-from accord.missions.start import LaneFacts, StartResult, lane_warnings, plan_lane
+from accord.missions.start import LaneFacts, StartResult, lane_facts, lane_warnings, plan_lane
+from accord.missions.workspace import resolve_workspace
 
 BRANCH = "kitty/mission-078-ships-lane-a"
 
@@ -357,3 +358,21 @@ def test_a_start_outside_a_repository_or_through_a_link_is_refused(project: Proj
     (project.root / ".worktrees").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Refused, match="symbolic link"):
         start(project)
+
+
+@pytest.mark.parametrize("below", ["pkg", "a/b c", "od[d]*", "ünder"])
+def test_the_work_trees_of_a_project_in_a_subfolder_are_ignored(tmp_path: Path, below: str) -> None:
+    project = Project(tmp_path / below).begin()
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    Project(tmp_path).git("init", "--quiet", "--initial-branch=main")
+    Project(tmp_path).git("add", "--all")
+    project.commit("begin")
+    facts = lane_facts(project.load(), resolve_workspace(project.load(), "WP01"))
+    (step, *_) = plan_lane(facts)
+    assert step.op == "ignore"
+    (project.root / ".worktrees/x").mkdir(parents=True)
+    (project.root / ".worktrees/x/file").write_text("a")
+    (tmp_path / ".git/info/exclude").write_text(f"{step.target}\n", encoding="utf-8")
+    assert ".worktrees" not in project.git("status", "--porcelain", "--untracked-files=all", "--", str(tmp_path))
+    assert plan_lane(lane_facts(project.load(), resolve_workspace(project.load(), "WP01")))[0].op != "ignore"

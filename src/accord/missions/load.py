@@ -23,6 +23,7 @@ from accord.missions.lifecycle import CANCELED, IN_DOUBT, STARTABLE, Blockers, P
 from accord.missions.log import FILE, Log, current_status, log_path, read_log
 from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
 from accord.missions.modes import settle_mode
+from accord.missions.workspace import BRANCHES, WORKTREES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -153,12 +154,11 @@ class Mission:
 
 
 def find_root(start: Path) -> Path:
-    """Return the project that contains a directory or made a work tree. Raises BrokenContract ``unknown-mission``."""
+    """Return the project that contains a directory or made a lane. Raises BrokenContract ``unknown-mission``."""
     start = Path(os.path.abspath(start))
     for folder in (start, *start.parents):
-        if (folder / ".kittify").is_dir() or (folder / SPECS).is_dir():
-            is_worktree = folder.parent.name == ".worktrees"
-            return folder.parent.parent if is_worktree else folder
+        if _is_project(folder):
+            return _main_project(folder)
     raise _no_project(f"No `{SPECS}/` directory in `{start}` or its parents.")
 
 
@@ -167,7 +167,32 @@ def named_root(folder: Path) -> Path:
     root = Path(os.path.abspath(folder))
     if not root.is_dir():
         raise _no_project(f"`{root}` is not a directory.")
+    return _main_project(root)
+
+
+def _is_project(folder: Path) -> bool:
+    return (folder / ".kittify").is_dir() or (folder / SPECS).is_dir()
+
+
+def _main_project(root: Path) -> Path:
+    """Return the project of the checkout that made the lane around a directory; the directory itself if none did."""
+    for tree in (root, *root.parents):
+        owner = tree.parent.parent
+        if tree.parent.name == WORKTREES and _is_project(owner) and _is_lane(tree, owner):
+            top = next((folder for folder in (owner, *owner.parents) if (folder / ".git").exists()), owner)
+            same = top / root.relative_to(tree)
+            return _main_project(same if _is_project(same) else owner)
     return root
+
+
+def _is_lane(tree: Path, owner: Path) -> bool:
+    """Tell a lane's work tree from another checkout beside it: by its name, or by its branch after a renaming."""
+    try:
+        folder = tree / (tree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        branch = (folder / "HEAD").read_text(encoding="utf-8").removeprefix("ref: refs/heads/")
+    except (OSError, ValueError):
+        branch = ""
+    return branch.startswith(BRANCHES) or any(tree.name.startswith(f"{slug}-") for slug in mission_slugs(owner))
 
 
 def _no_project(message: str) -> BrokenContract:

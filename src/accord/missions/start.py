@@ -6,6 +6,7 @@ is done. Source: mission contracts, "Resolution Matrix".
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 _INITIALIZING = "initializing"
 """The reason for which git locks a work tree while it makes it. Source: git's builtin/worktree.c."""
 
+_GLOB, _ESCAPED = re.compile(r"[*?\[\\]"), r"\\\g<0>"
+"""Characters with a meaning in a pattern of ``info/exclude``, and how to take it from them."""
+
 
 @dataclass(frozen=True)
 class LaneFacts:
@@ -48,6 +52,7 @@ class LaneFacts:
     is_present: bool = False
     is_foreign: bool = False
     is_ignored: bool = True
+    prefix: str = ""  # the project's place in its repository, with a slash at its end
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def plan_lane(facts: LaneFacts) -> tuple[LaneOperation, ...]:
     if not facts.has_branch and not facts.base:
         hint = "Commit to the branch that lanes merge into, or correct `target_branch` in meta.json."
         raise Refused(f"The branch {facts.branch} cannot begin: its base does not exist here.", hint=hint)
-    steps = [] if facts.is_ignored else [LaneOperation("ignore", f"/{WORKTREES}/")]
+    steps = [] if facts.is_ignored else [LaneOperation("ignore", f"/{_GLOB.sub(_ESCAPED, facts.prefix)}{WORKTREES}/")]
     if facts.is_half_made:
         steps.append(LaneOperation("remove-half", facts.path, ("worktree", "remove", "--force", "--force", facts.path)))
     elif facts.is_registered and not facts.is_present:
@@ -203,6 +208,7 @@ def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
         is_present=is_present,
         is_foreign=is_present and not own,
         is_ignored=git.attempt("check-ignore", "--quiet", f"{WORKTREES}/").returncode == 0,
+        prefix=git.line("rev-parse", "--show-prefix"),
     )
 
 
