@@ -376,3 +376,33 @@ def test_the_work_trees_of_a_project_in_a_subfolder_are_ignored(tmp_path: Path, 
     (tmp_path / ".git/info/exclude").write_text(f"{step.target}\n", encoding="utf-8")
     assert ".worktrees" not in project.git("status", "--porcelain", "--untracked-files=all", "--", str(tmp_path))
     assert plan_lane(lane_facts(project.load(), resolve_workspace(project.load(), "WP01")))[0].op != "ignore"
+
+
+LOUD = """[filter "loud"]\n\tclean = tr A-Z a-z\n\tsmudge = tr a-z A-Z\n\trequired = true\n"""
+CALLERS: dict[str, tuple[str, str, bytes]] = {
+    # the configuration of the user, the attributes in the repository, and the file in the lane
+    "a filter": (LOUD, "*.txt filter=loud\n", b"ONE\nTWO\n"),
+    "a filter by attributes of the user": (f"{LOUD}[core]\n\tattributesFile = {{home}}/names\n", "", b"ONE\nTWO\n"),
+    "line ends": ("[core]\n\tautocrlf = true\n", "", b"one\r\ntwo\r\n"),
+    "a filter that is not set up": ("", "*.txt filter=loud\n", b"one\ntwo\n"),
+}
+
+
+@pytest.mark.parametrize("case", CALLERS)
+def test_a_lane_has_the_files_that_the_git_of_its_user_writes(
+    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    settings, attributes, expected = CALLERS[case]
+    home = tmp_path_factory.mktemp("home")
+    (home / "names").write_text("*.txt filter=loud\n")
+    (home / "config").write_text(settings.format(home=home) if "{home}" in settings else settings)
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    project.repository()
+    (project.root / "file.txt").write_text("one\ntwo\n")
+    (project.root / ".gitattributes").write_text(attributes)
+    project.git("add", "file.txt", ".gitattributes")
+    project.commit("file")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "config"))
+    start(project)
+    assert (tree(project) / "file.txt").read_bytes() == expected

@@ -42,6 +42,7 @@ _STEADY = {
 
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 _CALLERS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_STORING = ("core.autocrlf", "core.safecrlf", "core.attributesFile")
 _QUIET |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
@@ -57,12 +58,16 @@ class GitFailed(Refused):
 
 @dataclass(frozen=True)
 class Git:
-    """A repository to run git in. ``environment`` adds to what every call gets; ``inherited`` are file descriptors."""
+    """A repository to run git in. ``environment`` adds to what every call gets; ``inherited`` are file descriptors.
+
+    ``is_callers`` gives git the configuration of the caller, with its filters such as Git LFS, but without hooks.
+    """
 
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
     inherited: tuple[int, ...] = ()
+    is_callers: bool = False
 
     def __call__(self, *arguments: str, data: bytes | None = None, timeout: float = 600) -> bytes:
         """Run ``git ARGUMENTS`` with ``data`` on its input; return its output. Raises GitFailed."""
@@ -128,13 +133,17 @@ class Git:
 
     def _variables(self) -> dict[str, str]:
         """Return the environment of a call."""
-        settings = {**_STEADY, **dict(self.config)}
+        own = (*_CALLERS, *_STORING) if self.is_callers else ()
+        settings = {name: value for name, value in _STEADY.items() if name not in own} | dict(self.config)
         numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
         for i, (key, value) in enumerate(settings.items()):
             numbered |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in own}
+        if self.is_callers:
+            kept |= {name: value for name, value in os.environ.items() if name.startswith("GIT_LFS_")}
+        quiet = {name: value for name, value in _QUIET.items() if name not in own}
         network = direct_loopback(os.environ) | trusted_certificates(os.environ)
-        return {**kept, **network, **_QUIET, **numbered, **dict(self.environment)}
+        return {**kept, **network, **quiet, **numbered, **dict(self.environment)}
 
 
 UNTRUSTED = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}

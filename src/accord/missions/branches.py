@@ -18,10 +18,8 @@ from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.git.program import Git, GitFailed, is_ancestor, split_nul
 from accord.missions.lifecycle import LaneProblem, began_at
-from accord.missions.models import SHARED_WORKSPACE, StaleStatus
+from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleStatus
 from accord.missions.workspace import (
-    BRANCHES,
-    WORKTREES,
     dependency_branches,
     is_lane_branch,
     lane_branch,

@@ -21,9 +21,8 @@ from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
 from accord.missions.lifecycle import CANCELED, IN_DOUBT, STARTABLE, Blockers, People, blockers_of, people_of
 from accord.missions.log import FILE, Log, current_status, log_path, read_log
-from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
+from accord.missions.models import BRANCHES, WORKTREES, Frontmatter, Lanes, Meta, WorkspaceContext
 from accord.missions.modes import settle_mode
-from accord.missions.workspace import BRANCHES, WORKTREES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

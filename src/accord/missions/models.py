@@ -22,6 +22,12 @@ WorkPackageStatus = Literal[
     "planned", "claimed", "in_progress", "for_review", "in_review", "approved", "done", "blocked", "canceled"
 ]
 STATUSES: tuple[WorkPackageStatus, ...] = get_args(WorkPackageStatus)
+WORKTREES = ".worktrees"
+"""The directory of the work trees of lanes."""
+
+BRANCHES = "kitty/mission-"
+"""The beginning of the names of lanes' branches; the rest is the name of the work tree."""
+
 SHARED_WORKSPACE = "planning_artifact_repo_root_shared_workspace"
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:)(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,9 @@ from accord.files.store import Storage, change_file
 from accord.git.program import Git, GitFailed
 from accord.missions.branches import RECORDED, git_of, missing_work, short_ref
 from accord.missions.lifecycle import WAITING, MoveRequest
+from accord.missions.models import WORKTREES
 from accord.missions.move import append_events, locked_mission, plan_mission_move
-from accord.missions.workspace import WORKTREES, resolve_workspace
+from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -233,7 +234,7 @@ def _carry_out(git: Git, step: LaneOperation, storage: Storage) -> None:
         return
     if step.op == "remove-half" and (path := Path(step.target)).is_dir() and not any(path.iterdir()):
         path.rmdir()
-    git(*step.arguments)
+    replace(git, is_callers=step.op == "worktree")(*step.arguments)
 
 
 def _with_line(raw: bytes, line: bytes) -> bytes:

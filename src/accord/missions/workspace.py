@@ -12,17 +12,12 @@ from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.missions.models import BRANCHES, WORKTREES
 
 if TYPE_CHECKING:
     from accord.missions.load import Mission
     from accord.missions.models import ExecutionMode, WorkspaceContext
     from accord.missions.modes import ModeSource
-
-WORKTREES = ".worktrees"
-"""The directory of the work trees of lanes."""
-
-BRANCHES = "kitty/mission-"
-"""The beginning of the names of lanes' branches; the rest is the name of the work tree."""
 
 
 @dataclass(frozen=True)
