@@ -210,3 +210,10 @@ def test_init_below_the_top_of_a_repository_installs_at_the_top(
     ended = accord("init", "--yes", *REF, *words)
     assert ended.code == 0, ended.err
     assert {path.parent.parent for path in root.rglob(".github/workflows")} == {root / place}
+
+
+@pytest.mark.parametrize("words", [(), ("--root", "."), ("--dry-run",)])
+def test_init_outside_a_repository_is_refused(accord: Accord, tmp_path: Path, words: tuple[str, ...]) -> None:
+    ended = accord("init", "--yes", *REF, *words)
+    assert (ended.code, list(tmp_path.rglob("workflows"))) == (2, [])
+    assert "git init" in ended.err

@@ -80,6 +80,9 @@ def init(given: _InitArguments) -> None:
     other files never change.
     """
     root, kit, pin = top_of(given.root), shipped_kit(), pin_for(given.ref)
+    if not any((folder / ".git").exists() for folder in (root.resolve(), *root.resolve().parents)):
+        hint = "Run it in a checkout, pass `--root DIR`, or run `git init` first."
+        raise WrongUsage(f"`{root.resolve()}` is not in a git repository.", hint=hint)
     origin, installed = read_origin(root), read_installed(root)
     has_terminal = bool(sys.stdin) and sys.stdin.isatty()
     asks = not (given.yes or given.dry_run or given.is_json) and has_terminal
