@@ -1,0 +1,206 @@
+"""Whole lives of missions with real git: proposals, rejections, lost work trees, renamed lanes and merges in any order.
+
+After each step, the log is judged by the contract alone, without accord's own rules.
+"""
+
+import json
+import random
+import shlex
+import shutil
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.missions import NOW, Project
+
+from accord.core.clock import ManualClock
+from accord.core.errors import AccordError
+from accord.missions.lifecycle import MoveRequest
+from accord.missions.move import move
+from accord.missions.next_moves import mission_moves, next_moves
+from accord.missions.query import mission_status
+from accord.missions.start import start
+
+ACTORS = ("ada", "bob", "eve")
+STEPS = 30
+JUDGED = {"for_review", "in_review", "approved", "done"}
+"""Lanes from which a move to in_progress is a rejection."""
+
+OPEN_WORK = {"an own commit", "a merge", "the branch of its lane"}
+"""Needs that the proposed command itself meets, as ``git merge … && accord mission move …``."""
+
+
+@dataclass
+class Life:
+    """One mission in a repository, and what happened to it."""
+
+    project: Project
+    chance: random.Random
+    lanes: dict[str, list[str]]
+    now: datetime = NOW
+    story: list[str] = field(default_factory=list)
+    log: str = ""
+
+    @property
+    def root(self) -> Path:
+        return self.project.root
+
+    @property
+    def packages(self) -> list[str]:
+        return sorted(wp_id for lane in self.lanes.values() for wp_id in lane)
+
+    def step(self) -> None:
+        self.now += timedelta(minutes=1)
+        wp_id, kind = self.chance.choice(self.packages), self.chance.random()
+        if kind < 0.6:
+            self.follow_proposal(wp_id)
+            return
+        with suppress(AccordError):
+            if kind < 0.7:
+                self.start(wp_id, self.chance.choice(ACTORS))
+            elif kind < 0.82:
+                target = self.chance.choice(["in_progress", "for_review", "approved", "done", "planned"])
+                self.move(wp_id, target, self.chance.choice(ACTORS), feedback="Rename it.", reason="Because.")
+            elif kind < 0.86:
+                self.merge()
+            elif kind < 0.92:
+                self.lose(keeps_branch=kind < 0.89)
+            elif kind < 0.95:
+                self.rename_lane()
+
+    def follow_proposal(self, wp_id: str) -> None:
+        """Type what accord proposes; it must not be refused."""
+        mission = self.project.load()
+        ahead = self.chance.random() < 0.4
+        found = mission_moves(mission, "accord mission") if ahead else next_moves(mission, wp_id, "accord mission")
+        found = [each for each in found if "COMMIT" not in each.command and "canceled" not in each.to]
+        if not found:
+            return
+        proposed = self.chance.choice(found[:2])
+        if proposed.missing and not (len(proposed.missing) == 1 and proposed.missing[0] in OPEN_WORK):
+            return
+        self.story.append(proposed.command)
+        try:
+            for part in proposed.command.split(" && "):
+                self.type(shlex.split(part))
+        except (AccordError, subprocess.CalledProcessError) as error:
+            said = getattr(error, "stderr", "") or str(error)
+            pytest.fail(f"accord proposed a command that is refused: {said}\n" + "\n".join(self.story[-9:]))
+
+    def type(self, words: list[str]) -> None:
+        if words[0] == "git":
+            if "add" in words and "--all" in words:
+                Path(words[2], f"work-{self.chance.random()}.txt").write_text("work")
+            self.project.git(*words[1:], at=self.now)
+            return
+        options = {name[2:].replace("-", "_"): value for name, value in zip(words[5::2], words[6::2], strict=True)}
+        if words[2] == "start":
+            start_in(self.root, words[4], options.get("actor", "ada"), self.now, is_named="actor" in options)
+        elif words[2] == "move":
+            order = MoveRequest(words[4], options.pop("to"), options.pop("actor"), **options)  # type: ignore[arg-type]
+            move(self.root, self.project.slug, order, ManualClock(self.now), redact=str)
+
+    def start(self, wp_id: str, actor: str) -> None:
+        self.story.append(f"start {wp_id} {actor}")
+        start_in(self.root, wp_id, actor, self.now, is_named=True)
+
+    def move(self, wp_id: str, target: Any, actor: str, **told: str) -> None:
+        self.story.append(f"move {wp_id} {target} {actor}")
+        order = MoveRequest(wp_id, target, actor, **told)  # type: ignore[arg-type]
+        move(self.root, self.project.slug, order, ManualClock(self.now), redact=str)
+
+    def branches(self) -> list[str]:
+        return self.project.git("branch", "--list", "--format=%(refname:short)", "kitty/*").split()
+
+    def merge(self) -> None:
+        if branches := self.branches():
+            branch = self.chance.choice(branches)
+            self.story.append(f"merge {branch}")
+            self.project.git("merge", "--quiet", "--no-edit", branch, at=self.now)
+
+    def lose(self, *, keeps_branch: bool) -> None:
+        if branches := self.branches():
+            branch = self.chance.choice(branches)
+            self.story.append(f"lose {branch}" + (", not the branch" if keeps_branch else ""))
+            tree = self.root / ".worktrees" / branch.removeprefix("kitty/mission-")
+            shutil.rmtree(tree, ignore_errors=True)
+            if not keeps_branch:
+                self.project.git("worktree", "prune")
+                self.project.git("branch", "-D", branch)
+
+    def rename_lane(self) -> None:
+        name = self.chance.choice(list(self.lanes))
+        new = name.removesuffix("_new") if name.endswith("_new") else f"{name}_new"
+        self.lanes = {new if each == name else each: wps for each, wps in self.lanes.items()}
+        self.story.append(f"rename {name} to {new}")
+        self.project.lanes(**self.lanes)
+
+    def judge(self) -> None:
+        """Hold the log against the contract."""
+        path = self.project.folder / "status.events.jsonl"
+        text = path.read_text() if path.is_file() else ""
+        told = "\n".join(self.story[-9:])
+        assert text.startswith(self.log), f"a line of the log was lost or changed\n{told}"
+        events = [json.loads(line) for line in text.splitlines()]
+        new = len(self.log.splitlines())
+        last: dict[str, str] = {}
+        workers: dict[str, set[str]] = {}
+        for number, event in enumerate(events):
+            wp_id, target, actor = event["wp_id"], event["to_lane"], str(event["actor"]).casefold()
+            assert event["from_lane"] in (None, last.get(wp_id, "planned")), f"the log has a gap: {event}\n{told}"
+            if target == "approved":
+                assert actor not in workers.get(wp_id, ()), f"{actor} approved their own work\n{told}"
+            if target == "planned":
+                workers[wp_id] = set()
+            if target == "for_review" or (target == "in_progress" and last.get(wp_id) not in JUDGED):
+                workers.setdefault(wp_id, set()).add(actor)
+            if target == "done":
+                assert last.get(wp_id) == "approved", f"{wp_id} is done without an approval\n{told}"
+                if number >= new:
+                    self.check_merged(event)
+            last[wp_id] = target
+        for shown in mission_status(self.project.load(), self.now)["work_packages"]:
+            assert shown["status"] == last.get(shown["wp_id"], "planned"), f"a status was lost: {shown}\n{told}"
+        self.log = text
+
+    def check_merged(self, event: dict[str, Any]) -> None:
+        lane = next(name for name, wps in self.lanes.items() if event["wp_id"] in wps).replace("_", "-")
+        branch = f"kitty/mission-{self.project.slug}-{lane}"
+        if branch in self.branches():
+            ahead = self.project.git("rev-list", "--count", f"main..{branch}")
+            assert ahead == "0", f"{event['wp_id']} is done, and {ahead} commits of its lane are not merged"
+
+
+def start_in(root: Path, wp_id: str, actor: str, now: datetime, *, is_named: bool) -> None:
+    start(root, Project(root).slug, wp_id, actor, ManualClock(now), redact=str, is_named=is_named)
+
+
+def begun(root: Path, chance: random.Random) -> Life:
+    packages = [f"WP{number:02}" for number in range(1, chance.randint(2, 6) + 1)]
+    project = Project(root).begin(target_branch="main")
+    for index, wp_id in enumerate(packages):
+        before = chance.sample(packages[:index], min(index, chance.choice([0, 0, 1, 2])))
+        project.work_package(wp_id, "code_change", dependencies=sorted(before))
+    lanes: dict[str, list[str]] = {}
+    for wp_id in packages:
+        lanes.setdefault(f"lane_{chance.choice('abc')}", []).append(wp_id)
+    project.lanes(**lanes)
+    project.repository()
+    return Life(project, chance, lanes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(first, marks=[pytest.mark.matrix] if first else []) for first in range(0, 1000, 4)],
+)
+def test_no_life_of_a_mission_breaks_its_contract(first: int, tmp_path: Path) -> None:
+    for seed in range(first, first + 4):
+        life = begun(tmp_path / str(seed), random.Random(seed))
+        for _ in range(STEPS):
+            life.step()
+            life.judge()
