@@ -51,6 +51,12 @@ LINES = {
         RuntimeError: turn timed out after 600 s
         stream disconnected before completion: stream closed before response.completed
         ✗ Execution failed: Error: Failed to get response from the AI model; Last error: Unknown error
+        API Error: terminated
+        TypeError: terminated
+        [API Error: terminated]
+        Failed to connect to api.example: UNABLE_TO_GET_ISSUER_CERT_LOCALLY
+        Error: CERT_HAS_EXPIRED
+        fetching failed: DEPTH_ZERO_SELF_SIGNED_CERT
     """,
     "resource": """
         memory allocation of 1073741824 bytes failed
@@ -69,6 +75,9 @@ LINES = {
         Error loading config.toml: unknown variant `x`
         error: unexpected argument '--nope' found
         Reached max turns (30)
+        BadRequestError: The request has no messages
+        openai.BadRequestError: The request has no messages
+        UnprocessableEntityError: The schema is too deep
         Error: Failed to spawn the agent: E2BIG: argument list too long, posix_spawn 'node'
     """,
     "infrastructure": """
@@ -85,6 +94,8 @@ LINES = {
         warning: connection reset, trying again
         2026-11-21T21:06:11Z ERROR codex_api::endpoint::responses_websocket: failed to connect: 401 Unauthorized
         Segmentation fault
+        error: job terminated
+        SSL_CERT_FILE: not set
         Done in 429 ms
     """,
 }  # fmt: skip
@@ -106,6 +117,21 @@ def test_a_line_of_stderr_is_the_cause_when_the_events_name_none(reader: Reader,
         for stdout in (b"", SILENT[codec]) if category != "unknown" else (b"",):
             found = reader.failure(codec, stdout, exit_code=1, stderr=f"Starting.\n{line}\n".encode())
             assert words_of(found) == words, (codec, found)
+
+
+@pytest.mark.parametrize(
+    ("printed", "rule"),
+    [
+        ("Error:\n   0: the turn failed\n   1: connection refused\n\nLocation:\n   src/main.rs:7", "says-network"),
+        ("\033[31mError:\033[0m\n   0: \033[91m401 Unauthorized\033[0m", "http-401"),
+        ("Error: no answer\n\nCaused by:\n    connection refused", "says-network"),
+        ("Error: no answer\n\nCaused by:\n    0: the turn failed\n    1: prompt is too long", "says-context"),
+        ("Error: no answer\n\n    connection refused", "unknown-error"),
+        ("Caused by:\n    connection refused", "no-evidence"),
+    ],
+)
+def test_the_causes_below_an_error_are_part_of_it(reader: Reader, printed: str, rule: str) -> None:
+    assert reader.failure("codex", b"", exit_code=1, stderr=f"{printed}\n".encode()).evidence.rule == rule
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -49,6 +49,9 @@ _REPORT = re.compile(
 _GLYPHS = re.compile(r"^\s*(?:(?![•✓✔✅])[^\w\s\x00-\x7f]{1,3}\s{1,3})+")
 """Marks that CLIs print before a line, such as a cross."""
 
+_CAUSE = re.compile(r"Caused by:$|\s+\d: \S")
+"""Lines below an error in which Rust programs list its causes; the only one may be indented without a number."""
+
 _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUS_WORDED = re.compile(
@@ -295,6 +298,9 @@ def _error_in(line: str) -> AgentError:
 
 
 def _with_dump(error: AgentError, line: str) -> AgentError:
+    is_only_cause = error.message.endswith("Caused by:") and line.startswith(" ")
+    if is_only_cause or _CAUSE.match(line):
+        return _error_in(f"{error.message} {line.strip()}")
     field = _STATUS_FIELD.match(line)
     if field and error.is_status_worded:
         return replace(error, status=int(field[1]), is_status_worded=False)

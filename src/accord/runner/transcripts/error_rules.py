@@ -218,7 +218,8 @@ _TEXTS = {
     "|connection failed|connection dropped|connection error|unable to connect|fetch failed|error sending request"
     "|socket hang up|timeout of * exceeded|network socket disconnected|issuer certificate|deadline exceeded"
     "|timeout error|idle timeout|UND_ERR|GOAWAY|connection was closed unexpectedly|self-signed certificate"
-    "|self signed certificate|SELF_SIGNED_CERT|ISSUER_CERT|CERTIFICATE_VERIFY_FAILED",
+    "|self signed certificate",
+    "request": "Bad Request|Unprocessable Entity",
 }
 """Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
 Code, Gemini CLI, Copilot CLI and their providers print; ``*`` is any text in a line."""
@@ -232,11 +233,18 @@ _EXCEPTIONS = {
     "model": "ModelNotFound|ModelNotReady",
     "outage": "InternalServer|ServiceUnavailable|Overloaded",
     "network": "APIConnection|APITimeout|ConnectTimeout|HeadersTimeout|BodyTimeout",
+    "request": "BadRequest|InvalidRequest|UnprocessableEntity",
 }
 """Ends of the names of exceptions in clients of providers, before ``Error`` or ``Exception``."""
 
 _CREDENTIAL_NAME = r"(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
 """The name of an environment variable that holds a credential."""
+
+_CONNECTION = (
+    r"(?<!\w)UNABLE_TO_\w+|_SIGNED_CERT(?!\w)|(?<!\w)CERT(?:IFICATE)?_[A-Z_]+(?!\w)|(?<!\w)ERR_TLS_"
+    r"|rror: terminated\W*$"
+)
+"""OpenSSL's names of certificates that fail, and undici's whole message for an answer that breaks off."""
 
 
 def _pattern(cause: str) -> re.Pattern[str]:
@@ -248,7 +256,7 @@ def _pattern(cause: str) -> re.Pattern[str]:
     pattern = rf"(?<![\w/`-])(?i:{'|'.join(texts)})"
     pattern += rf"|(?<![\w/.`-])(?i:{'|'.join(kinds)})(?![\w/-]|\.\w)" if kinds else ""
     pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=:|\s|$)" if cause in _EXCEPTIONS else ""
-    pattern += f"|{_CREDENTIAL_NAME}" if cause == "credential" else ""
+    pattern += {"credential": f"|{_CREDENTIAL_NAME}", "network": f"|{_CONNECTION}"}.get(cause, "")
     return re.compile(pattern)
 
 
