@@ -5,16 +5,13 @@ Importing this module fills the table of ``accord.core.kinds``. Each function im
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+from accord.core.findings import Finding
 from accord.core.kinds import FOLDERS, KINDS, READERS, Contents, FolderKind, Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from accord.core.findings import Finding
-    from accord.core.shapes import Located
+from accord.core.shapes import Located
 
 
 def _is(of_type: type) -> Callable[[Any], bool]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -15,9 +16,6 @@ from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, did_you_mean, nearest
 from accord.files.yaml import YamlDocument, read_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 REGISTRY_PATH = Path(".github/agents/registry.yml")
 """Where a repository has its own registry."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
-from accord.agents.registry import REGISTRY_PATH, Registry, over_shipped, shipped_registry, unknown_keys
+from accord.agents.registry import (
+    REGISTRY_PATH,
+    Agent,
+    AgentChoice,
+    Registry,
+    over_shipped,
+    shipped_registry,
+    unknown_keys,
+)
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
@@ -19,11 +27,6 @@ from accord.files.patterns import path_patterns
 from accord.files.yaml import read_yaml
 from accord.text.posting import host_problem
 from accord.text.redaction import is_secret_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from accord.agents.registry import Agent, AgentChoice
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 

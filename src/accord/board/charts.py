@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,9 +15,6 @@ from accord.core.clock import time_of
 from accord.starts.models import ACTIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from accord.board.models import BoardRepository
 
 WIDTH, HEIGHT = 720, 200

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from accord.board.facts import read_repository
-from accord.board.models import HEADINGS, WITH_COMMAND, join_overviews
+from accord.board.models import HEADINGS, WITH_COMMAND, Address, Entry, Overview, join_overviews
 from accord.board.work import overview_of_work
+from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
-from accord.engine.operations import Operation, apply_in_order, skipped_if
+from accord.engine.operations import ApplyOptions, Operation, apply_in_order, skipped_if
 from accord.engine.receipts import Receipt, reporting
-from accord.github.client import INSTALLATION_LOGIN
+from accord.github.client import INSTALLATION_LOGIN, GitHub
 from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
-from accord.github.models import Forbidden, IssueChange
+from accord.github.models import Forbidden, Identity, Issue, IssueChange
 from accord.github.once import send_once
 from accord.results.status import require_writable
 from accord.starts.config import CONFIG_PATH, read_config
@@ -25,15 +26,6 @@ from accord.text.hidden import GUARD
 from accord.text.markdown import as_code, table
 from accord.text.markers import run_token, write_marker
 from accord.text.sanitise import sanitise_cell
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from accord.board.models import Address, Entry, Overview
-    from accord.core.clock import Clock
-    from accord.engine.operations import ApplyOptions
-    from accord.github.client import GitHub
-    from accord.github.models import Identity, Issue
 
 TITLE = "Status of the agents' work"
 MOST_ROWS = 50

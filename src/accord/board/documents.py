@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from accord.board.models import Entry, SessionQuestion, overview_from
+from accord.board.models import Address, Entry, ItemHandoff, Overview, Placed, SessionQuestion, overview_from
 from accord.core.clock import time_of
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import AccordError, BrokenContract
@@ -16,17 +18,10 @@ from accord.core.findings import has_errors
 from accord.git.program import Git, split_nul
 from accord.handoffs.models import has_task_id, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HandoffCommand, next_moves
-from accord.sessions.folder import is_session, read_session
+from accord.sessions.folder import Session, is_session, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.next_moves import main_moves
 from accord.sessions.policy import WORK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from accord.board.models import Address, ItemHandoff, Overview, Placed
-    from accord.sessions.folder import Session
 
 _OVER = ("done", "canceled")
 """Statuses of work packages on which nothing is left to do."""

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from accord.board.models import BoardItem, BoardPull, BoardRepository, EndedPull, ItemHandoff
+from accord.board.models import Address, BoardItem, BoardPull, BoardRepository, EndedPull, ItemHandoff
 from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
-from accord.github.client import INSTALLATION_LOGIN
-from accord.github.models import Forbidden, NotThere
+from accord.github.client import INSTALLATION_LOGIN, GitHub
+from accord.github.comments import Comment
+from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, Review
 from accord.github.pulls import closing_references
+from accord.github.workflows import WorkflowRun
 from accord.handoffs.store import HandoffStore, read_block
 from accord.loops.checks import is_of_kit, read_code_checks
 from accord.loops.ledger import is_lost
-from accord.loops.models import ALL
+from accord.loops.models import ALL, LoopState
 from accord.loops.reviews import is_approved, opinions_of
 from accord.loops.state import read_view
 from accord.results.bodies import split_body
@@ -25,22 +27,10 @@ from accord.results.planner.record import planned_blockers
 from accord.results.status import is_work_item
 from accord.starts.dashboard import is_dashboard
 from accord.starts.facts import APPEARS_WITHIN
-from accord.starts.models import ACTIVE, PLAN_LABEL
+from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
 from accord.starts.plan import LOST
 from accord.starts.status import view_of
 from accord.text.markers import REVISION, find_markers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-    from datetime import datetime
-
-    from accord.board.models import Address
-    from accord.github.client import GitHub
-    from accord.github.comments import Comment
-    from accord.github.models import Identity, Issue, Pull, Review
-    from accord.github.workflows import WorkflowRun
-    from accord.loops.models import LoopState
-    from accord.starts.models import StatusRow
 
 MOST_PULLS = 50
 """Pull requests that are read in full, each with some five requests; further ones are counted in a note."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.board.models import BoardSnapshot, Overview, SessionQuestion
 from accord.board.pages import TABS, render_page
 from accord.board.snapshot import with_documents
 from accord.core.errors import AccordError, BrokenContract
 from accord.core.findings import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accord.board.models import BoardSnapshot, Overview, SessionQuestion
-
     RecordAnswer = Callable[[SessionQuestion, str], Overview]
     """Records the answer of a question, and returns the documents after it."""
 

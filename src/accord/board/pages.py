@@ -6,25 +6,21 @@ no script of its own, and its links stay in one folder, so that the same pages c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from accord.board import charts
-from accord.board.models import HEADINGS, WITH_COMMAND
+from accord.board.models import HEADINGS, WITH_COMMAND, BoardItem, BoardPull, BoardRepository, BoardSnapshot, Entry
 from accord.board.timeline import timeline_of
 from accord.core import graphs
+from accord.core.errors import AccordError
 from accord.results.labels import Category, in_category
 from accord.results.status import WORK_ITEM, status_if_clear
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from accord.board.models import BoardItem, BoardPull, BoardRepository, BoardSnapshot, Entry
-    from accord.core.errors import AccordError
 
 HERE = Path(__file__).parent
 GENERATOR = '<meta name="generator" content="accord board">'

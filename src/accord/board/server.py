@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import hmac
 import threading
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -20,18 +22,15 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from accord.board.models import BoardSnapshot
 from accord.board.pages import ALL_GROUPS, GENERATOR, HERE, TABS, page_names, render_page, render_refusal
 from accord.core.errors import AccordError, Refused, WrongUsage
 from accord.files.store import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from pathlib import Path
-
     from starlette.requests import Request
 
     from accord.board.live import LiveBoard
-    from accord.board.models import BoardSnapshot
 
 HOST = "127.0.0.1"
 _ASSETS = {"board.css": "text/css", "board.js": "text/javascript"}

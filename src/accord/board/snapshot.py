@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.board.documents import read_documents
-from accord.board.facts import is_shown, loops_in, read_repository, reader_of, rows_in
-from accord.board.models import BoardSnapshot, Overview, address_of, join_overviews
+from accord.board.facts import Reader, is_shown, loops_in, read_repository, reader_of, rows_in
+from accord.board.models import (
+    Address,
+    BoardRepository,
+    BoardSnapshot,
+    EndedPull,
+    Overview,
+    SessionQuestion,
+    address_of,
+    join_overviews,
+)
 from accord.board.work import overview_of_work
+from accord.core.clock import Clock
+from accord.github.client import Connection, GitHub
 from accord.github.models import EmptyRepository, Forbidden, NotThere
-from accord.kit.many import ManyOutcome, result_of
+from accord.kit.many import ManyOutcome, ManyResult, result_of
 from accord.records.chain import read_records
 from accord.sessions.apply import SessionWriter
 from accord.sessions.run import answer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.board.facts import Reader
-    from accord.board.models import Address, BoardRepository, EndedPull, SessionQuestion
-    from accord.core.clock import Clock
-    from accord.github.client import Connection, GitHub
-    from accord.kit.many import ManyResult
-
 
 MOST_ENDED = 20
 """Ended pull requests that are read in full, the last changed first."""

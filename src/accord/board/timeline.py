@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from accord.board.models import BoardPull, EndedPull
+from accord.board.models import BoardItem, BoardPull, BoardRepository, EndedPull
 from accord.core.clock import time_of
-from accord.starts.models import ACTIVE
+from accord.github.models import Review
+from accord.loops.models import Iteration, LoopState
+from accord.records.models import PublicRecord
+from accord.starts.models import ACTIVE, StatusRow
 from accord.text.markers import REVIEW, find_markers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from accord.board.models import BoardItem, BoardRepository
-    from accord.github.models import Review
-    from accord.loops.models import Iteration, LoopState
-    from accord.records.models import PublicRecord
-    from accord.starts.models import StatusRow
 
 EventKind = Literal["item", "run", "pull", "review", "loop"]
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from accord.board.documents import place_item_handoff
-from accord.board.models import Entry, overview_from
+from accord.board.models import BoardItem, BoardPull, BoardRepository, Entry, NeedKind, Overview, Placed, overview_from
 from accord.core.clock import time_of
 from accord.git.branch_names import is_work_branch
+from accord.github.checks import CheckState
+from accord.github.models import Issue
 from accord.loops.checks import check_facts, inconclusive_text
-from accord.loops.models import NEEDS_HUMAN, REASONS
+from accord.loops.models import NEEDS_HUMAN, REASONS, LoopState
 from accord.loops.questions import KEEPALIVE
 from accord.results.labels import Category, ItemKind, in_category, kind_of
 from accord.results.status import is_work_item, status_if_clear
-from accord.starts.models import ACTIVE, PLAN_LABEL
-
-if TYPE_CHECKING:
-    from accord.board.models import BoardItem, BoardPull, BoardRepository, NeedKind, Overview, Placed
-    from accord.github.checks import CheckState
-    from accord.github.models import Issue
-    from accord.loops.models import LoopState
-    from accord.starts.models import StatusRow
+from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
 
 _NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}
 _PRIORITIES = ("priority:high", "priority:medium", "priority:low")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,19 +17,13 @@ from accord.cli.output import one_line, print_json
 from accord.cli.run_step import report_analysis, report_classification
 from accord.cli.sources import local_policy, not_readable, read_bytes, standard_input
 from accord.core.clock import SystemClock
-from accord.runner.analysis.analyse import TaskEvidence, analyse
+from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import classify as classify_run
+from accord.runner.models import Classification
 from accord.runner.outputs import analysis_outputs
 from accord.runner.transcripts.read import codec_of, read_evidence
 from accord.text.outline import tasks
 from accord.text.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.runner.analysis.analyse import Analysis
-    from accord.runner.models import Classification
-
 
 _SIGNS = {"answered": "✓", "failed": "✗", "skipped": "-"}
 

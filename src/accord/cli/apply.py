@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,26 +34,20 @@ from accord.cli.sources import github_for, policy_at, read_bytes, read_trusted
 from accord.cli.step import redacted_cell, report_step
 from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
-from accord.core.findings import has_errors
-from accord.engine.operations import ApplyOptions
+from accord.core.findings import Finding, has_errors
+from accord.engine.operations import ApplyOptions, LedgerEntry
 from accord.engine.receipts import Receipt, reporting
 from accord.files.patterns import path_patterns
 from accord.files.store import can_be_written, write_whole
 from accord.git.branches import check_author
-from accord.results.planner.structure import read_settings
-from accord.results.run import APPLICABLE, apply_result, read_result, with_patch
+from accord.results.planner.structure import IssueStructure, read_settings
+from accord.results.run import APPLICABLE, CheckedResult, apply_result, read_result, with_patch
 from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, PlanOptions, ReviewOptions, RevisionOptions
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.core.findings import Finding
-    from accord.engine.operations import LedgerEntry
     from accord.github.client import Connection
-    from accord.results.planner.structure import IssueStructure
-    from accord.results.run import CheckedResult
-    from accord.text.posting import PostingPolicy
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

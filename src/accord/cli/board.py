@@ -6,18 +6,18 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from accord.board.dashboard import board_body, show_dashboard
-from accord.board.models import HEADINGS, address_of
-from accord.board.snapshot import answer_question, read_snapshot
+from accord.board.models import HEADINGS, BoardSnapshot, Entry, Overview, address_of
+from accord.board.snapshot import KnownPulls, answer_question, read_snapshot
 from accord.cli.options import (
     FOLDER,
     Arguments,
@@ -37,14 +37,8 @@ from accord.core.clock import SystemClock
 from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, WrongUsage
 from accord.engine.operations import ApplyOptions
+from accord.engine.receipts import Receipt
 from accord.text.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from accord.board.models import BoardSnapshot, Entry, Overview
-    from accord.board.snapshot import KnownPulls
-    from accord.engine.receipts import Receipt
 
 _COLORS = {"needs_you": "red", "running": "green", "waiting": "yellow", "ready": "cyan", "done": "white"}
 _WITH_COMMAND = ("needs_you", "ready")

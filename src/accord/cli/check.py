@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +30,6 @@ from accord.files.store import file_behind, write_whole
 from accord.text.markdown import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from accord.core.fixes import Fix
 
 Checked = tuple[str, str | None, list[Finding]]

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from accord.cli.check import print_checks, report_checks
+from accord.cli.check import Checked, print_checks, report_checks
 from accord.cli.options import FindingsArguments, argument, command, option
 from accord.cli.sources import read_bytes
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import has_errors, with_lines
+from accord.core.findings import PlacedFinding, has_errors, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
 from accord.workflows.facts import WORKFLOWS, CalledFiles
 from accord.workflows.models import Workflow
 from accord.workflows.rules import breaking_findings, contract_findings, resembles_runner
 from accord.workflows.untrusted import script_findings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from accord.cli.check import Checked
-    from accord.core.findings import PlacedFinding
 
 _LOCAL_WORKFLOW = re.compile(r"(?:\./|\$/)(?P<path>\.github/workflows/[^/]+\.ya?ml)")
 

@@ -17,6 +17,8 @@ from accord.cli.receipts import print_receipt
 from accord.cli.sources import sandbox_server
 from accord.core.clock import SystemClock
 from accord.core.errors import Stopped
+from accord.engine.operations import ApplyOptions
+from accord.engine.receipts import Receipt
 from accord.git.branches import Remote
 from accord.github.client import GitHub
 from accord.github.models import Access
@@ -29,8 +31,6 @@ from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
-    from accord.engine.operations import ApplyOptions
-    from accord.engine.receipts import Receipt
     from accord_sandbox.server import RunningSandbox
 
 ITEMS = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
@@ -23,24 +24,17 @@ from accord.cli.sources import read_bytes
 from accord.cli.step import present, redact
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import has_errors
+from accord.core.findings import Finding, has_errors
 from accord.core.kinds import KINDS
 from accord.core.machine import moves_to_json
 from accord.files.store import write_whole
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import output_schema, prompt_of
-from accord.sessions.models import ROLES, ProjectType
+from accord.sessions.folder import Session
+from accord.sessions.models import ROLES, AgentOutput, ProjectType
 from accord.sessions.next_moves import following, next_moves
-from accord.sessions.outputs import apply_output
+from accord.sessions.outputs import OutputEffects, apply_output
 from accord.sessions.run import fail_agent, start_agent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.core.findings import Finding
-    from accord.sessions.folder import Session
-    from accord.sessions.models import AgentOutput
-    from accord.sessions.outputs import OutputEffects
 
 
 class _DispatchArguments(ChangeSessionArguments):

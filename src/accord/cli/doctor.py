@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -29,20 +29,14 @@ from accord.cli.sources import find_token, github_for
 from accord.cli.step import annotate_file, findings_table, leave_outputs, present, redacted_cell, report_step
 from accord.core.environment import install_command
 from accord.core.errors import Refused, WrongUsage
-from accord.core.findings import Severity, has_errors, with_lines
+from accord.core.findings import DoctorCheck, Finding, Severity, has_errors, with_lines
 from accord.doctor.checks import doctor_checks, fix_workflows
 from accord.doctor.settings import NAMES, ask_before_run, preflight_findings
 from accord.results.label_sync import LABELS_ON_GITHUB
 from accord.text.markdown import table
 from accord.workflows.doctor import ZIZMOR
-from accord.workflows.fixes import TWO_JOBS
+from accord.workflows.fixes import TWO_JOBS, Fixed
 from accord.workflows.zizmor import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.core.findings import DoctorCheck, Finding
-    from accord.workflows.fixes import Fixed
 
 NEW_FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
 READABLE = click.Path(path_type=Path, exists=True)

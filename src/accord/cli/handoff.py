@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors
 from accord.core.kinds import KINDS
-from accord.core.machine import moves_to_json
+from accord.core.machine import NextMove, moves_to_json
 from accord.engine.operations import OperationLog
 from accord.handoffs.models import OLD_STATUSES, normalise, read_handoff
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
@@ -42,9 +43,6 @@ from accord.handoffs.store import HandoffStore, change_file
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from accord.core.machine import NextMove
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction
     from accord.plans.links import LinkedDocument

@@ -7,8 +7,8 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -20,9 +20,6 @@ from accord.core.findings import Severity
 from accord.core.kinds import KINDS, check_document
 from accord.files.store import write_whole
 from accord.kit.skills import HOOKED_AGENTS, MOST_REFUSALS, RESULT_FILES, hook_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _MOST_BYTES = 2**20
 _REFUSED = 2

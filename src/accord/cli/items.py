@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +50,6 @@ from accord.results.status import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from accord.plans.links import LinkedDocument
 
 _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.agents.registry import REGISTRY_PATH
+from accord.agents.registry import REGISTRY_PATH, Agent
 from accord.agents.registry_rules import registry_from
 from accord.cli.options import (
     FormatArguments,
@@ -29,21 +30,15 @@ from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
-from accord.git.origin import has_commit, read_origin
+from accord.git.origin import RemoteRepository, has_commit, read_origin
 from accord.kit.install import REPOSITORY, SetupStep, install_kit, next_steps, plan_folder, read_installed
-from accord.kit.plan import Action, diffs, unified_diff
+from accord.kit.plan import Action, FilePlan, KitPlan, diffs, unified_diff
 from accord.kit.templates import SOURCE, Choices, Kit, given_choices, pin_for, shipped_kit
 from accord.workflows.models import Workflow
-from accord.workflows.requirements import required_settings, secrets_of
+from accord.workflows.requirements import Requirement, required_settings, secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from accord.agents.registry import Agent
-    from accord.git.origin import RemoteRepository
-    from accord.kit.plan import FilePlan, KitPlan
     from accord.kit.sync import SyncResult
-    from accord.workflows.requirements import Requirement
 
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 _ACTION_COLORS = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -15,11 +15,13 @@ from accord.cli.sources import github_for, read_bytes, read_trusted
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
 from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
+from accord.core.findings import Finding
 from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
 from accord.results.label_sync import (
     FAILED,
     LabelAction,
+    LabelEntry,
     apply_labels,
     extend_record,
     parse_labels,
@@ -27,12 +29,6 @@ from accord.results.label_sync import (
     read_record,
     shipped_labels,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from accord.core.findings import Finding
-    from accord.results.label_sync import LabelEntry
 
 _COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": "yellow", "failed": "red"}
 

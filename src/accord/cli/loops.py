@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accord.agents.registry import Registry
 from accord.cli.loops_output import HISTORY, decision_lines, report_sweep, report_turn
 from accord.cli.options import (
     Choice,
@@ -37,27 +39,21 @@ from accord.core.environment import is_in_actions
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import KINDS
 from accord.files.store import write_whole
-from accord.git.trusted_files import trusted_files
+from accord.git.trusted_files import TrustedFiles, trusted_files
 from accord.loops.apply import WorkflowStart, dispatch
-from accord.loops.facts import LoopContext
+from accord.loops.facts import Loop, LoopContext
 from accord.loops.models import TokenFacts
 from accord.loops.outputs import read_outputs
-from accord.loops.run import LOOPS, begin, check_out, end, pulls_due
+from accord.loops.run import LOOPS, Turn, begin, check_out, end, pulls_due
 from accord.loops.state import write_history
 from accord.records.build import Ending, turn_record
+from accord.runner.models import RunOutputs
 from accord.runner.registry import load_registry
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from accord.agents.registry import Registry
-    from accord.git.trusted_files import TrustedFiles
     from accord.github.client import Connection
-    from accord.loops.facts import Loop
-    from accord.loops.run import Turn
-    from accord.runner.models import RunOutputs
-    from accord.text.posting import PostingPolicy
 
 _REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
 """Events by which a person requests a turn; empty at a terminal."""

@@ -8,7 +8,8 @@ import signal
 import sys
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 
@@ -18,9 +19,6 @@ from accord.cli.output import Printed, guard_streams, next_lines, one_line, prin
 from accord.cli.variables import VARIABLES, unknown_variables
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Everyday": {

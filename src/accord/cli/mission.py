@@ -6,10 +6,11 @@ import getpass
 import os
 import shlex
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import click
 
@@ -38,10 +39,10 @@ from accord.cli.output import next_lines, one_line, print_json, print_lines, scr
 from accord.cli.step import present
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
-from accord.core.machine import moves_to_json
+from accord.core.machine import NextMove, moves_to_json
 from accord.missions.branches import git_of, short_ref, stale_of
 from accord.missions.lifecycle import MoveRequest
-from accord.missions.load import find_root, load_mission, mission_entries, mission_slugs, named_root
+from accord.missions.load import Mission, find_root, load_mission, mission_entries, mission_slugs, named_root
 from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus
 from accord.missions.move import move as move_package
 from accord.missions.next_moves import mission_moves, next_moves
@@ -50,12 +51,6 @@ from accord.missions.rules import check_missions
 from accord.missions.start import start as start_package
 from accord.missions.workspace import resolve_workspace
 from accord.text.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.core.machine import NextMove
-    from accord.missions.load import Mission
 
 
 class _MissionArguments(Arguments):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from accord.cli.check import report_checks
+from accord.cli.options import FormatArguments
 from accord.cli.output import Json, count_of, cut_text, document_lines, finding_lines, one_line, screen_columns
 from accord.cli.step import as_output, leave_outputs, leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
-from accord.missions.models import STATUSES
+from accord.missions.models import STATUSES, NextQueryResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.cli.options import FormatArguments
-    from accord.missions.models import NextQueryResponse
     from accord.missions.rules import MissionCheck
     from accord.missions.workspace import ResolvedWorkspace
 

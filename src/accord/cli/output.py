@@ -7,31 +7,27 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
-from accord.core.findings import Severity
-from accord.core.machine import move_lines
+from accord.core.findings import Finding, Severity
+from accord.core.machine import NextMove, move_lines
 from accord.gha.step import inert
 from accord.text.hidden import as_seen
 from accord.text.markdown import shorten
-from accord.text.redaction import redact_json, redactor_for
+from accord.text.redaction import Redactor, redact_json, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from _typeshed import ReadableBuffer
 
-    from accord.core.findings import Finding
-    from accord.core.machine import NextMove
     from accord.engine.operations import LedgerEntry
     from accord.kit.many import ManyResult
     from accord.plans.links import LinkedDocument
     from accord.results.label_sync import LabelAction
-    from accord.text.redaction import Redactor
 
 
 Json: TypeAlias = "Mapping[str, Any]"

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -27,16 +26,13 @@ from accord.cli.output import count_of, finding_lines, one_line, operation_lines
 from accord.cli.sources import github_for
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import has_errors
+from accord.core.findings import Finding, has_errors
 from accord.engine.operations import OperationLog
 from accord.plans.build import build_plan
 from accord.plans.read import issue_in
 from accord.plans.write_back import PlanFile, PlanIssue, numbers_of_receipt, numbers_on_github
+from accord.results.models import PlannerResult
 from accord.results.run_options import MOST_ITEMS
-
-if TYPE_CHECKING:
-    from accord.core.findings import Finding
-    from accord.results.models import PlannerResult
 
 
 @click.group(cls=Group)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,16 +22,12 @@ from accord.cli.output import (
 from accord.cli.step import as_output, findings_table, long_table, redact, report_step
 from accord.cli.step import redacted_cell as cell
 from accord.core.findings import Severity
-from accord.engine.receipts import Outcome
+from accord.engine.receipts import Outcome, Receipt
 from accord.results.planner.checks import with_grouped_labels
 from accord.text.markdown import mermaid_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from accord.cli.options import FormatArguments
-    from accord.engine.receipts import Receipt
 
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _DETAILS = ("revision", "review")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -20,20 +21,25 @@ from accord.core.clock import SystemClock, time_of
 from accord.core.errors import AccordError, BrokenContract, Interrupted
 from accord.files.store import write_whole
 from accord.github.models import EmptyRepository, Forbidden, NotThere
-from accord.records.build import AgentFacts, Ending, agent_record, apply_record, digest_of, job_facts, read_inputs
+from accord.records.build import (
+    AgentFacts,
+    Ending,
+    JobFacts,
+    agent_record,
+    apply_record,
+    digest_of,
+    job_facts,
+    read_inputs,
+)
 from accord.records.chain import append_record, redact_record
-from accord.runner.record import make_writable, read_record
+from accord.records.models import AgentKind, PublicRecord
+from accord.runner.models import RunOutputs
+from accord.runner.record import RunRecord, make_writable, read_record
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accord.engine.receipts import Receipt
     from accord.github.client import Connection
-    from accord.records.build import JobFacts
-    from accord.records.models import AgentKind, PublicRecord
-    from accord.runner.models import RunOutputs
-    from accord.runner.record import RunRecord
 
 FILE = "run-record.json"
 

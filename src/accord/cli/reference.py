@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -16,13 +17,9 @@ from accord.cli.output import print_json
 from accord.core.errors import WrongUsage
 from accord.core.findings import page_of
 from accord.core.kinds import KINDS
+from accord.core.machine import Machine
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.core.machine import Machine
 
 _FINDINGS = Path(__file__).with_name("findings.yml")
 _SHELLS = ("bash", "fish", "zsh")

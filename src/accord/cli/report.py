@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,13 +17,8 @@ from accord.cli.sources import connect_all
 from accord.cli.step import leave_summary
 from accord.core.clock import parse_timestamp
 from accord.records.otlp import check_installed, endpoint_of, send_spans, spans_of
-from accord.records.report import read_history, report_of
+from accord.records.report import Figures, Report, RunHistory, read_history, report_of
 from accord.text.markdown import as_code, cell, table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.records.report import Figures, Report, RunHistory
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _PERIOD = re.compile(r"([1-9][0-9]{0,3})([hdw])")

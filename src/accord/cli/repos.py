@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from accord.core.errors import WrongUsage
 from accord.files.store import write_whole
 from accord.kit.many import (
     ManyOutcome,
+    ManyResult,
     counts,
     exit_code,
     is_repository,
@@ -41,11 +43,8 @@ from accord.kit.many import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from accord.github.client import Connection
     from accord.github.rest import ListedRepository
-    from accord.kit.many import ManyResult
 
 _COLORS = {"stopped": "red", "refused": "red", "findings": "yellow", "applied": "green", "planned": "cyan"}
 _MOST_SHOWN = 1_000

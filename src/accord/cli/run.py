@@ -10,7 +10,7 @@ import tempfile
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -46,20 +46,15 @@ from accord.files.store import can_be_written, write_whole
 from accord.gha.step import command as workflow_command
 from accord.gha.step import inert
 from accord.git.branches import DEFAULT_AUTHOR, check_author
-from accord.git.trusted_files import trusted_files
+from accord.git.trusted_files import TrustedFiles, trusted_files
 from accord.runner.finish import ExternalRun, finish, outputs_of_error, outputs_of_external_run
-from accord.runner.models import InternalError, JobContext, RunContext, RunRequest
+from accord.runner.models import InternalError, JobContext, RunContext, RunRequest, StopSignals
 from accord.runner.process import counting_stop_signals
-from accord.runner.record import RECORD, read_record
+from accord.runner.record import RECORD, RunRecord, read_record
 from accord.runner.refs import check_ref, is_special_ref
 from accord.runner.registry import load_registry, registry_at
 from accord.runner.run import run_agent
 from accord.text.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from accord.git.trusted_files import TrustedFiles
-    from accord.runner.models import StopSignals
-    from accord.runner.record import RunRecord
 
 _EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
 _OWN_REPOSITORY = RepositoryArguments(repo=None, sandbox=None, identity="", max_wait=900)

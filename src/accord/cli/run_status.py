@@ -5,16 +5,14 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
 from accord.cli.output import CLEAR_LINE, duration, is_screen
 from accord.text.markdown import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _TICK_SECONDS = 1.0
 _QUIET_SECONDS = 2.0

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Command
+from accord.cli.options import Command, FormatArguments
 from accord.cli.output import Json, count_of, one_line, operation_lines, print_clean_json
 from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
@@ -19,24 +20,19 @@ from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import has_errors
+from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
 from accord.gha.step import command
 from accord.runner.contract import BROKEN_RESULT, placed
-from accord.runner.models import InternalError
+from accord.runner.models import Classification, InternalError, InternalErrorKind, RunOutputs
 from accord.runner.outputs import FinishOptions, error_outputs, files_not_pushed
-from accord.runner.record import FINAL_MESSAGE, RESULT
+from accord.runner.record import FINAL_MESSAGE, RESULT, RunRecord
 from accord.text.markdown import cell, shorten, table
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.cli.options import FormatArguments
-    from accord.engine.operations import OperationLog
     from accord.github.client import Connection
-    from accord.runner.models import Classification, InternalErrorKind, RunOutputs
-    from accord.runner.record import RunRecord
-    from accord.text.posting import PostingPolicy
 
 _SHOWN_CHARS = 100
 _TASKS_SHOWN = 50

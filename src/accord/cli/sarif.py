@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord import __version__
-from accord.core.findings import Severity, page_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.core.findings import Finding
+from accord.core.findings import Finding, Severity, page_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.check import print_checks, report_checks
+from accord.cli.check import Checked, print_checks, report_checks
 from accord.cli.options import Choice, FormatArguments, Group, RootArguments, argument, command, option
 from accord.cli.output import one_line
 from accord.cli.session_output import (
@@ -40,17 +40,11 @@ from accord.git.extraction import merge_base
 from accord.git.program import Git
 from accord.sessions import run as session_run
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import change_findings, changed_sessions, read_session
+from accord.sessions.folder import Session, change_findings, changed_sessions, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
 from accord.sessions.next_moves import next_moves
 from accord.sessions.policy import parse_setting
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.cli.check import Checked
-    from accord.sessions.folder import Session
 
 
 class _CheckSessionsArguments(FormatArguments):

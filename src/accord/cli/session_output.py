@@ -7,9 +7,10 @@ import shutil
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import click
 
@@ -20,20 +21,14 @@ from accord.cli.step import redacted_cell as cell
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.machine import NextMove, moves_to_json
-from accord.plans.links import documents_by_number, task_numbers
+from accord.plans.links import LinkedDocument, documents_by_number, task_numbers
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import FILES, read_session
+from accord.sessions.folder import FILES, Session, read_session
 from accord.sessions.machine import LOOP_BASE, ORDER, working_state
 from accord.sessions.models import TaskStatus
 from accord.sessions.next_moves import main_moves, next_moves, task_moves
 from accord.sessions.questions import next_step
 from accord.sessions.reviews import reviews_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from accord.plans.links import LinkedDocument
-    from accord.sessions.folder import Session
 
 CLOCK = SystemClock()
 _SIGNS = {"not-started": "○", "in-progress": "◐", "implemented": "◑", "completed": "●", "blocked": "✖"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 import click
 
@@ -13,18 +14,12 @@ from accord.cli.session_output import ChangeSessionArguments, run_change
 from accord.cli.sources import posting_to, standard_input
 from accord.cli.step import leave_outputs
 from accord.core.errors import WrongUsage
-from accord.sessions.issue import SessionIssue, answer_from, ask_on
-from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
+from accord.sessions.apply import SessionWriter
+from accord.sessions.issue import AnswerCommand, PostedComment, SessionIssue, answer_from, ask_on
+from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY, UserDecision
 from accord.sessions.questions import UserQuestion, next_step
 from accord.sessions.run import answer, ask, close_question, interview
 from accord.text.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from accord.sessions.apply import SessionWriter
-    from accord.sessions.issue import AnswerCommand, PostedComment
-    from accord.sessions.models import UserDecision
 
 _HINTS = {
     APPROVE_DESIGN: "approved, or changes-requested: and what to change",

@@ -5,33 +5,34 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
-from accord.cli.options import why_read_only
+from accord.cli.options import (
+    PostingArguments,
+    RepositoriesArguments,
+    RepositoryArguments,
+    ServerArguments,
+    why_read_only,
+)
 from accord.cli.output import print_wait
 from accord.cli.step import warn
 from accord.core.clock import SystemClock
 from accord.core.documents import MAX_BYTES
 from accord.core.environment import is_in_actions, needs_extra
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
-from accord.text.posting import posting_policy
+from accord.text.posting import PostingPolicy, posting_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager, ExitStack
-
     from accord.agents.registry import Registry
-    from accord.cli.options import PostingArguments, RepositoriesArguments, RepositoryArguments, ServerArguments
     from accord.git.trusted_files import TrustedFiles
     from accord.github.client import Connection, GitHub
     from accord.github.pacing import Pacer
     from accord.github.rest import RepositoryLists
-    from accord.text.posting import PostingPolicy
     from accord_sandbox.server import RunningSandbox
 
 

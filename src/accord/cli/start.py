@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,19 +30,16 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.engine.operations import OperationLog
 from accord.engine.receipts import Outcome, Receipt
-from accord.starts.ends import RunOfWork, begin, end, read_needs, report_of
+from accord.starts.ends import RunOfWork, WorkReport, begin, end, read_needs, report_of
 from accord.starts.events import check_repository, read_event
 from accord.starts.facts import StartContext
+from accord.starts.models import Work
 from accord.starts.run import start as start_work
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from accord.github.client import Connection
     from accord.runner.models import Disposition, RunOutputs
-    from accord.starts.ends import WorkReport
-    from accord.starts.models import Work
 
 
 class OptionalNumber(Number):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,15 +13,13 @@ import click
 
 from accord.cli.output import attempt, one_line, operation_lines, print_json, redactor
 from accord.core.environment import is_in_actions
+from accord.core.findings import Finding
 from accord.gha.step import annotate, command, write_outputs, write_summary
 from accord.text import markdown
 from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from accord.cli.options import FormatArguments
-    from accord.core.findings import Finding
     from accord.engine.operations import OperationLog
 
 _HANDED_ON_BYTES = 128 * 1024 - 64

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 import click
 
 from accord.cli.options import FlagOption
 from accord.core.suggest import did_you_mean, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 VARIABLES = {
     "ACCORD_ALLOWED_HOSTS": "Hosts that images in posted texts may come from, in addition to `--allowed-hosts`.",

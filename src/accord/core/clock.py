@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 
 class Clock(Protocol):

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import re
 import ssl
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import requests
+from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 from requests.exceptions import InvalidProxyURL, InvalidSchema, ProxyError, RequestException, SSLError
 from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
@@ -29,9 +31,6 @@ from accord.core.network import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from requests import PreparedRequest, Response
     from truststore import SSLContext
 
 _SECONDS = 5

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 def is_in_actions(environment: Mapping[str, str]) -> bool:

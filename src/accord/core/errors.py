@@ -9,14 +9,12 @@ AccordError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from accord.core.findings import sentence
+from accord.core.findings import Finding, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.core.findings import Finding
     from accord.core.machine import NextMove
 
 

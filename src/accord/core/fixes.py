@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import OBJECT_BEGIN, read_object, short_name
+from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
-from accord.core.kinds import KINDS, kind_for, misspelled_role, role_names, wrapping_key
-from accord.core.shapes import format_of, keys_at
+from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, role_names, wrapping_key
+from accord.core.shapes import Located, format_of, keys_at
 from accord.core.suggest import MISSPELLED, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pydantic import BaseModel
 
-    from accord.core.documents import Document
-    from accord.core.kinds import Kind
-    from accord.core.shapes import Located
 
 _ROUNDS = 10
 """A corrected key can show faults below it: one round for each level of the deepest contract, and more."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
-from accord.core.shapes import format_of, read_shape
+from accord.core.shapes import Format, Located, format_of, read_shape
 from accord.core.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pydantic import BaseModel
 
-    from accord.core.shapes import Format, Located
 
 READERS: dict[Format, Callable[[bytes], Located]] = {"json": read_object}
 """The reader of each format. It raises BrokenContract where the bytes are not exactly one document."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from importlib.machinery import PathFinder
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
+from types import ModuleType
 
 
 class LazyFinder:

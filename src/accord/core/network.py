@@ -6,14 +6,12 @@ variables are not changed for accord's own process: on macOS, a process with ``N
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from accord.core.errors import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _LOOPBACK = ("localhost", "127.0.0.1", "127.0.0.0/8", "::1")
 """Entries of NO_PROXY that curl, requests, Node and Go read, and that break none of them, as ``[::1]`` does httpx."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -13,8 +14,6 @@ from accord.core.findings import Finding, pointer
 from accord.core.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 

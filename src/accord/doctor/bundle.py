@@ -10,18 +10,15 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord import __version__
 from accord.agents.registry import shipped_registry
 from accord.core.errors import WrongUsage
 from accord.files.store import write_whole
 from accord.kit.templates import own_commit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 CONFIGURATION = (
     ".github/workflows/*.y*ml", ".github/actions/*/action.y*ml", ".github/agents/*", ".github/prompts/*",

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
-from accord.doctor.settings import gather_settings, setting_checks
+from accord.core.findings import DoctorCheck
+from accord.doctor.settings import LiveFacts, gather_settings, setting_checks
 from accord.files.store import file_behind, read_inside, write_whole
+from accord.github.models import Label
 from accord.kit.install import kit_check
 from accord.results.label_sync import label_checks
 from accord.starts.config import config_check
 from accord.workflows.doctor import examine_workflows
 from accord.workflows.facts import read_repository
-from accord.workflows.fixes import fix_workflow
+from accord.workflows.fixes import Fixed, fix_workflow
 from accord.workflows.requirements import required_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from accord.core.findings import DoctorCheck
-    from accord.doctor.settings import LiveFacts
     from accord.github.client import Connection
-    from accord.github.models import Label
-    from accord.workflows.fixes import Fixed
 
 
 def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:

@@ -5,25 +5,29 @@ A fact that could not be read is None, and ``unread`` says why. The check is ski
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.core.errors import AccordError, Refused, Stopped
-from accord.core.findings import DoctorCheck, Finding, warning
-from accord.core.refusals import ACTIONS_PAGE, BRANCHES_PAGE, CREATE_PULLS, RULES_PAGE, SECRETS_PAGE, VARIABLES_PAGE
+from accord.core.findings import DoctorCheck, Finding, PlacedFinding, warning
+from accord.core.refusals import (
+    ACTIONS_PAGE,
+    BRANCHES_PAGE,
+    CREATE_PULLS,
+    RULES_PAGE,
+    SECRETS_PAGE,
+    VARIABLES_PAGE,
+    SettingsPage,
+)
 from accord.git.branch_names import CONFIG_PATHS, folders_of, prefix_in, way_refusal, work_branch
 from accord.github.models import Forbidden, NotThere
 from accord.workflows.facts import WORKFLOWS
-from accord.workflows.requirements import ENVIRONMENT, secrets_of_callers
+from accord.workflows.models import Workflow
+from accord.workflows.requirements import ENVIRONMENT, Requirement, secrets_of_callers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from accord.core.findings import PlacedFinding
-    from accord.core.refusals import SettingsPage
     from accord.github.client import Connection
-    from accord.workflows.models import Workflow
-    from accord.workflows.requirements import Requirement
 
 
 WORK_BRANCH = "accord/1"

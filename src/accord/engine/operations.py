@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
+from accord.core.clock import Clock
 from accord.core.errors import AccordError
 from accord.core.log import log
 from accord.github.once import send_once
 from accord.github.pacing import estimate_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from accord.core.clock import Clock
     from accord.github.state import Stored, StoredDocument
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import AccordError, BrokenContract, Refused
-from accord.core.findings import has_errors
-from accord.engine.operations import OperationStatus
+from accord.core.findings import Finding, has_errors
+from accord.engine.operations import LedgerEntry, OperationStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from pydantic import BaseModel
 
-    from accord.core.findings import Finding
-    from accord.engine.operations import LedgerEntry
     from accord.github.client import GitHub
 
 

@@ -9,16 +9,13 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
 from accord.core.errors import BrokenContract, WrongUsage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
 
 MOST_FILES = 10_000
 MOST_DIRECTORY_BYTES = MOST_FILES * 512

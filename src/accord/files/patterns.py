@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pathspec import GitIgnoreSpec
 
 

@@ -7,22 +7,15 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from accord.core.clock import attempts
+from accord.core.clock import Clock, attempts
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from accord.core.clock import Clock
-
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of a write to a full disk."""

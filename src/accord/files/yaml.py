@@ -10,6 +10,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -18,8 +19,6 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import yaml
 
 

@@ -9,17 +9,13 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, Severity
 from accord.files.store import DISK_FULL
 from accord.text.hidden import as_seen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 
 SUMMARY_BYTES = 1024 * 1024
 OUTPUT_BYTES = 1024 * 1024

@@ -11,11 +11,11 @@ import re
 import shlex
 import stat
 import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError
 from accord.git.extraction import extract
@@ -24,9 +24,6 @@ from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import some_of
 from accord.git.program import UNTRUSTED, Git, is_ancestor, own_repository, split_nul
 from accord.git.secrets import has_new_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 BUNDLE = "beside.bundle"
 _KEPT = "refs/accord/beside"

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding
 from accord.files.yaml import read_yaml
-from accord.git.program import file_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from accord.git.program import Git
+from accord.git.program import Git, file_at
 
 CONFIG_PATHS = (".github/accord/config.yml", ".github/accord.yml")
 """Files with the key ``branch_prefix``; the first counts that has it."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from accord.core.clock import attempts, timestamp
+from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
@@ -21,13 +23,6 @@ from accord.git.branch_names import branch_in_the_way, patterns_around, way_refu
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
-    from accord.core.clock import Clock
-
 
 RUN_TRAILER = "Accord-Run"
 MERGED_TRAILER = "Accord-Merged"

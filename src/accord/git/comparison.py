@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
 from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
@@ -21,13 +21,19 @@ from accord.git.patches import SUBMODULE, changes_between, difference, paths_wit
 from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed, is_ancestor, join_nul, split_nul
 from accord.git.secrets import refuse_secrets
-from accord.git.snapshots import BY_TREE, content_digest, head_of, is_below, is_executable, is_folder, lay_over, look
+from accord.git.snapshots import (
+    BY_TREE,
+    Seen,
+    Snapshot,
+    content_digest,
+    head_of,
+    is_below,
+    is_executable,
+    is_folder,
+    lay_over,
+    look,
+)
 from accord.git.unfinished import stopped_merge, unmerged_paths
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from accord.git.snapshots import Seen, Snapshot
 
 _EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"
 

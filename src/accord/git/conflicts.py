@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from accord.core.errors import BrokenContract
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, commit_patch, commit_tree
-from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
-from accord.git.program import GitFailed, file_at, is_ancestor
+from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, own_base
+from accord.git.program import Git, GitFailed, file_at, is_ancestor
 from accord.git.replacing import trailer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from accord.git.patches import Change
-    from accord.git.program import Git
 
 CONFLICT_TRAILER = "Accord-Conflict"
 """The trailer of a commit on its own base: the branch with which it conflicted."""

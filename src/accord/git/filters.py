@@ -6,18 +6,13 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
-from accord.git.program import ask_as_caller, join_nul, split_nul
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from accord.git.program import Git
+from accord.git.program import Git, ask_as_caller, join_nul, split_nul
 
 LFS = "lfs"
 _POINTER = re.compile(rb"version https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\n(?:[a-z0-9.-]+ .*\n)*")

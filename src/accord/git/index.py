@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from accord.git.program import UNTRUSTED, Git, join_nul, split_nul
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class IndexEntry(NamedTuple):

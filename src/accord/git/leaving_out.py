@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import Refused
 from accord.core.findings import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from accord.git.patches import Change
     from accord.git.program import Git
 

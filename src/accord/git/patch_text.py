@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
 from accord.git.program import Git
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REBUILD_HINT = "Take it from the work tree again: `accord patch --base REF --into RESULT`."
 

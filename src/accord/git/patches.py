@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import Finding, sentence
@@ -18,10 +18,6 @@ from accord.git.filters import filtered_content, filters_of
 from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
 from accord.git.program import Git, own_repository, split_nul
 from accord.git.unfinished import has_new_markers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 SUBMODULE = "160000"
 """The mode of an entry that is a commit of another repository."""

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from accord.core.findings import Finding
-from accord.git.program import split_nul
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accord.git.program import Git
-
+from accord.git.program import Git, split_nul
 
 _SYMLINK = "120000"
 _MOST_LINKS = 40

@@ -6,18 +6,14 @@ import base64
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
 from accord.core.log import log
 from accord.core.network import certificate_files, direct_loopback
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 
 _STEADY = {
     "core.quotePath": "false",

@@ -6,15 +6,12 @@ those of a person, so they stay, and the caller learns which ones moved.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.git.program import Git, GitFailed, split_nul
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _FORMAT = "--format=%(refname) %(objectname) %(symref)"
 _TRUSTED = ("refs/remotes/", "refs/heads/main", "refs/heads/master", "refs/replace/")

@@ -7,13 +7,9 @@ are replaced by it. Commits of people that came later stay, by a 3-way merge; so
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from accord.git.patches import apply_patch, merge_trees, own_base
-from accord.git.program import is_ancestor
-
-if TYPE_CHECKING:
-    from accord.git.program import Git
+from accord.git.program import Git, is_ancestor
 
 TREE_TRAILER = "Accord-Tree"
 """The trailer that names the tree of a commit: a person who amends the commit makes it wrong."""

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from accord.core.errors import Refused
 from accord.core.findings import Finding, warning
-from accord.git.patches import contents_of
+from accord.git.patches import Change, contents_of
+from accord.git.program import Git
 from accord.text.redaction import BREAK, Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from accord.git.patches import Change
-    from accord.git.program import Git
 
 _BREAK = re.compile(BREAK.encode())
 

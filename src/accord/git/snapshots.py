@@ -12,11 +12,12 @@ import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from accord.core.errors import Refused
 from accord.git.beside import Beside, look_beside, write_new
@@ -26,9 +27,6 @@ from accord.git.leaving_out import MOST_FILE_BYTES
 from accord.git.patches import SUBMODULE
 from accord.git.program import UNTRUSTED, Git, join_nul, make_repository, split_nul
 from accord.git.unfinished import stopped_merge, unmerged_paths
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 _TICK = 20_000_000
 """Nanoseconds within which a file system may give two changes the same time."""

@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from accord.files.patterns import path_patterns
 from accord.git.patch_text import header_names
-from accord.git.patches import SUBMODULE
+from accord.git.patches import SUBMODULE, Change
 from accord.git.paths import names_on_way
-from accord.git.program import split_nul
+from accord.git.program import Git, split_nul
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from pathspec import GitIgnoreSpec
 
-    from accord.git.patches import Change
-    from accord.git.program import Git
 
 STEERING = """
 .accord* .kittify .specify **/.github/accord **/.github/agents **/.github/chatmodes **/.github/hooks

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from accord.core.environment import is_in_actions
 from accord.core.errors import WrongUsage
 from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed, is_ancestor, split_nul
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FORMAT = "--format=%(objectname) %(refname)"
 _FETCH_HINT = "Check out with `fetch-depth: 0`, or run it on the default branch."

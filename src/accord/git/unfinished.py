@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, warning
-from accord.git.program import split_nul
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from accord.git.program import Git
+from accord.git.program import Git, split_nul
 
 _STOPPED = {
     "MERGE_HEAD": "a merge",

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from accord.core.clock import parse_timestamp, timestamp
+from accord.core.clock import Clock, parse_timestamp, timestamp
 from accord.core.errors import Refused
 from accord.github.artifacts import ArtifactMethods
 from accord.github.checks import CheckMethods
@@ -22,7 +22,6 @@ from accord.github.threads import ThreadMethods
 from accord.github.workflows import WorkflowMethods
 
 if TYPE_CHECKING:
-    from accord.core.clock import Clock
     from accord.git.branches import Remote
 
 LabelChange = Literal["added", "removed"]

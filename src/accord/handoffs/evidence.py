@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from accord.handoffs.models import Metadata
 
 PROGRESS = frozenset({"status", "updatedAt", "updatedBy", "reviewReferences"})

@@ -7,35 +7,29 @@ ref, where only people with write access can write.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.core.clock import SystemClock, attempts, timestamp
+from accord.core.clock import Clock, SystemClock, attempts, timestamp
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
-from accord.engine.operations import OperationStatus
+from accord.engine.operations import OperationLog, OperationStatus
 from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
-from accord.github.models import Forbidden
-from accord.handoffs.models import TaskWorkflow, read_handoff
+from accord.github.models import Forbidden, Pull
+from accord.handoffs.models import Handoff, TaskWorkflow, read_handoff
 from accord.handoffs.plan import HandoffDecision, entry_of, runtime_of, with_runtime
 from accord.handoffs.rules import handoff_findings
 from accord.handoffs.stages import gate_findings
-from accord.handoffs.store import START, HandoffStore
+from accord.handoffs.store import START, HandoffStore, LoadedHandoff
 from accord.text.markdown import table
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise_cell, sanitise_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from accord.core.clock import Clock
-    from accord.engine.operations import OperationLog
     from accord.github.client import GitHub
-    from accord.github.models import Pull
-    from accord.handoffs.models import Handoff
-    from accord.handoffs.store import LoadedHandoff
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 
 CHECK_NAME = "accord/handoff"

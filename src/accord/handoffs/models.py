@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -19,10 +20,6 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.numbers import Integer
 from accord.core.shapes import read_shape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 OLD_STATUSES = {"todo": "backlog", "ready": "backlog", "in_progress": "implementing"}
 TASK_ID = re.compile(r"T-(?:\d{5}|[1-9]\d{5,18})", re.ASCII)

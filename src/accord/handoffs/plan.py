@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
@@ -19,9 +20,6 @@ from accord.handoffs import rules
 from accord.handoffs.evidence import VERDICTS, judged_after
 from accord.handoffs.models import Metadata, as_patch, has_task_id, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 ACTIONS = {
     "planning": "dispatch_planner",

@@ -5,8 +5,8 @@ Source: handoff schema, "Validation Strategy".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
@@ -14,9 +14,6 @@ from accord.core.suggest import MISSPELLED, nearest
 from accord.handoffs.evidence import PROGRESS, VERDICTS, judged_after
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, read_handoff
 from accord.handoffs.stages import gate_findings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 def handoff_findings(handoff: Handoff) -> list[Finding]:

@@ -7,17 +7,15 @@ Source: handoff schema, "Stage-gate validation" and "Partial/In-Progress Represe
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from accord.core.findings import Finding
 from accord.core.machine import Edge, Machine, NextMove
 from accord.core.suggest import did_you_mean
 from accord.handoffs.evidence import is_outdated, is_placeholder
 from accord.handoffs.models import Metadata, StageArtifact, read_handoff
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 AWAITING = "awaiting_human"
 DONE = "done"

@@ -11,10 +11,13 @@ import base64
 import json
 import re
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import Clock
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding, warning, with_lines
@@ -24,18 +27,13 @@ from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue, IssueChange
 from accord.github.state import Stored, StoredDocument
 from accord.handoffs.models import has_task_id, next_task_id, normalise, read_handoff
-from accord.handoffs.plan import with_task_id
+from accord.handoffs.plan import HandoffDecision, with_task_id
 from accord.text.hidden import strip_hidden
 from accord.text.markers import take_copy, with_copy
 from accord.text.redaction import Redactor, redact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.handoffs.plan import HandoffDecision
 
 Task = dict[str, Any]
 

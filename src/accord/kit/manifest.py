@@ -12,7 +12,8 @@ import hashlib
 import json
 import re
 import zlib
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -20,9 +21,6 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Refused
 from accord.core.shapes import read_shape
 from accord.kit.templates import FOLDER, SOURCE, Choices, Pin
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PLACE = f"{FOLDER}/accord/manifest.json"
 _SHA256 = r"^[0-9a-f]{64}$"

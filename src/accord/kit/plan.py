@@ -10,20 +10,15 @@ from __future__ import annotations
 import difflib
 import re
 import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.git.program import Git
 from accord.kit.manifest import Manifest, bases
 from accord.kit.skills import AGENTS_FILE, block_in, has_broken_block, with_block
-from accord.kit.templates import SOURCE, Choices, Pin, chosen_kit, with_pin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from accord.kit.templates import Kit
+from accord.kit.templates import SOURCE, Choices, Kit, Pin, chosen_kit, with_pin
 
 
 class Action(StrEnum):

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import accord
 from accord.agents.registry import shipped_registry
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST_REFUSALS = 3
 """Refusals in a row, after which the agent may end: one for the shape, one for the rules, one more."""

@@ -5,35 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.refusals import known_refusal
-from accord.engine.operations import OperationLog, skipped_if
+from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
 from accord.github.commits import CommitWay, DeliveredCommit
-from accord.github.git_data import create_ref_once
+from accord.github.git_data import Tree, TreeChange, TreeEntry, create_ref_once
 from accord.github.limits import BODY_CHARS
-from accord.github.models import Conflict, Forbidden
+from accord.github.models import Conflict, Forbidden, Pull
 from accord.github.once import send_once, send_until_answered
-from accord.kit.manifest import PLACE, check_version, digest_of, manifest_digest, manifest_text, read_manifest
+from accord.kit.manifest import PLACE, Manifest, check_version, digest_of, manifest_digest, manifest_text, read_manifest
 from accord.kit.many import ManyOutcome, outcome_of
-from accord.kit.plan import Action, for_repository, plan_kit, unified_diff
-from accord.kit.templates import FOLDER, with_pin
+from accord.kit.plan import Action, KitPlan, for_repository, plan_kit, unified_diff
+from accord.kit.templates import FOLDER, Kit, Pin, with_pin
 from accord.text.markdown import cell, code_block, table
 from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from accord.core.clock import Clock
-    from accord.engine.operations import LedgerEntry, OperationStatus
     from accord.github.client import GitHub
-    from accord.github.git_data import Tree, TreeChange, TreeEntry
-    from accord.github.models import Pull
-    from accord.kit.manifest import Manifest
-    from accord.kit.plan import KitPlan
-    from accord.kit.templates import Kit, Pin
 
 BRANCH = "accord/sync"
 REF = f"refs/heads/{BRANCH}"

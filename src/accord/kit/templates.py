@@ -9,10 +9,10 @@ template, and not an edit of the user.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,9 +22,6 @@ from accord.agents.registry import REGISTRY_PATH, label_entries, shipped_registr
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
 from accord.git.program import Git
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 SOURCE = "accord-ci/accord"
 """accord's repository, as the templates name it."""

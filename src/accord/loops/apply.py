@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.github.models import NotThere
 from accord.github.once import send_once
-from accord.loops.models import NEEDS_HUMAN
+from accord.loops.models import NEEDS_HUMAN, LoopName, LoopState, PendingEffects
 from accord.text.markdown import cell
 from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from accord.github.comments import Comment
     from accord.github.workflows import WorkflowRun
     from accord.loops.facts import EndedRun, LoopContext
-    from accord.loops.models import LoopName, LoopState, PendingEffects
 
 
 ASKS = "loop-asks"

@@ -5,19 +5,15 @@ Attempts count for the pull request, not for a commit: a new head does not resta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import Literal
 
 from accord.loops.checks import CheckLog, appendix, check_settled, names_of, read_checks, read_logs
 from accord.loops.facts import Loop, read_state
 from accord.loops.models import Budgets, CheckFacts, LoopDecision, LoopFacts, LoopState, decision_for
-from accord.loops.questions import BEFORE_A_RUN, KEEPALIVE, ON_A_PULL, has_label, run_decision
+from accord.loops.questions import BEFORE_A_RUN, KEEPALIVE, ON_A_PULL, Situation, has_label, run_decision
 from accord.loops.reviews import Opinion, is_complete, read_reviews
 from accord.text.outline import tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accord.loops.questions import Situation
 
 
 class AutofixFacts(LoopFacts):

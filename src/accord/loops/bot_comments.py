@@ -5,31 +5,27 @@ Threads with a comment of a person belong to people; threads of other bots are i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from accord.core.findings import Finding
+from accord.github.comments import Comment
 from accord.github.once import send_once
-from accord.loops.facts import CompletedWork, Loop, read_state
-from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, decision_for
+from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
+from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
 from accord.loops.outputs import result_of
-from accord.loops.questions import BEFORE_A_RUN, ON_A_PULL, run_decision
+from accord.loops.questions import BEFORE_A_RUN, ON_A_PULL, Situation, run_decision
 from accord.loops.texts import join_parts, text_to_post
 from accord.text.markers import find_markers, write_marker
+from accord.text.redaction import Redactor
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from accord.github.comments import Comment
     from accord.github.threads import ReviewThread
-    from accord.loops.facts import EndedRun, Gathered, LoopContext
-    from accord.loops.models import PendingEffects
-    from accord.loops.questions import Situation
     from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 
 BODY_CHARACTERS = 3_000

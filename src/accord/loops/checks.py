@@ -7,6 +7,7 @@ looks like one without checks.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,19 +15,16 @@ from typing import TYPE_CHECKING
 from accord.core.errors import Refused
 from accord.github.checks import CONCLUSIONS, Check
 from accord.github.models import Forbidden
-from accord.loops.models import CheckFacts, Closed, HeldRun, InconclusiveCheck, decision_for
+from accord.loops.models import CheckFacts, Closed, HeldRun, InconclusiveCheck, LoopDecision, decision_for
 from accord.loops.texts import join_parts
 from accord.text.hidden import as_seen, strip_hidden
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from accord.github.client import GitHub
     from accord.github.workflows import WorkflowRun
     from accord.loops.facts import Gathered, LoopContext
-    from accord.loops.models import LoopDecision
     from accord.loops.questions import Situation
 
 SETTLING_SECONDS = 120

@@ -7,31 +7,25 @@ commits. A review is started, and a person called, once for each head.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from accord.core.errors import Refused, Stopped
 from accord.git.branches import branch_clone
-from accord.git.conflicts import merge_into
+from accord.git.conflicts import Merge, merge_into
+from accord.git.program import Git
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.github.pulls import closing_references
 from accord.loops.apply import WorkflowStart, comment_once, dispatch, runs_of
 from accord.loops.bot_comments import Thread
 from accord.loops.checks import CheckLog, check_settled, names_of
-from accord.loops.models import NEEDS_HUMAN, CheckFacts, LoopFacts, decision_for
-from accord.loops.questions import KEEPALIVE
+from accord.loops.facts import Gathered, LoopContext
+from accord.loops.models import NEEDS_HUMAN, CheckFacts, LoopDecision, LoopFacts, decision_for
+from accord.loops.questions import KEEPALIVE, Situation
 from accord.loops.reviews import Opinion, is_approved
 from accord.text.markers import find_markers
 from accord.text.outline import tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.git.conflicts import Merge
-    from accord.git.program import Git
-    from accord.loops.facts import Gathered, LoopContext
-    from accord.loops.models import LoopDecision
-    from accord.loops.questions import Situation
 
 ANNOUNCED = "announced"
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38}[A-Za-z0-9])?(?:_[A-Za-z0-9]{1,10})?")

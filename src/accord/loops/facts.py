@@ -13,32 +13,43 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from accord.core.clock import Clock
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.git.branch_names import is_work_branch
-from accord.github.models import Forbidden
+from accord.github.models import Forbidden, Identity, Pull
+from accord.github.state import Stored
 from accord.loops.ledger import state_before, without_future
-from accord.loops.models import ACTS, NEEDS_HUMAN, GoAhead, LoopName, PullFacts, RateFacts, TokenFacts
+from accord.loops.models import (
+    ACTS,
+    NEEDS_HUMAN,
+    ActiveRun,
+    GoAhead,
+    Iteration,
+    LoopDecision,
+    LoopFacts,
+    LoopName,
+    LoopState,
+    PendingEffects,
+    PullFacts,
+    RateFacts,
+    TokenFacts,
+)
 from accord.loops.outputs import iteration_of
-from accord.loops.questions import first_decision, situation_of, with_state
+from accord.loops.questions import Question, Situation, first_decision, situation_of, with_state
 from accord.loops.settings import NAME
 from accord.loops.state import StateStore, with_notice
+from accord.runner.models import RunOutputs
 from accord.text.markers import REVISION, find_markers
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
-    from accord.core.clock import Clock
     from accord.git.branches import Remote
     from accord.github.checks import Check
     from accord.github.client import GitHub
-    from accord.github.models import Identity, Pull
-    from accord.github.state import Stored
-    from accord.loops.models import ActiveRun, Iteration, LoopDecision, LoopFacts, LoopState, PendingEffects
-    from accord.loops.questions import Question, Situation
-    from accord.runner.models import RunOutputs
     from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 
 BOT = "[bot]"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from accord.core.errors import Stopped
 from accord.engine.operations import failed_unless, skipped_if
-from accord.github.models import Forbidden, IssueChange
+from accord.github.models import Forbidden, IssueChange, Pull
 from accord.github.pulls import closing_references
 from accord.loops.checks import appendix as checks_appendix
 from accord.loops.checks import check_settled, names_of, read_checks, read_logs
@@ -23,11 +24,12 @@ from accord.loops.complete import (
     update_branch,
     was_announced,
 )
-from accord.loops.facts import CompletedWork, Loop, read_state
-from accord.loops.models import LoopDecision, decision_for
+from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
+from accord.loops.models import LoopDecision, PendingEffects, decision_for
 from accord.loops.questions import (
     BEFORE_A_RUN,
     KEEPALIVE,
+    Situation,
     check_agent,
     check_open,
     check_running,
@@ -40,20 +42,11 @@ from accord.loops.questions import (
 from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
 from accord.loops.reviews import appendix as reviews_appendix
 from accord.loops.texts import digest, join_parts
+from accord.runner.models import RunOutputs
 from accord.text.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.text.outline import bot_controls, tasks, with_ticks
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accord.github.models import Pull
-    from accord.loops.facts import EndedRun, Gathered, LoopContext
-    from accord.loops.models import PendingEffects
-    from accord.loops.questions import Situation
-    from accord.runner.models import RunOutputs
-
 
 BODY_CHARACTERS = 20_000
 LEAST_CONFIDENCE = 0.5

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from accord.loops.models import Iteration
-
-if TYPE_CHECKING:
-    from accord.loops.models import ActiveRun, Budgets, GoAhead, LoopFacts, LoopState
+from accord.loops.models import ActiveRun, Budgets, GoAhead, Iteration, LoopFacts, LoopState
 
 KEPT = 20
 """Iterations that the state keeps: enough to see a pattern, few enough for a comment."""

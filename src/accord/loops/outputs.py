@@ -9,19 +9,15 @@ import hashlib
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.shapes import read_shape
-from accord.loops.models import Iteration
+from accord.loops.models import ActiveRun, Iteration
 from accord.runner.models import Category, Recovery, RunOutputs
-
-if TYPE_CHECKING:
-    from accord.loops.models import ActiveRun
-
 
 Result = TypeVar("Result", bound=BaseModel)
 

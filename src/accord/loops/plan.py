@@ -5,21 +5,32 @@ Effects of a run become part of the state before any is applied, so a killed pro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from accord.github.models import Pull
 from accord.loops.ledger import begin_run, end_run, settled_state
-from accord.loops.models import ACTS, APPROVALS, NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopFacts, PendingEffects
+from accord.loops.models import (
+    ACTS,
+    APPROVALS,
+    NEEDS_HUMAN,
+    PERSONS_STOP,
+    RUNS,
+    ActiveRun,
+    Budgets,
+    Iteration,
+    LoopDecision,
+    LoopFacts,
+    LoopState,
+    PendingEffects,
+)
 from accord.loops.questions import RETRY, with_state
 from accord.loops.state import promises_more
 from accord.loops.texts import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accord.github.models import Pull
     from accord.loops.facts import CompletedWork, EndedRun, Gathered
-    from accord.loops.models import ActiveRun, Budgets, Iteration, LoopDecision, LoopState
 
 FactsT = TypeVar("FactsT", bound=LoopFacts)
 

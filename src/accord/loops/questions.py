@@ -6,15 +6,13 @@ person's word comes first, then dangers, then the budgets, then states that pass
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from accord.core.suggest import did_you_mean
 from accord.loops.ledger import repetition_of, seconds_until_retry, settled_state, time_of_loss, waits_for_go_ahead
 from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.settings import LoopSettings, read_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 KEEPALIVE = "agents:keepalive"
 AUTOFIX = "autofix"

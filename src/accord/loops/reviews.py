@@ -6,13 +6,16 @@ accord's own review has its verdict, because GitHub accepts none on one's own pu
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from accord.github.models import Identity, Review
 from accord.loops.bot_comments import Thread, thread_facts, thread_part
-from accord.loops.models import Closed, Word
+from accord.loops.facts import Gathered, LoopContext
+from accord.loops.models import Closed, LoopFacts, Word
 from accord.loops.questions import KEEPALIVE, has_label
 from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, take_markers
 from accord.text.outline import tasks
@@ -20,12 +23,7 @@ from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from accord.github.models import Identity, Review
     from accord.github.threads import ReviewThread
-    from accord.loops.facts import Gathered, LoopContext
-    from accord.loops.models import LoopFacts
 
 
 Verdict = Literal["approve", "needs-changes"]

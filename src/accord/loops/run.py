@@ -6,18 +6,20 @@ Both phases store what they decided before they apply it; the same command conti
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
-from accord.git.branches import fetch_ref
+from accord.git.branches import Remote, fetch_ref
 from accord.git.program import Git, token_config
-from accord.github.models import Forbidden
+from accord.github.models import Forbidden, Pull
 from accord.github.state import Stored
 from accord.loops.apply import apply_effects, ask_once, relabel, without_effects
 from accord.loops.autofix import Autofix
 from accord.loops.bot_comments import BotComments
-from accord.loops.facts import EndedRun, gather, read_end, read_state
+from accord.loops.facts import EndedRun, Gathered, Loop, LoopContext, gather, read_end, read_state
 from accord.loops.keepalive import Keepalive
 from accord.loops.ledger import end_run, settled_state, state_before
 from accord.loops.models import (
@@ -28,21 +30,13 @@ from accord.loops.models import (
     RUNS,
     ActiveRun,
     LoopDecision,
+    LoopState,
     decision_for,
 )
 from accord.loops.plan import aftermath, next_state, plan_end, pull_after, start_run
 from accord.loops.questions import settings_of, with_state
 from accord.loops.verify import Verify
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from accord.git.branches import Remote
-    from accord.github.models import Pull
-    from accord.loops.facts import Gathered, Loop, LoopContext
-    from accord.loops.models import LoopState
-    from accord.runner.models import RunOutputs
+from accord.runner.models import RunOutputs
 
 LOOPS: dict[str, Loop] = {loop.name: loop() for loop in (Keepalive, Autofix, Verify, BotComments)}
 

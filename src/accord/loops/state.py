@@ -6,29 +6,26 @@ comment of our own login counts. Its marker names the pull request, so a copy on
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
-from accord.core.clock import attempts
+from accord.core.clock import Clock, attempts
 from accord.core.errors import Refused
 from accord.github.comments import Comment, refuse_lost
 from accord.github.models import NotThere
 from accord.github.once import send_once
 from accord.github.state import PAUSE_SECONDS, Link, Stored, StoredDocument
-from accord.loops.models import Closed, Iteration, LoopName, LoopState, Notice
+from accord.loops.models import Closed, Iteration, LoopDecision, LoopName, LoopState, Notice
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers, write_marker
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from accord.core.clock import Clock
     from accord.engine.operations import OperationLog
     from accord.github.client import GitHub
-    from accord.loops.models import LoopDecision
     from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 
 README = (

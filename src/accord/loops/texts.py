@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from accord.text.markers import defuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 

@@ -7,6 +7,7 @@ the run.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,13 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
+from accord.github.models import Issue, Pull, PullFile
 from accord.github.pulls import closing_references
 from accord.loops.apply import comment_once
-from accord.loops.facts import CompletedWork, Loop, read_state
-from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
+from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
+from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
 from accord.loops.outputs import result_of
 from accord.loops.questions import (
     BEFORE_A_RUN,
+    Situation,
     check_agent,
     check_stop_labels,
     first_decision,
@@ -31,18 +34,12 @@ from accord.loops.texts import digest, join_parts, line_to_post, text_to_post
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers, write_marker
+from accord.text.redaction import Redactor
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from accord.github.models import Issue, Pull, PullFile
-    from accord.loops.facts import EndedRun, Gathered, LoopContext
-    from accord.loops.models import PendingEffects
-    from accord.loops.questions import Situation
     from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 VERDICT_MARKER = "verdict"
 FOLLOW_UP_MARKER = "follow-up"

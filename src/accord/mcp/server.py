@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from accord import __version__
 from accord.core.errors import AccordError, BrokenContract
 from accord.core.shapes import shape_findings
 from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, WRITING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pydantic import BaseModel
-
-    from accord.mcp.workspace import Workspace
+from accord.mcp.workspace import Workspace
 
 INSTRUCTIONS = (
     "You write a result to a file; accord checks it and applies it on GitHub after you have finished. Call `contract` "

@@ -6,9 +6,10 @@ Errors are those of accord: what is wrong, and a hint.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -24,10 +25,6 @@ from accord.mcp.workspace import Role, Workspace
 from accord.results.bodies import read_body
 from accord.results.implementor.rules import BLOCKERS, audit_scope
 from accord.results.run import example_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 
 def _number(value: Any) -> Any:

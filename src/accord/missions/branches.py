@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.clock import timestamp
@@ -20,6 +22,7 @@ from accord.git.program import Git, GitFailed, is_ancestor, split_nul
 from accord.missions.lifecycle import LaneProblem, began_at
 from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleStatus
 from accord.missions.workspace import (
+    ResolvedWorkspace,
     dependency_branches,
     is_lane_branch,
     lane_branch,
@@ -27,11 +30,7 @@ from accord.missions.workspace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from pathlib import Path
-
     from accord.missions.load import Mission
-    from accord.missions.workspace import ResolvedWorkspace
 
 
 _HEADS = "refs/heads/"

@@ -6,24 +6,18 @@ approves its own work only with a recorded reason. Source: mission contracts, "P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import finding_of
 from accord.core.machine import Edge, Machine, Need
-from accord.missions.models import STATUSES, WorkPackageStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from datetime import datetime
-
-    from accord.missions.models import StatusEvent
+from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
 
 Step = tuple[WorkPackageStatus, WorkPackageStatus]
 

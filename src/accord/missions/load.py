@@ -8,30 +8,33 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, warning, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
-from accord.files.yaml import read_mapping
+from accord.files.yaml import YamlDocument, read_mapping
 from accord.missions.lifecycle import CANCELED, IN_DOUBT, STARTABLE, Blockers, People, blockers_of, people_of
 from accord.missions.log import FILE, Log, current_status, log_path, read_log
-from accord.missions.models import BRANCHES, WORKTREES, Frontmatter, Lanes, Meta, WorkspaceContext
-from accord.missions.modes import settle_mode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pydantic import BaseModel
-
-    from accord.files.yaml import YamlDocument
-    from accord.missions.models import ExecutionMode, WorkPackageStatus
-    from accord.missions.modes import ResolvedMode
+from accord.missions.models import (
+    BRANCHES,
+    WORKTREES,
+    ExecutionMode,
+    Frontmatter,
+    Lanes,
+    Meta,
+    WorkPackageStatus,
+    WorkspaceContext,
+)
+from accord.missions.modes import ResolvedMode, settle_mode
 
 SPECS = "kitty-specs"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
@@ -17,13 +19,7 @@ from accord.core.findings import Finding
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.store import is_cut_off
-from accord.missions.models import STATUSES, StatusEvent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from accord.missions.models import WorkPackageStatus
+from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
 
 FILE = "status.events.jsonl"
 

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
-from accord.missions.models import ExecutionMode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.missions.models import Frontmatter
+from accord.missions.models import ExecutionMode, Frontmatter
 
 ModeSource = Literal["frontmatter", "inferred_legacy"]
 MODES: tuple[ExecutionMode, ...] = get_args(ExecutionMode)

@@ -7,37 +7,31 @@ mission is written. Source: mission contracts, "Planning-Artifact Lifecycle".
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
-from accord.core.clock import ulid
+from accord.core.clock import Clock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.files.store import Storage, append_once, folder_lock
-from accord.missions.branches import git_of, lane_problem_of, own_commits_of
+from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of
 from accord.missions.lifecycle import (
     REOPENED,
     Blockers,
     MoveFacts,
+    MoveRequest,
+    Step,
     approval_of,
     is_self_review,
     plan_move,
 )
-from accord.missions.load import load_mission
+from accord.missions.load import Mission, load_mission
 from accord.missions.log import log_path
+from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
 from accord.missions.workspace import resolve_workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
-    from pathlib import Path
-
-    from accord.core.clock import Clock
-    from accord.missions.branches import MissionGit
-    from accord.missions.lifecycle import MoveRequest, Step
-    from accord.missions.load import Mission
-    from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
 
 
 @dataclass(frozen=True)

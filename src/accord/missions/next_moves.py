@@ -8,20 +8,15 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
 from accord.core.machine import NextMove
-from accord.missions.branches import git_of, short_ref
-from accord.missions.lifecycle import REOPENED, THROUGH, WAITING, WORK_PACKAGE, MoveRequest, needs_of
+from accord.missions.branches import MissionGit, git_of, short_ref
+from accord.missions.lifecycle import REOPENED, THROUGH, WAITING, WORK_PACKAGE, MoveFacts, MoveRequest, needs_of
+from accord.missions.load import Mission
+from accord.missions.models import WorkPackageStatus
 from accord.missions.move import move_facts
 from accord.missions.workspace import resolve_workspace
-
-if TYPE_CHECKING:
-    from accord.missions.branches import MissionGit
-    from accord.missions.lifecycle import MoveFacts
-    from accord.missions.load import Mission
-    from accord.missions.models import WorkPackageStatus
 
 _FORWARD: dict[WorkPackageStatus, WorkPackageStatus] = {
     "planned": "in_progress",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.shapes import read_shape
-from accord.missions.branches import DEFAULT_MINUTES, git_of, stale_of
+from accord.missions.branches import DEFAULT_MINUTES, MissionGit, git_of, stale_of
 from accord.missions.lifecycle import WAITING, Blockers
 from accord.missions.log import FILE
 from accord.missions.models import NextQueryResponse
@@ -18,9 +19,6 @@ from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, 
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from accord.missions.branches import MissionGit
     from accord.missions.load import Mission
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer, warning, with_lines
@@ -11,19 +14,12 @@ from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.missions.branches import changed_missions
 from accord.missions.lifecycle import CANCELED, WAITING
-from accord.missions.load import SPECS, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
+from accord.missions.load import SPECS, Mission, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status
+from accord.missions.models import ExecutionMode, Lanes
 from accord.missions.query import mission_status
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from accord.missions.load import Mission
-    from accord.missions.models import ExecutionMode, Lanes
 
 
 def mission_findings(mission: Mission) -> dict[str, list[Finding]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,6 @@ from accord.files.yaml import read_mapping
 from accord.missions.models import LenientText, Listed, MissionFileModel, Name, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from accord.missions.load import Mission
 
 DEFAULT_TYPE = "software-dev"

@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of
 from accord.files.store import Storage, change_file
 from accord.git.program import Git, GitFailed
-from accord.missions.branches import RECORDED, git_of, missing_work, short_ref
+from accord.missions.branches import RECORDED, MissingWork, git_of, missing_work, short_ref
 from accord.missions.lifecycle import WAITING, MoveRequest
-from accord.missions.models import WORKTREES
+from accord.missions.load import Mission
+from accord.missions.models import WORKTREES, ExecutionMode, WorkPackageStatus
 from accord.missions.move import append_events, locked_mission, plan_mission_move
-from accord.missions.workspace import resolve_workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from accord.core.clock import Clock
-    from accord.missions.branches import MissingWork
-    from accord.missions.load import Mission
-    from accord.missions.models import ExecutionMode, WorkPackageStatus
-    from accord.missions.workspace import ResolvedWorkspace
+from accord.missions.workspace import ResolvedWorkspace, resolve_workspace
 
 _INITIALIZING = "initializing"
 """The reason for which git locks a work tree while it makes it. Source: git's builtin/worktree.c."""

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
-from accord.missions.models import BRANCHES, WORKTREES
+from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode, WorkspaceContext
 
 if TYPE_CHECKING:
     from accord.missions.load import Mission
-    from accord.missions.models import ExecutionMode, WorkspaceContext
     from accord.missions.modes import ModeSource
 
 

@@ -7,6 +7,7 @@ facts about the work.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from accord.results.run_options import MOST_ITEMS
 from accord.text.markdown import as_code, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from accord.plans.models import Source, SourceTask
 
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from accord.plans.entries import entries_of, paths_in, references_in
-from accord.plans.models import Source, SourceTask, priority_in
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.plans.entries import ListEntry
-    from accord.plans.models import Priority
+from accord.plans.entries import ListEntry, entries_of, paths_in, references_in
+from accord.plans.models import Priority, Source, SourceTask, priority_in
 
 _ID = re.compile(r"[*_`]*([A-Z]{1,10}-?[0-9]{1,6}[a-z]?)[*_`]*[:.)\]]?\s+")
 _SPEC = re.compile(

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors
 from accord.files.yaml import read_mapping
-from accord.missions.load import lines_of, load_mission
+from accord.missions.load import Mission, WorkPackage, lines_of, load_mission
 from accord.plans.entries import paths_in
 from accord.plans.links import task_numbers
 from accord.plans.models import Source, SourceTask, priority_in
 from accord.sessions.folder import TASKS_FILE, read_session
-from accord.text.outline import sections, shown_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accord.missions.load import Mission, WorkPackage
-    from accord.sessions.models import SessionTask
-    from accord.text.outline import Section
+from accord.sessions.models import SessionTask
+from accord.text.outline import Section, sections, shown_text
 
 _CRITERIA = re.compile(r"\b(?:success|acceptance) criteria\b|\bdefinition of done\b", re.IGNORECASE)
 _OBJECTIVE = re.compile(r"\bobjectives?\b|\bgoal\b", re.IGNORECASE)

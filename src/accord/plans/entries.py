@@ -6,15 +6,12 @@ import posixpath
 import re
 import textwrap
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from accord.text.blocks import read_blocks
 from accord.text.outline import bot_controls, list_items, sections, shown_text, spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""

@@ -6,6 +6,7 @@ Every entry ends with its issue, such as ``(#12)``, and carries the whole body, 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from accord.results.bodies import split_body
@@ -15,8 +16,6 @@ from accord.results.planner.record import planned_blockers
 from accord.results.planner.rules import numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from accord.github.models import Issue
 
 

@@ -7,23 +7,21 @@ item is stored under its number. Statuses are shown side by side as facts; none 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import Clock
 from accord.core.errors import AccordError
 from accord.core.numbers import issue_number
-from accord.sessions.folder import TASKS_FILE, is_session, read_session
+from accord.sessions.folder import TASKS_FILE, Session, is_session, read_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Issue
     from accord.missions.load import Mission
-    from accord.sessions.folder import Session
 
 
 @dataclass(frozen=True)

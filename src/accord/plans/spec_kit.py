@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
-from accord.plans.entries import FEATURE_DOCUMENTS, FOLDERS, entries_of, paths_in, references_in
+from accord.plans.entries import FEATURE_DOCUMENTS, FOLDERS, ListEntry, entries_of, paths_in, references_in
 from accord.plans.models import Source, SourceTask, priority_in
-from accord.text.outline import code_of, sections, shown_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.plans.entries import ListEntry
-    from accord.text.outline import Section
+from accord.text.outline import Section, code_of, sections, shown_text
 
 _TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
 _TAG = re.compile(r"\s*\[(P|(?:US|Story ?)\d+|[A-Z]{2,6}\d*)\](?=\s)")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import Clock
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
 from accord.core.numbers import issue_number
-from accord.engine.operations import skipped_if
+from accord.engine.operations import OperationLog, skipped_if
 from accord.files.store import Storage, change_file, folder_lock
 from accord.github.limits import BODY_CHARS
 from accord.github.models import IssueChange
 from accord.plans.entries import NUMBER
+from accord.plans.models import Source, SourceTask
 from accord.plans.read import read_issue, read_source
+from accord.results.models import PlannerResult
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.rules import read_plan, split_temp_id
 from accord.results.planner.scope import plan_run_key
@@ -27,13 +31,7 @@ from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from accord.core.clock import Clock
-    from accord.engine.operations import OperationLog
     from accord.github.client import Connection, GitHub
-    from accord.plans.models import Source, SourceTask
-    from accord.results.models import PlannerResult
 
 _KEY = "work_item"
 _RECORDED = re.compile(rb"([ \t]*(?:-[ \t]+)?)[\"']?work_item[\"']?[ \t]*:")

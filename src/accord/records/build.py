@@ -7,34 +7,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from accord.core.clock import timestamp
 from accord.records.models import (
     MOST_ATTEMPTS,
+    AgentKind,
+    Cause,
     PublicRecord,
     RecordAttempt,
     RecordInput,
+    RecordKind,
     RecordLinks,
     RecordResult,
     RecordTrigger,
     name_of,
     record_id,
 )
-from accord.runner.models import Category, Disposition
-from accord.runner.record import PROMPT, SCHEMA, open_regular
+from accord.runner.models import Category, Disposition, RunOutputs
+from accord.runner.record import PROMPT, SCHEMA, Attempt, open_regular
 from accord.starts.models import Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from accord.engine.receipts import Receipt
-    from accord.records.models import AgentKind, Cause, RecordKind
-    from accord.runner.models import RunOutputs
-    from accord.runner.record import Attempt
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 DISPOSITIONS: tuple[str, ...] = get_args(Disposition)

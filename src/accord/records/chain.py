@@ -7,25 +7,18 @@ of a record counts. Only those who may write the repository's contents may write
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from accord.core.clock import attempts
+from accord.core.clock import Clock, attempts
 from accord.core.errors import Stopped
+from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE
 from accord.github.state import CommitChain, Link, text_of
 from accord.records.models import PublicRecord, joined_runs, merge_records
-from accord.text.redaction import redact_json
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from accord.core.clock import Clock
-    from accord.github.git_data import GitDataMethods
-    from accord.text.redaction import Redactor
+from accord.text.redaction import Redactor, redact_json
 
 REF = "refs/accord/records"
 README = (

@@ -8,6 +8,7 @@ sums over spans would count them twice otherwise. ``send_spans`` needs the extra
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,13 +19,11 @@ from accord import __version__
 from accord.agents.registry import shipped_registry
 from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, Stopped, WrongUsage
+from accord.records.models import PublicRecord, RecordAttempt
 from accord.records.report import class_of, has_failed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from accord.core.connections import ProxyDown
-    from accord.records.models import PublicRecord, RecordAttempt
 
 TRACES = "/v1/traces"
 _BATCH = 500

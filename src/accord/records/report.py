@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.clock import timestamp
-from accord.github.client import INSTALLATION_LOGIN
+from accord.github.client import INSTALLATION_LOGIN, GitHub
+from accord.github.models import Identity, Pull
 from accord.records.chain import read_records
+from accord.records.models import PublicRecord
 from accord.text.markers import REVISION, find_markers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
-
-    from accord.github.client import GitHub
-    from accord.github.models import Identity, Pull
-    from accord.records.models import PublicRecord
 
 UNKNOWN = "unknown"
 """The group of runs whose agent, model or class of failure is not recorded."""

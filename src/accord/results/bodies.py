@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -19,8 +20,6 @@ from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers
 from accord.text.outline import Section, code_free_lines, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
     from accord.github.models import Issue
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import nearest
 from accord.results.bodies import CRITERIA, IN_SCOPE, NONE, OPTIONS, SPEC_REFERENCE, TEMPLATES, Body, Heading, is_same
 from accord.results.labels import ItemKind
+from accord.text.block_syntax import Block
 from accord.text.outline import Section, code_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.text.block_syntax import Block
 
 _QUOTE_LABEL = re.compile(r"^[^\w\n]*quotes?[^\w\n:\uff1a]*[:\uff1a][^\w]*\w", re.IGNORECASE | re.MULTILINE)
 _SPEC_PATH = re.compile(r"[\w.-]/[\w./*-]|\w\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b|#\d")

@@ -7,14 +7,12 @@ of patches, where each hunk counts its lines.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from accord.core.findings import pointer
 from accord.core.fixes import Fix
 from accord.results.labels import STATUS_AT_CREATION, Category, in_category
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)", re.DOTALL)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from accord.agents.registry import label_entries
+from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
 from accord.core.shapes import read_shape
@@ -24,12 +27,7 @@ from accord.github.models import Forbidden, Label, NotThere
 from accord.github.once import send_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.github.models import Label
 
 
 CREATED, UPDATED, RENAMED, DELETED = "created", "updated", "renamed", "deleted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from accord.core.suggest import did_you_mean
 from accord.github.limits import LABEL_NAME_CHARS, LABELS_PER_ITEM
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
     from accord.github.models import Issue
 
 

@@ -7,14 +7,11 @@ contracts, "Summary Content by Outcome" and "ReviewerResult" ask for contents, n
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from accord.text.outline import blank_code
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 
 Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
 """The words that name each part. Of two parts that a phrase may name, the first counts."""

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import with_lines
+from accord.core.findings import Finding, with_lines
 from accord.core.kinds import kind_for
 from accord.core.log import log
 from accord.core.shapes import read_shape
+from accord.engine.operations import ApplyOptions
 from accord.engine.receipts import Receipt
 from accord.results.models import ImplementorResult, PlannerResult
 from accord.results.planner.rules import read_plan
 from accord.results.run_options import PlanOptions, ReviewOptions, RevisionOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accord.core.findings import Finding
-    from accord.engine.operations import ApplyOptions
-    from accord.engine.receipts import Receipt
     from accord.github.client import GitHub
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.core.findings import Finding
 from accord.engine.operations import ApplyOptions
-from accord.git.leaving_out import DEFAULT_LIMITS
+from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits
 from accord.github.limits import CONTENT_PER_HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from accord.core.findings import Finding
     from accord.git.branches import Remote
-    from accord.git.leaving_out import ChangeLimits
     from accord.results.planner.structure import IssueStructure
 
 MOST_COMMENTS = 50

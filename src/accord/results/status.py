@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -12,7 +13,7 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
 from accord.core.machine import Edge, Machine
 from accord.engine.operations import Operation, OperationLog, OperationStatus
-from accord.github.models import IssueChange, NotThere
+from accord.github.models import Identity, Issue, IssueChange, NotThere, Pull, Repository
 from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
 from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, status_of
@@ -20,10 +21,7 @@ from accord.text.markers import take_markers
 from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from accord.github.client import GitHub
-    from accord.github.models import Identity, Issue, Pull, Repository
 
 
 CLOSED = "closed"

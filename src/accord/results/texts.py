@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from accord.core.findings import Finding, has_errors, pointer, warning
+from accord.core.shapes import Model
 from accord.text.hidden import hidden_runs, strip_hidden
 from accord.text.markers import defuse
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 from accord.text.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
 from accord.text.words import as_message, message_edits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from accord.core.shapes import Model
     from accord.engine.receipts import Receipt
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 
 _TEXTS = ("title", "body", "summary")

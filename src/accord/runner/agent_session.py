@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from accord.agents.registry import Agent
 from accord.files.store import write_whole
 from accord.git.paths import some_of
 from accord.runner import record as layout
@@ -26,8 +28,10 @@ from accord.runner.launch import (
     settings_of,
     write_home,
 )  # fmt: skip
-from accord.runner.process import Program, run_program
+from accord.runner.models import JobContext, RunRequest
+from accord.runner.process import Program, ProgramEnd, run_program
 from accord.runner.proxy import serve_proxy, through_proxy
+from accord.runner.record import RunProgress
 from accord.runner.tool_server import (
     prepare_folder,
     programs_of_server,
@@ -36,16 +40,7 @@ from accord.runner.tool_server import (
     submitted_result,
 )
 from accord.text.redacted_stream import RedactedStream
-from accord.text.redaction import redact_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from accord.agents.registry import Agent
-    from accord.runner.models import JobContext, RunRequest
-    from accord.runner.process import ProgramEnd
-    from accord.runner.record import RunProgress
-    from accord.text.redaction import Redactor
+from accord.text.redaction import Redactor, redact_json
 
 _TOOLS = "tools"
 """The folder of the server of accord's tools."""

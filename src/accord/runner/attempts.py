@@ -9,36 +9,30 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from accord.agents.registry import Agent
 from accord.core.errors import AccordError
+from accord.git.trusted_files import TrustedFiles
 from accord.runner import record as layout
-from accord.runner.agent_session import ReadyAgent, turn_warnings
+from accord.runner.agent_session import AgentSession, ReadyAgent, turn_warnings
 from accord.runner.classify import classify, contract_exit_code, is_ended_well
 from accord.runner.contract import ContractResult, check_result, repair_prompt, second_prompt
 from accord.runner.launch import can_resume, command_line, install_program
-from accord.runner.models import AgentNotStarted, InternalError
+from accord.runner.models import AgentNotStarted, InternalError, JobContext, RunRequest
 from accord.runner.process import span
 from accord.runner.prompt import assemble, prompt_for, read_data
-from accord.runner.record import Attempt
+from accord.runner.record import Attempt, RunProgress
 from accord.runner.registry import check_credentials
 from accord.runner.tool_server import PROMPT as TOOLS_PROMPT
 from accord.runner.tool_server import offers_tools, without_enforced_schema
+from accord.runner.transcripts.account import Account, Usage
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.read import evidence_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from accord.agents.registry import Agent
-    from accord.git.trusted_files import TrustedFiles
-    from accord.runner.agent_session import AgentSession
-    from accord.runner.models import JobContext, RunRequest
-    from accord.runner.record import RunProgress
-    from accord.runner.transcripts.account import Account, Usage
 
 _LEAST_REPAIR_SECONDS = 60.0
 """A repair turn with less time would probably be ended."""

@@ -7,39 +7,30 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from accord.agents.registry import Registry
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError
 from accord.core.findings import sentence
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.beside import Search, keep_work_beside
-from accord.git.comparison import changes_since
+from accord.git.comparison import WorkTreeChanges, changes_since
 from accord.git.paths import some_of
 from accord.git.refs import RefChanges, guard_refs
-from accord.git.snapshots import restorable
+from accord.git.snapshots import Snapshot, restorable
+from accord.git.trusted_files import TrustedFiles
 from accord.runner import record as layout
-from accord.runner.agent_session import agent_session
+from accord.runner.agent_session import ReadyAgent, agent_session
 from accord.runner.attempts import RunBudget, cost_of, last_turn, prepare_agent, take_turns
-from accord.runner.models import AgentNotStarted, InternalError
-from accord.runner.record import Attempt
+from accord.runner.models import AgentNotStarted, InternalError, JobContext, RunRequest
+from accord.runner.record import Attempt, RunProgress
 from accord.runner.registry import expiry_warnings
 from accord.runner.transcripts.error_rules import INTERNAL_ERRORS
 from accord.text.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accord.agents.registry import Registry
-    from accord.git.comparison import WorkTreeChanges
-    from accord.git.snapshots import Snapshot
-    from accord.git.trusted_files import TrustedFiles
-    from accord.runner.agent_session import ReadyAgent
-    from accord.runner.models import JobContext, RunRequest
-    from accord.runner.record import RunProgress
-
 
 _OVERLOAD = "its provider is overloaded or unreachable"
 _CREDENTIAL = "its credential is missing, invalid or refused"

@@ -12,22 +12,18 @@ stderr is the program's: every line counts whose words name a cause, unless it r
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from accord.core.findings import sentence
-from accord.runner.models import Classification, Evidence
+from accord.runner.models import Classification, Evidence, InternalError, Source
 from accord.runner.transcripts import error_rules as rules
+from accord.runner.transcripts.account import Account, AgentError, CommandFailure
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.lines import cut, evidence_line
 from accord.runner.transcripts.wording import delay_in, error_from
 from accord.text.hidden import as_seen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.runner.models import InternalError, Source
-    from accord.runner.transcripts.account import Account, AgentError, CommandFailure
 
 SUMMARY_CHARS = 500
 _MESSAGE_CHARS = 300

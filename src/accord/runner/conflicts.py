@@ -8,14 +8,13 @@ from urllib.parse import quote
 
 from accord.core.errors import AccordError
 from accord.git.conflicts import conflict_notice, resolution
+from accord.github.models import Pull
 from accord.github.once import send_once
-from accord.runner.outputs import safe_line, summary_of
+from accord.runner.outputs import FinishOptions, safe_line, summary_of
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
-    from accord.github.models import Pull
-    from accord.runner.outputs import FinishOptions
     from accord.runner.publish import ConflictBranch
 
 NEEDS_HUMAN = "needs-human"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from accord.core.suggest import did_you_mean
 from accord.text.untrusted import data_section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from jsonschema_rs import Validator
 
 BROKEN_RESULT = "The result breaks its contract: "

@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import write_whole
@@ -19,34 +21,24 @@ from accord.git.branches import in_short, push_refusal, push_trouble
 from accord.git.extraction import extract_patch
 from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed
+from accord.github.models import Pull
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
 from accord.runner.conflicts import report_conflict
 from accord.runner.contract import check_result
-from accord.runner.models import InternalError
-from accord.runner.outputs import RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
+from accord.runner.models import InternalError, RunOutputs
+from accord.runner.outputs import FinishOptions, RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.registry import registry_at
-from accord.runner.stats import diff_stat, patch_stats, range_stats
+from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.account import Account
 from accord.runner.transcripts.read import codec_of, evidence_in, read_evidence
 from accord.text.markers import run_token
-from accord.text.redaction import redact_json, redactor_for
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor, redact_json, redactor_for
 from accord.text.sanitise import sanitise_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from accord.core.clock import Clock
-    from accord.github.models import Pull
-    from accord.runner.models import RunOutputs
-    from accord.runner.outputs import FinishOptions
-    from accord.runner.stats import FileStat
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 _BODY_CHARS = 500
 """How much of the agent's final message the commit message quotes."""

@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,8 +20,6 @@ from accord.runner import confine
 from accord.runner.models import AgentNotStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-
     from accord.agents.registry import Agent, AgentSettings
 
 _PROBE_SECONDS = 30

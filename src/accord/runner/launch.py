@@ -9,26 +9,21 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from accord.agents.registry import AgentSettings
+from accord.agents.registry import Agent, AgentChoice, AgentSettings, Install
 from accord.agents.registry_rules import PLACEHOLDER
 from accord.core.network import direct_loopback
 from accord.core.suggest import did_you_mean
-from accord.runner.models import AgentNotStarted
+from accord.runner.models import AgentNotStarted, JobContext, RunRequest
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import check_argument
 from accord.runner.record import PROMPT, SCHEMA
 from accord.runner.transcripts.lines import cut
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from accord.agents.registry import Agent, AgentChoice, Install
-    from accord.runner.models import JobContext, RunRequest
 
 _SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 """Names of sessions come from the output of an agent and become a word of a command line."""

@@ -7,7 +7,7 @@ Source: runner output contract, "Required Outputs". The six values of ``error-ca
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from accord.core.errors import AccordError
-from accord.text.redaction import redactor_for
+from accord.text.redaction import Redactor, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from accord.core.clock import Clock
     from accord.git.trusted_files import TrustedFiles
-    from accord.text.redaction import Redactor
 
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
 Origin = Literal["agent", "infrastructure", "auth", "unknown"]

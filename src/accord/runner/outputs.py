@@ -10,32 +10,28 @@ import base64
 import json
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import Clock
 from accord.engine.operations import OperationLog
 from accord.gha.step import COMMAND, inert, utf16_size
-from accord.git.branches import DEFAULT_AUTHOR
-from accord.git.leaving_out import DEFAULT_LIMITS
+from accord.git.branches import DEFAULT_AUTHOR, Remote
+from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits
 from accord.runner.models import Classification, Disposition, Evidence, RunOutputs
 from accord.text.hidden import GUARD, as_seen
-from accord.text.redaction import redact_json
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor, redact_json
 from accord.text.sanitise import sanitise, sanitise_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from accord.core.clock import Clock
-    from accord.git.branches import Remote
-    from accord.git.leaving_out import ChangeLimits
     from accord.github.client import GitHub
     from accord.runner.analysis.analyse import Analysis
     from accord.runner.publish import Published
     from accord.runner.record import Attempt
     from accord.runner.transcripts.account import Account
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 BUDGET = 960_000
 """Bytes in UTF-16 of all outputs with their names: below GitHub's 1 MB, whether 2**20 or 10**6."""

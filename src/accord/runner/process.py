@@ -15,26 +15,21 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import IO, Any, BinaryIO
 
 from accord.agents.registry import OUTPUT_MIB
 from accord.core.log import log
 from accord.files.store import DISK_FULL
 from accord.runner.confine import CANNOT_START, NOT_STARTED
 from accord.runner.guard import Termination, adopting_orphans, watchdog
-from accord.runner.isolation import WITHOUT_CONTAINER
-from accord.runner.models import InternalError, StopSignals
+from accord.runner.isolation import WITHOUT_CONTAINER, Confinement
+from accord.runner.models import InternalError, JobContext, LineWatcher, StopSignals
 from accord.runner.record import restore_if_replaced
 from accord.text.redacted_stream import RedactedStream
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from accord.runner.isolation import Confinement
-    from accord.runner.models import JobContext, LineWatcher
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """A runner that cancels a job sends SIGINT, 7.5 seconds later SIGTERM, and kills 2.5 seconds after that."""

@@ -7,6 +7,7 @@ workflow and the file from an untrusted checkout: neither may lead out of the wo
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from accord.text.hidden import strip_hidden
 from accord.text.untrusted import data_section, visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from accord.git.trusted_files import TrustedFiles
 
 SHIPPED = Path(__file__).parent / "prompts"

@@ -8,17 +8,14 @@ import socketserver
 import sys
 import threading
 from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 from accord.runner.confine import PROXY, relay
 from accord.runner.models import AgentNotStarted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 _HEAD_BYTES = 16 * 1024
 _SECONDS = 30

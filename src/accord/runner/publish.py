@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 from accord.agents.registry import REGISTRY_PATH, shipped_registry
 from accord.agents.registry_rules import steering_patterns_in
 from accord.core.clock import attempts
-from accord.core.errors import BrokenContract, Refused, Stopped
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
+from accord.core.findings import Finding
 from accord.engine.operations import OperationLog, failed_unless
 from accord.git.branch_names import prefix_at
 from accord.git.branches import (
@@ -33,33 +35,24 @@ from accord.git.branches import (
     scratch_repository,
 )
 from accord.git.conflicts import commit_on_own_base, conflict_branch
-from accord.git.leaving_out import DEFAULT_LIMITS, size_findings
+from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits, size_findings
 from accord.git.patch_text import header_names
-from accord.git.patches import PatchConflict, changes_between, filtered_findings, paths_with_new_markers
+from accord.git.patches import Change, PatchConflict, changes_between, filtered_findings, paths_with_new_markers
 from accord.git.paths import escaping_links, links_of, some_of
 from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
-from accord.git.steering import audit_changes, audit_paths, unknown_dot_files
+from accord.git.steering import PathAudit, audit_changes, audit_paths, unknown_dot_files
 from accord.git.unfinished import marker_findings
-from accord.github.commits import deliver_commit, plan_upload, read_commit
+from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.pulls import are_over
-from accord.runner.models import InternalError
+from accord.runner.models import InternalError, InternalErrorKind
 from accord.runner.refs import branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
 from accord.text.redaction import Redactor
 from accord.text.words import without_skips
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from accord.core.errors import AccordError
-    from accord.core.findings import Finding
-    from accord.git.leaving_out import ChangeLimits
-    from accord.git.patches import Change
-    from accord.git.steering import PathAudit
     from accord.github.client import GitHub
-    from accord.github.commits import DeliveredCommit
-    from accord.runner.models import InternalErrorKind
 
 _DEFAULT = "default"
 """The name of the fetched default branch, whose registry counts."""

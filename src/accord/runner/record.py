@@ -14,7 +14,9 @@ import errno
 import os
 import shutil
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,9 +27,6 @@ from accord.runner.models import InternalError, RunContext
 from accord.runner.transcripts.account import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from accord.git.snapshots import Snapshot
 
 Number = TypeVar("Number", int, float)

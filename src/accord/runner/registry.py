@@ -8,24 +8,18 @@ from __future__ import annotations
 import base64
 import json
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from accord.agents.registry import REGISTRY_PATH, shipped_registry
+from accord.agents.registry import REGISTRY_PATH, Agent, Registry, shipped_registry
 from accord.agents.registry_rules import registry_from
 from accord.core.clock import timestamp
 from accord.core.errors import AccordError, WrongUsage
-from accord.git.trusted_files import trusted_files
+from accord.git.trusted_files import TrustedFiles, trusted_files
 from accord.runner.models import AgentNotStarted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from accord.agents.registry import Agent, Registry
-    from accord.git.trusted_files import TrustedFiles
-
 
 _SOON = timedelta(days=3)
 _RENEW = "Log in again and store the new file in the secret."

@@ -10,7 +10,6 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.agents.registry import declared_secrets
 from accord.core.clock import timestamp
@@ -20,18 +19,14 @@ from accord.core.log import log
 from accord.core.suggest import did_you_mean
 from accord.files.store import DISK_FULL, write_whole
 from accord.git.snapshots import take_snapshot
-from accord.git.trusted_files import trusted_files
+from accord.git.trusted_files import TrustedFiles, trusted_files
 from accord.runner import record as layout
 from accord.runner.chain import AgentChain
 from accord.runner.confine import forbid_reading
 from accord.runner.contract import validator
-from accord.runner.models import AgentNotStarted, InternalError
+from accord.runner.models import AgentNotStarted, InternalError, InternalErrorKind, JobContext, RunRequest
 from accord.runner.record import RunProgress, RunRecord
 from accord.runner.registry import load_registry
-
-if TYPE_CHECKING:
-    from accord.git.trusted_files import TrustedFiles
-    from accord.runner.models import InternalErrorKind, JobContext, RunRequest
 
 _RESERVED_BYTES = 64 * 1024
 _RESERVE = ".reserve"

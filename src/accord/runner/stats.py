@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.git.program import Git
 from accord.text.hidden import strip_hidden
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _PATH_CHARS = 200
 _STAT_CHARS = 4000

@@ -18,13 +18,12 @@ from accord.core.kinds import KINDS
 from accord.git.patch_text import lines_of_files
 from accord.git.program import Git
 from accord.runner import record as layout
-from accord.runner.models import AgentNotStarted
+from accord.runner.models import AgentNotStarted, RunRequest
 from accord.runner.transcripts.lines import is_shallow, json_value
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from accord.agents.registry import Agent
-    from accord.runner.models import RunRequest
-    from accord.text.redaction import Redactor
 
 KINDS_OF_TOOLS = ("planner-result", "implementor-result", "reviewer-result")
 NAME = "accord"

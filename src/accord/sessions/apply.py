@@ -5,25 +5,28 @@ Source: global agent contract, "ASK_USER protocol" (serialisers, read-after-writ
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from accord.core.clock import attempts
+from accord.core.clock import Clock, attempts
 from accord.core.errors import Stopped, WrongUsage
 from accord.core.findings import Finding
-from accord.files.store import DISK, PAUSES, Storage, append_once, folder_lock, sweep, write_checked
+from accord.files.store import DISK, PAUSES, Disk, Storage, append_once, folder_lock, sweep, write_checked
 from accord.sessions.folder import FILES, STATUS_FILE, Part, Session, read_session, status_of
-from accord.sessions.plan import check_operations, plan_creation, plan_status, with_operations
+from accord.sessions.models import SessionStatus
+from accord.sessions.plan import (
+    FileOperation,
+    Plan,
+    SessionOperation,
+    StatusStep,
+    check_operations,
+    plan_creation,
+    plan_status,
+    with_operations,
+)
 from accord.sessions.policy import refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from accord.core.clock import Clock
-    from accord.files.store import Disk
-    from accord.sessions.models import SessionStatus
-    from accord.sessions.plan import FileOperation, Plan, SessionOperation, StatusStep
 
 _NAMES = frozenset(FILES)
 

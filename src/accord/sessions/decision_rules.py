@@ -6,19 +6,14 @@ Source: global agent contract, "status.json - minimal schema", "ASK_USER protoco
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, warning
 from accord.core.suggest import did_you_mean
-from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.sessions.models import SessionStatus, UserDecision
+from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
 
 SECURITY = "security"
 """The category of questions that only the user resolves."""

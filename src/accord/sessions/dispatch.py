@@ -6,7 +6,8 @@ Source: global agent contract, "Universal Input JSON", "Context files enforcemen
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from accord.agents.registry import shipped_registry
 from accord.core.documents import read_object, short_name
@@ -18,16 +19,11 @@ from accord.git.program import Git
 from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Session, status_of
 from accord.sessions.folder_rules import missing_files
 from accord.sessions.machine import files_needed, working_state
-from accord.sessions.models import REVIEWS, AgentOutput
+from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
 from accord.sessions.moves import check_work
 from accord.sessions.policy import OWNERS, WORK, WRITERS, check_task, refuse
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accord.sessions.models import SessionTask
 
 TOOLS = ("read_file", "write_file", "apply_patch", "run_cmd", "search_repo")
 

@@ -11,9 +11,11 @@ import itertools
 import json
 import re
 import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, WrongUsage
@@ -23,16 +25,18 @@ from accord.core.shapes import read_shape
 from accord.git.program import Git, split_nul
 from accord.sessions.decision_rules import is_change_request, timestamp_findings
 from accord.sessions.machine import working_state
-from accord.sessions.models import APPROVE_DESIGN, DecisionHistoryEntry, OutputEntry
+from accord.sessions.models import (
+    APPROVE_DESIGN,
+    Acceptance,
+    DecisionHistoryEntry,
+    Mode,
+    OutputEntry,
+    SessionStatus,
+    SessionTask,
+    SessionTasks,
+)
 from accord.sessions.policy import WORK, refuse
-from accord.text.outline import sections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from accord.sessions.models import Acceptance, Mode, SessionStatus, SessionTask, SessionTasks
-    from accord.text.outline import Section
+from accord.text.outline import Section, sections
 
 TEXTS = {
     "spec.md": {

@@ -5,22 +5,17 @@ Source: global agent contract, "Required repository artifacts" and "ASK_USER pro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.sessions.decision_rules import check_gate, is_change_request
 from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import INTEGRATION, files_needed, gates_before, is_at_least, working_state
-from accord.sessions.models import APPROVE_DESIGN, GATES
+from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
 from accord.sessions.reviews import has_final_review, strategy_of, unreviewed_tasks
 from accord.sessions.rules import is_inside, session_name_findings
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from pathlib import Path
-
-    from accord.sessions.models import SessionStatus, SessionTasks
 
 
 def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:

@@ -8,35 +8,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from accord.core.suggest import did_you_mean
-from accord.github.comments import refuse_lost
+from accord.github.comments import Comment, refuse_lost
+from accord.github.models import Identity
 from accord.github.once import send_once
+from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import is_about_security
 from accord.sessions.folder import status_of
-from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
+from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
 from accord.sessions.plan import SessionOperation
+from accord.sessions.questions import UserQuestion
 from accord.sessions.run import answer, answer_problem, ask, close_question
 from accord.text.markdown import code_block
 from accord.text.markers import defuse, find_markers, write_marker
 from accord.text.outline import blank_code
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 from accord.text.sanitise import cut, sanitise, sanitise_cell
 from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from accord.github.client import GitHub
-    from accord.github.comments import Comment
-    from accord.github.models import Identity
-    from accord.sessions.apply import SessionWriter
-    from accord.sessions.models import SessionStatus, UserDecision
-    from accord.sessions.questions import UserQuestion
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 MARKER = "session-questions"
 QUESTION_CHARACTERS = 4_000

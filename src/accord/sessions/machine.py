@@ -6,21 +6,24 @@ session are accord's decision. ``moves`` gathers the facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine, Need
 from accord.sessions.decision_rules import is_before
-from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY, REVIEWS
+from accord.sessions.models import (
+    APPROVE_DESIGN,
+    GATE_OF,
+    GATES,
+    REVIEW_STRATEGY,
+    REVIEWS,
+    Mode,
+    SessionStatus,
+    UserDecision,
+)
 from accord.sessions.rules import MOST_RETRIES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accord.sessions.models import Mode, SessionStatus, UserDecision
 
 APPROVAL, STRATEGY = GATES[APPROVE_DESIGN], GATES[REVIEW_STRATEGY]
 ORDER: dict[str, tuple[str, ...]] = {

@@ -5,7 +5,9 @@ Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "T
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 from accord.core.clock import timestamp
 from accord.core.documents import short_name
@@ -13,16 +15,9 @@ from accord.core.findings import Finding, finding_of
 from accord.core.suggest import did_you_mean
 from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate
-from accord.sessions.folder import OUTPUTS_FILE, status_of, status_value
-from accord.sessions.models import GATES, LOOPS, ROLES, STATES
+from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
+from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
 from accord.sessions.policy import check_task, refuse, role_unknown, task_unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from accord.sessions.folder import Session
-    from accord.sessions.models import SessionTask
 
 DONE = Finding("session-done", "The session is done and read-only.", hint="Reopen it with `accord session reopen`.")
 """Why a session that is done takes no change."""

@@ -7,26 +7,27 @@ QUESTION, ANSWER, REASON, OUTPUT.json.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from accord.core.machine import NextMove
+from accord.core.machine import Need, NextMove
 from accord.sessions import reviews
-from accord.sessions.folder import status_of
-from accord.sessions.machine import IMPLEMENTATION, INTEGRATION, LOOP_BASE, MACHINES, NEVER, ORDER, needs_of
-from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, LOOPS, REVIEW_STRATEGY
+from accord.sessions.folder import Session, status_of
+from accord.sessions.machine import (
+    IMPLEMENTATION,
+    INTEGRATION,
+    LOOP_BASE,
+    MACHINES,
+    NEVER,
+    ORDER,
+    SessionFacts,
+    needs_of,
+)
+from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, LOOPS, REVIEW_STRATEGY, SessionTask
 from accord.sessions.moves import check_state, facts_of, facts_of_task, task_facts
 from accord.sessions.policy import WRITERS
 from accord.sessions.questions import dispatched_corrector, next_step
 from accord.sessions.rules import MOST_RETRIES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.core.machine import Need
-    from accord.sessions.folder import Session
-    from accord.sessions.machine import SessionFacts
-    from accord.sessions.models import SessionTask
 
 INTO = ".accord/dispatch"
 _ORCHESTRATOR = ("--role", "Orchestrator")

@@ -5,32 +5,33 @@ Source: global agent contract, "Status enum - usage guide", "Task status lifecyc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
+from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
-from accord.sessions.folder import OUTPUTS_FILE, status_of
+from accord.sessions.folder import OUTPUTS_FILE, Session, status_of
 from accord.sessions.machine import INTEGRATION, working_state
-from accord.sessions.models import CORRECTORS, REVIEWS, OutputEntry
+from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, SessionTask
 from accord.sessions.moves import check_work, status_in
-from accord.sessions.plan import is_recorded, plan_entry, plan_status, with_operations, write_tasks
+from accord.sessions.plan import (
+    FileOperation,
+    StatusStep,
+    is_recorded,
+    plan_entry,
+    plan_status,
+    with_operations,
+    write_tasks,
+)
 from accord.sessions.policy import WriteContext, check_path, check_task, refuse
 from accord.sessions.questions import UserQuestion, with_completed_correction, with_questions
 from accord.sessions.reviews import open_gates, unreviewed_tasks
 from accord.sessions.rules import is_low
 from accord.sessions.run import ROLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from accord.sessions.apply import SessionWriter
-    from accord.sessions.folder import Session
-    from accord.sessions.models import AgentOutput, SessionTask
-    from accord.sessions.plan import FileOperation, StatusStep
 
 
 @dataclass(frozen=True)

@@ -8,27 +8,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.files.yaml import with_scalars
-from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part
+from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.models import ROLES, OutputEntry
 from accord.sessions.moves import DONE, check_task_move, waiver_forbidden
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 from accord.sessions.reviews import has_final_review, held_agents, open_gates
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from accord.sessions.folder import Session
 
 Value = Mapping[str, Any]
 

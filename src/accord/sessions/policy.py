@@ -7,22 +7,18 @@ status lifecycle" and "Required repository artifacts"; the owners of single file
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer
 from accord.core.suggest import did_you_mean
-from accord.sessions.models import LOOPS, ROLES, CiStatus, ProjectType, SessionStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from accord.sessions.models import SessionTasks
+from accord.sessions.models import LOOPS, ROLES, CiStatus, ProjectType, SessionStatus, SessionTasks
 
 WORK = ".agents-work"
 

@@ -7,26 +7,21 @@ whole new ``status.json``, or raises BrokenContract with the rule that forbids i
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from accord.core.clock import timestamp
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
 from accord.sessions import decision_rules as rules
-from accord.sessions.folder import status_of, status_value
+from accord.sessions.folder import Session, status_of, status_value
 from accord.sessions.machine import ORDER, return_state, working_state
-from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
+from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
 from accord.sessions.moves import status_in
 from accord.sessions.policy import refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from accord.sessions.folder import Session
-    from accord.sessions.models import SessionStatus, UserDecision
 
 Next = Literal["ask", "dispatch-correction", "verify-correction", "re-ask", "continue", "blocked"]
 Record = dict[str, Any]

@@ -6,16 +6,11 @@ asks for which review is accord's decision.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine
-from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from accord.sessions.models import OutputEntry, SessionStatus, SessionTask
+from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, OutputEntry, SessionStatus, SessionTask
 
 LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
 """The fix loop that follows a failed review."""

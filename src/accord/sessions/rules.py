@@ -6,28 +6,28 @@ Source: global agent contract; each rule names its section. ``folder_rules`` has
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.sessions.decision_rules import decision_findings, parse_lenient_timestamp, timestamp_findings
-from accord.sessions.models import GATES, LOOPS, ROLES, RiskFlag
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from accord.sessions.models import (
-        Acceptance,
-        AgentInput,
-        AgentOutput,
-        Entry,
-        OpenModel,
-        SessionStatus,
-        SessionTasks,
-    )
+from accord.sessions.models import (
+    GATES,
+    LOOPS,
+    ROLES,
+    Acceptance,
+    AgentInput,
+    AgentOutput,
+    Entry,
+    OpenModel,
+    RiskFlag,
+    SessionStatus,
+    SessionTasks,
+)
 
 MOST_RETRIES = 3
 """How often a task may enter one fix loop before the user is asked."""

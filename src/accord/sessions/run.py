@@ -6,31 +6,24 @@ Source: global agent contract, "ASK_USER protocol". Whatever ends the process, t
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
 from accord.sessions import questions
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
-from accord.sessions.folder import HISTORY_FILE, status_of, status_value
-from accord.sessions.models import CORRECTORS, GATES
+from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
+from accord.sessions.models import CORRECTORS, GATES, SessionStatus, UserDecision
 from accord.sessions.moves import check_work, reopened_status, status_in
-from accord.sessions.plan import plan_line, plan_meta_waiver, plan_status, plan_task
-from accord.sessions.policy import WORK, check_loop, check_task, refuse, with_settings
+from accord.sessions.plan import FileOperation, plan_line, plan_meta_waiver, plan_status, plan_task
+from accord.sessions.policy import WORK, Setting, check_loop, check_task, refuse, with_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from accord.core.clock import Clock
-    from accord.sessions import questions
-    from accord.sessions.folder import Session
-    from accord.sessions.models import SessionStatus, UserDecision
-    from accord.sessions.plan import FileOperation
-    from accord.sessions.policy import Setting
-
     Prompt = Callable[[UserDecision, str], str | None]
     """Asks the user, with what was wrong with the last answer. Returns None at the end of the input."""
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from accord.core.errors import Refused
-from accord.engine.operations import apply_in_order, skipped_if
+from accord.core.errors import AccordError, Refused
+from accord.engine.operations import LedgerEntry, Operation, apply_in_order, skipped_if
 from accord.github.comments import Comment, refuse_lost
 from accord.github.models import Conflict, NotThere
 from accord.github.once import send_once
 from accord.results.status import MoveWorkItem, apply_move
-from accord.starts.facts import find_run
+from accord.starts.facts import StartContext, find_run
 from accord.starts.models import PAUSED_LABEL
 from accord.starts.plan import CancelRun, LinkRun, PauseLoops, React, ShowStatus, StartWorkflow
 from accord.starts.status import write_body
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.core.errors import AccordError
-    from accord.engine.operations import LedgerEntry, Operation
-    from accord.starts.facts import StartContext
 
 
 def apply_operations(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.suggest import did_you_mean
+from accord.github.models import Issue
 from accord.results.labels import STATUSES
 from accord.results.status import is_work_item, status_if_clear
 from accord.starts.models import (
@@ -15,15 +16,14 @@ from accord.starts.models import (
     NOT_AGENTS,
     PLAN_LABEL,
     REVIEW_LABEL,
+    StartEvent,
     Trigger,
     Work,
 )
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
-    from accord.github.models import Issue
     from accord.starts.config import AccordConfig
-    from accord.starts.models import StartEvent
     from accord.starts.status import StatusView
 
 

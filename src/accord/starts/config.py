@@ -6,7 +6,8 @@ It is read from the default branch only, so that no agent switches a start on fr
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -16,9 +17,6 @@ from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, PREFIX_FORM
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG_PATH = CONFIG_PATHS[0]
 

@@ -6,28 +6,24 @@ The result comes from the jobs of the workflow and the outputs of its agent.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import timestamp
-from accord.engine.operations import skipped_if
+from accord.engine.operations import Operation, skipped_if
 from accord.engine.receipts import Receipt, reporting
 from accord.github.models import NotThere
 from accord.starts.events import pull_key
-from accord.starts.models import StartEvent, StatusRow, Trigger
+from accord.starts.facts import StartContext
+from accord.starts.models import RowState, StartEvent, StatusRow, Trigger, Work
 from accord.starts.plan import ShowStatus, StartWorkflow, show_row
 from accord.starts.run import apply, correct, plan_item
-from accord.starts.status import write_body
+from accord.starts.status import StatusView, write_body
 from accord.text.markdown import cell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from accord.engine.operations import Operation
     from accord.runner.models import RunOutputs
-    from accord.starts.facts import StartContext
-    from accord.starts.models import RowState, Work
-    from accord.starts.status import StatusView
 
 
 _AGENT_JOBS = ("plan", "implement", "review")

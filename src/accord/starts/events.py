@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
 from accord.starts.dashboard import ticks_between
 from accord.starts.models import StartEvent, Trigger, key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _BLANK = r"[^\S\r\n]|[\u200b\u2060\ufeff]"
 _COMMAND = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -10,27 +11,22 @@ from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
-from accord.core.clock import attempts, doubling, parse_timestamp
+from accord.core.clock import Clock, attempts, doubling, parse_timestamp
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_mapping
-from accord.github.models import NotThere
+from accord.github.models import Identity, Issue, NotThere
 from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, open_blockers, status_if_clear
 from accord.starts.choose import ItemFacts
 from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
 from accord.starts.dashboard import is_dashboard
-from accord.starts.models import ACTIVE, WORKFLOWS, StatusRow
+from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, StatusRow
 from accord.starts.status import StatusView, view_of
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.github.models import Identity, Issue
     from accord.github.workflows import WorkflowRun
-    from accord.starts.models import StartEvent
-    from accord.text.redaction import Redactor
 
 _CLOCKS_DIFFER = timedelta(minutes=5)
 _FIRST_PAUSE_SECONDS = 2.0

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from accord.core.clock import timestamp
-from accord.core.errors import BrokenContract
+from accord.core.errors import AccordError, BrokenContract
 from accord.engine.operations import Operation, adopted_if, skipped_if
+from accord.github.comments import Comment
+from accord.github.models import Issue
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
-from accord.results.status import plan_move
-from accord.starts.choose import Answer, Begin, Choice, Halt
-from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
+from accord.results.status import StatusFacts, plan_move
+from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts
+from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StartEvent, StatusRow, key_of
 from accord.text.markdown import as_code, cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from datetime import datetime
-
-    from accord.core.errors import AccordError
-    from accord.github.comments import Comment
-    from accord.github.models import Issue
     from accord.github.workflows import WorkflowRun
-    from accord.results.status import StatusFacts
-    from accord.starts.choose import ItemFacts
-    from accord.starts.models import StartEvent
     from accord.starts.status import StatusView
     from accord.text.redaction import Redactor
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
 from accord.core.log import log
-from accord.engine.operations import OperationStatus
+from accord.engine.operations import Operation, OperationStatus
 from accord.engine.receipts import Receipt, reporting
 from accord.results.status import find_work_item, gather_facts, plan_move
 from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, check_event, choose
 from accord.starts.dashboard import is_dashboard
-from accord.starts.facts import approved_specs, find_begun, find_run, item_facts, run_of, unblocked_items
-from accord.starts.models import ACTIVE, WORKFLOWS, Trigger, key_of
+from accord.starts.facts import StartContext, approved_specs, find_begun, find_run, item_facts, run_of, unblocked_items
+from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, Trigger, key_of
 from accord.starts.plan import (
     ShowStatus,
     StartWorkflow,
@@ -27,13 +27,6 @@ from accord.starts.plan import (
     plan_spec,
     spec_key,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.engine.operations import Operation
-    from accord.starts.facts import StartContext
-    from accord.starts.models import StartEvent
 
 MOST_SPECS = 10
 """Plans that one push starts; the summary names the rest."""

@@ -5,15 +5,11 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from accord.text.hidden import strip_hidden
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0]+")
 _SCHEME = re.compile(r"\A([a-z][a-z0-9+-]*):")

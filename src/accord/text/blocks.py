@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from accord.text.block_syntax import (
     BREAK,
@@ -30,15 +29,13 @@ from accord.text.block_syntax import (
     Block,
     Blocks,
     Definition,
+    Kind,
     LineCursor,
     heading_end,
     html_start,
     read_definition,
     read_row,
 )
-
-if TYPE_CHECKING:
-    from accord.text.block_syntax import Kind
 
 NESTING = 38
 """Blocks within blocks that are followed; what goes deeper was made to confuse, and is read as text."""

@@ -6,17 +6,15 @@ the text of the posted box, which is the same whenever the same criterion is pos
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from accord.text.markdown import as_code
 from accord.text.markers import defuse, write_marker
-from accord.text.outline import ChecklistTask, sections, tasks, with_ticks
+from accord.text.outline import ChecklistTask, Section, sections, tasks, with_ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from accord.text.outline import Section
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.hidden import hidden_runs, in_place_of
 from accord.text.html import html_parts, image_edits, is_allowed_tag, link_of_tag, without_tags
-from accord.text.inlines import plain_address
-from accord.text.regions import ODD_NOTE, TABLE_RULE, Prose, is_odd_label
+from accord.text.inlines import InlineSpan, plain_address
+from accord.text.regions import ODD_NOTE, TABLE_RULE, ParsedMarkdown, Prose, is_odd_label
 from accord.text.views import Cursor, Edit, View
 from accord.text.words import (
     CODE,
@@ -29,13 +29,6 @@ from accord.text.words import (
     linked_addresses,
     mention_edits,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-
-    from accord.text.inlines import InlineSpan
-    from accord.text.regions import ParsedMarkdown, Prose
-
 
 _START = attrgetter("start")
 _FIRST = itemgetter(0)

@@ -12,13 +12,9 @@ A kept character is always next to visible ones, so removing the others never ch
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from accord.text.views import Edit, View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 GUARD = "\N{WORD JOINER}"
 """The character that accord puts into ``@name``, ``fixes #1``, ``/command`` and ``https://`` so that they stay text.

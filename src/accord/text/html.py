@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from accord.text.addresses import is_at_host, is_safe_address
 from accord.text.views import Cursor, Edit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from accord.text.inlines import InlineSpan
     from accord.text.regions import ParsedMarkdown, Prose
 

@@ -9,15 +9,10 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from accord.text.block_syntax import LONGEST_LABEL, TITLE, address_end, match_end
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from accord.text.block_syntax import Definition
+from accord.text.block_syntax import LONGEST_LABEL, TITLE, Definition, address_end, match_end
 
 
 @dataclass(frozen=True, slots=True)

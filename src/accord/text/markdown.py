@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from accord.text.hidden import GUARD, as_seen
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!|~<>$&]|(?<=[A-Za-z]):(?=//)|(?i:(?<=\bwww)\.)")
 _MENTION = re.compile(r"@(?=\w)")

@@ -8,18 +8,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from accord.text.block_syntax import Block, Blocks
 from accord.text.blocks import read_blocks
 from accord.text.inlines import plain_address, read_inlines, references_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from accord.text.block_syntax import Block, Blocks
 
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _VISIBLE = re.compile(r"[^\r\n]")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
 from accord.text.addresses import GITHUB_HOSTS, host_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 _HOST = re.compile(r"\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*")
 _AROUND = re.compile(r"\A(?:[a-z]+:)?//|[/?#].*\Z|:[0-9]*(?=[/?#]|\Z)", re.DOTALL)

@@ -10,19 +10,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from accord.text.block_syntax import Definition
+from accord.text.block_syntax import Block, Blocks, Definition
 from accord.text.blocks import NESTING, read_blocks
 from accord.text.inlines import InlineSpan, read_inlines, references_of
 from accord.text.views import Edit, View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.text.block_syntax import Block, Blocks
-
 
 LONGEST_PROSE = 65_536
 """Characters of one paragraph that are looked into: GitHub takes no longer body."""

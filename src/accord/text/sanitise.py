@@ -21,8 +21,8 @@ import html
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from accord.text.edits import IMITATION, page_edits
 from accord.text.hidden import GUARD, hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
@@ -41,12 +41,6 @@ from accord.text.words import (
     mention_edits,
     skip_edits,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from accord.text.redaction import Redactor
-
 
 KINDS = (
     "mentions", "closing-keywords", "commands", "html", "comments", "hidden", "links", "images", "markers", "secrets",

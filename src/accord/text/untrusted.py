@@ -7,17 +7,13 @@ sees who looks at the page. Visible words, code and addresses stay; that they ma
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from accord.text.hidden import GUARD, strip_hidden
 from accord.text.markdown import longer_run
 from accord.text.regions import ParsedMarkdown, Prose, parse_markdown
 from accord.text.views import Edit, View
 from accord.text.words import entity_edits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _ROUNDS = 8
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)

@@ -12,21 +12,15 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from html.entities import html5
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_lookalike
 from accord.text.hidden import GUARD, is_hidden
 from accord.text.inlines import decoded_entity
-from accord.text.views import Cursor, Edit, View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from accord.text.views import Hole
-
+from accord.text.views import Cursor, Edit, Hole, View
 
 CODE = "\x00"
 """Replaces code, an address or a comment in a view."""

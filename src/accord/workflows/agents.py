@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from accord.agents.registry import shipped_registry
+from accord.agents.registry import Registry, shipped_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from accord.agents.registry import Registry
     from accord.workflows.models import Job, Step, Workflow
 
 

@@ -6,26 +6,19 @@ agent's job only reads: docs/threat-model.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from accord.core.findings import DoctorCheck, Finding, Severity, pointer, warning
+from accord.core.findings import DoctorCheck, Finding, PlacedFinding, Severity, pointer, warning
 from accord.workflows.agents import runs_agent, written_scopes
 from accord.workflows.expressions import all_reads
-from accord.workflows.facts import REGISTRY, WORKFLOWS, read_repository
+from accord.workflows.facts import REGISTRY, WORKFLOWS, RepositoryFacts, RepositoryFiles, read_repository
+from accord.workflows.models import Job
 from accord.workflows.requirements import check_grants
 from accord.workflows.rules import contract_findings, is_runner
 from accord.workflows.untrusted import check_checkouts, script_findings
 from accord.workflows.zizmor import MISSING, AuditReport, audit_files, audit_findings, find_zizmor, flagged_scripts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from accord.core.findings import PlacedFinding
-    from accord.workflows.facts import RepositoryFacts, RepositoryFiles
-    from accord.workflows.models import Job
-
 
 UNPINNED = "unpinned-action"
 ZIZMOR = "zizmor"

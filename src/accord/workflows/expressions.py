@@ -7,6 +7,7 @@ documentation, "Evaluate expressions in workflows and actions".
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,8 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord.core.findings import pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
     from accord.workflows.models import Workflow
 
 Reference = tuple[str, ...]

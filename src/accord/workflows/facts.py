@@ -9,29 +9,22 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from accord.agents.registry import REGISTRY_PATH, shipped_registry
+from accord.agents.registry import REGISTRY_PATH, Agent, Registry, shipped_registry
 from accord.agents.registry_rules import registry_from
 from accord.core.errors import BrokenContract
-from accord.core.findings import has_errors, pointer, warning, with_lines
+from accord.core.findings import PlacedFinding, has_errors, pointer, warning, with_lines
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin
 from accord.workflows.agents import agent_programs, commands_of, shipped_programs
-from accord.workflows.models import CompositeAction, Step, Workflow
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from accord.agents.registry import Agent, Registry
-    from accord.core.findings import PlacedFinding
-    from accord.workflows.models import Job, Workflow
-
+from accord.workflows.models import CompositeAction, Job, Step, Workflow
 
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()

@@ -6,26 +6,19 @@ A correction is made only where the workflow does the same afterwards; for any o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
 from accord.core.fixes import Fix
 from accord.core.shapes import read_shape
-from accord.files.yaml import places_in, read_mapping
+from accord.files.yaml import Place, places_in, read_mapping
 from accord.text.views import Edit, View
 from accord.workflows.agents import runs_agent, written_scopes
-from accord.workflows.models import Workflow
+from accord.workflows.models import Job, Workflow
 from accord.workflows.rules import is_pinned, uses_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from accord.files.yaml import Place
-    from accord.workflows.models import Job
 
 TWO_JOBS = Path(__file__).with_name("two-jobs.yml")
 """The template of a job that runs an agent and one that publishes its changes."""

@@ -8,18 +8,16 @@ does. Source: GitHub documentation, "Webhook events and payloads" and "Contexts"
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Flag
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.workflows.agents import gives_agent_text
-from accord.workflows.expressions import embedded, parse
+from accord.workflows.expressions import Reference, embedded, parse
 from accord.workflows.trust import CALLED, OUTSIDERS, PULLS, Actor, RunPlace, Start, has_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from accord.workflows.expressions import Reference
     from accord.workflows.models import Workflow
 
 

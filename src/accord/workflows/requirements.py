@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from accord.core.findings import Finding, Severity, pointer
-from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE
+from accord.core.findings import Finding, PlacedFinding, Severity, pointer
+from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE, SettingsPage
 from accord.workflows.expressions import all_reads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from accord.agents.registry import Agent
-    from accord.core.findings import PlacedFinding
-    from accord.core.refusals import SettingsPage
     from accord.workflows.facts import RepositoryFacts
     from accord.workflows.models import Job, Workflow
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.findings import Finding, pointer, warning
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import Wiring, all_reads, reads
+from accord.workflows.models import Input, Output, Workflow, WorkflowCall, WorkflowSecret
 from accord.workflows.requirements import LEVELS
 from accord.workflows.untrusted import script_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from accord.workflows.models import Input, Output, Workflow, WorkflowCall, WorkflowSecret
-
     _Parts = Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret]
 
 InputType = Literal["string", "boolean", "number"]

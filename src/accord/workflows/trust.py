@@ -11,17 +11,15 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from accord.core.findings import pointer
-from accord.workflows.expressions import parse_condition
+from accord.workflows.expressions import Node, Reference, parse_condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from accord.workflows.expressions import Node, Reference
     from accord.workflows.models import Job, Step, Workflow
 
 PULLS = {"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"}

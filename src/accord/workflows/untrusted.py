@@ -8,22 +8,17 @@ documentation, "Script injections" and "Securely using pull_request_target".
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.core.findings import Finding, Severity, pointer
-from accord.workflows.expressions import embedded, parse
-from accord.workflows.models import Step
+from accord.core.findings import Finding, PlacedFinding, Severity, pointer
+from accord.workflows.expressions import Reference, embedded, parse
+from accord.workflows.models import Step, Workflow
 from accord.workflows.origins import Origin, lines_of, origin_of
-from accord.workflows.trust import CALLED, OUTSIDERS, STRANGERS, Actor, RunPlace, starts_of
+from accord.workflows.trust import CALLED, OUTSIDERS, STRANGERS, Actor, RunPlace, Start, starts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from accord.core.findings import PlacedFinding
-    from accord.workflows.expressions import Reference
     from accord.workflows.facts import RepositoryFacts
-    from accord.workflows.models import Workflow
-    from accord.workflows.trust import Start
 
 
 _SCRIPTS = frozenset({"script", "command", "commands", "cmd", "run"})

@@ -13,17 +13,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.core.findings import Finding, Severity, pointer, warning
+from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
 from accord.workflows.trust import STRANGERS, Actor, RunPlace, starts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from accord.core.findings import PlacedFinding
     from accord.workflows.models import Workflow
 
 _SECONDS = 120

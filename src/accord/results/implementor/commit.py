@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import BrokenContract, Refused
 from accord.git.branch_names import prefix_at, work_branch
-from accord.git.branches import BranchFacts, commit_of_run, commit_tree, fetch_branch, runs_of
+from accord.git.branches import BranchFacts, Remote, commit_of_run, commit_tree, fetch_branch, runs_of
 from accord.git.conflicts import conflict_branch
-from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
-from accord.git.program import is_ancestor
+from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, own_base
+from accord.git.program import Git, is_ancestor
 from accord.git.replacing import replacement, with_tree
+from accord.github.models import Identity, Pull
 from accord.github.pulls import are_over
 from accord.results.bodies import has_marker
 from accord.text.markers import REVISION, find_markers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
-
-    from accord.git.branches import Remote
-    from accord.git.patches import Change
-    from accord.git.program import Git
     from accord.github.client import GitHub
-    from accord.github.models import Identity, Pull
 
 
 @dataclass(frozen=True)

@@ -3,45 +3,46 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import steering_patterns_in
+from accord.core.findings import Finding
 from accord.git.branch_names import work_branch
-from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, fetch_ref, runs_of, scratch_repository
+from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, fetch_ref, runs_of, scratch_repository
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
 from accord.git.leaving_out import size_findings
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import escaping_links, links_of
-from accord.git.program import file_at
+from accord.git.program import Git, file_at
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
-from accord.git.steering import audit_changes, unknown_dot_files
+from accord.git.steering import PathAudit, audit_changes, unknown_dot_files
 from accord.git.unfinished import marked_files
-from accord.github.commits import read_commit
-from accord.results.implementor.commit import choose_commit, is_of_run, make_commit, read_branch
+from accord.github.comments import Comment
+from accord.github.commits import CommitFacts, read_commit
+from accord.github.models import Identity, Issue, Pull
+from accord.results.implementor.commit import (
+    BranchState,
+    CommitChoice,
+    MadeCommit,
+    choose_commit,
+    is_of_run,
+    make_commit,
+    read_branch,
+)
 from accord.results.status import find_work_item, require_writable
-from accord.results.texts import posted_message
+from accord.results.texts import TextSanitizer, posted_message
 from accord.text.markers import find_markers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from contextlib import ExitStack
-
-    from accord.core.findings import Finding
-    from accord.git.branches import Remote
-    from accord.git.program import Git
-    from accord.git.steering import PathAudit
     from accord.github.client import GitHub
-    from accord.github.comments import Comment
-    from accord.github.commits import CommitFacts
-    from accord.github.models import Identity, Issue, Pull
-    from accord.results.implementor.commit import BranchState, CommitChoice, MadeCommit
     from accord.results.models import ImplementorResult
     from accord.results.run_options import RevisionOptions
-    from accord.results.texts import TextSanitizer
 
 
 OUTCOME = "outcome"

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import has_errors, warning
+from accord.core.findings import Finding, has_errors, warning
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.git.conflicts import conflict_notice, resolution
-from accord.github.commits import plan_upload
+from accord.github.comments import Comment
+from accord.github.commits import Upload, plan_upload
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
+from accord.github.models import Pull
 from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.commit import runs_before, runs_in
-from accord.results.implementor.facts import OUTCOME, our_comment, our_pull
-from accord.results.implementor.rules import audit_scope
+from accord.results.implementor.facts import OUTCOME, Branch, MergeConflict, RevisionFacts, our_comment, our_pull
+from accord.results.implementor.rules import ScopeReport, audit_scope
 from accord.results.status import MoveWorkItem, plan_move
+from accord.results.texts import TextSanitizer
 from accord.text.criteria import checklist, criteria_in
 from accord.text.markdown import as_code
 from accord.text.markers import REVISION, write_marker
 from accord.text.sanitise import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from accord.core.findings import Finding
-    from accord.github.comments import Comment
-    from accord.github.commits import Upload
-    from accord.github.models import Pull
-    from accord.results.implementor.facts import Branch, MergeConflict, RevisionFacts
-    from accord.results.implementor.rules import ScopeReport
     from accord.results.models import ImplementorResult
     from accord.results.run_options import RevisionOptions
-    from accord.results.texts import TextSanitizer
 
 
 @dataclass(frozen=True, slots=True)

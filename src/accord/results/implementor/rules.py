@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,6 @@ from accord.text.markdown import unfenced
 from accord.text.outline import blank_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from accord.results.models import ImplementorResult
 
 

@@ -6,19 +6,28 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import Clock
 from accord.core.errors import Stopped
 from accord.engine.operations import apply_in_order
 from accord.engine.receipts import Receipt, default_run_key, reporting
-from accord.github.commits import deliver_commit
-from accord.github.models import PullsNotAllowed
+from accord.github.commits import DeliveredCommit, deliver_commit
+from accord.github.models import Pull, PullsNotAllowed
 from accord.github.once import send_once
-from accord.results.implementor.facts import gather_facts, our_comment, our_pull, with_comments, with_commit
+from accord.results.implementor.facts import (
+    RevisionFacts,
+    gather_facts,
+    our_comment,
+    our_pull,
+    with_comments,
+    with_commit,
+)
 from accord.results.implementor.plan import (
     CreateRevision,
     ImplementOperation,
     LabelRevision,
     LabelWorkItem,
     PushBranch,
+    RevisionPlan,
     UpdateRevision,
     WriteComment,
     plan_revision,
@@ -29,12 +38,7 @@ from accord.results.texts import TextSanitizer, require_postable, with_safe_text
 from accord.text.markers import run_token
 
 if TYPE_CHECKING:
-    from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.github.commits import DeliveredCommit
-    from accord.github.models import Pull
-    from accord.results.implementor.facts import RevisionFacts
-    from accord.results.implementor.plan import RevisionPlan
     from accord.results.models import ImplementorResult
     from accord.results.run_options import RevisionOptions
 

@@ -7,10 +7,11 @@ and is reported.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.github.models import IssueChange
+from accord.github.models import Issue, IssueChange
 from accord.results.bodies import has_marker, name_owners, split_body
 from accord.results.labels import (
     CHANGEABLE,
@@ -37,16 +38,11 @@ from accord.results.planner.record import (
     with_record,
     without_marker,
 )
-from accord.results.planner.rules import split_temp_id
-from accord.text.outline import sections, tasks, with_ticks, without_ticks
+from accord.results.planner.rules import Plan, PlannedItem, split_temp_id
+from accord.text.outline import Section, sections, tasks, with_ticks, without_ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from accord.github.models import Issue
     from accord.results.planner.facts import PlanFacts
-    from accord.results.planner.rules import Plan, PlannedItem
-    from accord.text.outline import Section
 
 _MOST_DIFF_LINES = 40
 

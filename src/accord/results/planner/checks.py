@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
@@ -34,8 +35,6 @@ from accord.results.planner.rules import Plan, check_length, item_number, split_
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from accord.github.models import Issue
     from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate
     from accord.results.planner.facts import PlanFacts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -9,22 +10,18 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.core.clock import Clock
 from accord.core.findings import Finding, warning
 from accord.github.limits import PAGE_SIZE, SEARCH_LAG_SECONDS
-from accord.github.models import NotThere
+from accord.github.models import Identity, Issue, NotThere
 from accord.results.bodies import split_body
 from accord.results.planner.match import match_items
 from accord.results.planner.record import ItemRecord, is_retired, record_of
-from accord.results.planner.rules import item_number, split_temp_id
+from accord.results.planner.rules import Plan, item_number, split_temp_id
 from accord.results.status import foreign_marker, require_writable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.github.models import Identity, Issue
-    from accord.results.planner.rules import Plan
 
 MOST_COMPARED = 1000
 """The newest open items of a kind whose titles are compared with those of new items."""

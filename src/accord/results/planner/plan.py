@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.machine import dependency_order
 from accord.engine.operations import Operation, adopted_if, skipped_if
+from accord.github.models import Issue
 from accord.results.bodies import CLOSED, name_owners, owners_in
 from accord.results.labels import labels_after_update
 from accord.results.planner.changes import Comparison, compare, reason_to_keep
@@ -16,9 +18,6 @@ from accord.results.planner.rules import Plan, PlannedItem, item_number
 from accord.results.planner.structure import StructureOperation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.github.models import Issue
     from accord.results.models import PlannedWorkItemUpdate
     from accord.results.planner.facts import PlanFacts
 

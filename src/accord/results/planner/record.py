@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from accord.results.labels import SET_ONCE, category_of
 from accord.text.markers import COPY_ROOM, find_markers, write_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from accord.github.models import Identity, Issue
     from accord.results.models import PlannedWorkItemUpdate
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, pointer, warning
 from accord.github.limits import BODY_CHARS
+from accord.github.models import Issue
 from accord.results.bodies import longest_length
 from accord.results.labels import ItemKind, kind_of
-from accord.results.planner.changes import difference, reason_to_keep, to_issue_change
+from accord.results.planner.changes import Comparison, difference, reason_to_keep, to_issue_change
 from accord.results.planner.record import record_of
+from accord.results.planner.rules import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from accord.github.models import Issue
-    from accord.results.planner.changes import Comparison
     from accord.results.planner.facts import PlanFacts
-    from accord.results.planner.rules import Plan
 
 
 _SIMILARITY = 0.8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from accord.results.labels import ItemKind, check_new_labels, check_updated_labe
 from accord.results.planner.record import content_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from accord.github.models import Issue
     from accord.results.models import PlannedWorkItem, PlannerResult
 

@@ -7,15 +7,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
+from accord.core.findings import Finding
 from accord.engine.operations import OperationStatus, apply_in_order, planned_seconds
 from accord.engine.receipts import Item, Outcome, Receipt, reporting
-from accord.github.models import IssueChange, NotThere
+from accord.github.models import Issue, IssueChange, NotThere
 from accord.github.once import send_once
 from accord.results.bodies import UPDATED, BodyParts, marked_body, name_owners, split_body
 from accord.results.labels import Category, category_of, labels_after_update
 from accord.results.planner.changes import compare, reason_to_keep, to_issue_change
 from accord.results.planner.checks import check_facts, check_names
-from accord.results.planner.facts import gather_facts, own_issues
+from accord.results.planner.facts import PlanFacts, gather_facts, own_issues
 from accord.results.planner.plan import (
     AddDependency,
     ChangePlannedItem,
@@ -30,13 +31,14 @@ from accord.results.planner.plan import (
 )
 from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, with_record
 from accord.results.planner.report import change_findings, differences, item_findings
-from accord.results.planner.rules import limit_findings, with_texts
+from accord.results.planner.rules import Plan, limit_findings, with_texts
 from accord.results.planner.scope import plan_run_key, requested_issue
 from accord.results.planner.structure import (
     AddSubIssue,
     AssignItem,
     SetMilestone,
     SetType,
+    StructureOperation,
     apply_structure,
     check_structure,
     gather_structure,
@@ -46,12 +48,7 @@ from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_text
 from accord.text.markers import run_token
 
 if TYPE_CHECKING:
-    from accord.core.findings import Finding
     from accord.github.client import GitHub
-    from accord.github.models import Issue
-    from accord.results.planner.facts import PlanFacts
-    from accord.results.planner.rules import Plan
-    from accord.results.planner.structure import StructureOperation
     from accord.results.run_options import PlanOptions
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from accord.engine.receipts import default_run_key
 from accord.results.bodies import SPEC_REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from accord.results.planner.rules import Plan
     from accord.results.run_options import PlanOptions
 

@@ -6,6 +6,7 @@ that GitHub does not have, or does not allow, becomes a warning.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from accord.agents.registry import shipped_registry
+from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, has_errors, warning
 from accord.core.kinds import KINDS
@@ -20,19 +22,15 @@ from accord.core.numbers import Integer
 from accord.core.shapes import read_shape
 from accord.engine.operations import Operation, OperationStatus, skipped_if
 from accord.files.yaml import read_mapping
-from accord.github.models import IssueChange, NotThere
+from accord.github.models import Issue, IssueChange, NotThere
 from accord.github.once import send_once
 from accord.results.labels import status_of
 from accord.results.planner.match import BEGUN
+from accord.results.planner.rules import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-
-    from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.github.models import Issue
     from accord.results.planner.facts import PlanFacts
-    from accord.results.planner.rules import Plan
 
 
 class IssueStructure(BaseModel):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
+from accord.github.comments import Comment
 from accord.github.limits import COMPARED_FILES, PULL_FILES
-from accord.github.models import Forbidden, NotThere
+from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, PullFile, Review
 from accord.github.pulls import closing_references
 from accord.results.bodies import has_marker
 from accord.results.reviewer.placement import (
@@ -25,6 +27,8 @@ from accord.results.reviewer.placement import (
 )
 from accord.results.reviewer.threads import (
     COMMENT,
+    Note,
+    OwnThread,
     finding_text,
     gone_threads,
     match_threads,
@@ -33,20 +37,14 @@ from accord.results.reviewer.threads import (
     threads_of_ours,
     unlocated_commits,
 )
-from accord.results.run_options import MOST_COMMENTS
+from accord.results.run_options import MOST_COMMENTS, ReviewOptions
 from accord.results.status import StatusFacts, find_work_item, foreign_marker, require_unarchived
 from accord.results.status import gather_facts as gather_status_facts
 from accord.text.markers import REVIEW, find_markers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from accord.github.client import GitHub
-    from accord.github.comments import Comment
-    from accord.github.models import Identity, Issue, Pull, PullFile, Review
     from accord.github.threads import ReviewThread
-    from accord.results.reviewer.threads import Note, OwnThread
-    from accord.results.run_options import ReviewOptions
 
 TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
 """The status that each verdict asks for (workflow contracts, "ReviewerResult")."""

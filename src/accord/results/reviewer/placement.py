@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -18,17 +19,14 @@ from urllib.parse import quote
 from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS, PULL_FILES
 from accord.results.reviewer.rules import is_warning
-from accord.results.reviewer.threads import COMMENT, Note, plain_path, read_ids, without_repeats, write_ids
+from accord.results.reviewer.threads import COMMENT, Note, OwnThread, plain_path, read_ids, without_repeats, write_ids
 from accord.text.markdown import as_code
 from accord.text.markers import REVIEW, find_markers, write_marker, write_twice
 from accord.text.sanitise import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from accord.github.models import PullFile
     from accord.results.models import ReviewerResult
-    from accord.results.reviewer.threads import OwnThread
     from accord.results.texts import TextSanitizer
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
-from accord.engine.operations import Operation, OperationStatus, adopted_if, skipped_if
-from accord.github.models import InlineComment, NewReview
-from accord.results.reviewer.facts import TARGETS
+from accord.engine.operations import LedgerEntry, Operation, OperationStatus, adopted_if, skipped_if
+from accord.github.models import InlineComment, NewReview, Review
+from accord.results.reviewer.facts import TARGETS, ReviewFacts
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,
     EVENTS,
@@ -21,17 +22,9 @@ from accord.results.reviewer.placement import (
     place_comments,
     posted_earlier_list,
 )
-from accord.results.reviewer.threads import gone_reply
+from accord.results.reviewer.threads import Done, Note, OwnThread, gone_reply
 from accord.results.status import MoveWorkItem, StatusFacts, plan_move
 from accord.text.markers import REVIEW, find_markers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.engine.operations import LedgerEntry
-    from accord.github.models import NewReview, Review
-    from accord.results.reviewer.facts import ReviewFacts
-    from accord.results.reviewer.threads import Done, Note, OwnThread
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
 from accord.results.layouts import read_parts, vocabulary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from accord.results.models import AgentReviewComment, ReviewerResult
 
 _PARTS = vocabulary_of(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import Refused
+from accord.core.clock import Clock
+from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
-from accord.engine.operations import OperationStatus, apply_in_order, planned_seconds
+from accord.engine.operations import ApplyOptions, LedgerEntry, OperationStatus, apply_in_order, planned_seconds
 from accord.engine.receipts import Receipt, default_run_key, reporting
-from accord.github.models import AnchorRefused, NotThere, VerdictRefused
+from accord.github.models import AnchorRefused, NotThere, Review, VerdictRefused
 from accord.github.once import send_once
 from accord.results.bodies import has_marker
-from accord.results.reviewer.facts import gather_facts, own_reviews, posted_numbers
+from accord.results.reviewer.facts import ReviewFacts, gather_facts, own_reviews, posted_numbers
 from accord.results.reviewer.placement import PART, Placement, draft_review, lay_out
 from accord.results.reviewer.plan import (
     OPPOSABLE,
@@ -38,22 +40,14 @@ from accord.results.reviewer.plan import (
 )
 from accord.results.reviewer.rules import reviewer_findings
 from accord.results.reviewer.threads import COMMENT
+from accord.results.run_options import ReviewOptions
 from accord.results.status import MoveWorkItem, apply_move
 from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
 from accord.text.markers import REVIEW, REVIEW_GONE, run_token
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.core.clock import Clock
-    from accord.core.errors import AccordError
-    from accord.engine.operations import ApplyOptions, LedgerEntry
     from accord.github.client import GitHub
-    from accord.github.models import Review
     from accord.results.models import ReviewerResult
-    from accord.results.reviewer.facts import ReviewFacts
-    from accord.results.reviewer.plan import ReviewState
-    from accord.results.run_options import ReviewOptions
 
 
 def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions) -> Receipt:

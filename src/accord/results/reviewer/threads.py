@@ -9,6 +9,7 @@ too if most of their words are the same. A thread is settled when a person resol
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -18,8 +19,6 @@ from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, strip_markers
 from accord.text.outline import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     from accord.github.models import Identity, PullFile, Review
     from accord.github.threads import ReviewThread
 

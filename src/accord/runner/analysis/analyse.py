@@ -10,13 +10,14 @@ import re
 import secrets
 from bisect import bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from accord.agents.providers import ALL, REGEX_FALLBACK
+from accord.agents.providers import ALL, REGEX_FALLBACK, Provider
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.numbers import Integer
@@ -33,19 +34,14 @@ from accord.text.block_syntax import Block
 from accord.text.blocks import read_blocks
 from accord.text.hidden import strip_hidden
 from accord.text.markdown import shorten
-from accord.text.outline import sections, shown_text
+from accord.text.outline import ChecklistTask, sections, shown_text
 from accord.text.outline import tasks as tasks_of
-from accord.text.redaction import redactor_for
+from accord.text.redaction import Redactor, redactor_for
 from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from accord.agents.providers import Provider
     from accord.core.clock import Clock
     from accord.runner.transcripts.account import Todo
-    from accord.text.outline import ChecklistTask
-    from accord.text.redaction import Redactor
 
 DEADLINE_SECONDS = 60
 REQUEST_SECONDS = 20.0

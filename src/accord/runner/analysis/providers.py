@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from accord.agents.providers import ALL, PROVIDERS
+from accord.agents.providers import ALL, PROVIDERS, Provider, Wire
 from accord.core.documents import read_object
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.log import log
@@ -21,11 +22,8 @@ from accord.core.suggest import did_you_mean
 from accord.text.addresses import is_web_address
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import requests
 
-    from accord.agents.providers import Provider, Wire
 
 ANTHROPIC_VERSION = "2023-06-01"
 MOST_ANSWER_TOKENS = 4096

@@ -6,13 +6,11 @@ The builder needs constant memory: lists keep their last entries, texts their fi
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from accord.runner.transcripts.lines import cut, is_shallow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 MAX_MESSAGE_CHARS = 1_000_000
 """More than an output of a job can hold; the transcript has the rest."""

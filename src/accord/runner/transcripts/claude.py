@@ -8,9 +8,9 @@ statuses are in ``assistant.error`` and ``result.api_error_status``.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from accord.runner.transcripts.account import AgentError, FileChange, Todo, TranscriptReader, Usage
+from accord.runner.transcripts.account import AccountBuilder, AgentError, FileChange, Todo, TranscriptReader, Usage
 from accord.runner.transcripts.lines import (
     cut,
     evidence_line,
@@ -22,9 +22,6 @@ from accord.runner.transcripts.lines import (
     text_of,
 )  # fmt: skip
 from accord.runner.transcripts.wording import bounded_delay, error_from
-
-if TYPE_CHECKING:
-    from accord.runner.transcripts.account import AccountBuilder
 
 UNANSWERED = "no-http-answer"
 """accord's class for a request that failed without status and class: no answer, or not one of the API."""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from accord.runner.transcripts.account import AccountBuilder, TranscriptReader
+from accord.runner.transcripts.account import Account, AccountBuilder, TranscriptReader
 from accord.runner.transcripts.claude import ClaudeReader, is_claude
 from accord.runner.transcripts.codex import CodexReader, is_codex
 from accord.runner.transcripts.gemini import GeminiReader, is_gemini
 from accord.runner.transcripts.lines import events_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from accord.runner.transcripts.account import Account
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,11 @@ stdout empty, and the document with the error is at the end of stderr.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from accord.runner.transcripts.account import FileChange, Todo, TranscriptReader, Usage
+from accord.runner.transcripts.account import AccountBuilder, FileChange, Todo, TranscriptReader, Usage
 from accord.runner.transcripts.lines import cut, integer_of, object_of, objects_of, status_of, text_of
 from accord.runner.transcripts.wording import error_from
-
-if TYPE_CHECKING:
-    from accord.runner.transcripts.account import AccountBuilder
 
 INVALID_STREAM = "invalid-stream"
 """accord's class for a failed result without an error: the answer was empty, invalid or blocked."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 from accord.text.hidden import as_seen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longer lines are skipped. CLIs shorten the output of commands long before that."""

@@ -8,21 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from accord.agents.registry import shipped_registry
 from accord.core.suggest import did_you_mean
 from accord.runner import record as layout
 from accord.runner.classify import RunEvidence
+from accord.runner.models import InternalError
 from accord.runner.record import open_regular
 from accord.runner.registry import registry_at
 from accord.runner.transcripts.account import MAX_MESSAGE_CHARS, NO_MESSAGE, Account
 from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT
 from accord.runner.transcripts.formats import FORMATS, account_of, format_of
 from accord.runner.transcripts.lines import events_in, indented_objects, is_shallow, json_value, lines
-
-if TYPE_CHECKING:
-    from accord.runner.models import InternalError
 
 TAIL_BYTES = 32 * 1024
 """How much of the end of stderr and of plain text counts as evidence."""

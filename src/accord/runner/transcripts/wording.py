@@ -8,13 +8,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from accord.runner.transcripts.account import AgentError
 from accord.runner.transcripts.lines import cut, evidence_line, json_prefix, object_of, objects_of, status_of, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MESSAGE_CHARS = 1_000
 _LONGEST_DELAY = 30 * 24 * 3600.0
