@@ -11,7 +11,7 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from email.utils import format_datetime
 from typing import Any
@@ -67,7 +67,8 @@ class Application(ServerState):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request: API, git, storage, test controls, or a page.
 
-        Another Host than its own means a web page that rebound its name to this address.
+        Another Host than its own means a web page that rebound its name to this address; another Origin, or a form
+        of another site, means a page that acts for the person who looks at it.
         """
         path, root = scope["path"], ""
         if path.startswith(f"{ENTERPRISE_PREFIX}/"):
@@ -79,8 +80,13 @@ class Application(ServerState):
         request = Request(scope, receive)
         address, port = scope["server"]
         ports = (f":{port}", "") if port == _HTTP_PORT else (f":{port}",)
-        if request.headers.get("host") not in {f"{host}{end}" for host in (address, "localhost") for end in ports}:
+        hosts = {f"{host}{end}" for host in (address, "localhost") for end in ports}
+        if request.headers.get("host") not in hosts:
             await Response("This Host is not served here.\n", 421, media_type="text/plain")(scope, receive, send)
+        elif _is_foreign(request, hosts):
+            await Response("Pages of other sites are not served here.\n", 403, media_type="text/plain")(
+                scope, receive, send
+            )
         elif not root and git is not None:
             await git_http.GitEndpoint(self, request, send, git["service"]).serve(f"{git['owner']}/{git['repo']}")
         elif not root and first == "_storage":
@@ -100,9 +106,7 @@ class Application(ServerState):
             await response(scope, receive, send)
 
     def _approve_on_page(self, request: Request, approval: re.Match[str]) -> ApiResponse:
-        """Serve the button of a pull request's page; a page of another site must not press it."""
-        if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return Refusal(403, "Press the button on the pull request's page.").to_response("")
+        """Serve the button of a pull request's page."""
         made, page = self._approve(approval), request.scope["path"].removesuffix("/approve-workflows")
         return ApiResponse(303, headers={"location": quote(page)}) if made.status == 204 else made
 
@@ -255,6 +259,17 @@ async def _send(request: Request, response: ApiResponse, fault: Fault | None, se
     if response.status != 204:
         headers["content-length"] = str(len(content))
     await send_answer(request, response.status, headers, content, send, kind == "truncated")
+
+
+def _is_foreign(request: Request, hosts: Collection[str]) -> bool:
+    """Return whether a browser says that a page of another site sent a request; its links to pages are fine."""
+    origin = request.headers.get("origin")
+    if origin is not None and origin.removeprefix("http://") not in hosts:
+        return True
+    return request.method not in ("GET", "HEAD") and request.headers.get("sec-fetch-site") in {
+        "cross-site",
+        "same-site",
+    }
 
 
 def _parse(raw: bytes) -> tuple[Any, Refusal | None]:

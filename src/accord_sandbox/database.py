@@ -42,6 +42,8 @@ class Database:
         self._lock = threading.RLock()
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)  # it holds tokens; SQLite gives its other files the same mode
+            self.path.chmod(0o600)
             self._connection = _connect(self.path)
         except (FileExistsError, NotADirectoryError):
             raise WrongUsage(f"`{_file_in(directory)}` is a file.", hint="Pass a directory.") from None

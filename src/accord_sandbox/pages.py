@@ -159,7 +159,7 @@ def _render(look: Look, template: str, context: dict[str, Any], *, status: int) 
         "content-type": "text/html; charset=utf-8",
         "content-security-policy": policy,
         "x-content-type-options": "nosniff",
-        "referrer-policy": "no-referrer",
+        "referrer-policy": "same-origin",
     }
     return Response(text, status, headers)
 

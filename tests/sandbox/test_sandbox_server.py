@@ -19,6 +19,7 @@ from support.stage import seed_file
 
 from accord.cli.sandbox import sandbox as commands
 from accord.core.errors import WrongUsage
+from accord_sandbox.database import FILE_NAME
 from accord_sandbox.seed import read_seed
 from accord_sandbox.server import Exchange, SandboxSettings, serving
 from accord_sandbox.show import document
@@ -68,6 +69,38 @@ def test_only_its_own_host_is_answered(tmp_path: Path) -> None:
                 requests.get(f"{sandbox.url}{path}", headers={"Host": host}, timeout=5).status_code for host in hosts
             ]
             assert answers == [served, served, 421, 421, 421, 421]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "served"),
+    [
+        ("GET", "/user", 401), ("GET", "/", 200), ("POST", "/repos/accord/sandbox/issues", 401),
+        ("DELETE", "/_sandbox/faults", 204), ("GET", "/accord/sandbox.git/info/refs?service=git-upload-pack", 200),
+    ],
+)  # fmt: skip
+def test_pages_of_other_sites_are_refused(tmp_path: Path, method: str, path: str, served: int) -> None:
+    with serving(tmp_path) as sandbox:
+        port = sandbox.url.rpartition(":")[2]
+        ours = ({}, *({"Origin": f"http://{host}:{port}"} for host in ("127.0.0.1", "localhost")))
+        theirs = (
+            "https://evil.test",
+            "null",
+            f"https://127.0.0.1:{port}",
+            "http://127.0.0.1:1",
+            f"http://127.0.0.1:{port}.evil.test",
+        )
+        for headers, expected in (*((each, served) for each in ours), *(({"Origin": each}, 403) for each in theirs)):
+            assert requests.request(method, sandbox.url + path, headers=headers, timeout=5).status_code == expected, (
+                headers
+            )
+
+
+def test_only_the_owner_reads_the_file_of_a_sandbox(tmp_path: Path) -> None:
+    for _ in range(2):
+        with serving(tmp_path):
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob(f"{FILE_NAME}*")}
+            assert sorted(modes.values()) == [0o600] * 3, modes
+        (tmp_path / FILE_NAME).chmod(0o644)  # as an earlier version left it
 
 
 def test_data_survives_a_restart(tmp_path: Path) -> None:
