@@ -48,7 +48,7 @@ OF_REVISIONS = {
     "base", "author", "co-author", "commit-type", "protect", "max-files", "max-bytes", "allow-steering-files",
     "keepalive",
 }  # fmt: skip
-OF_REVIEWS = {"pull", "commit", "max-comments"}
+OF_REVIEWS = {"pull", "commit", "max-comments", "approvals"}
 LOOPS = {"keepalive", "autofix", "verifier", "bot-comments"}
 """Their workflows are held in step by test_loop_workflows.py."""
 

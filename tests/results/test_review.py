@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import requests
 from support.reviews import (
+    CLOSING_PULL,
     FINDING,
     ITEM,
     LOCKED,
     OWN,
     PULL,
+    READERS,
     approve,
     changed,
     comment,
@@ -30,6 +32,7 @@ from accord.engine.receipts import Outcome, Receipt
 from accord.github.limits import BODY_CHARS
 from accord.github.models import PullFile
 from accord.results.reviewer import run as review_run
+from accord.results.reviewer.facts import approval_refusal
 from accord_sandbox.faults import Fault
 
 INSTALLATION = "accord-sandbox-installation-token"
@@ -104,6 +107,49 @@ def test_the_verdict_becomes_state_and_label(
     assert (details["verdict_requested"], details["verdict_applied"]) == (result["review"]["verdict"], applied)
     assert ("verdict-as-comment" in codes(receipt)) == (applied == "comment")
     assert post(stage, result, pull=pull).writes == 0
+
+
+@pytest.mark.parametrize(
+    ("result", "pull", "option", "files", "state", "warns"),
+    [
+        (approve(), PULL, "", {}, "COMMENTED", False),
+        (approve(), PULL, "", {".github/accord/config.yml": "version: 1\napprovals: approve\n"}, "APPROVED", False),
+        (approve(), PULL, "", {".github/accord.yml": "approvals: approve\n"}, "APPROVED", False),
+        (approve(), PULL, "comment", {".github/accord.yml": "approvals: approve\n"}, "COMMENTED", False),
+        (CHANGES, PULL, "comment", {}, "CHANGES_REQUESTED", False),
+        (approve(), READERS, "approve", {}, "COMMENTED", True),
+    ],
+)
+def test_a_review_approves_only_where_the_repository_and_the_author_allow_it(
+    stage: Stage, result: dict[str, Any], pull: int, option: str, files: dict[str, str], state: str, warns: bool
+) -> None:
+    for path, text in files.items():
+        push(stage, "main", path, text)
+    receipt = post(stage, result, pull=pull, approvals=option)
+    (review,) = reviews(stage, pull)
+    assert (review["state"], "verdict-as-comment" in codes(receipt)) == (state, warns), receipt.error
+    asked = result["review"]["verdict"]
+    assert receipt.details["review"]["verdict_requested"] == asked
+    assert receipt.details["review"]["verdict_applied"] == ("comment" if state == "COMMENTED" else asked)
+    assert status(stage) == ["status:needs-refinement" if asked == "needs-changes" else "status:approved"]
+    assert post(stage, result, pull=pull, approvals=option).writes == 0
+
+
+def test_a_word_that_is_no_way_to_approve_is_refused_before_the_first_write(stage: Stage) -> None:
+    push(stage, "main", ".github/accord.yml", "approvals: always\n")
+    receipt = post(stage, approve(), approvals="")
+    assert (receipt.outcome, receipt.writes) == (Outcome.REJECTED, 0)
+    assert "`approvals: comment` or `approvals: approve`" in receipt.findings[-1].hint
+
+
+@pytest.mark.parametrize(
+    ("is_fork", "may_write", "words"),
+    [(False, True, ""), (False, False, "no write access"), (True, True, "a fork"), (True, False, "a fork")],
+)
+def test_pull_requests_of_forks_and_of_readers_are_not_approved(is_fork: bool, may_write: bool, words: str) -> None:
+    refusal = approval_refusal(CLOSING_PULL, is_fork=is_fork, may_write=may_write)
+    assert words in refusal
+    assert bool(words) == bool(refusal)
 
 
 @pytest.mark.slow

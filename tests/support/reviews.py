@@ -47,7 +47,7 @@ def changed(path: str, patch: str | None, status: str = "modified", previous: st
 
 OLD = "".join(f"line {n}\n" for n in range(1, 41))
 NEW = OLD.replace("line 3\n", "line three\n").replace("line 30\n", "").replace("line 40\n", "line 40\nline 41\n")
-ITEM, PULL, OWN, LOCKED = 1, 2, 3, 4
+ITEM, PULL, OWN, LOCKED, READERS = 1, 2, 3, 4, 5
 SAME = "Same\ncontent\nas before\nand after\n"
 BEFORE = {"src/long.txt": OLD, "gone.txt": "Farewell\nfor\never\n", "old name.txt": SAME, "untouched.txt": "Still\n"}
 CHANGE = {"src/long.txt": NEW, "gone.txt": None, "old name.txt": None, "new name.txt": SAME, "added.txt": "New\nfile\n"}
@@ -63,12 +63,18 @@ REPOSITORY = {
     "name": "accord/sandbox",
     "collaborators": {"wanda": "write", "rita": "read"},
     "files": BEFORE,
-    "branches": {"accord/1": CHANGE, "own": {"added.txt": "Own\n"}, "locked": {"added.txt": "Locked\n"}},
+    "branches": {
+        "accord/1": CHANGE,
+        "own": {"added.txt": "Own\n"},
+        "locked": {"added.txt": "Locked\n"},
+        "read": {"added.txt": "R\n"},
+    },
     "issues": [
         {"title": "The work", "labels": ["task:implement", "status:review", "priority:low"]},
         {"title": "The change", "head": "accord/1", "body": "Does it.\n\nCloses #1", "author": "wanda"},
         {"title": "My change", "head": "own", "body": "Closes #1"},
         {"title": "A locked one", "head": "locked", "author": "wanda", "locked": True},
+        {"title": "A reader's", "head": "read", "author": "rita", "body": "Closes #1"},
     ],
 }
 SEED = {"tokens": TOKENS, "repositories": [REPOSITORY]}
@@ -89,6 +95,7 @@ def post(
     pull: int = PULL,
     work_item: int | None = None,
     commit: str = "",
+    approvals: str = "approve",
     **more: Any,
 ) -> Receipt:
     """Apply a reviewer's result, by default to the pull request of another author."""
@@ -101,6 +108,7 @@ def post(
         pull=pull,
         work_item=work_item,
         commit=commit,
+        approvals=approvals,
         **more,
     )
     return apply_review(adapter or stage.adapter(), model, options)

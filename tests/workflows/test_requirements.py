@@ -24,19 +24,24 @@ def kit(*names: str) -> dict[str, Workflow]:
     return {name: workflow((KIT / f"accord-{name}.yml").read_text(encoding="utf-8")) for name in names}
 
 
-def needed(workflows: dict[str, Workflow], *agents: str) -> list[Requirement]:
+def needed(workflows: dict[str, Workflow], *agents: str, approves: bool = False) -> list[Requirement]:
     registry = shipped_registry()
-    return required_settings(workflows, {name: registry.agents[name] for name in agents})
+    return required_settings(workflows, {name: registry.agents[name] for name in agents}, approves=approves)
 
 
 @pytest.mark.parametrize(
-    ("names", "setting"),
-    [(("implement", "review"), True), (("review",), False), (("plan", "keepalive", "labels"), None)],
+    ("names", "approves", "setting"),
+    [
+        (("implement", "review"), False, True),
+        (("review",), True, False),
+        (("review",), False, None),
+        (("plan", "keepalive", "labels"), True, None),
+    ],
 )
 def test_the_kit_needs_pull_requests_where_it_opens_or_approves_them(
-    names: tuple[str, ...], setting: bool | None
+    names: tuple[str, ...], approves: bool, setting: bool | None
 ) -> None:
-    found = [each for each in needed(kit(*names)) if each.kind == "setting"]
+    found = [each for each in needed(kit(*names), approves=approves) if each.kind == "setting"]
     assert [(each.names, each.is_required) for each in found] == (
         [] if setting is None else [((CREATE_PULLS,), setting)]
     )

@@ -35,7 +35,7 @@ UNREAD = LiveFacts(URL, unread={"may_create_pulls": "the token lacks administrat
 def checks(facts: LiveFacts | str, *names: str) -> dict[str, DoctorCheck]:
     texts = {name: (KIT / f"accord-{name}.yml").read_bytes() for name in names or ("implement", "review", "keepalive")}
     workflows = {name: read_shape(Workflow, read_mapping(text).value) for name, text in texts.items()}
-    needed = required_settings(workflows, {"codex": shipped_registry().agents["codex"]})
+    needed = required_settings(workflows, {"codex": shipped_registry().agents["codex"]}, approves=True)
     return {check.name: check for check in setting_checks(facts, needed, workflows)}
 
 

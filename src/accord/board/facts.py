@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -48,21 +48,15 @@ MOST_LOOKUPS = 30
 
 @dataclass(frozen=True)
 class Reader:
-    """The client with what it read before: our identity, and who may write."""
+    """The client with what it read before: our identity."""
 
     github: GitHub
     repository: str
     identity: Identity
-    writers: dict[str, bool] = field(default_factory=dict)
 
     def is_trusted(self, login: str) -> bool:
-        """Tell whether the review of a person counts; a token that may not ask takes no one's word."""
-        if login not in self.writers:
-            try:
-                self.writers[login] = not login.endswith("[bot]") and self.github.may_write(login)
-            except Forbidden:
-                self.writers[login] = False
-        return self.writers[login]
+        """Tell whether what an account decides counts."""
+        return self.github.is_trusted(login, lambda: self.identity)
 
 
 def reader_of(github: GitHub, repository: str, identity: Identity) -> Reader:

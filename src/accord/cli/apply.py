@@ -39,6 +39,7 @@ from accord.engine.operations import ApplyOptions, LedgerEntry
 from accord.engine.receipts import Receipt, reporting
 from accord.files.patterns import path_patterns
 from accord.files.store import can_be_written, write_whole
+from accord.git.branch_names import APPROVALS
 from accord.git.branches import check_author
 from accord.results.planner.structure import IssueStructure, read_settings
 from accord.results.run import APPLICABLE, CheckedResult, apply_result, read_result, with_patch
@@ -75,6 +76,9 @@ class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments, Forma
         "New comments of a review on lines and files; the rest is in its body.",
         type=click.IntRange(0, 1000),
         default=MOST_COMMENTS,
+    )
+    approvals: str | None = option(
+        "--approvals", "How to post an approving review. Default: the configuration's.", type=Choice(APPROVALS)
     )
     base: str = option("--base", "The base branch of a new pull request.", default="", metavar="BRANCH")
     checkout: Path = option(
@@ -200,6 +204,7 @@ def _options_of(
             work_item=given.work_item,
             commit=given.commit.strip().lower(),
             max_comments=given.max_comments,
+            approvals=given.approvals or "",
         )
     return ApplyOptions(*shared)
 

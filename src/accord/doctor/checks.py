@@ -14,7 +14,7 @@ from accord.files.store import file_behind, read_inside, write_whole
 from accord.github.models import Label
 from accord.kit.install import kit_check
 from accord.results.label_sync import label_checks
-from accord.starts.config import config_check
+from accord.starts.config import approves_in, config_check
 from accord.workflows.doctor import examine_workflows
 from accord.workflows.facts import read_repository
 from accord.workflows.fixes import Fixed, fix_workflow
@@ -37,10 +37,13 @@ def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | st
         raise
     except Stopped as stopped:
         live = connect = _without_full_stop(stopped)
+    approves = approves_in(root)
     is_private = None if isinstance(live, str) else live.is_private
     return [
         *label_checks(root, connect if isinstance(connect, str) else partial(_read_labels, connect)),
-        *setting_checks(live, required_settings(facts.workflows, facts.default_agent), facts.workflows),
+        *setting_checks(
+            live, required_settings(facts.workflows, facts.default_agent, approves=approves), facts.workflows
+        ),
         *examine_workflows(root, owner, is_private),
         config_check(root),
         kit_check(root),

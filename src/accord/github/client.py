@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from accord.core.clock import Clock, parse_timestamp, timestamp
@@ -14,7 +15,7 @@ from accord.github.checks import CheckMethods
 from accord.github.comments import CommentMethods
 from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
-from accord.github.models import Found, Identity, Issue, IssueChange, Label, Milestone, NotThere, Repository
+from accord.github.models import Forbidden, Found, Identity, Issue, IssueChange, Label, Milestone, NotThere, Repository
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.rest import optional_timestamp, segment
 from accord.github.settings import SettingsMethods
@@ -247,6 +248,24 @@ class GitHub(
         """Return whether an account may push. GET …/collaborators/{login}/permission, where maintain is "write"."""
         path = f"/collaborators/{segment(login)}/permission"
         return self._find(path, lambda data: data["permission"]) in ("admin", "write")
+
+    def is_trusted(self, login: str, identity: Callable[[], Identity]) -> bool:
+        """Return whether decisions of an account count: people who may push, and accord itself; each is asked once.
+
+        Other bots may pass on untrusted text. No one counts where the token may not ask.
+        """
+        if login.endswith("[bot]"):
+            return identity().counts(login)
+        if login.lower() not in self._trusted:
+            try:
+                self._trusted[login.lower()] = bool(login) and self.may_write(login)
+            except Forbidden:
+                self._trusted[login.lower()] = False
+        return self._trusted[login.lower()]
+
+    @cached_property
+    def _trusted(self) -> dict[str, bool]:
+        return {}
 
 
 class Connection(NamedTuple):

@@ -52,9 +52,6 @@ if TYPE_CHECKING:
     from accord.text.posting import PostingPolicy
 
 
-BOT = "[bot]"
-"""How the logins of apps end; a person's login cannot."""
-
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 PARDONABLE = ("failure-budget", "transient-budget", "same-error", "no-progress", "manual-failure")
@@ -84,7 +81,6 @@ class LoopContext:
     by_person: bool = False  # a person's action started this job, so a person reads the result
     workflow: str = ""  # path of the workflow file of this job
     log: OperationLog = field(default_factory=OperationLog)  # what the turn writes
-    writers: dict[str, bool] = field(default_factory=dict, repr=False)
     stores: dict[str, StateStore] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -111,20 +107,9 @@ class LoopContext:
             raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
         return pull
 
-    def may_write(self, login: str) -> bool:
-        """Ask whether a person has write access: one request for each, once."""
-        if login not in self.writers:
-            self.writers[login] = bool(login) and self.github.may_write(login)
-        return self.writers[login]
-
     def is_trusted(self, author: str) -> bool:
-        """Tell whether an author's text may start the agent; texts of other bots may quote untrusted text."""
-        if author.endswith(BOT):
-            return self.identity.counts(author)
-        try:
-            return self.may_write(author)
-        except Forbidden:
-            return False
+        """Tell whether an author's text may start the agent."""
+        return self.github.is_trusted(author, lambda: self.identity)
 
     def is_ours(self, pull: Pull) -> bool:
         """Tell whether an implementor's result opened a pull request; our own login is read only for what says so."""
@@ -337,6 +322,6 @@ def _read_go_ahead(context: LoopContext, after: datetime | None) -> GoAhead | No
             continue
         if after is not None and event.at < after:
             return None
-        if context.may_write(event.login):
+        if context.is_trusted(event.login):
             return GoAhead(by=event.login, at=event.at)
     return None

@@ -59,3 +59,4 @@ class ReviewOptions(ApplyOptions):
     work_item: int | None = None
     commit: str = ""  # a full SHA; empty: the head
     max_comments: int = MOST_COMMENTS
+    approvals: str = ""  # comment or approve; empty: as the repository's configuration has it

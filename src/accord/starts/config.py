@@ -5,7 +5,6 @@ It is read from the default branch only, so that no agent switches a start on fr
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,7 +15,7 @@ from accord.core.findings import DoctorCheck, has_errors
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
-from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, PREFIX_FORM
+from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, approvals_in, is_prefix
 
 CONFIG_PATH = CONFIG_PATHS[0]
 
@@ -38,7 +37,7 @@ class StartSwitches(BaseModel):
 
 
 def _checked_prefix(value: str) -> str:
-    if not re.fullmatch(PREFIX_FORM, value):
+    if not is_prefix(value):
         raise ValueError("not the beginning of a branch name")
     return value
 
@@ -50,6 +49,9 @@ class AccordConfig(BaseModel):
 
     version: Literal[1] = Field(1, description="The version of the format.")
     starts: StartSwitches = Field(default_factory=StartSwitches, description="The events that start agents.")
+    approvals: Literal["comment", "approve"] = Field(
+        "comment", description="Whether a review that approves is a comment, or an approval on GitHub."
+    )
     branch_prefix: Annotated[str, AfterValidator(_checked_prefix)] = Field(
         BRANCH_PREFIX, description="The branches of work items are PREFIX/NUMBER; read from the base of a result."
     )
@@ -65,6 +67,17 @@ def read_config(raw: bytes | None) -> AccordConfig:
         line = f":{findings[0].line}" if findings[0].line else ""
         raise BrokenContract(f"{CONFIG_PATH}{line}: {findings[0].text}", findings=findings)
     return read_shape(AccordConfig, document.value)
+
+
+def approves_in(root: Path) -> bool:
+    """Return whether the configuration in a directory has approvals posted as such; a broken one does not."""
+    try:
+        return (
+            approvals_in((root / path).read_bytes() if (root / path).is_file() else None for path in CONFIG_PATHS)
+            == "approve"
+        )
+    except BrokenContract:
+        return False
 
 
 def config_check(root: Path) -> DoctorCheck:

@@ -75,9 +75,14 @@ class Requirement:
                 return "Run `accord labels sync`."
 
 
-def required_settings(workflows: Mapping[str, Workflow], agents: Mapping[str, Agent]) -> list[Requirement]:
-    """Return what workflows, by path, need on GitHub with these agents, by name; the most important first."""
-    found = [*_settings(workflows), *_agent_secrets(workflows, agents), *_logins(workflows)]
+def required_settings(
+    workflows: Mapping[str, Workflow], agents: Mapping[str, Agent], *, approves: bool = False
+) -> list[Requirement]:
+    """Return what workflows, by path, need on GitHub with these agents, by name; the most important first.
+
+    ``approves``: the configuration has approvals posted as such.
+    """
+    found = [*_settings(workflows, approves=approves), *_agent_secrets(workflows, agents), *_logins(workflows)]
     using = tuple(_calls(workflows, _uses_accord))
     if using:
         why = "Work items and loops are driven by labels, and GitHub creates missing ones in grey."
@@ -85,9 +90,12 @@ def required_settings(workflows: Mapping[str, Workflow], agents: Mapping[str, Ag
     return found
 
 
-def _settings(workflows: Mapping[str, Workflow]) -> Iterator[Requirement]:
+def _settings(workflows: Mapping[str, Workflow], *, approves: bool) -> Iterator[Requirement]:
     opening = _calls(workflows, _opens_pulls)
-    reviewing = _calls(workflows, lambda job: _REVIEW.fullmatch(job.uses) is not None)
+    reviewing = _calls(
+        workflows,
+        lambda job: bool(_REVIEW.fullmatch(job.uses)) and (approves or job.given.get("approvals") == "approve"),
+    )
     if opening:
         why = "Pull requests are opened with the job's own token, which GitHub refuses in a new repository."
         yield Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, tuple(opening), unless=_other_token(opening))

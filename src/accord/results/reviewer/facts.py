@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
+from accord.git.branch_names import CONFIG_PATHS, approvals_in
 from accord.github.comments import Comment
 from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, PullFile, Review
@@ -72,6 +73,8 @@ class ReviewFacts:
     matches: Mapping[int, OwnThread] = field(default_factory=dict)  # of comments that a thread holds, by position
     gone: tuple[OwnThread, ...] = ()  # threads whose finding is gone
     repeated: Review | None = None  # an earlier review of this commit that says the same
+    approvals: str = "approve"  # how the repository wants an approval: comment or approve
+    no_approval: str = ""  # why this pull request gets none
     most: int = MOST_COMMENTS  # of new comments, so many are placed
     on_files: frozenset[int] = frozenset()  # the comments of this run that exist, by position
     parts: frozenset[int] = frozenset()  # the follow-ups of this run that exist
@@ -125,7 +128,29 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
         most=options.max_comments,
         findings=(*findings, *_pull_findings(pull, commit, mine, options)),
     )
+    if draft.verdict == "approve" and mine is None:
+        facts = _with_approvals(github, facts, options, repository.default_branch)
     return _with_work_item(github, _with_comments(github, _with_threads(github, facts)), options)
+
+
+def _with_approvals(github: GitHub, facts: ReviewFacts, options: ReviewOptions, branch: str) -> ReviewFacts:
+    """Read whether the repository wants approvals, and if so, whether this pull request may get one."""
+    approvals = options.approvals or approvals_in(github.find_file(path, branch) for path in CONFIG_PATHS)
+    if approvals != "approve":
+        return replace(facts, approvals=approvals)
+    pull, author = facts.pull, facts.pull.author
+    is_fork = pull.head_repository.lower() != options.repository.lower()
+    may_write = is_fork or github.is_trusted(author, lambda: facts.identity)
+    return replace(facts, no_approval=approval_refusal(pull, is_fork=is_fork, may_write=may_write))
+
+
+def approval_refusal(pull: Pull, *, is_fork: bool, may_write: bool) -> str:
+    """Return why accord does not approve a pull request whatever the reviewer says; empty if it may. Pure."""
+    if is_fork:
+        return f"#{pull.number} comes from a fork, and accord approves no pull request from a fork."
+    return (
+        "" if may_write else f"The author of #{pull.number}, {pull.author or 'a deleted account'}, has no write access."
+    )
 
 
 def _posted_before(reviews: Iterable[Review], draft: DraftReview, commit: str) -> tuple[Review | None, str]:

@@ -282,7 +282,7 @@ def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
     """Distribute texts over the body and its follow-ups, in order, each within GitHub's limit."""
     texts = []
     if marks.verdict == COMMENT_ONLY:
-        reason = "It is posted as a comment, because GitHub does not accept a verdict here."
+        reason = "It is posted as a comment, which does not count as an approval or a request for changes on GitHub."
         texts.append(BodyText(f"**Verdict: {draft.verdict.replace('-', ' ')}.** {reason}"))
     texts.append(BodyText(draft.summary))
     in_body = [note for note, place in zip(draft.notes, marks.places, strict=True) if place is Placement.BODY]

@@ -141,7 +141,10 @@ def initial_state(facts: ReviewFacts) -> ReviewState:
     state = ReviewState(ReviewMarks(facts.draft.verdict, places, gone), None)
     is_own = facts.pull.author.lower() == facts.identity.login.lower()
     reason = "GitHub does not let you approve your own pull request or request changes on it."
-    return without_verdict(state, reason) if is_own else state
+    if is_own or facts.no_approval:
+        return without_verdict(state, reason if is_own else facts.no_approval)
+    is_advice = facts.draft.verdict == "approve" and facts.approvals == "comment"
+    return replace(state, marks=replace(state.known_marks, verdict=COMMENT_ONLY)) if is_advice else state
 
 
 def without_verdict(state: ReviewState, reason: str, hint: str = "") -> ReviewState:
