@@ -59,6 +59,16 @@ def commit(stage: Stage, branch: str, path: str, text: str) -> None:
     stage.send("PUT", f"/repos/{CONSUMER}/contents/{path}", branch=branch, **body, **({"sha": held} if held else {}))
 
 
+@pytest.mark.parametrize("other", ["accord", "accord/sync/old", "accord/sync/a/b"])
+def test_a_branch_in_the_way_of_a_sync_is_named_before_the_first_write(tmp_path: Path, other: str) -> None:
+    files = edited(installed(tmp_path / "kit", older_kit()))
+    with consumer_stage(tmp_path, files, branches={other: {"x.txt": "x"}}) as stage:
+        for is_dry_run in (True, False):
+            synced = sync(stage, is_dry_run=is_dry_run)
+            assert (synced.outcome, writes(stage)) == (ManyOutcome.REFUSED, 0)
+            assert f"`{other}` is in the way" in str(synced.error)
+
+
 @pytest.mark.slow
 def test_a_sync_proposes_the_new_kit_in_one_commit_and_one_pull_request(stage: Stage) -> None:
     before = files_at(stage, "main")

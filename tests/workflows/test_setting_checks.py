@@ -9,7 +9,7 @@ import pytest
 from accord.agents.registry import shipped_registry
 from accord.core.findings import DoctorCheck
 from accord.core.shapes import read_shape
-from accord.doctor.settings import NAMES, WORK_BRANCH, LiveFacts, setting_checks
+from accord.doctor.settings import NAMES, LiveFacts, preflight_findings, setting_checks
 from accord.files.yaml import read_mapping
 from accord.workflows.models import Workflow
 from accord.workflows.requirements import required_settings
@@ -99,7 +99,7 @@ def test_settings_that_could_not_be_read_are_skipped_and_name_the_page() -> None
             "ok",
         ),
         ({"variables": None}, (), "logins", [], "skipped"),
-        ({"rules": {WORK_BRANCH: ["creation", "deletion"]}}, (), "branch rules", ["branch-rule"], "warning"),
+        ({"rules": {"accord/1": ["creation", "deletion"]}}, (), "branch rules", ["branch-rule"], "warning"),
         ({"rules": {"main": ["pull_request", "required_signatures"]}}, (), "branch rules", ["branch-rule"], "warning"),
         ({"rules": {"main": ["pull_request", "deletion"]}}, (), "branch rules", [], "ok"),
         ({"protected": ["main", "accord/7"]}, (), "branch rules", ["branch-protected"], "warning"),
@@ -112,6 +112,15 @@ def test_each_rule_finds_its_case(
     found = checks(replace(READ, **change), *names)[check]
     assert ([finding.code for _, finding in found.findings], found.status) == (codes, status)
     assert all(finding.hint for _, finding in found.findings)
+
+
+@pytest.mark.parametrize("prefix", ["accord", "bots/accord", "agents"])
+def test_a_rule_of_branches_is_named_with_the_prefix_of_the_repository(prefix: str) -> None:
+    for given in ({"rules": {f"{prefix}/1": ["creation"]}}, {"rules": {}, "protected": [f"{prefix}/7"]}):
+        facts = replace(READ, prefix=prefix, **given)
+        ((_, finding),) = checks(facts)["branch rules"].findings
+        assert f"Exclude `{prefix}/**` under" in finding.hint
+        assert all(f"`{prefix}/**`" in one.hint for one in preflight_findings(facts) if one.code == "branch-rule")
 
 
 def test_a_finding_names_the_setting_and_its_page() -> None:

@@ -6,6 +6,7 @@ A fact that could not be read is None, and ``unread`` says why. The check is ski
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,18 +21,15 @@ from accord.core.refusals import (
     VARIABLES_PAGE,
     SettingsPage,
 )
-from accord.git.branch_names import CONFIG_PATHS, folders_of, prefix_in, way_refusal, work_branch
+from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, folders_of, prefix_in, way_refusal, work_branch
 from accord.github.models import Forbidden, NotThere
 from accord.workflows.facts import WORKFLOWS
 from accord.workflows.models import Workflow
 from accord.workflows.requirements import ENVIRONMENT, Requirement, secrets_of_callers
 
 if TYPE_CHECKING:
-    from accord.github.client import Connection
+    from accord.github.client import Connection, GitHub
 
-
-WORK_BRANCH = "accord/1"
-"""Stands for the branches of work items, to which rules may apply before they exist."""
 
 SIGNATURES = "required_signatures"
 """The rule that the commits of people's tokens break. GitHub signs those of bots."""
@@ -75,8 +73,14 @@ class LiveFacts:
     variables: frozenset[str] | None = None
     rules: Mapping[str, Sequence[str]] | None = None
     protected: Sequence[str] | None = None
+    prefix: str = BRANCH_PREFIX
     in_the_way: str = ""  # a branch that keeps all branches of work items from being made
     unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def work_branch(self) -> str:
+        """A branch that stands for those of work items, to which rules may apply before they exist."""
+        return work_branch(1, prefix=self.prefix)
 
 
 Read = TypeVar("Read")
@@ -110,7 +114,8 @@ def gather_settings(connection: Connection) -> LiveFacts:
     repository = read("repository", github.repository)
     default = repository.default_branch if repository else ""
     settings = read("may_create_pulls", github.workflow_settings)
-    branches = (WORK_BRANCH, default) if default else (WORK_BRANCH,)
+    prefix = read("prefix", lambda: _prefix_of(github, default)) or BRANCH_PREFIX
+    branches = filter(None, (work_branch(1, prefix=prefix), default))
     more: dict[str, Any] = {
         "secrets": read("secrets", github.secret_names),
         "environment_secrets": read("environment_secrets", lambda: github.environment_secret_names(ENVIRONMENT)),
@@ -126,6 +131,7 @@ def gather_settings(connection: Connection) -> LiveFacts:
         is_private=repository.is_private if repository else None,
         may_create_pulls=settings.may_create_pulls if settings else None,
         workflow_permissions=settings.permissions if settings else None,
+        prefix=prefix,
         unread=unread,
         **more,
     )
@@ -142,16 +148,16 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
     if repository.is_archived:
         raise Refused("The repository is archived.", hint="Unarchive it under Settings → General.")
     refuses = github.refuses_pulls(repository.default_branch) if asks and not identity.is_person else False
-    try:
-        rules = {WORK_BRANCH: github.branch_rules(WORK_BRANCH)}
-    except Refused:  # an old server
-        rules = None
-    try:
-        prefix = prefix_in(github.find_file(path, repository.default_branch) for path in CONFIG_PATHS)
+    prefix, in_the_way = BRANCH_PREFIX, ""
+    with suppress(Refused):  # a token that may not read contents
+        prefix = _prefix_of(github, repository.default_branch)
         folders = folders_of(work_branch(1, prefix=prefix))
         in_the_way = next((name for name in folders if github.ref(f"heads/{name}")), "")
-    except Refused:  # a token that may not read contents
-        in_the_way = ""
+    branch = work_branch(1, prefix=prefix)
+    try:
+        rules = {branch: github.branch_rules(branch)}
+    except Refused:  # an old server
+        rules = None
     return LiveFacts(
         repository_url=connection.page,
         default_branch=repository.default_branch,
@@ -159,8 +165,13 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
         is_person=identity.is_person,
         may_create_pulls=None if refuses is None else not refuses,
         rules=rules,
+        prefix=prefix,
         in_the_way=in_the_way,
     )
+
+
+def _prefix_of(github: GitHub, branch: str) -> str:
+    return prefix_in(github.find_file(path, branch) for path in CONFIG_PATHS)
 
 
 # Checks
@@ -296,12 +307,12 @@ def _rules_check(facts: LiveFacts) -> DoctorCheck:
     if facts.rules is None:
         return _skipped(facts, "rules", NAMES[5], RULES_PAGE)
     found = [
-        *_rule_findings(facts, WORK_BRANCH, _REFUSING, _COVERS),
+        *_rule_findings(facts, facts.work_branch, _REFUSING, _COVERS),
         *_rule_findings(facts, facts.default_branch, _AT_MERGE, "keeps accord's pull requests from being merged into"),
     ]
     for branch in facts.protected or ():
-        if branch.startswith("accord/"):
-            hint = f"Exclude `accord/**` under {BRANCHES_PAGE.at(facts.repository_url)}."
+        if branch.startswith(f"{facts.prefix}/"):
+            hint = f"Exclude `{facts.prefix}/**` under {BRANCHES_PAGE.at(facts.repository_url)}."
             message = f"A branch protection rule covers `{branch}`, so pushes to it may be refused."
             found.append((WORKFLOWS, warning("branch-protected", message, hint=hint)))
     if facts.protected is None:
@@ -312,7 +323,7 @@ def _rules_check(facts: LiveFacts) -> DoctorCheck:
 
 def preflight_findings(facts: LiveFacts) -> list[Finding]:
     """Find reasons for which GitHub would refuse the branch or the pull request of a result."""
-    found = [finding for _, finding in _rule_findings(facts, WORK_BRANCH, _REFUSING, _COVERS)]
+    found = [finding for _, finding in _rule_findings(facts, facts.work_branch, _REFUSING, _COVERS)]
     if facts.in_the_way:
         refused = way_refusal(f"{facts.in_the_way}/…", facts.in_the_way)
         found.append(Finding("branch-in-the-way", refused.message, hint=refused.hint))
@@ -336,7 +347,8 @@ def _rule_findings(facts: LiveFacts, branch: str, rules: Mapping[str, str], says
         if rule in rules and not (rule == SIGNATURES and facts.login.endswith("[bot]")):
             message = f'The rule "{rules[rule]}" {says} `{branch}`.'
             place = RULES_PAGE.at(facts.repository_url)
-            hint = f"Exclude the branches under {place}, or let the account that pushes bypass the rule."
+            which = f"`{facts.prefix}/**`" if branch == facts.work_branch else "it"
+            hint = f"Exclude {which} under {place}, or let the account that pushes bypass the rule."
             if rule == SIGNATURES:
                 hint = f"GitHub signs only commits of bots: use `GITHUB_TOKEN` or the token of an app. {hint}"
             yield WORKFLOWS, warning("branch-rule", message, hint=hint)

@@ -13,6 +13,7 @@ from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
+from accord.git.branch_names import branch_in_the_way, way_refusal
 from accord.github.commits import CommitWay, DeliveredCommit
 from accord.github.git_data import Tree, TreeChange, TreeEntry, create_ref_once
 from accord.github.limits import BODY_CHARS
@@ -214,6 +215,8 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
     pulls = tuple(pull for pull in found if pull.head_repository.lower() == repository.lower())
     tip = github.ref(REF)
     if tip is None:
+        if other := branch_in_the_way(BRANCH, github.branches()):
+            raise way_refusal(BRANCH, other)
         return Proposal(pulls=pulls)
     commit = github.commit_object(tip)
     is_ours = bool(commit and len(commit.parents) == 1 and commit.message.startswith(SUBJECT))
