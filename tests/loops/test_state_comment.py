@@ -13,6 +13,7 @@ from accord.loops.models import NEEDS_HUMAN as HUMAN
 from accord.loops.models import Budgets, LoopDecision, LoopState
 from accord.loops.plan import aftermath
 from accord.loops.state import read_view, with_notice, write_comment
+from accord.runner.models import RunOutputs
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -96,6 +97,8 @@ def test_people_read_what_happened_and_no_secret() -> None:
 )
 def test_the_suggestion_of_the_runner_is_followed(recovery: str, in_a_row: int, label: str) -> None:
     last = failed("1", category="transient", recovery=recovery)
-    done = aftermath(LoopState(transient_in_a_row=in_a_row, history=(last,)), Budgets(), "It broke.")
+    done = aftermath(
+        LoopState(transient_in_a_row=in_a_row, history=(last,)), Budgets(), RunOutputs(error_summary="It broke.")
+    )
     assert done.add_labels == ((label,) if label else ())
     assert "It broke." in done.problem, "every failure has its summary"

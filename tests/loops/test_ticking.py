@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.loops.keepalive import completed_tasks, tick
+from accord.loops.keepalive import tick
+from accord.loops.outputs import texts_in
 from accord.runner.models import RunOutputs
 
 
@@ -48,7 +49,7 @@ def test_a_run_that_failed_or_an_analysis_that_is_unsure_ticks_nothing(word: dic
 
 @pytest.mark.parametrize("text", ["", "null", "{}", '["a", 1]', "[" * 100_000, "not json"])
 def test_only_an_array_of_strings_names_tasks(text: str) -> None:
-    assert completed_tasks(text) == ()
+    assert texts_in(text) == ()
 
 
 def test_a_body_as_long_as_github_takes_is_ticked() -> None:

@@ -53,6 +53,33 @@ def test_the_same_begin_twice_begins_once(turns: Turns) -> None:
     assert (turns.state.iterations, again.context.github.requests.write) == (1, 0)
 
 
+MOVED = did("Add tests", **{"changes-made": "true", "run-warnings": '["The changes are for `feature-2`."]'})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["merge", "squash", "rebase", "closed"])
+@pytest.mark.parametrize(
+    ("outputs", "asked"),
+    [(did("Add tests"), ""), (failed("retry"), ""), (failed("manual", "auth"), ""), (MOVED, "The changes are for")],
+    ids=["done", "transient", "manual", "changed"],
+)
+def test_a_run_that_outlives_its_pull_request_asks_only_for_its_changes(
+    turns: Turns, how: str, outputs: dict[str, str], asked: str
+) -> None:
+    turns.begin()
+    pull = f"{turns.root}/pulls/{turns.number}"
+    if how == "closed":
+        turns.stage.send("PATCH", pull, state="closed")
+    else:
+        turns.stage.send("PUT", f"{pull}/merge", merge_method=how)
+    ended = turns.end(outputs, workflow=WORKFLOW)
+    reason = "closed" if how == "closed" else "merged"
+    assert (ended.outcome, ended.decision.reason, ended.started, turns.dispatches) == ("ended", reason, "", [])
+    assert turns.labels == {"agents:keepalive", *(["needs-human"] if asked else [])}
+    assert [asked in text for text in turns.asks] == ([True] if asked else [])
+    assert (turns.begin("901").decision.reason, len(turns.asks)) == (reason, bool(asked))
+
+
 @pytest.mark.slow
 def test_of_two_runs_at_once_one_works_and_the_other_waits(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
     record, rivals, others = run._record_run, ["2"], list[Turn]()

@@ -20,7 +20,7 @@ def end(stage: Stage, number: int, how: str) -> None:
     if how == "closed":
         stage.send("PATCH", pull, state="closed")
     else:
-        stage.send("PUT", f"{pull}/merge", merge_method="squash" if how == "squash" else "merge")
+        stage.send("PUT", f"{pull}/merge", merge_method=how if how in ("squash", "rebase") else "merge")
     stage.send("PATCH", f"/repos/{stage.repository}/issues/1", state="open")
     stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
 
@@ -42,7 +42,13 @@ def work(tree: Path, text: str, name: str = "src/a.py") -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "branch"),
-    [("squash", "accord/1-2"), ("elsewhere", "accord/1-2"), ("closed", "accord/1-2"), ("merge", "accord/1")],
+    [
+        ("squash", "accord/1-2"),
+        ("rebase", "accord/1-2"),
+        ("elsewhere", "accord/1-2"),
+        ("closed", "accord/1-2"),
+        ("merge", "accord/1"),
+    ],
 )
 def test_the_next_pull_request_shows_its_own_change_alone(stage: Stage, tmp_path: Path, how: str, branch: str) -> None:
     tree = clone(stage, tmp_path / "tree")

@@ -8,8 +8,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from accord.core.errors import Stopped
 from accord.engine.operations import failed_unless, skipped_if
 from accord.github.models import Forbidden, IssueChange, Pull
@@ -26,6 +24,7 @@ from accord.loops.complete import (
 )
 from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
 from accord.loops.models import LoopDecision, PendingEffects, decision_for
+from accord.loops.outputs import texts_in
 from accord.loops.questions import (
     BEFORE_A_RUN,
     KEEPALIVE,
@@ -122,21 +121,13 @@ def tick(body: str, outputs: RunOutputs) -> tuple[str, int]:
     """Tick the tasks that a run completed, and count them; none where it failed or the analysis is not confident."""
     if outputs.exit_code != "0" or not _is_confident(outputs.llm_confidence):
         return body, 0
-    wanted = Counter(completed_tasks(outputs.llm_completed_tasks))
+    wanted = Counter(texts_in(outputs.llm_completed_tasks))
     found = []
     for task in tasks(body):
         if not task.is_checked and wanted[task.text] > 0:
             wanted[task.text] -= 1
             found.append(task)
     return with_ticks(body, found), len(found)
-
-
-def completed_tasks(text: str) -> tuple[str, ...]:
-    """Read ``llm-completed-tasks``; empty where it is not a JSON array of strings."""
-    try:
-        return tuple(TypeAdapter(list[str]).validate_json(text, strict=True))
-    except ValidationError:
-        return ()
 
 
 def _is_confident(text: str) -> bool:
@@ -148,7 +139,7 @@ def _is_confident(text: str) -> bool:
 
 def _criteria_done(run: EndedRun) -> set[str]:
     """Return the criteria in the pull request's checklist that the run completed, before and after they are ticked."""
-    done = completed_tasks(run.outputs.llm_completed_tasks)
+    done = texts_in(run.outputs.llm_completed_tasks)
     return {box.text for box in criteria_boxes(run.pull.body)}.intersection(done)
 
 

@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
@@ -58,6 +58,14 @@ def result_of(outputs: RunOutputs, shape: type[Result]) -> Result | None:
         return read_shape(shape, read_object(outputs.result_json.encode("utf-8", "replace")).value)
     except BrokenContract:
         return None
+
+
+def texts_in(output: str) -> tuple[str, ...]:
+    """Read an output such as ``llm-completed-tasks``; empty where it is not a JSON array of strings."""
+    try:
+        return tuple(TypeAdapter(list[str]).validate_json(output, strict=True))
+    except ValidationError:
+        return ()
 
 
 def iteration_of(outputs: RunOutputs, running: ActiveRun, **known: Any) -> Iteration:

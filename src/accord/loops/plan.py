@@ -25,9 +25,11 @@ from accord.loops.models import (
     LoopState,
     PendingEffects,
 )
+from accord.loops.outputs import texts_in
 from accord.loops.questions import RETRY, with_state
 from accord.loops.state import promises_more
 from accord.loops.texts import digest
+from accord.runner.models import RunOutputs
 
 if TYPE_CHECKING:
     from accord.loops.facts import CompletedWork, EndedRun, Gathered
@@ -75,16 +77,23 @@ class Aftermath(NamedTuple):
     problem: str = ""
 
 
-def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
-    """Return what the last iteration requires; a missing or unknown suggestion counts as ``manual``."""
-    last = state.last
+def aftermath(state: LoopState, budgets: Budgets, outputs: RunOutputs, *, is_over: bool = False) -> Aftermath:
+    """Return what the last iteration requires; a missing or unknown suggestion counts as ``manual``.
+
+    Where the pull request ``is_over``, a person is needed only for changes that went to a branch of their own.
+    """
+    last, summary = state.last, outputs.error_summary
     if last is None or last.exit_code == "0":
+        if is_over and outputs.changes_made == "true":
+            return Aftermath(
+                (NEEDS_HUMAN,), (RETRY,), f"The run ended later. {' '.join(texts_in(outputs.run_warnings))}"
+            )
         return Aftermath(remove_labels=(RETRY,))
     problem = f"The agent's run failed ({last.category or 'unknown'}): {summary or 'no summary was given.'}"
     if last.is_over_budget:
         problem = f"The run spent its budget: {summary}"
-    if last.recovery == "ignore":
-        return Aftermath(problem=problem)
+    if last.recovery == "ignore" or is_over:
+        return Aftermath(remove_labels=(RETRY,) if is_over else (), problem=problem)
     if last.recovery == "retry" and state.transient_in_a_row <= budgets.transient:
         return Aftermath(add_labels=(RETRY,), problem=problem)
     problem = f"{problem} A person is needed."

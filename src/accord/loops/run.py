@@ -183,7 +183,8 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
         is_repeated = False
         work, iteration = read_end(run, stored.value.running)
         recorded = end_run(stored.value, iteration)
-        after = aftermath(recorded, settings_of(loop.facts_of(context, pull)).budgets, outputs.error_summary)
+        is_over = loop.changes_code and pull.state != "open"
+        after = aftermath(recorded, settings_of(loop.facts_of(context, pull)).budgets, outputs, is_over=is_over)
         pull = pull_after(run, work, iteration, after)
         gathered, _ = gather(loop, context, pull, Stored(recorded), for_prompt=False, more=work.facts)
         stored = store.update(stored, plan_end(run, work, iteration, after, gathered, workflow))
