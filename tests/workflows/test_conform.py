@@ -35,6 +35,37 @@ def test_the_contract_in_the_code_is_the_contract() -> None:
     assert set(OUTPUTS) <= set(RunOutputs().as_outputs())
 
 
+@pytest.mark.parametrize(
+    ("inputs", "is_one"),
+    [
+        ("prompt_file: {type: string, required: true}", True),
+        ("Prompt_File: {type: string}", True),
+        ("prompt_file: {type: string, default: ''}, pr_number: {}, sandbox: {}, mode: {}, pr_ref: {}", False),
+        (
+            "prompt_file: {default: ''}, " + ", ".join(f"{name}: {{}}" for name in INPUTS if name != "prompt_file"),
+            False,
+        ),
+        ("pr_number: {}, sandbox: {}, mode: {}, pr_ref: {}", True),
+        ("pr_number: {}, sandbox: {}, mode: {}", False),
+        ("prompt: {type: string, required: true}", False),
+    ],
+)
+def test_a_runner_is_known_by_its_prompt_or_by_names_of_the_contract(inputs: str, is_one: bool) -> None:
+    assert contract.is_runner(workflow(f"on: {{workflow_call: {{inputs: {{{inputs}}}}}}}\njobs: {{}}\n")) is is_one
+
+
+def test_a_runner_whose_prompt_wrongly_has_a_default_is_still_one() -> None:
+    text = edited(
+        RUNNER,
+        (
+            "prompt_file:\n        type: string\n        required: true",
+            "prompt_file:\n        type: string\n        default: a.md",
+        ),
+    )
+    assert codes(text) == ["input-required"]
+    assert contract.is_runner(workflow(text))
+
+
 def part(name: str) -> tuple[str, str, str]:
     """Return what is missing without an input or output, its place, and its lines in the good runner."""
     if name not in INPUTS:

@@ -48,10 +48,8 @@ def test_a_healthy_repository_has_no_finding() -> None:
     assert found(GOOD, edited(RUNNER, ("name: Run an agent", "name: Runner"))) == []
 
 
-def test_a_loop_with_a_prompt_file_is_not_checked_as_a_runner() -> None:
-    lacking = edited(RUNNER, ("      skip:\n", "      other:\n"))
-    assert ("runners", "a.yml", "missing-input", "error") in found(lacking)
-    assert found(edited(lacking, ("      other:\n", "      dispatch_workflow:\n"))) == []
+def test_a_runner_is_held_against_its_contract() -> None:
+    assert ("runners", "a.yml", "missing-input", "error") in found(edited(RUNNER, ("      skip:\n", "      other:\n")))
 
 
 TOP = "permissions: {}\njobs"

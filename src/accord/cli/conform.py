@@ -12,12 +12,12 @@ from accord.cli.check import Checked, print_checks, report_checks
 from accord.cli.options import FindingsArguments, argument, command, option
 from accord.cli.sources import read_bytes
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import PlacedFinding, has_errors, with_lines
+from accord.core.findings import Finding, PlacedFinding, has_errors, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
 from accord.workflows.facts import WORKFLOWS, CalledFiles
 from accord.workflows.models import Workflow
-from accord.workflows.rules import breaking_findings, contract_findings, resembles_runner
+from accord.workflows.rules import breaking_findings, contract_findings, is_runner
 from accord.workflows.untrusted import script_findings
 
 _LOCAL_WORKFLOW = re.compile(r"(?:\./|\$/)(?P<path>\.github/workflows/[^/]+\.ya?ml)")
@@ -40,15 +40,22 @@ def conform(given: _ConformArguments) -> int:
     """
     if given.against is None:
         documents = [document for path in given.paths for document in _check(path)]
+        if not any(kind for _, kind, _ in documents):
+            documents = [(path, None, [_no_runner(path)]) for path in given.paths]
     elif len(given.paths) == 1:
         documents = _compare(given.against, given.paths[0])
     else:
         raise WrongUsage("--against compares two versions of one workflow.", hint="Name one workflow besides.")
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    is_ok = is_ok and any(kind for _, kind, _ in documents)
     print_checks(documents, given.output_format)
     report_checks(documents, name="conform")
     return 0 if is_ok else 1
+
+
+def _no_runner(path: str) -> Finding:
+    subject = f"`{path}` contains no agent runner" if Path(path).is_dir() else f"`{path}` is not an agent runner"
+    message = f"{subject}, which is called with a prompt and has the inputs and outputs of the runner contract."
+    return Finding("no-runner", message, hint="Name the file of a runner or its folder.")
 
 
 def _check(path: str) -> Iterator[Checked]:
@@ -71,7 +78,7 @@ def _check_file(path: str) -> Iterator[Checked]:
     except BrokenContract as broken:
         yield path, _KIND, list(broken.findings)
         return
-    if not resembles_runner(workflow):
+    if not is_runner(workflow):
         yield path, None, []
         return
     lines: dict[str, Mapping[str, int]] = {path: document.lines}

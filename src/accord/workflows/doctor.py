@@ -171,11 +171,10 @@ def check_names(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 
 def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
-    """Check workflows that take a prompt file against the runner contract, except loops, which start themselves."""
+    """Check agent runners against the runner contract."""
     called = {f"{root}/{path}": workflow for path, workflow in facts.workflows.items() for root in (".", "$")}
     for path, workflow in facts.workflows.items():
-        call = workflow.on.workflow_call
-        if is_runner(workflow) and call and "dispatch_workflow" not in call.inputs:
+        if is_runner(workflow):
             yield from ((path, finding) for finding in contract_findings(workflow, called))
 
 

@@ -83,8 +83,9 @@ _LEFT_OUT = {"string": "", "boolean": False, "number": 0}
 
 _INPUTS = _CALL + "/inputs"
 _OUTPUTS = _CALL + "/outputs"
-_SEVERAL = 4
 _CONTRACT = {wanted.name: wanted for wanted in INPUTS}
+_SEVERAL = 4
+_MOST = (len(INPUTS) + len(OUTPUTS)) // 2 + 1
 
 
 def is_reusable(triggers: Any) -> bool:
@@ -102,15 +103,6 @@ def runner_findings(workflow: Workflow, called: Mapping[str, Workflow] | None = 
     return [*contract_findings(workflow, called), *in_scripts]
 
 
-def resembles_runner(workflow: Workflow) -> bool:
-    """Return whether a workflow is meant as an agent runner: it has a prompt, or several names of the contract."""
-    call = workflow.on.workflow_call
-    if call is None:
-        return False
-    common = len(_CONTRACT.keys() & call.inputs.keys()) + len(set(OUTPUTS) & call.outputs.keys())
-    return is_runner(workflow) or common >= _SEVERAL
-
-
 def contract_findings(workflow: Workflow, called: Mapping[str, Workflow] | None = None) -> list[Finding]:
     """Check a workflow against the runner contract, except what its scripts insert."""
     call = workflow.on.workflow_call
@@ -126,9 +118,19 @@ def contract_findings(workflow: Workflow, called: Mapping[str, Workflow] | None 
 
 
 def is_runner(workflow: Workflow) -> bool:
-    """Return whether a workflow is called with a prompt, and so is meant as an agent runner."""
+    """Return whether a workflow is meant as an agent runner: callers give it a prompt, or it has names of the contract.
+
+    A workflow whose prompt has a default chooses its own work, as loops do. It is a runner only if it has most of the
+    names.
+    """
     call = workflow.on.workflow_call
-    return call is not None and "prompt_file" in {name.lower() for name in call.inputs}
+    if call is None:
+        return False
+    prompt = {name.lower(): given for name, given in call.inputs.items()}.get("prompt_file")
+    if prompt and "default" not in prompt.model_fields_set:
+        return True
+    common = len(_CONTRACT.keys() & call.inputs.keys()) + len(set(OUTPUTS) & call.outputs.keys())
+    return common >= (_MOST if prompt else _SEVERAL)
 
 
 def _input_findings(call: WorkflowCall) -> Iterator[Finding]:
