@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accord.cli.options import FormatArguments
 from accord.cli.output import one_line, operation_lines
 from accord.cli.step import annotate_warnings, present, redact, report_step
 from accord.cli.step import redacted_cell as cell
@@ -15,7 +16,6 @@ from accord.loops.models import ACTS, LoopDecision
 from accord.loops.state import iteration_row, iterations_table
 
 if TYPE_CHECKING:
-    from accord.cli.options import FormatArguments
     from accord.loops.facts import LoopContext
     from accord.loops.run import Turn
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from accord.cli.options import FormatArguments
 from accord.cli.output import (
     Json,
     count_of,
@@ -25,9 +25,6 @@ from accord.core.findings import Severity
 from accord.engine.receipts import Outcome, Receipt
 from accord.results.planner.checks import with_grouped_labels
 from accord.text.markdown import mermaid_text
-
-if TYPE_CHECKING:
-    from accord.cli.options import FormatArguments
 
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _DETAILS = ("revision", "review")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accord.cli.options import FormatArguments
 from accord.cli.output import attempt, one_line, operation_lines, print_json, redactor
 from accord.core.environment import is_in_actions
 from accord.core.findings import Finding
@@ -19,7 +20,6 @@ from accord.text import markdown
 from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
-    from accord.cli.options import FormatArguments
     from accord.engine.operations import OperationLog
 
 _HANDED_ON_BYTES = 128 * 1024 - 64

@@ -10,12 +10,10 @@ AccordError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from accord.core.findings import Finding, sentence
-
-if TYPE_CHECKING:
-    from accord.core.machine import NextMove
+from accord.core.machine import NextMove
 
 
 class AccordError(Exception):

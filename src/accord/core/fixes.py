@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import BaseModel
 
 from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_name
 from accord.core.errors import BrokenContract
@@ -20,10 +22,6 @@ from accord.core.findings import pointer
 from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, role_names, wrapping_key
 from accord.core.shapes import Located, format_of, keys_at
 from accord.core.suggest import MISSPELLED, nearest
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
 
 _ROUNDS = 10
 """A corrected key can show faults below it: one round for each level of the deepest contract, and more."""

@@ -13,11 +13,11 @@ from accord.core.errors import AccordError
 from accord.core.log import log
 from accord.github.once import send_once
 from accord.github.pacing import estimate_seconds
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from accord.github.state import Stored, StoredDocument
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 
 class OperationStatus(StrEnum):

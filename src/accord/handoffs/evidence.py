@@ -10,10 +10,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from accord.handoffs.models import Metadata
+from accord.handoffs.models import Metadata
 
 PROGRESS = frozenset({"status", "updatedAt", "updatedBy", "reviewReferences"})
 """Keys about the progress of an artifact, and references to it: changing them changes neither plan nor work."""

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, warning
 from accord.files.store import can_be_written, write_whole
+from accord.git.origin import RemoteRepository
 from accord.kit.manifest import PLACE, Manifest, Pending, check_version, digest_of, manifest_text, read_manifest
 from accord.kit.plan import Action, KitPlan, for_repository, plan_kit
 from accord.kit.templates import FOLDER, LABELS, Choices, Kit, Pin, shipped_kit
-
-if TYPE_CHECKING:
-    from accord.git.origin import RemoteRepository
 
 FIRST_COMMANDS = {
     "plan": 'gh workflow run accord-plan.yml -f request="Plan docs/specs/export.md"',

@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.github.comments import Comment
 from accord.github.models import NotThere
 from accord.github.once import send_once
+from accord.loops.facts import EndedRun, LoopContext
 from accord.loops.models import NEEDS_HUMAN, LoopName, LoopState, PendingEffects
 from accord.text.markdown import cell
 from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
-    from accord.github.comments import Comment
     from accord.github.workflows import WorkflowRun
-    from accord.loops.facts import EndedRun, LoopContext
 
 
 ASKS = "loop-asks"

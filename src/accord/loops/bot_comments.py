@@ -19,13 +19,13 @@ from accord.loops.outputs import result_of
 from accord.loops.questions import BEFORE_A_RUN, ON_A_PULL, Situation, run_decision
 from accord.loops.texts import join_parts, text_to_post
 from accord.text.markers import find_markers, write_marker
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
     from accord.github.threads import ReviewThread
-    from accord.text.posting import PostingPolicy
 
 
 BODY_CHARACTERS = 3_000

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from accord.core.errors import Refused
 from accord.github.checks import CONCLUSIONS, Check
 from accord.github.models import Forbidden
+from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import CheckFacts, Closed, HeldRun, InconclusiveCheck, LoopDecision, decision_for
+from accord.loops.questions import Situation
 from accord.loops.texts import join_parts
 from accord.text.hidden import as_seen, strip_hidden
 from accord.text.untrusted import DATA as UNTRUSTED
@@ -24,8 +26,6 @@ from accord.text.untrusted import fenced_data
 if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.workflows import WorkflowRun
-    from accord.loops.facts import Gathered, LoopContext
-    from accord.loops.questions import Situation
 
 SETTLING_SECONDS = 120
 """How long a commit without any check may still get one; GitHub starts workflows within seconds."""

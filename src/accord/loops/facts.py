@@ -19,6 +19,7 @@ from accord.core.findings import Finding
 from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.git.branch_names import is_work_branch
+from accord.github.checks import Check
 from accord.github.models import Forbidden, Identity, Pull
 from accord.github.state import Stored
 from accord.loops.ledger import state_before, without_future
@@ -43,13 +44,12 @@ from accord.loops.settings import NAME
 from accord.loops.state import StateStore, with_notice
 from accord.runner.models import RunOutputs
 from accord.text.markers import REVISION, find_markers
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from accord.git.branches import Remote
-    from accord.github.checks import Check
     from accord.github.client import GitHub
-    from accord.text.posting import PostingPolicy
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

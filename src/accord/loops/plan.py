@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from accord.github.models import Pull
+from accord.loops.facts import CompletedWork, EndedRun, Gathered
 from accord.loops.ledger import begin_run, end_run, settled_state
 from accord.loops.models import (
     ACTS,
@@ -30,9 +31,6 @@ from accord.loops.questions import RETRY, with_state
 from accord.loops.state import promises_more
 from accord.loops.texts import digest
 from accord.runner.models import RunOutputs
-
-if TYPE_CHECKING:
-    from accord.loops.facts import CompletedWork, EndedRun, Gathered
 
 FactsT = TypeVar("FactsT", bound=LoopFacts)
 

@@ -20,12 +20,12 @@ from accord.github.state import PAUSE_SECONDS, Link, Stored, StoredDocument
 from accord.loops.models import Closed, Iteration, LoopDecision, LoopName, LoopState, Notice
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers, write_marker
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from accord.engine.operations import OperationLog
     from accord.github.client import GitHub
-    from accord.text.posting import PostingPolicy
 
 
 README = (

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from accord.text.markers import defuse
-
-if TYPE_CHECKING:
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 
 APPENDIX_CHARACTERS = 30_000
 """Below 128 KiB in any script: one environment value or argument holds no more (Linux, MAX_ARG_STRLEN)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -34,12 +34,10 @@ from accord.loops.texts import digest, join_parts, line_to_post, text_to_post
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers, write_marker
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
-
-if TYPE_CHECKING:
-    from accord.text.posting import PostingPolicy
 
 VERDICT_MARKER = "verdict"
 FOLLOW_UP_MARKER = "follow-up"

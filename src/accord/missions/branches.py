@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.git.program import Git, GitFailed, is_ancestor, split_nul
 from accord.missions.lifecycle import LaneProblem, began_at
+from accord.missions.load import Mission
 from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleStatus
 from accord.missions.workspace import (
     ResolvedWorkspace,
@@ -28,10 +29,6 @@ from accord.missions.workspace import (
     lane_branch,
     resolve_workspace,
 )
-
-if TYPE_CHECKING:
-    from accord.missions.load import Mission
-
 
 _HEADS = "refs/heads/"
 _REMOTES = "refs/remotes/origin/"

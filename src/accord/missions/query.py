@@ -6,21 +6,18 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.shapes import read_shape
 from accord.missions.branches import DEFAULT_MINUTES, MissionGit, git_of, stale_of
 from accord.missions.lifecycle import WAITING, Blockers
+from accord.missions.load import Mission
 from accord.missions.log import FILE
 from accord.missions.models import NextQueryResponse
 from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
-
-if TYPE_CHECKING:
-    from accord.missions.load import Mission
-
 
 WEIGHTS = {"claimed": 0.05, "in_progress": 0.3, "for_review": 0.6, "in_review": 0.7, "approved": 0.8, "done": 1.0}
 """The share of a work package that is done in a status; all other statuses count zero."""

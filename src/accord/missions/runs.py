@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -16,10 +16,8 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
+from accord.missions.load import Mission
 from accord.missions.models import LenientText, Listed, MissionFileModel, Name, Text
-
-if TYPE_CHECKING:
-    from accord.missions.load import Mission
 
 DEFAULT_TYPE = "software-dev"
 _TASKS = ("tasks_outline", "tasks_packages", "tasks_finalize")

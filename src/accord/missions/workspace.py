@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import Literal, TypeGuard
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.missions.load import Mission
 from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode, WorkspaceContext
-
-if TYPE_CHECKING:
-    from accord.missions.load import Mission
-    from accord.missions.modes import ModeSource
+from accord.missions.modes import ModeSource
 
 
 @dataclass(frozen=True)

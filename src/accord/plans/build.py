@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, Severity, has_errors
 from accord.github.limits import TITLE_CHARS
+from accord.plans.models import Source, SourceTask
 from accord.results.bodies import read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import STATUS_AT_CREATION, Category, ItemKind, category_of, kind_of
@@ -20,10 +20,6 @@ from accord.results.models import PlannedWorkItem, PlannerResult
 from accord.results.planner.rules import limit_findings, numbered, result_findings
 from accord.results.run_options import MOST_ITEMS
 from accord.text.markdown import as_code, shorten
-
-if TYPE_CHECKING:
-    from accord.plans.models import Source, SourceTask
-
 
 PlacedFindings = list[tuple[str, Finding]]
 """Findings, each with the file of its line."""

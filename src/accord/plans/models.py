@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from accord.core.findings import Finding
+from accord.core.findings import Finding
 
 Priority = Literal["", "high", "medium", "low"]
 _PRIORITY = re.compile(r"\bP([0-3])\b")

@@ -11,16 +11,13 @@ import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
+from accord.github.models import Issue
 from accord.results.labels import ItemKind
 from accord.text.hidden import GUARD
 from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.text.outline import Section, code_free_lines, sections
-
-if TYPE_CHECKING:
-    from accord.github.models import Issue
 
 
 @dataclass(frozen=True)

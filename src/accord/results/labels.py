@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
 from accord.github.limits import LABEL_NAME_CHARS, LABELS_PER_ITEM
-
-if TYPE_CHECKING:
-    from accord.github.models import Issue
+from accord.github.models import Issue
 
 
 class Category(StrEnum):

@@ -11,11 +11,11 @@ from accord.git.conflicts import conflict_notice, resolution
 from accord.github.models import Pull
 from accord.github.once import send_once
 from accord.runner.outputs import FinishOptions, safe_line, summary_of
+from accord.runner.publish import ConflictBranch
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
-    from accord.runner.publish import ConflictBranch
 
 NEEDS_HUMAN = "needs-human"
 _PATH_CHARS = 200

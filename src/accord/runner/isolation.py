@@ -12,15 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from accord.agents.registry import Agent, AgentSettings
 from accord.core.environment import is_in_actions
 from accord.git.paths import some_of
 from accord.runner import confine
 from accord.runner.models import AgentNotStarted
-
-if TYPE_CHECKING:
-    from accord.agents.registry import Agent, AgentSettings
 
 _PROBE_SECONDS = 30
 _TRIALS = 3

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from accord.core.clock import Clock
 from accord.core.errors import AccordError
 from accord.text.redaction import Redactor, redactor_for
 
 if TYPE_CHECKING:
-    from accord.core.clock import Clock
     from accord.git.trusted_files import TrustedFiles
 
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]

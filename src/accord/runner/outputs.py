@@ -21,6 +21,8 @@ from accord.gha.step import COMMAND, inert, utf16_size
 from accord.git.branches import DEFAULT_AUTHOR, Remote
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits
 from accord.runner.models import Classification, Disposition, Evidence, RunOutputs
+from accord.runner.record import Attempt
+from accord.runner.transcripts.account import Account
 from accord.text.hidden import GUARD, as_seen
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redact_json
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.runner.analysis.analyse import Analysis
     from accord.runner.publish import Published
-    from accord.runner.record import Attempt
-    from accord.runner.transcripts.account import Account
 
 BUDGET = 960_000
 """Bytes in UTF-16 of all outputs with their names: below GitHub's 1 MB, whether 2**20 or 10**6."""

@@ -9,16 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
+from accord.git.trusted_files import TrustedFiles
 from accord.runner.models import AgentNotStarted
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import data_section, visible_text
-
-if TYPE_CHECKING:
-    from accord.git.trusted_files import TrustedFiles
 
 SHIPPED = Path(__file__).parent / "prompts"
 """Prompts for the loops and the kit's workflows, named by mode."""

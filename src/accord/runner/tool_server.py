@@ -10,9 +10,10 @@ import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import accord
+from accord.agents.registry import Agent
 from accord.core.environment import install_command
 from accord.core.kinds import KINDS
 from accord.git.patch_text import lines_of_files
@@ -21,9 +22,6 @@ from accord.runner import record as layout
 from accord.runner.models import AgentNotStarted, RunRequest
 from accord.runner.transcripts.lines import is_shallow, json_value
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from accord.agents.registry import Agent
 
 KINDS_OF_TOOLS = ("planner-result", "implementor-result", "reviewer-result")
 NAME = "accord"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from accord.core.suggest import did_you_mean
 from accord.github.models import Issue
 from accord.results.labels import STATUSES
 from accord.results.status import is_work_item, status_if_clear
+from accord.starts.config import AccordConfig
 from accord.starts.models import (
     ACTIVE,
     AGENT_PREFIX,
@@ -20,11 +20,8 @@ from accord.starts.models import (
     Trigger,
     Work,
 )
+from accord.starts.status import StatusView
 from accord.text.markdown import as_code
-
-if TYPE_CHECKING:
-    from accord.starts.config import AccordConfig
-    from accord.starts.status import StatusView
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_mapping
+from accord.github.models import Identity, Issue
 from accord.starts.models import Tick
 from accord.text.markers import find_markers, write_marker
-
-if TYPE_CHECKING:
-    from accord.github.models import Identity, Issue
 
 BOARD = "board"
 """The marker of the dashboard's issue."""

@@ -16,12 +16,12 @@ from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import StatusFacts, plan_move
 from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StartEvent, StatusRow, key_of
+from accord.starts.status import StatusView
 from accord.text.markdown import as_code, cell
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from accord.github.workflows import WorkflowRun
-    from accord.starts.status import StatusView
-    from accord.text.redaction import Redactor
 
 EYES, CONFUSED = "eyes", "confused"
 RETRY = "Comment `/accord retry` to start it again."

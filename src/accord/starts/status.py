@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from accord.core.clock import time_of
+from accord.github.comments import Comment
+from accord.github.models import Identity
 from accord.starts.models import ItemStatus, StatusRow
 from accord.text.markdown import as_code, table
 from accord.text.markers import find_markers, write_marker
-
-if TYPE_CHECKING:
-    from accord.github.comments import Comment
-    from accord.github.models import Identity
 
 MARKER = "status"
 _NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from accord.text.markdown import as_code
 from accord.text.markers import defuse, write_marker
 from accord.text.outline import ChecklistTask, Section, sections, tasks, with_ticks
-
-if TYPE_CHECKING:
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
-
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 
 TITLE = "acceptance criteria"
 MOST_CHARACTERS = 20_000

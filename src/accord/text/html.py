@@ -13,15 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_at_host, is_safe_address
+from accord.text.inlines import InlineSpan
+from accord.text.regions import ParsedMarkdown, Prose
 from accord.text.views import Cursor, Edit
-
-if TYPE_CHECKING:
-    from accord.text.inlines import InlineSpan
-    from accord.text.regions import ParsedMarkdown, Prose
-
 
 _NAMES = re.compile(
     r"a|b|blockquote|br|caption|code|dd|del|details|div|dl|dt|em|h[1-6]|hr|i|img|ins|kbd|li|ol|p|pre|q|rp|rt|ruby|s|samp"

@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from accord.agents.registry import Registry, shipped_registry
-
-if TYPE_CHECKING:
-    from accord.workflows.models import Job, Step, Workflow
-
+from accord.workflows.models import Job, Step, Workflow
 
 _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNORECASE)
 _OF_RUN = frozenset(

@@ -10,12 +10,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from accord.core.findings import pointer
-
-if TYPE_CHECKING:
-    from accord.workflows.models import Workflow
+from accord.workflows.models import Workflow
 
 Reference = tuple[str, ...]
 """A context and its properties, such as ``("steps", "run", "outputs", "exit-code")``. Case is ignored."""

@@ -11,14 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Flag
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from accord.workflows.agents import gives_agent_text
 from accord.workflows.expressions import Reference, embedded, parse
+from accord.workflows.models import Workflow
 from accord.workflows.trust import CALLED, OUTSIDERS, PULLS, Actor, RunPlace, Start, has_part
-
-if TYPE_CHECKING:
-    from accord.workflows.models import Workflow
 
 
 class Origin(Flag):

@@ -15,14 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from accord.agents.registry import Agent
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
 from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE, SettingsPage
 from accord.workflows.expressions import all_reads
+from accord.workflows.models import Job, Workflow
 
 if TYPE_CHECKING:
-    from accord.agents.registry import Agent
     from accord.workflows.facts import RepositoryFacts
-    from accord.workflows.models import Job, Workflow
 
     Permissions = Mapping[str, str]
 

@@ -14,13 +14,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from accord.core.findings import pointer
 from accord.workflows.expressions import Node, Reference, parse_condition
-
-if TYPE_CHECKING:
-    from accord.workflows.models import Job, Step, Workflow
+from accord.workflows.models import Job, Step, Workflow
 
 PULLS = {"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"}
 _OF_OTHERS = {

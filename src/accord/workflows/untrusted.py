@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
 from accord.workflows.expressions import Reference, embedded, parse
+from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step, Workflow
 from accord.workflows.origins import Origin, lines_of, origin_of
 from accord.workflows.trust import CALLED, OUTSIDERS, STRANGERS, Actor, RunPlace, Start, starts_of
-
-if TYPE_CHECKING:
-    from accord.workflows.facts import RepositoryFacts
-
 
 _SCRIPTS = frozenset({"script", "command", "commands", "cmd", "run"})
 """Inputs of actions that usually are scripts."""

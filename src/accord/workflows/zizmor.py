@@ -16,13 +16,11 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
+from accord.workflows.models import Workflow
 from accord.workflows.trust import STRANGERS, Actor, RunPlace, starts_of
-
-if TYPE_CHECKING:
-    from accord.workflows.models import Workflow
 
 _SECONDS = 120
 _NO_INPUT = 3

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS
+from accord.github.models import Issue
 from accord.results.bodies import (
     CLOSED,
     UPDATED,
@@ -35,7 +36,6 @@ from accord.results.planner.rules import Plan, check_length, item_number, split_
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
-    from accord.github.models import Issue
     from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate
     from accord.results.planner.facts import PlanFacts
 

@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from accord.github.models import Issue
 from accord.results.bodies import read_body
 from accord.results.labels import ItemKind, kind_of, status_of
 from accord.results.planner.record import ItemRecord, content_of, record_of, text_digest
 from accord.results.planner.rules import Plan, split_temp_id
-
-if TYPE_CHECKING:
-    from accord.github.models import Issue
 
 BEGUN = frozenset({"in-progress", "review", "approved"})
 """Statuses of items whose work began."""

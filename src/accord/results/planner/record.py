@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
+from accord.github.models import Identity, Issue
 from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, has_marker, split_body
 from accord.results.labels import SET_ONCE, category_of
 from accord.text.markers import COPY_ROOM, find_markers, write_marker
 
 if TYPE_CHECKING:
-    from accord.github.models import Identity, Issue
     from accord.results.models import PlannedWorkItemUpdate
 
 ITEM = "item"

@@ -13,13 +13,13 @@ from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
+from accord.github.models import Issue
 from accord.results.bodies import Body, all_owners, likely_kind, read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind, check_new_labels, check_updated_labels, distinct, kind_of
 from accord.results.planner.record import content_limit
 
 if TYPE_CHECKING:
-    from accord.github.models import Issue
     from accord.results.models import PlannedWorkItem, PlannerResult
 
 _MOST_SUGGESTIONS = 20

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from accord.engine.receipts import default_run_key
 from accord.results.bodies import SPEC_REFERENCE
+from accord.results.planner.rules import Plan
 
 if TYPE_CHECKING:
-    from accord.results.planner.rules import Plan
     from accord.results.run_options import PlanOptions
 
 _ISSUE = re.compile(r"#?([1-9][0-9]{0,17})")

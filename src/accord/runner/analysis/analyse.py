@@ -13,11 +13,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from accord.agents.providers import ALL, REGEX_FALLBACK, Provider
+from accord.core.clock import Clock
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.numbers import Integer
@@ -30,6 +31,7 @@ from accord.runner.analysis.providers import (
     request_answer,
     select_providers,
 )
+from accord.runner.transcripts.account import Todo
 from accord.text.block_syntax import Block
 from accord.text.blocks import read_blocks
 from accord.text.hidden import strip_hidden
@@ -38,10 +40,6 @@ from accord.text.outline import ChecklistTask, sections, shown_text
 from accord.text.outline import tasks as tasks_of
 from accord.text.redaction import Redactor, redactor_for
 from accord.text.untrusted import visible_text
-
-if TYPE_CHECKING:
-    from accord.core.clock import Clock
-    from accord.runner.transcripts.account import Todo
 
 DEADLINE_SECONDS = 60
 REQUEST_SECONDS = 20.0

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from accord.runner.models import Category, InternalErrorKind, Origin, Recovery
 from accord.runner.transcripts.account import CommandFailure
 from accord.runner.transcripts.claude import DENIED, UNANSWERED
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.gemini import INVALID_STREAM
-
-if TYPE_CHECKING:
-    from accord.runner.models import Category, InternalErrorKind, Origin, Recovery
 
 
 @dataclass(frozen=True, slots=True)
