@@ -1,4 +1,4 @@
-"""Whole lives of missions with real git: proposals, rejections, lost work trees, renamed lanes and merges in any order.
+"""Whole lives of missions with real git: proposals, rejections, kills, lost and renamed lanes, merges in any order.
 
 After each step, the log is judged by the contract alone, without accord's own rules.
 """
@@ -8,8 +8,9 @@ import random
 import shlex
 import shutil
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ class Life:
     now: datetime = NOW
     story: list[str] = field(default_factory=list)
     log: str = ""
+    work: dict[str, str] = field(default_factory=dict)  # commits, and the work packages that they are for
 
     @property
     def root(self) -> Path:
@@ -65,12 +67,14 @@ class Life:
             elif kind < 0.82:
                 target = self.chance.choice(["in_progress", "for_review", "approved", "done", "planned"])
                 self.move(wp_id, target, self.chance.choice(ACTORS), feedback="Rename it.", reason="Because.")
-            elif kind < 0.86:
+            elif kind < 0.88:
                 self.merge()
-            elif kind < 0.92:
-                self.lose(keeps_branch=kind < 0.89)
-            elif kind < 0.95:
+            elif kind < 0.93:
+                self.lose(keeps_branch=kind < 0.9)
+            elif kind < 0.96:
                 self.rename_lane()
+            elif kind < 0.98:
+                self.rename_mission()
 
     def follow_proposal(self, wp_id: str) -> None:
         """Type what accord proposes; it must not be refused."""
@@ -86,48 +90,94 @@ class Life:
         self.story.append(proposed.command)
         try:
             for part in proposed.command.split(" && "):
-                self.type(shlex.split(part))
+                self.type(shlex.split(part), proposed.command)
         except (AccordError, subprocess.CalledProcessError) as error:
-            said = getattr(error, "stderr", "") or str(error)
-            pytest.fail(f"accord proposed a command that is refused: {said}\n" + "\n".join(self.story[-9:]))
+            self.fail(f"accord proposed a command that is refused: {getattr(error, 'stderr', '') or error}")
 
-    def type(self, words: list[str]) -> None:
+    def type(self, words: list[str], command: str) -> None:
         if words[0] == "git":
             if "add" in words and "--all" in words:
                 Path(words[2], f"work-{self.chance.random()}.txt").write_text("work")
             self.project.git(*words[1:], at=self.now)
+            if "commit" in words:
+                head = self.project.git("rev-parse", "HEAD", directory=Path(words[2]))
+                self.work[head] = command.rpartition(f" {self.project.slug} ")[2].split()[0]
             return
         options = {name[2:].replace("-", "_"): value for name, value in zip(words[5::2], words[6::2], strict=True)}
         if words[2] == "start":
-            start_in(self.root, words[4], options.get("actor", "ada"), self.now, is_named="actor" in options)
+            self.start(words[4], options.get("actor", "ada"), is_named="actor" in options)
         elif words[2] == "move":
-            order = MoveRequest(words[4], options.pop("to"), options.pop("actor"), **options)  # type: ignore[arg-type]
-            move(self.root, self.project.slug, order, ManualClock(self.now), redact=str)
+            self.move(words[4], options.pop("to"), options.pop("actor"), **options)
 
-    def start(self, wp_id: str, actor: str) -> None:
+    def start(self, wp_id: str, actor: str, *, is_named: bool = True) -> None:
         self.story.append(f"start {wp_id} {actor}")
-        start_in(self.root, wp_id, actor, self.now, is_named=True)
+        self.perhaps_killed(
+            lambda: start(self.root, self.project.slug, wp_id, actor, self.clock, redact=str, is_named=is_named)
+        )
 
     def move(self, wp_id: str, target: Any, actor: str, **told: str) -> None:
         self.story.append(f"move {wp_id} {target} {actor}")
         order = MoveRequest(wp_id, target, actor, **told)  # type: ignore[arg-type]
-        move(self.root, self.project.slug, order, ManualClock(self.now), redact=str)
+        self.perhaps_killed(lambda: move(self.root, self.project.slug, order, self.clock, redact=str))
+
+    def perhaps_killed(self, command: Callable[[], object]) -> None:
+        """Give a command; at times as if it was killed between its writes, and then again or never."""
+        before = self.log_bytes()
+        command()
+        after = self.log_bytes()
+        lines = after[len(before) :].splitlines(keepends=True)
+        if not lines or self.chance.random() < 0.8:
+            return
+        kept, is_torn = self.chance.randrange(len(lines)), self.chance.random() < 0.5
+        left = before + b"".join(lines[:kept])
+        self.log_path.write_bytes(left + (lines[kept][: len(lines[kept]) // 2] if is_torn else b""))
+        self.story.append(f"killed after {kept} of {len(lines)} lines")
+        if not is_torn and self.chance.random() < 0.3:
+            return
+        self.now += timedelta(minutes=1)
+        try:
+            command()
+        except AccordError as error:
+            self.fail(f"a command that was killed cannot be given again: {error}")
+        said = [(line["wp_id"], line["to_lane"]) for line in map(json.loads, lines)]
+        again = self.log_bytes()[len(before) :].splitlines()
+        if [(line["wp_id"], line["to_lane"]) for line in map(json.loads, again)] != said:
+            self.fail("a command that was killed ends otherwise")
+
+    @property
+    def clock(self) -> ManualClock:
+        return ManualClock(self.now)
+
+    @property
+    def log_path(self) -> Path:
+        return self.project.folder / "status.events.jsonl"
+
+    def log_bytes(self) -> bytes:
+        return self.log_path.read_bytes() if self.log_path.is_file() else b""
+
+    def fail(self, what: str) -> None:
+        pytest.fail("\n".join([what, *self.story[-9:]]))
 
     def branches(self) -> list[str]:
         return self.project.git("branch", "--list", "--format=%(refname:short)", "kitty/*").split()
 
     def merge(self) -> None:
+        """Merge a lane into main, or main or another lane into a lane that has a work tree."""
         if branches := self.branches():
-            branch = self.chance.choice(branches)
-            self.story.append(f"merge {branch}")
-            self.project.git("merge", "--quiet", "--no-edit", branch, at=self.now)
+            branch, into = self.chance.choice([*branches, "main"]), self.chance.choice([*branches, "main", "main"])
+            place = self.tree_of(into) if into != "main" else self.root
+            if branch != into and place.is_dir():
+                self.story.append(f"merge {branch} into {into}")
+                self.project.git("merge", "--quiet", "--no-edit", branch, at=self.now, directory=place)
+
+    def tree_of(self, branch: str) -> Path:
+        return self.root / ".worktrees" / branch.removeprefix("kitty/mission-")
 
     def lose(self, *, keeps_branch: bool) -> None:
         if branches := self.branches():
             branch = self.chance.choice(branches)
             self.story.append(f"lose {branch}" + (", not the branch" if keeps_branch else ""))
-            tree = self.root / ".worktrees" / branch.removeprefix("kitty/mission-")
-            shutil.rmtree(tree, ignore_errors=True)
+            shutil.rmtree(self.tree_of(branch), ignore_errors=True)
             if not keeps_branch:
                 self.project.git("worktree", "prune")
                 self.project.git("branch", "-D", branch)
@@ -139,10 +189,15 @@ class Life:
         self.story.append(f"rename {name} to {new}")
         self.project.lanes(**self.lanes)
 
+    def rename_mission(self) -> None:
+        new = replace(self.project, slug="078-boats" if self.project.slug == "078-ships" else "078-ships")
+        self.story.append(f"rename the mission to {new.slug}")
+        self.project.folder.rename(new.folder)
+        self.project = new
+
     def judge(self) -> None:
         """Hold the log against the contract."""
-        path = self.project.folder / "status.events.jsonl"
-        text = path.read_text() if path.is_file() else ""
+        text = self.log_bytes().decode()
         told = "\n".join(self.story[-9:])
         assert text.startswith(self.log), f"a line of the log was lost or changed\n{told}"
         events = [json.loads(line) for line in text.splitlines()]
@@ -168,15 +223,13 @@ class Life:
         self.log = text
 
     def check_merged(self, event: dict[str, Any]) -> None:
-        lane = next(name for name, wps in self.lanes.items() if event["wp_id"] in wps).replace("_", "-")
-        branch = f"kitty/mission-{self.project.slug}-{lane}"
-        if branch in self.branches():
-            ahead = self.project.git("rev-list", "--count", f"main..{branch}")
-            assert ahead == "0", f"{event['wp_id']} is done, and {ahead} commits of its lane are not merged"
-
-
-def start_in(root: Path, wp_id: str, actor: str, now: datetime, *, is_named: bool) -> None:
-    start(root, Project(root).slug, wp_id, actor, ManualClock(now), redact=str, is_named=is_named)
+        """Hold that main has all work of a lane, also where it was renamed; a reason may stand for it."""
+        if (event["policy_metadata"] or {}).get("merge_ancestry") == "overridden":
+            return
+        for commit in (commit for commit, wp_id in self.work.items() if wp_id == event["wp_id"]):
+            held = self.project.git("branch", "--format=%(refname:short)", "--contains", commit).split()
+            if held and "main" not in held:
+                self.fail(f"{event['wp_id']} is done, and its commit on {held} is not merged")
 
 
 def begun(root: Path, chance: random.Random) -> Life:

@@ -190,13 +190,13 @@ def test_a_lane_is_lost_for_the_next_work_package_too_until_its_work_is_done(cod
     assert [step.op for step in start(code, "WP02").operations] == ["branch", "worktree"]
 
 
-@pytest.mark.parametrize("is_fetched", [False, True])
-def test_a_renamed_lane_is_found_by_its_older_name_and_its_command_brings_it_back(
-    code: Project, is_fetched: bool
-) -> None:
+@pytest.mark.parametrize("what", ["whole", "without its tree", "fetched"])
+def test_a_renamed_lane_is_found_by_its_older_name_and_its_command_brings_it_back(code: Project, what: str) -> None:
     begun(code)
     code.lanes(lane_x=["WP01"], lane_b=["WP02"])
-    if is_fetched:
+    if what == "without its tree":
+        shutil.rmtree(tree(code))
+    if what == "fetched":
         code.git("update-ref", f"refs/remotes/origin/{BRANCH}", BRANCH)
         lose(code)
     with pytest.raises(BrokenContract, match=f"Its work is on the branch .*{BRANCH}, and its files name .*lane-x"):

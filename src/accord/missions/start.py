@@ -188,7 +188,8 @@ def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
         (tree for tree in trees if tree["worktree"] == str(path) or Path(tree["worktree"]).resolve() == path.resolve()),
         {},
     )
-    others = [tree for tree in trees if tree.get("branch") == f"refs/heads/{branch}" and tree is not own]
+    on_branch = [tree for tree in trees if tree.get("branch") == f"refs/heads/{branch}" and tree is not own]
+    others = [tree for tree in on_branch if "prunable" not in tree]  # git keeps the names of lost ones
     is_present = path.is_dir() and any(path.iterdir())
     base = git_of(mission, workspace.wp_id).base_of(branch)
     return LaneFacts(
@@ -198,7 +199,7 @@ def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
         has_branch=git.attempt("show-ref", "--verify", "--quiet", f"refs/heads/{branch}").returncode == 0,
         checked_out_at=others[0]["worktree"] if others else "",
         on_branch=own.get("branch", "").removeprefix("refs/heads/"),
-        is_registered=bool(own),
+        is_registered=bool(own) or len(others) < len(on_branch),
         is_half_made=own.get("locked") == _INITIALIZING,
         is_present=is_present,
         is_foreign=is_present and not own,
