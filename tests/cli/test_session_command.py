@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -228,6 +229,27 @@ def test_a_secret_that_an_agent_repeats_is_not_recorded(accord: Accord, session:
     said = agent_output(status="NEEDS_DECISION", summary="s3cr3t-of-the-job-0815 is in the log.")
     play.take("T-001", "Security", said)
     assert b"s3cr3t" not in b"".join(play.files().values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("project", ["", "pkg"])
+def test_commands_from_a_subfolder_find_the_sessions_of_their_project(accord: Accord, project: str) -> None:
+    for words in (("init", "--quiet"), ("commit", "--quiet", "--allow-empty", "--message", "begin")):
+        subprocess.run(["git", *words], cwd=accord.home, check=True)
+    below = accord.home / project / "src/deep"
+    below.mkdir(parents=True)
+    if project:
+        accord("session", "new", "first", "--root", project)
+    accord.monkeypatch.chdir(below)
+    folder = Path(accord.document("session", "new", "second")["path"])
+    assert folder.resolve().parents[1] == (accord.home / project).resolve()
+    shown = accord.document("session", "check", "--base", "HEAD")["documents"]
+    assert {Path(one["path"]).is_file() or Path(one["path"]).is_dir() for one in shown} == {True}
+    assert {one["path"].split("/.agents-work/")[0] for one in shown} == {"../.."}
+    assert Path(accord.document("session", "new", "third", "--root", ".")["path"]).resolve().parents[1] == below
+    (folder / "adr").mkdir()
+    accord.monkeypatch.chdir(folder / "adr")
+    assert accord.document("session", "show", "..")["session"] == folder.name
 
 
 def test_a_session_is_not_created_through_a_link(accord: Accord, tmp_path: Path) -> None:

@@ -326,6 +326,12 @@ def in_work_tree(work: Path) -> None:
     commit(work / "lane")
 
 
+@pytest.mark.parametrize("place", ["", "src"])
+def test_a_patch_from_a_subfolder_leaves_other_work_trees_out(work: Path, place: str) -> None:
+    in_work_tree(work)
+    assert extract(work / place, "main").patch == b""
+
+
 @pytest.mark.parametrize(
     ("agent", "name"),
     [(on_branch, "side-work"), (on_detached_head, "a detached HEAD"), (in_stash, "the stash"), (in_work_tree, "lane")],

@@ -1,6 +1,7 @@
 """Agents of a session: whom the gates stop, what each reads and may write, and what its output changes."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Any, get_args
 
 import pytest
 from support.disks import contents
+from support.missions import Project
 from support.sessions import GATES, NAME, SINGLE, TASKS, agent_output, clock, decision, done, make_session, writer
 
 from accord.core.errors import BrokenContract
@@ -233,9 +235,10 @@ def test_a_security_question_is_asked_again_when_the_work_did_not_settle_it(tmp_
     ]
 
 
-@pytest.mark.parametrize(("role", "wrong"), [("Docs", [0, 1]), ("Coder", [1]), ("Reviewer", [0, 1, 2])])
+@pytest.mark.parametrize(("role", "wrong"), [("Docs", [0, 1, 4]), ("Coder", [1, 4]), ("Reviewer", [0, 1, 2, 4, 5])])
 def test_an_output_that_reports_files_of_other_roles_gets_warnings(tmp_path: Path, role: str, wrong: list[int]) -> None:
     names = ["src/app.py", f".agents-work/{NAME}/spec.md", str(tmp_path / "README.md"), ".agents-work/<session>/x.md"]
+    names += [f"{place}/.agents-work/{NAME}/spec.md" for place in (tmp_path.name, "another")]
     artifacts = {**agent_output()["artifacts"], "files_changed": names}
     output = AgentOutput.model_validate(agent_output(artifacts=artifacts))
     session = read_session(implementing(tmp_path))
@@ -294,6 +297,36 @@ def test_every_agent_gets_a_valid_input(committed: Path, role: str, task: str) -
     assert ("header.md" in {Path(name).name for name in files}) == (role in readers)
     extra = {"Researcher": ["NEEDS_INFO"], "Security": ["NEEDS_DECISION"]}.get(role, [])
     assert output_schema(role)["properties"]["status"]["enum"] == ["OK", "BLOCKED", "FAIL", *extra]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["", "pkg", "a/b c", "ünder"])
+def test_all_paths_have_one_root_and_files_of_the_session_do_not_count_as_changes(tmp_path: Path, place: str) -> None:
+    project, top = Project(tmp_path / place), Project(tmp_path)
+    folder = make_session(project.root, "IMPLEMENT_LOOP", user_decisions=GATES)
+    for name in ("stays.py", "leaves.py", "moves.py"):
+        (project.root / name).write_text(f"print('{name}')\n" * 9)
+    (folder / "arrives.py").write_text("print('arrives.py')\n" * 9)
+    top.git("init", "--quiet", "--initial-branch=main")
+    top.git("add", "--all")
+    top.commit("begin")
+    top.git("worktree", "add", "--quiet", str(project.root / ".lanes/one"))
+    (project.root / ".lanes/one/new.py").write_text("1\n")
+    (folder / "adr").mkdir()
+    (folder / "adr/one.md").write_text("# One\n")
+    (project.root / "leaves.py").rename(folder / "leaves.py")
+    (folder / "arrives.py").rename(project.root / "arrives.py")
+    (project.root / "moves.py").rename(project.root / "moved.py")
+    (tmp_path / "new.txt").write_text("1\n")
+    document = agent_input(read_session(folder), "T-001", "Reviewer")
+    found = {
+        (one["path"], one["change_type"]): one.get("old_path") for one in document["task"]["session_changed_files"]
+    }
+    outside = os.path.relpath(tmp_path / "new.txt", project.root)
+    expected = {("leaves.py", "deleted"): None, ("arrives.py", "added"): None, ("moved.py", "renamed"): "moves.py"}
+    assert found == {**expected, (outside, "added"): None}
+    assert all((project.root / name).exists() for name in document["task"]["context_files"])
+    assert [place in one for one in document["task"]["constraints"]] == ([True] if place else [])
 
 
 def test_an_agent_reads_the_decisions_and_the_requested_changes(tmp_path: Path) -> None:

@@ -81,7 +81,10 @@ def test_every_required_key_is_missed(kind: Any, value: dict[str, Any], path: st
         (changed("a", "renamed"), ("old-path-missing", "/task/session_changed_files/0/old_path")),
         (changed("a", "renamed", old_path="b"), None),
         (changed("a", "moved"), ("schema", "/task/session_changed_files/0/change_type")),
-        (changed("/a", "added"), ("path-outside", "/task/session_changed_files/0")),
+        *(
+            (changed(path, "added"), ("path-outside", "/task/session_changed_files/0"))
+            for path in ("/a", "a/../b", "../")
+        ),
     ],
 )
 def test_an_input_is_judged_by_its_rules(changes: dict[str, Any], expected: tuple[str, str] | None) -> None:

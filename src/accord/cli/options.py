@@ -284,13 +284,13 @@ class RootArguments(Arguments):
     root: Path = option("--root", "The repository's directory.", type=EXISTING_FOLDER, default=".")
 
 
-def top_of(root: Path) -> Path:
-    """Return the top of the repository around the working directory, where GitHub looks; ``root`` where it is given."""
+def top_of(root: Path, *marks: str) -> Path:
+    """Return the ``root`` that the caller gave, else the top of the repository, or the first directory with a mark."""
     context = click.get_current_context(silent=True)
-    if context is None or context.get_parameter_source("root") is not ParameterSource.DEFAULT:
+    if context is None or context.get_parameter_source("root") not in (ParameterSource.DEFAULT, None):
         return root
-    above = [] if (root / ".git").exists() else Path.cwd().parents
-    return next((folder for folder in above if (folder / ".git").exists()), root)
+    names = (".git", *marks)
+    return next((at for at in (root, *Path.cwd().parents) if any((at / name).exists() for name in names)), root)
 
 
 class SteeringArguments(Arguments):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import click
 
 from accord.cli.check import Checked, print_checks, report_checks
-from accord.cli.options import Choice, FormatArguments, Group, RootArguments, argument, command, option
+from accord.cli.options import Choice, FormatArguments, Group, RootArguments, argument, command, option, top_of
 from accord.cli.output import one_line
 from accord.cli.session_output import (
     CLOCK,
@@ -44,7 +45,7 @@ from accord.sessions.folder import Session, change_findings, changed_sessions, r
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
 from accord.sessions.next_moves import next_moves
-from accord.sessions.policy import parse_setting
+from accord.sessions.policy import WORK, parse_setting
 
 
 class _CheckSessionsArguments(FormatArguments):
@@ -60,9 +61,9 @@ def check_folders(given: _CheckSessionsArguments) -> int:
     """
     if not given.folders and not given.base:
         raise WrongUsage("No session given.", hint="Name folders below .agents-work, or pass `--base REF`.")
-    root = Path.cwd()
+    root = _root(Path())
     start = merge_base(Git(root), given.base) if given.base else ""
-    paths = [*map(Path, given.folders)] or [path.relative_to(root) for path in changed_sessions(root, start)]
+    paths = [*map(Path, given.folders)] or changed_sessions(root, start)
     sessions = [read_session(path) for path in paths if path.is_dir()]
     documents = [document for path in paths for document in _check_session(path, root, start)]
     print_checks(documents, given.output_format)
@@ -83,6 +84,11 @@ def _check_session(path: Path, root: Path, start: str) -> list[Checked]:
         return [(str(path), "session", change)]
     found: list[Checked] = [(str(file), kind, findings) for file, kind, findings in check_session(path)]
     return [(*found[0][:2], [*found[0][2], *change]), *found[1:]]
+
+
+def _root(given: Path) -> Path:
+    """Return the project: the nearest directory above with sessions, else the top of the repository; or ``given``."""
+    return Path(os.path.relpath(top_of(given, WORK)))
 
 
 class _RoleArguments(ChangeSessionArguments):
@@ -106,9 +112,10 @@ class _NewSessionArguments(RootArguments, SessionArguments):
 @command(_NewSessionArguments, "new", of=session)
 def new_session(given: _NewSessionArguments) -> None:
     """Create a session in .agents-work/YYYY-MM-DD_SLUG."""
-    with refusals(given, given.root):
+    root = _root(given.root)
+    with refusals(given, root):
         writer = session_run.create_session(
-            given.root, _slug(given.slug), is_lean=given.lean, clock=CLOCK, is_dry_run=given.dry_run
+            root, _slug(given.slug), is_lean=given.lean, clock=CLOCK, is_dry_run=given.dry_run
         )
     if not given.is_json and not given.dry_run:
         click.echo(f"Created {one_line(str(writer.folder))}")

@@ -146,11 +146,10 @@ def item_lines(session: Session) -> list[str]:
 
 def linked_documents(session: Session) -> dict[int, list[LinkedDocument]]:
     """Return what else in the checkout names the work items of a session's tasks; nothing is read without any."""
-    folder = Path(os.path.relpath(session.folder.absolute()))
     numbers = set(task_numbers(session).values())
-    if not numbers or folder.absolute().parent.name != ".agents-work":
+    if not numbers or Path(os.path.abspath(session.folder)).parent.name != ".agents-work":
         return {}
-    found = documents_by_number(folder.parent.parent)
+    found = documents_by_number(Path(os.path.relpath(session.root)))
     others = {number: [each for each in found.get(number, ()) if each.name != session.name] for number in numbers}
     return {number: documents for number, documents in others.items() if documents}
 

@@ -75,7 +75,8 @@ def _stage_changes(
     """Put all that the work tree has since its merge base into a copy of its index; yield git, base and remarks."""
     git = Git(work_tree, {} if is_trusted else UNTRUSTED)
     start, settings = merge_base(git, base), read_settings(work_tree)
-    _refuse_unfinished(replace(git, directory=Path(git.line("rev-parse", "--show-toplevel"))))
+    git = replace(git, directory=Path(git.line("rev-parse", "--show-toplevel")))
+    _refuse_unfinished(git)
     with _scratch_index(git, settings) as scratch:
         own = git.path_of("index")
         if own.is_file():

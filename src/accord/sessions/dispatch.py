@@ -6,6 +6,7 @@ Source: global agent contract, "Universal Input JSON", "Context files enforcemen
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -70,6 +71,7 @@ def agent_input(
     git, status = Git(session.root), status_of(session)
     has_git = not git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode
     branch = git.line("rev-parse", "--abbrev-ref", "HEAD") if has_git else "HEAD"
+    place = git.line("rev-parse", "--show-prefix").rstrip("/") if has_git else ""
     context = context_files(session, role, session.task(task_id))
     document = {
         "task": {
@@ -77,7 +79,7 @@ def agent_input(
             **({"goal": goal} if goal else {}),
             "context_files": context,
             "session_changed_files": changed_files(session) if role == "Reviewer" and has_git else [],
-            "constraints": [],
+            "constraints": [f"All paths are relative to the directory `{place}` of the repository."] if place else [],
         },
         "project_type": project_type or (status.model_extra or {}).get("project_type") or "mixed",
         "repo_state": {"branch": branch, "ci_status": status.last_ci_result, "last_failed_step": None},
@@ -153,9 +155,17 @@ def _path(session: Session, name: str) -> str:
 
 
 def changed_files(session: Session) -> list[dict[str, str]]:
-    """Return the files that the session changed outside ``.agents-work``, uncommitted and new files included."""
-    found = []
-    for letter, path, old in changed_paths(session.root, _start_of(session), shipped_registry().state_patterns):
+    """Return the files that the session changed outside ``.agents-work``, uncommitted and new files included.
+
+    A file that left the project's directory, or never was in it, has a path that begins with ``../``.
+    """
+    found, top = [], Git(session.root).line("rev-parse", "--show-prefix")
+    for letter, *names in changed_paths(session.root, _start_of(session), shipped_registry().state_patterns):
+        path, old = (name and os.path.relpath(name, top or ".") for name in names)
+        if old and path.startswith(f"{WORK}/"):
+            letter, path, old = "D", old, ""
+        elif old.startswith(f"{WORK}/"):
+            letter, old = "A", ""
         if not path.startswith(f"{WORK}/"):
             entry = {"path": path, "change_type": _CHANGES[letter]}
             found.append({**entry, "old_path": old} if old else entry)

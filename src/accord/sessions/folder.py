@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -212,12 +213,12 @@ class Session:
     @property
     def name(self) -> str:
         """The session's name: that of its folder."""
-        return self.folder.absolute().name
+        return Path(os.path.abspath(self.folder)).name
 
     @property
     def root(self) -> Path:
-        """The root of the repository: the parent of ``.agents-work``."""
-        return self.folder.absolute().parent.parent
+        """The directory of the project, the parent of ``.agents-work``: all paths are relative to it."""
+        return Path(os.path.abspath(self.folder)).parent.parent
 
     @property
     def status(self) -> SessionStatus | None:
@@ -296,7 +297,7 @@ def _read_part(folder: Path, name: str) -> Part:
 
 def is_session(folder: Path) -> bool:
     """Return whether a directory looks like a session."""
-    return (folder / STATUS_FILE).is_file() or folder.absolute().parent.name == WORK
+    return (folder / STATUS_FILE).is_file() or Path(os.path.abspath(folder)).parent.name == WORK
 
 
 def changed_sessions(root: Path, start: str) -> list[Path]:

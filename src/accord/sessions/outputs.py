@@ -27,7 +27,7 @@ from accord.sessions.plan import (
     with_operations,
     write_tasks,
 )
-from accord.sessions.policy import WriteContext, check_path, check_task, refuse
+from accord.sessions.policy import WORK, WriteContext, check_path, check_task, refuse
 from accord.sessions.questions import UserQuestion, with_completed_correction, with_questions
 from accord.sessions.reviews import open_gates, unreviewed_tasks
 from accord.sessions.rules import is_low
@@ -162,11 +162,17 @@ def _foreign_files(session: Session, role: str, output: AgentOutput) -> Iterator
     """Find the files that an agent reports as changed, and that the contract keeps from its role."""
     context = WriteContext(session.name, working_state(status_of(session)), session.mode == "lean")
     for i, path in enumerate(output.artifacts.files_changed):
-        inside = path.removeprefix(f"{session.root}/").replace("<session>", session.name)
-        if reason := check_path(role, inside, context):
+        if reason := check_path(role, _path_in_project(session, path), context):
             message = f"{role} reports a change of `{short_name(path)}`. {reason}"
             place = pointer("artifacts", "files_changed", i)
             yield warning("role-forbidden", message, place, hint="Review that change before you continue.")
+
+
+def _path_in_project(session: Session, path: str) -> str:
+    """Return a path relative to the project: agents may also start with the root of the disk or of the repository."""
+    path = path.removeprefix(f"{session.root}/").replace("<session>", session.name)
+    folder, work, rest = f"/{path}".partition(f"/{WORK}/")
+    return f"{WORK}/{rest}" if work and str(session.root).endswith(folder) else path
 
 
 def _question(session: Session, task_id: str, output: AgentOutput) -> UserQuestion | None:

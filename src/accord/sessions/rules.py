@@ -34,6 +34,8 @@ MOST_RETRIES = 3
 
 _CHECK = re.compile(r"(cmd|manual):\s*\S")
 _SESSION_NAME = re.compile(r"\A(\d{4}-\d\d-\d\d)_[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_CHANGED = "/task/session_changed_files"
+_ABOVE = re.compile(r"\A(?:\.\./)+(?=.)")
 _CRITERION = re.compile(r"AC-[0-9]{3,}")
 _OTHER_MODE = {
     "full": {"INTAKE_LEAN"},
@@ -63,7 +65,8 @@ def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
         *_changed_files(given, role),
         *_checks(given.task.acceptance_checks, "/task/acceptance_checks"),
         *_relative(given.task.context_files, "/task/context_files"),
-        *_relative([file.path for file in given.task.session_changed_files], "/task/session_changed_files"),
+        # a project in a subfolder may change files beside it
+        *_relative([_ABOVE.sub("", one.path) for one in given.task.session_changed_files], _CHANGED),
         *_risk_flags(given.task.risk_flags, "/task/risk_flags"),
     ]
 
@@ -77,7 +80,7 @@ def named_role(document: OpenModel) -> str:
 
 
 def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
-    place, files = "/task/session_changed_files", given.task.session_changed_files
+    place, files = _CHANGED, given.task.session_changed_files
     if role == "Reviewer" and not files:
         message = "The Reviewer needs the files that the session changed."
         yield Finding("changed-files-missing", message, place, hint="List them.")
