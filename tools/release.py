@@ -3,6 +3,8 @@
     python -P tools/release.py check [TAG]      exit 1 and say what a release still lacks
     python -P tools/release.py notes [TAG]      print its section of the changelog
     python -P tools/release.py pin COMMIT       write the released commit into every example
+    python -P tools/release.py digests FOLDER   print the digests of the packages in a folder
+    python -P tools/release.py compare FOLDER   exit 1 if they are not those in the variable DIGESTS
 
 Without a tag, the version is that of the package. ``tools/pin.txt`` holds the pin of all examples: ``<sha>`` until the
 first release.
@@ -10,6 +12,8 @@ first release.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -92,6 +96,12 @@ def pages_of(root: Path) -> dict[Path, str]:
     return {root / name: (root / name).read_text(encoding="utf-8") for name in listed.splitlines()}
 
 
+def digests_of(folder: Path) -> str:
+    """Return the name and the SHA-256 digest of each file in a folder, on one line."""
+    files = sorted(folder.iterdir())
+    return " ".join(f"{file.name}={hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files)
+
+
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     """Run a command; return its exit code."""
     command, value = [*arguments, "", ""][:2]
@@ -105,6 +115,13 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     if command == "notes":
         print(notes_of(changelog, tag.removeprefix("v")) or unreleased(changelog))
         return 0
+    if command == "digests":
+        print(digests_of(Path(value)))
+        return 0
+    if command == "compare":
+        built, found = os.environ.get("DIGESTS", ""), digests_of(Path(value))
+        print("The packages are those that were built." if found == built else f"Built: {built}\nFound: {found}")
+        return int(not built or found != built)
     if command == "pin" and re.fullmatch("[0-9a-f]{40}", value):
         pin = f"{value} # v{version}"
         (root / PIN).write_text(f"{pin}\n", encoding="utf-8")

@@ -17,15 +17,23 @@ def test_a_release_started_by_hand_ends_with_packages(bench: Bench, github: Runn
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     subprocess.run(["git", "remote", "set-url", "origin", f"https://github.com/{CONSUMER}.git"], cwd=clone, check=True)
     workflow = rewritten((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    gh = tmp_path / "programs/gh"
+    gh.parent.mkdir()
+    gh.write_text('#!/bin/sh\nmkdir dist && cp "$ARTIFACTS"/* dist\n')
+    gh.chmod(0o755)
     run = bench.run(
         workflow.replace("ubuntu-24.04", "ubuntu-latest"),
         tmp_path / "run",
         clone=clone,
         api_url=github.url,
         token=INSTALLATION_TOKEN,
+        programs=gh.parent,
     )
     assert run.exit_code == 0, run.trouble
-    assert [name for name, ended in run.jobs.items() if ended == "success"] == ["Release/Build the packages"]
+    assert [name for name, ended in run.jobs.items() if ended == "success"] == [
+        "Release/Build the packages",
+        "Release/Play the demo from the package",
+    ]
     assert "and again: unchanged" in run.log
     assert {path.suffix for path in run.artifacts.iterdir()} == {".whl", ".gz"}
     assert run.summary.strip()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import release
+import yaml
 from reference.install import (
     PUBLISHED,
     SOURCE,
@@ -96,6 +97,54 @@ def test_the_next_release_of_this_checkout_lacks_only_its_words(tmp_path: Path) 
         text = changelog.read_text(encoding="utf-8")
     assert release.main(["check", f"v{version}"], clone) == int(bool(release.unreleased(text)))
     assert release.main(["check", "v99.0.0"], clone) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    {
+        "none": 0,
+        "accord-1.2.0-py3-none-any.whl": 1,
+        "a file more": 1,
+        "a file less": 1,
+        "nothing was built": 1,
+    }.items(),
+)
+def test_only_the_packages_that_were_built_are_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], change: str, code: int
+) -> None:
+    wheel, source = tmp_path / "accord-1.2.0-py3-none-any.whl", tmp_path / "accord-1.2.0.tar.gz"
+    wheel.write_bytes(b"wheel")
+    source.write_bytes(b"source")
+    assert release.main(["digests", str(tmp_path)]) == 0
+    built = capsys.readouterr().out.strip()
+    match change:
+        case "a file more":
+            (tmp_path / "other-1.0.tar.gz").touch()
+        case "a file less":
+            source.unlink()
+        case "nothing was built":
+            built = ""
+        case wheel.name:
+            wheel.write_bytes(b"other")
+    monkeypatch.setenv("DIGESTS", built)
+    assert release.main(["compare", str(tmp_path)]) == code
+    assert (built in capsys.readouterr().out) == bool(code)
+
+
+def test_the_job_that_builds_runs_nothing_unlocked_and_others_compare_its_digests() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))["jobs"]
+    steps = {job_id: [step.get("uses") or step["run"] for step in job.get("steps", ())] for job_id, job in jobs.items()}
+    building = next(i for i, step in enumerate(steps["build"]) if " build " in step)
+    assert "--require-hashes" in steps["build"][building]
+    assert "upload-artifact" in steps["build"][building + 1]
+    unlocked = [job_id for job_id, each in steps.items() if any("tool run" in step for step in each)]
+    assert unlocked == ["demo"]
+    assert "write" not in str(jobs["demo"]["permissions"])
+    assert "release.py compare" not in str(steps["demo"])
+    for job_id, publishes in (("release", "gh release create"), ("pypi", "publish --trusted")):
+        script = next(step for step in steps[job_id] if publishes in step)
+        at = [script.index(words) for words in ("gh run download", "release.py compare dist", publishes)]
+        assert at == sorted(at)
 
 
 def test_pages_name_the_package_only_when_it_is_published(tmp_path: Path) -> None:
