@@ -96,14 +96,13 @@ def session_next(session: Session) -> list[str]:
 
 def dry_run_keys(given: SessionArguments, writer: SessionWriter) -> dict[str, object]:
     """Return the keys that a dry run adds to the JSON document of a command."""
-    operations = [operation.as_json() for operation in writer.operations]
-    return {"dry_run": True, "operations": operations} if given.dry_run else {}
+    return {"dry_run": True, "operations": writer.operations} if given.dry_run else {}
 
 
 def planned_lines(writer: SessionWriter) -> Iterator[str]:
     """Yield the planned operations of a dry run."""
     yield click.style("Dry run: nothing was written. Planned operations:", dim=True)
-    for document in (operation.as_json() for operation in writer.operations):
+    for document in writer.operations:
         changed = one_line(", ".join(document.get("changed", ())))
         yield f"  {document['op']} {document['target']} {changed}".rstrip()
         yield from (f"    {one_line(line)}".rstrip() for line in document.get("body", "").splitlines())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from accord.core.clock import timestamp
+from accord.core.clock import Clock, timestamp
 from accord.core.errors import Refused
-from accord.github.once import send_until_answered
+from accord.github.models import NotThere
+from accord.github.once import send_once, send_until_answered
 from accord.github.rest import Rest
 
 
@@ -55,6 +56,35 @@ class CommentMethods(Rest):
     def delete_comment(self, comment_id: int) -> None:
         """Delete a comment. DELETE …/issues/comments/{id}."""
         self._delete(f"/issues/comments/{comment_id}")
+
+
+def show_comment(
+    github: CommentMethods,
+    number: int,
+    body: str,
+    ours: Sequence[Comment],
+    *,
+    find: Callable[[], Sequence[Comment]],
+    is_ours: Callable[[str], bool],
+    clock: Clock,
+) -> Comment:
+    """Make the first of our comments show a text, or a new one if we have none; further ones are deleted.
+
+    ``find`` lists ours again: after a lost answer, and where a person deleted one meanwhile. ``is_ours`` judges a
+    login. Raises Refused as ``refuse_lost`` does.
+    """
+    if not ours:
+        made = send_once(lambda: github.create_comment(number, body), lambda: next(iter(find()), None), clock)
+        refuse_lost(github, made, is_ours=is_ours(made.author))
+        return made
+    first, *spares = ours
+    try:
+        shown = first if first.body == body else github.change_comment(first.id, body)
+    except NotThere:
+        return show_comment(github, number, body, find(), find=find, is_ours=is_ours, clock=clock)
+    for spare in spares:
+        github.delete_comment(spare.id)
+    return shown
 
 
 def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None:

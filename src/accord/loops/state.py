@@ -7,15 +7,14 @@ comment of our own login counts. Its marker names the pull request, so a copy on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
 from accord.core.clock import Clock, attempts
 from accord.core.errors import Refused
-from accord.github.comments import Comment, refuse_lost
-from accord.github.models import NotThere
-from accord.github.once import send_once
+from accord.github.comments import Comment, show_comment
 from accord.github.state import PAUSE_SECONDS, Link, Stored, StoredDocument
 from accord.loops.models import Closed, Iteration, LoopDecision, LoopName, LoopState, Notice
 from accord.text.markdown import cell, table
@@ -126,33 +125,28 @@ class StateStore(StoredDocument[LoopState]):
 
     def render(self, stored: Stored[LoopState]) -> None:
         """Write the comment, and delete further ones of ours."""
-        comments = self._our_comments() if self.comments is None else self.comments
-        comments = comments or self._create_comment(stored)
-        try:
-            body = self._body(stored)
-            if comments[0].body != body:
-                comments = (self.github.change_comment(comments[0].id, body), *comments[1:])
-            for spare in comments[1:]:
-                self.github.delete_comment(spare.id)
-        except NotThere:  # a person deleted it meanwhile
-            self.comments = ()
-            self.render(stored)
-        else:
-            self.comments = comments[:1]
+        show = partial(
+            show_comment,
+            self.github,
+            self.pull,
+            self._body(stored),
+            find=self._our_comments,
+            is_ours=self.is_ours,
+            clock=self.clock,
+        )
+        known = self._our_comments() if self.comments is None else self.comments
+        known = known or self._appearing_comments(stored)
+        shown = show(known)
+        if not known:  # another writer may have created one at the same time
+            shown = show(self._our_comments() or (shown,))
+        self.comments = (shown,)
 
-    def _create_comment(self, stored: Stored[LoopState]) -> tuple[Comment, ...]:
-        """Return our comments, after creating the first one. Later writers give the first writer time to do so."""
+    def _appearing_comments(self, stored: Stored[LoopState]) -> tuple[Comment, ...]:
+        """Return our comments: later writers give the first writer time to create it."""
         for _ in attempts(self.clock, (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.value.revision > 1 else ()):
             if found := self._our_comments():
                 return found
-        body = self._body(stored)
-        made = send_once(
-            lambda: self.github.create_comment(self.pull, body),
-            lambda: next(iter(self._our_comments()), None),
-            self.clock,
-        )
-        refuse_lost(self.github, made, is_ours=self.is_ours(made.author))
-        return self._our_comments() or (made,)
+        return ()
 
     def _our_comments(self) -> tuple[Comment, ...]:
         self.own_comments = tuple(one for one in self.github.comments(self.pull) if self.is_ours(one.author))

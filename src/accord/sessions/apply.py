@@ -19,7 +19,6 @@ from accord.sessions.models import SessionStatus
 from accord.sessions.plan import (
     FileOperation,
     Plan,
-    SessionOperation,
     StatusStep,
     check_operations,
     plan_creation,
@@ -35,15 +34,15 @@ class SessionWriter:
     """The documents of one session: read, and changed by planned operations under the folder's lock.
 
     A dry run plans the same operations and applies none; later changes then start from the planned documents.
-    ``operations`` are those of all changes so far. A change that a rule forbids raises BrokenContract, one that the
-    disk refuses NotWritten; neither writes anything.
+    ``operations`` are those of all changes so far, as a dry run prints them. A change that a rule forbids raises
+    BrokenContract, one that the disk refuses NotWritten; neither writes anything.
     """
 
     def __init__(self, folder: Path, clock: Clock, *, disk: Disk = DISK, is_dry_run: bool = False) -> None:
         self.folder = folder
         self.clock = clock
         self.is_dry_run = is_dry_run
-        self.operations: list[SessionOperation] = []
+        self.operations: list[Mapping[str, Any]] = []
         self._storage = Storage(clock, disk)
         self._planned: Session | None = None
 
@@ -56,7 +55,7 @@ class SessionWriter:
         if self.is_dry_run:
             session = self.read()
             operations = _checked_plan(plan, session)
-            self.operations += operations
+            self.operations += [operation.as_json() for operation in operations]
             self._planned = with_operations(session, operations)
             return self._planned
         with self._lock():
@@ -66,7 +65,7 @@ class SessionWriter:
                 if self._is_unchanged(session, operations):
                     for operation in operations:
                         self._apply(operation)
-                    self.operations += operations
+                    self.operations += [operation.as_json() for operation in operations]
                     return with_operations(session, operations)
         raise Stopped(
             f"Another program wrote in {self.folder} each time accord was about to write there.",

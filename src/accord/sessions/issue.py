@@ -10,17 +10,16 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from accord.core.suggest import did_you_mean
-from accord.github.comments import Comment, refuse_lost
+from accord.engine.operations import OperationLog, skipped_if
+from accord.github.comments import Comment, show_comment
 from accord.github.models import Identity
-from accord.github.once import send_once
 from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import is_about_security
 from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
-from accord.sessions.plan import SessionOperation
 from accord.sessions.questions import UserQuestion
 from accord.sessions.run import answer, answer_problem, ask, close_question
 from accord.text.markdown import code_block
@@ -228,22 +227,7 @@ def _note(command: AnswerCommand, secrets: Redactor, policy: PostingPolicy) -> s
     return f"- The answer from {safe(command.comment.author)}{what} does not count. {safe(command.message)}"
 
 
-CommentAction = Literal["create", "update", "delete"]
 _Outcome = Literal["created", "updated", "unchanged", "none"]
-
-
-@dataclass(frozen=True)
-class CommentOperation(SessionOperation):
-    """One write to the comments of an issue; ``comment`` is the one that is there."""
-
-    op: CommentAction
-    number: int
-    body: str = ""
-    comment: Comment | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return operation, issue, and the text of the comment."""
-        return {"op": f"{self.op}-comment", "target": f"#{self.number}", "body": self.body}
 
 
 @dataclass(frozen=True)
@@ -320,48 +304,39 @@ def _select(issue: SessionIssue, thread: ThreadFacts) -> SelectedAnswers:
     return select_answers(status, thread.questions, found, [login for login in logins if issue.github.may_write(login)])
 
 
-def plan_comment(
-    issue: SessionIssue, thread: ThreadFacts, status: SessionStatus, ignored: Sequence[AnswerCommand]
-) -> list[CommentOperation]:
-    """Plan what brings the comment in step with the session; none where it is."""
+def _body(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerCommand]) -> str:
+    """Return the comment that is in step with the session; empty where there is nothing to ask."""
+    status = status_of(issue.writer.read())
     if not thread.ours and not status.pending:
-        return []
+        return ""
     asked = questions_on_issue(status, thread.questions, thread.comments)
     name = issue.writer.folder.absolute().name
-    body = render_questions(name, status, asked, ignored, secrets=issue.secrets, policy=issue.policy)
-    if not thread.ours:
-        return [CommentOperation("create", issue.number, body)]
-    first = thread.ours[0][0]
-    operations = [CommentOperation("delete", issue.number, comment=spare) for spare, _ in thread.ours[1:]]
-    if first.body != body:
-        operations.append(CommentOperation("update", issue.number, body, first))
-    return operations
+    return render_questions(name, status, asked, ignored, secrets=issue.secrets, policy=issue.policy)
 
 
 def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerCommand]) -> PostedComment:
-    """Plan what becomes of the comment and, unless in a dry run, apply it."""
-    operations = plan_comment(issue, thread, status_of(issue.writer.read()), ignored)
-    issue.writer.operations += operations
-    url = thread.ours[0][0].url if thread.ours else ""
-    for operation in operations if not issue.writer.is_dry_run else ():
-        url = _apply_comment(issue, thread, operation) or url
-    kinds = {operation.op for operation in operations}
-    none: _Outcome = "unchanged" if kinds or thread.ours else "none"
-    return PostedComment("created" if "create" in kinds else "updated" if "update" in kinds else none, url)
+    """Bring the comment in step with the session, unless in a dry run."""
+    body = _body(issue, thread, ignored)
+    if not body:
+        return PostedComment("none")
+    ours = [comment for comment, _ in thread.ours]
+    is_same, target = bool(ours) and ours[0].body == body, f"#{issue.number}"
+    changes = [("delete-comment", "") for _ in ours[1:]]
+    changes += [] if is_same else [("update-comment" if ours else "create-comment", body)]
+    issue.writer.operations += [{"op": op, "target": target, "body": text} for op, text in changes]
 
-
-def _apply_comment(issue: SessionIssue, thread: ThreadFacts, operation: CommentOperation) -> str:
-    """Write one comment, and return its address; empty for a deleted one."""
-    github = issue.github
-    if operation.comment is None:
-        made = send_once(
-            lambda: github.create_comment(operation.number, operation.body),
-            lambda: next((comment for comment, _ in read_thread(issue).ours), None),
-            issue.writer.clock,
+    def show() -> Comment:
+        return show_comment(
+            issue.github,
+            issue.number,
+            body,
+            ours,
+            find=lambda: [comment for comment, _ in read_thread(issue).ours],
+            is_ours=thread.identity.counts,
+            clock=issue.writer.clock,
         )
-        refuse_lost(github, made, is_ours=thread.identity.counts(made.author))
-        return made.url
-    if operation.op == "delete":
-        github.delete_comment(operation.comment.id)
-        return ""
-    return github.change_comment(operation.comment.id, operation.body).url
+
+    log = OperationLog(issue.writer.is_dry_run)
+    shown = log.write("ask-questions", target, show, number=issue.number, found=skipped_if(not changes))
+    outcome: _Outcome = "unchanged" if is_same else "updated" if ours else "created"
+    return PostedComment(outcome, shown.url if shown else ours[0].url if ours else "")

@@ -33,16 +33,8 @@ StatusStep = Callable[["Session"], Value]
 _INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
 
 
-class SessionOperation:
-    """One planned write of a session: to one of its files, or to the comments of its issue."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the operation as a dry run prints it."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
-class FileOperation(SessionOperation):
+class FileOperation:
     """One write to a file, whole or one line to append; ``changed`` lists the keys or tasks that change."""
 
     op: Literal["write", "append"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from accord.core.errors import AccordError, Refused
 from accord.engine.operations import LedgerEntry, Operation, apply_in_order, skipped_if
-from accord.github.comments import Comment, refuse_lost
+from accord.github.comments import show_comment
 from accord.github.models import Conflict, NotThere
 from accord.github.once import send_once
 from accord.results.status import MoveWorkItem, apply_move
@@ -50,24 +50,16 @@ def _apply(context: StartContext, operation: Operation) -> bool:
 
 def _show_status(context: StartContext, operation: ShowStatus) -> None:
     """Write the status comment where it differs, and delete further ones of ours."""
-    github, number = context.github, operation.number
-    body = write_body(operation.status, number, context.page)
-
-    def find() -> Comment | None:
-        return next(iter(context.view(number).comments), None)
-
-    if not operation.comments:
-        made = send_once(lambda: github.create_comment(number, body), find, context.clock)
-        refuse_lost(github, made, is_ours=context.identity.counts(made.author))
-        return
-    first, *spares = operation.comments
-    try:
-        if first.body != body:
-            github.change_comment(first.id, body)
-    except NotThere:  # a person deleted it meanwhile
-        send_once(lambda: github.create_comment(number, body), find, context.clock)
-    for spare in spares:
-        github.delete_comment(spare.id)
+    number = operation.number
+    show_comment(
+        context.github,
+        number,
+        write_body(operation.status, number, context.page),
+        operation.comments,
+        find=lambda: context.view(number).comments,
+        is_ours=context.identity.counts,
+        clock=context.clock,
+    )
 
 
 def _link_run(context: StartContext, operation: LinkRun) -> bool:
