@@ -1,4 +1,4 @@
-"""GraphQL: review threads and hidden comments, which the REST API does not have.
+"""GraphQL: review threads, hidden comments, and edits of texts, which the REST API does not have.
 
 Docs: https://docs.github.com/graphql. Like on GitHub, a refusal is a 200 with ``errors``.
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, Grant, grant_of, route
 from accord_sandbox.database import Row, find_repository
@@ -32,6 +34,7 @@ _CURSOR = "cursor:v2:"
 _THREAD = "PRRT"
 _COMMENT = "PRRC"
 _NOT_BY_INTEGRATION = "Resource not accessible by integration"
+_BY = "JOIN users ON users.id ="
 _PUBLIC = "SELECT * FROM public_review_comments WHERE"
 
 
@@ -103,7 +106,57 @@ def _repository(call: Call, full_name: str) -> Payload:
     row = find_repository(call.db, full_name)
     if row is None or not grant_of(call.db, call.actor, row).sees:
         raise FieldError("NOT_FOUND", f"Could not resolve to a Repository with the name '{full_name}'.")
-    return {"pullRequest": lambda _info, number: _pull_request(call, row, number)}
+    return {
+        "pullRequest": lambda _info, number: _pull_request(call, row, number),
+        "issueOrPullRequest": lambda _info, number: _item(call, row, number),
+    }
+
+
+def _item(call: Call, repository: Row, number: int) -> Payload:
+    """Return an ``Issue`` or ``PullRequest`` with who wrote and changed its text."""
+    row = call.fetch("SELECT * FROM items WHERE repository_id = ? AND number = ?", repository["id"], number)
+    kind = "PullRequest" if row and row["is_pull"] else "Issue"
+    if row is None:
+        message = f"Could not resolve to an issue or pull request with the number of {number}."
+        raise FieldError("NOT_FOUND", message)
+    if not grant_of(call.db, call.actor, repository).may("issues", AccessLevel.READ, pull=kind == "PullRequest"):
+        raise FieldError("FORBIDDEN", _NOT_BY_INTEGRATION)
+    statement = f"SELECT * FROM edits {_BY} editor_id WHERE issue_id = ? ORDER BY edits.rowid DESC"
+    edits = call.fetch_all(statement, row["id"])
+    titles = call.fetch_all(
+        f"SELECT events.*, login, type FROM events {_BY} actor_id WHERE issue_id = ? AND event = 'renamed'", row["id"]
+    )
+    (author,) = call.fetch_all("SELECT * FROM users WHERE id = ?", row["author_id"])
+    created = payloads.timestamp_of(row["created_at"])
+    shown = [{"editedAt": payloads.timestamp_of(edit["edited_at"]), "editor": _actor(edit)} for edit in edits]
+    shown += [{"editedAt": created, "editor": _actor(author)}] if edits else []  # GitHub lists the first text, too
+
+    def timeline(_info: object, since: str | None = None, **page: Any) -> Payload:
+        page.pop("itemTypes", None)  # there is one
+        later = [event for event in titles if not since or event["created_at"] >= parse_timestamp(since).timestamp()]
+        return _page("timelineItems", later, _renamed, **page)
+
+    return {
+        "__typename": kind,
+        "author": _actor(author),
+        "createdAt": created,
+        "editor": shown[0]["editor"] if edits else None,
+        "lastEditedAt": shown[0]["editedAt"] if edits else None,
+        "userContentEdits": lambda _info, **page: _page("userContentEdits", shown, dict, **page),
+        "timelineItems": timeline,
+        **(_pull_request(call, repository, number) if row["is_pull"] else {}),
+    }
+
+
+def _renamed(event: Row) -> Payload:
+    change = json.loads(event["detail"])["rename"]
+    return {
+        "__typename": "RenamedTitleEvent",
+        "actor": _actor(event),
+        "createdAt": payloads.timestamp_of(event["created_at"]),
+        "currentTitle": change["to"],
+        "previousTitle": change["from"],
+    }
 
 
 def _pull_request(call: Call, repository: Row, number: int) -> Payload:
@@ -161,8 +214,8 @@ def _actor(row: Row) -> Payload:
 
 def _page(
     name: str,
-    rows: Sequence[Row],
-    payload: Callable[[Row], Payload],
+    rows: Sequence[Any],
+    payload: Callable[[Any], Payload],
     first: int | None = None,
     after: str | None = None,
 ) -> Payload:

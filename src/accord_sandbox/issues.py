@@ -147,6 +147,8 @@ def update_text(call: Call) -> None:
     if "body" in call.fields:
         body = checked_body(call)
         call.db.execute("UPDATE issues SET body = ?, body_words = ? WHERE id = ?", (body, words(body), issue["id"]))
+        if body != issue["body"]:
+            call.db.execute("INSERT INTO edits VALUES (?, ?, ?)", (issue["id"], call.user.user_id, call.now))
 
 
 def update_state(call: Call) -> None:

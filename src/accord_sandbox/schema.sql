@@ -145,6 +145,12 @@ CREATE TABLE IF NOT EXISTS events (
     detail TEXT NOT NULL,       -- JSON object: what GitHub adds to this kind of event
     created_at REAL NOT NULL
 );
+CREATE TABLE IF NOT EXISTS edits (          -- of the text of an issue or pull request
+    issue_id INTEGER NOT NULL REFERENCES issues (id),
+    editor_id INTEGER NOT NULL REFERENCES users (id),
+    edited_at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS edits_by_issue ON edits (issue_id);
 CREATE INDEX IF NOT EXISTS events_by_issue ON events (issue_id, created_at, id);
 CREATE TABLE IF NOT EXISTS protections (
     repository_id INTEGER NOT NULL REFERENCES repositories (id),

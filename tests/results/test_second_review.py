@@ -243,7 +243,7 @@ def test_where_github_does_not_tell_what_is_resolved_threads_are_kept_and_none_i
 ) -> None:
     post(stage, needs_changes(ONE, TWO))
     later = push(stage, NEW + "one more\n")
-    monkeypatch.setattr("accord.github.threads.graphql_path", lambda _: "/no-graphql")
+    monkeypatch.setattr("accord.github.graphql.graphql_path", lambda _: "/no-graphql")
     receipt = post(stage, needs_changes(ONE, THREE), commit=later)
     monkeypatch.undo()
     assert (counts(receipt), "threads-not-resolved" in codes(receipt)) == ((1, 0, 0, 1, 0, 0), True)

@@ -44,7 +44,7 @@ def row(work: Any = "plan", state: Any = "failed", key: str = "old", agent: str 
 
 
 def facts(item: Issue, *rows: StatusRow, is_busy: bool = False, answered: tuple[str, ...] = ()) -> ItemFacts:
-    return ItemFacts(item, StatusView(ItemStatus(rows=rows, answered=answered)), is_busy, AGENTS)
+    return ItemFacts(item, StatusView(ItemStatus(rows=rows, answered=answered)), is_busy, AGENTS, head="c0ffee")
 
 
 @pytest.mark.parametrize("trigger", Trigger)

@@ -32,7 +32,7 @@ BOT = {"login": "helper[bot]", "type": "Bot"}
 
 def workflow(work: str, *inputs: str) -> str:
     """A workflow that can be started with these inputs, besides the key of its start and an agent."""
-    named = "".join(f"      {name}: {{type: string}}\n" for name in (*inputs, "agent", "start"))
+    named = "".join(f"      {name}: {{type: string}}\n" for name in (*inputs, "agent", "as-of", "start"))
     title = f"run-name: Accord {work} ${{{{ inputs.start }}}}\n"
     return f"name: Accord {work}\n{title}on:\n  workflow_dispatch:\n    inputs:\n{named}jobs: {{}}\n"
 
@@ -40,7 +40,7 @@ def workflow(work: str, *inputs: str) -> str:
 FILES = {
     ".github/workflows/accord-plan.yml": workflow("plan", "item", "request", "run-key"),
     ".github/workflows/accord-implement.yml": workflow("implement", "work-item"),
-    ".github/workflows/accord-review.yml": workflow("review", "pull"),
+    ".github/workflows/accord-review.yml": workflow("review", "pull", "head"),
     "a.txt": "One\n",
 }
 
@@ -196,14 +196,19 @@ class Starts:
 
     @property
     def started(self) -> list[tuple[str, dict[str, str]]]:
-        """The workflows that were started with their inputs, without the keys."""
+        """The workflows that were started with their inputs, without the keys, and what the sender read."""
+        hidden = ("start", "as-of", "head")
+        return [
+            (entry["workflow"], {name: value for name, value in entry["inputs"].items() if name not in hidden})
+            for entry in self.dispatches
+        ]
+
+    @property
+    def dispatches(self) -> list[dict[str, Any]]:
+        """The workflows that were started, with all inputs."""
         from accord_sandbox.show import document
 
-        dispatches = document(self.stage.server.database.path.parent)["dispatches"]
-        return [
-            (entry["workflow"], {name: value for name, value in entry["inputs"].items() if name != "start"})
-            for entry in dispatches
-        ]
+        return list(document(self.stage.server.database.path.parent)["dispatches"])
 
     def comments(self, number: int) -> list[str]:
         """The comments of accord on an item."""

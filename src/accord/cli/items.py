@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,17 +26,19 @@ from accord.cli.output import (
     Json,
     cut_text,
     document_lines,
+    finding_lines,
     indented_line,
     one_line,
     print_json,
     print_lines,
     screen_columns,
 )
-from accord.cli.sources import github_for
+from accord.cli.sources import AsOfArguments, github_for, read_as_of
 from accord.cli.step import leave_outputs, present, redact
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.engine.operations import OperationLog
+from accord.engine.trust import check_text, require_text
 from accord.results.planner.rules import item_number
 from accord.results.status import (
     WORK_ITEM,
@@ -62,7 +65,7 @@ def items() -> None:
     """List, show and move work items."""
 
 
-class _ListItemsArguments(RepositoryArguments, FormatArguments):
+class _ListItemsArguments(AsOfArguments, RepositoryArguments, FormatArguments):
     status: str | None = option("--status", "Only items in this status.", type=Choice(WORK_ITEM.states))
     all: bool = option("--all", "Include closed items.", was="SHOW_ALL")
     limit: int = option("--limit", "List at most this many.", type=click.IntRange(min=1), default=100)
@@ -78,12 +81,18 @@ def list_items(given: _ListItemsArguments) -> None:
     with github_for(given) as (github, *_):
         state = "closed" if status == "closed" else "all" if given.all else "open"
         issues, left_out = newest_items(github, status=status, state=state, limit=limit)
-    found = [item_of(issue) for issue in issues]
+        as_of, identity = read_as_of(given.as_of, github), cache(github.identity)
+        checked = [(issue, check_text(github, as_of, identity, issue)) for issue in issues]
+    found = [item_of(issue) for issue, refusal in checked if refusal is None]
+    refusals = [refusal for _, refusal in checked if refusal]
     if given.is_json:
-        print_json({"items": found, "left_out": left_out})
+        findings = {"findings": [refusal.as_json() for refusal in refusals]} if as_of else {}
+        print_json({"items": found, "left_out": left_out, **findings})
         return
     columns = screen_columns()
     print_lines([_item_line(item, columns) for item in found])
+    for line in finding_lines(refusals, "left out"):
+        click.echo(line)
     if not found:
         click.echo("No work items.")
     if left_out != 0:
@@ -125,7 +134,7 @@ def export(given: _ExportArguments) -> None:
         click.echo(indented_line(line))
 
 
-class _ShowItemArguments(RepositoryArguments, FormatArguments):
+class _ShowItemArguments(AsOfArguments, RepositoryArguments, FormatArguments):
     number: str = argument("N")
     root: Path | None = option(
         "--root", "Checkout with sessions and missions. Default: here, without --repo.", type=EXISTING_FOLDER
@@ -137,23 +146,29 @@ def show(given: _ShowItemArguments) -> int:
     """Show a work item, its blockers, moves and documents.
 
     For the number of a pull request, show the work item that it closes. A step also gets the output base: the branch
-    into which the pull request is merged.
+    into which the pull request is merged. A text that someone without write access changed after --as-of is refused;
+    the time may be run: when this workflow run was started.
     """
     from accord.plans.links import documents_of, handoff_of
 
     number = _number(given.number)
     with github_for(given) as way:
+        check = partial(require_text, way.github, read_as_of(given.as_of, way.github), cache(way.github.identity))
         named = way.github.issue(number)
         pull = way.github.pull(named.number) if named and named.is_pull else None
         more = {"pull": {"id": str(pull.number), "base": pull.base_branch, "url": pull.url}} if pull else {}
-        if pull:
-            leave_outputs({"base": redact(pull.base_branch)})
+        base = {"base": redact(pull.base_branch)} if pull else {}
         try:
-            wanted = item_closed_by(pull, way.repository) if pull else number
-            issue = find_work_item(way.github, wanted)
+            if named and pull:
+                check(named)
+            issue = find_work_item(way.github, item_closed_by(pull, way.repository) if pull else number)
+            check(issue)
             item = detail_of(issue, gather_facts(way.github, issue)) | more
             handoff = handoff_of(way.github, issue, SystemClock())
+            leave_outputs(base)
         except BrokenContract as broken:
+            is_changed = any(finding.code == "text-changed" for finding in broken.findings)
+            leave_outputs({"reason": redact(broken.message)} if is_changed else base)
             if not given.is_json:
                 raise
             findings = [finding.as_json() for finding in broken.findings]

@@ -8,20 +8,23 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
 from accord.cli.options import (
+    Arguments,
     PostingArguments,
     RepositoriesArguments,
     RepositoryArguments,
     ServerArguments,
+    option,
     why_read_only,
 )
 from accord.cli.output import print_wait
 from accord.cli.step import warn
-from accord.core.clock import SystemClock
+from accord.core.clock import SystemClock, time_of
 from accord.core.documents import MAX_BYTES
 from accord.core.environment import is_in_actions, needs_extra
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -108,6 +111,39 @@ def github_for(
     token = find_token(server_url)
     access = Access(repository, token, api_url, given.identity, given.max_wait, read_only)
     yield Connection(GitHub(access, SystemClock(), print_wait, pacer), repository, server_url, token)
+
+
+class AsOfArguments(Arguments):
+    """The argument of a command that hands text to an agent."""
+
+    as_of: str = option(
+        "--as-of", "Refuse text that people without write access changed later.", default="", metavar="TIME|run"
+    )
+
+
+AS_OF_RUN = "run"
+"""In place of a time: when this workflow run was started."""
+
+
+def read_as_of(text: str, github: GitHub) -> datetime | None:
+    """Return the time in an option ``--as-of``, in whole seconds as GitHub's are; None for an empty one.
+
+    Raises WrongUsage for another text, and for ``run`` outside of a workflow run.
+    """
+    if not text:
+        return None
+    if text != AS_OF_RUN:
+        at = time_of(text)
+        if at is None:
+            hint = f"Use one such as `2026-11-27T08:00:00Z`, or `{AS_OF_RUN}`."
+            raise WrongUsage(f"`{text[:80]}` is not a time.", hint=hint)
+        return at.replace(microsecond=0)
+    run_id = os.environ.get("GITHUB_RUN_ID", "")
+    run = github.workflow_run(int(run_id)) if run_id.isdecimal() else None
+    if run is None:
+        hint = "Pass a time, or run this in a workflow."
+        raise WrongUsage(f"The start of the workflow run {run_id or 'without GITHUB_RUN_ID'} is not known.", hint=hint)
+    return run.created_at
 
 
 def connect_all(given: RepositoriesArguments, stack: ExitStack) -> list[Connection]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,13 +24,14 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.receipts import show_receipt
-from accord.cli.sources import github_for, policy_at, read_bytes
-from accord.cli.step import findings_table, redact, redacted_cell, report_step
+from accord.cli.sources import AsOfArguments, github_for, policy_at, read_as_of, read_bytes
+from accord.cli.step import findings_table, leave_outputs, redact, redacted_cell, report_step
 from accord.core.clock import SystemClock, time_of
 from accord.core.documents import read_object
-from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.engine.operations import OperationLog
 from accord.engine.receipts import Outcome, Receipt
+from accord.starts.choose import HEAD_UNKNOWN, head_at
 from accord.starts.ends import RunOfWork, WorkReport, begin, end, read_needs, report_of
 from accord.starts.events import check_repository, read_event
 from accord.starts.facts import StartContext
@@ -87,8 +89,9 @@ class WorkArguments(WritingArguments, RepositoryArguments, FormatArguments):
     agent: str = option("--agent", "The workflow's input `agent`.", default="", metavar="NAME")
 
 
-class _BeginArguments(WorkArguments):
+class _BeginArguments(AsOfArguments, WorkArguments):
     item: int | None = option("--item", "Its issue or pull request.", type=Number(), required=True, metavar="N")
+    head: str = option("--head", "Commit to review. Default: the head at that time.", default="", metavar="SHA")
 
 
 class _EndArguments(WorkArguments):
@@ -101,11 +104,26 @@ class _EndArguments(WorkArguments):
 
 @command(_BeginArguments, "begin", of=start)
 def begin_command(given: _BeginArguments) -> int:
-    """Show in the status comment that a run began."""
+    """Show in the status comment that a run began, and find the commit to review.
+
+    A step gets it as the output head. A fork whose pull request changed after --as-of is refused.
+    """
     run = _run(given)
+    if given.head and not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", given.head):
+        raise WrongUsage(f"`{given.head[:80]}` is not the full SHA of a commit.", hint="Pass all its digits.")
     with github_for(given) as connection:
-        receipt = begin(_context(connection), run, is_dry_run=given.dry_run)
-    return _report(receipt, given)
+        context, head = _context(connection), given.head
+        pull = connection.github.pull(run.number) if run.work == "review" and not head else None
+        if pull is not None:
+            head = head_at(pull, read_as_of(given.as_of, connection.github) or context.now(), connection.repository)
+        receipt = begin(context, run, is_dry_run=given.dry_run)
+    code = _report(receipt, given)
+    if pull is not None and not head:
+        problem = Refused(HEAD_UNKNOWN.format(run.number), hint="Start the review again.")
+        leave_outputs({"reason": problem.message})
+        raise problem
+    leave_outputs({"head": head} if head else {})
+    return code
 
 
 @command(_EndArguments, "end", of=start)

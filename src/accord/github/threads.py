@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from accord.core.errors import Refused, Stopped
-from accord.core.refusals import known_refusal
 from accord.github.comments import Comment, read_comment
-from accord.github.models import Forbidden, NotThere
+from accord.github.graphql import GraphQLMethods, login_of, next_page
+from accord.github.models import NotThere
 from accord.github.once import send_until_answered
-from accord.github.rest import Parsed, Rest
-from accord.github.transport import WHY
 
 _COMMENTS = """
 fragment Comments on PullRequestReviewThread {
@@ -65,7 +62,7 @@ class ReviewThread:
     can_resolve: bool = False
 
 
-class ThreadMethods(Rest):
+class ThreadMethods(GraphQLMethods):
     """Requests about review threads."""
 
     def review_threads(self, number: int) -> tuple[ReviewThread, ...]:
@@ -110,25 +107,6 @@ class ThreadMethods(Rest):
             comments, more = page
             thread = replace(thread, comments=thread.comments + comments)
         return thread
-
-    def _ask(
-        self,
-        query: str,
-        variables: Mapping[str, Any],
-        parse: Callable[[dict[str, Any]], Parsed],
-        forbidden_hint: str,
-        *,
-        writes: bool = False,
-    ) -> Parsed:
-        """Send a query, or a mutation, with the hint for a token that may not do it.
-
-        POST /graphql. It answers 200 also where it refuses, and says so in the document.
-        """
-        body = {"query": query, "variables": dict(variables)}
-        answer = self._transport.call("POST", graphql_path(self._access.api_url), body=body, only_reads=not writes)
-        if errors := answer.read(lambda data: data.get("errors")):
-            raise _refusal(errors, forbidden_hint)
-        return answer.read(lambda data: parse(data["data"]))
 
 
 def _threads(data: dict[str, Any]) -> tuple[list[dict[str, Any]], str] | None:
@@ -181,40 +159,15 @@ def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:
 
 
 def _comment(node: dict[str, Any]) -> Comment:
-    """Read a comment; its author is spelled as over REST, where a bot's login ends with ``[bot]``."""
-    author = node["author"] or {"__typename": "User", "login": ""}
-    is_bot = author["__typename"] == "Bot"
-    login = author["login"].removesuffix("[bot]") + ("[bot]" if is_bot else "")
+    """Read a comment."""
+    login = login_of(node["author"])
     review = node["pullRequestReview"] or {}
     return Comment(
         int(node["fullDatabaseId"]),
         node["url"],
         node["body"],
         login,
-        is_bot,
+        login.endswith("[bot]"),
         int(review["fullDatabaseId"]) if review else None,
         node["isMinimized"],
     )
-
-
-def graphql_path(api_url: str) -> str:
-    """Return where GraphQL is asked: beside the REST API, not below it, on Enterprise Server."""
-    base = api_url.rstrip("/")
-    return f"{base.removesuffix('/v3')}/graphql" if base.endswith("/api/v3") else "/graphql"
-
-
-def next_page(page: Mapping[str, Any]) -> str:
-    """Return where the next page of a connection begins; empty after the last."""
-    return str(page["pageInfo"]["endCursor"]) if page["pageInfo"]["hasNextPage"] else ""
-
-
-def _refusal(errors: list[dict[str, Any]], forbidden_hint: str) -> Refused | Stopped:
-    kinds = {str(error.get("type")) for error in errors}
-    said = f'GitHub refused a GraphQL query: "{"; ".join(str(error.get("message")) for error in errors)[:500]}".'
-    if "RATE_LIMITED" in kinds:
-        return Stopped(said, hint="Run the same command again after the limit resets, within the hour.")
-    if "NOT_FOUND" in kinds:
-        return NotThere(said, hint="Check that it exists and that the token may see it.")
-    is_forbidden, known = kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}, known_refusal(said)
-    hint = known.hint_for("") if known else forbidden_hint if is_forbidden else WHY
-    return (Forbidden if is_forbidden else Refused)(said, hint=hint)

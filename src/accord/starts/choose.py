@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from accord.core.suggest import did_you_mean
-from accord.github.models import Issue
+from accord.github.models import Issue, Pull
 from accord.results.labels import STATUSES
 from accord.results.status import is_work_item, status_if_clear
 from accord.starts.config import AccordConfig
@@ -53,6 +54,7 @@ class ItemFacts:
     """The issue or pull request of an event, its status, and whether its last start goes on.
 
     ``agents`` are the enabled ones, None where they were not read. ``is_dashboard``: the issue is the dashboard.
+    ``head`` is the commit of a pull request that the sender saw, empty where no one can tell.
     """
 
     issue: Issue
@@ -60,6 +62,20 @@ class ItemFacts:
     is_busy: bool = False
     agents: tuple[str, ...] | None = None
     is_dashboard: bool = False
+    head: str = ""
+
+
+def head_at(pull: Pull, at: datetime, repository: str) -> str:
+    """Return the head that a pull request had at a time; empty where no one can tell.
+
+    Only people with write access push to the repository. To a fork anyone may have pushed since, if anything changed.
+    """
+    is_fork = pull.head_repository.lower() != repository.lower()
+    is_unchanged = pull.updated_at is not None and pull.updated_at <= at
+    return pull.head_sha if is_unchanged or not is_fork else ""
+
+
+HEAD_UNKNOWN = "#{} comes from a fork and changed after the review was asked for. Look at its head, then ask again."
 
 
 def check_event(event: StartEvent, config: AccordConfig) -> str:
@@ -180,7 +196,9 @@ def _plan(facts: ItemFacts) -> Choice:
 def _review(facts: ItemFacts) -> Choice:
     if not facts.issue.is_pull:
         return Answer("Only a pull request can be reviewed. Comment `/accord review` there.")
-    return Begin("review") if facts.issue.is_open else _answer_closed(facts.issue)
+    if not facts.issue.is_open:
+        return _answer_closed(facts.issue)
+    return Begin("review") if facts.head else Answer(HEAD_UNKNOWN.format(facts.issue.number))
 
 
 def _answer_closed(issue: Issue) -> Answer:

@@ -160,8 +160,10 @@ def read_needs(text: str) -> dict[str, JobResult]:
 
 def report_of(work: Work, jobs: Mapping[str, JobResult], outputs: RunOutputs | None) -> WorkReport:
     """Conclude a run. ``outputs`` are those of the agent, None where it left no record."""
-    jobs = {name: job for name, job in jobs.items() if name != "begin"}  # it only wrote the status comment
     cost = cost_of(outputs)
+    if reason := next((job.outputs["reason"] for job in jobs.values() if job.outputs.get("reason")), ""):
+        return WorkReport("failed", f"refused: {cell(reason)}", "Read it as it is now, then ask again.", cost)
+    jobs = {name: job for name, job in jobs.items() if name != "begin"}  # it only wrote the status comment
     results = [job.result for job in jobs.values()]
     if "failure" in results:
         return WorkReport("failed", *_failure(jobs, outputs), cost)

@@ -17,7 +17,7 @@ from accord.files.yaml import read_mapping
 from accord.github.models import Identity, Issue, NotThere
 from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, open_blockers, status_if_clear
-from accord.starts.choose import ItemFacts
+from accord.starts.choose import ItemFacts, head_at
 from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
 from accord.starts.dashboard import is_dashboard
 from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, StatusRow
@@ -92,7 +92,9 @@ def item_facts(context: StartContext, event: StartEvent) -> ItemFacts | None:
     row = view.status.last
     is_busy = row is not None and row.key != event.key and is_running(context, row)
     agents = None if issue.is_pull or not is_work_item(issue) else context.agents()
-    return ItemFacts(issue, view, is_busy, agents, is_dashboard(issue, context.identity))
+    pull = context.github.pull(issue.number) if issue.is_pull and not event.head else None
+    head = head_at(pull, event.at, context.repository) if pull else event.head
+    return ItemFacts(issue, view, is_busy, agents, is_dashboard(issue, context.identity), head)
 
 
 def is_running(context: StartContext, row: StatusRow) -> bool:

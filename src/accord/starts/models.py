@@ -87,7 +87,8 @@ ACTIVE: frozenset[RowState] = frozenset({"queued", "running"})
 class StatusRow(BaseModel):
     """One start. ``run`` is the workflow run, 0 until it began; ``since`` a timestamp; ``by`` who asked.
 
-    ``cause`` is the event's line of the configuration; empty for a run that a person started by hand.
+    ``cause`` is the event's line of the configuration; empty for a run that a person started by hand. ``head`` is the
+    commit to review.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -103,6 +104,7 @@ class StatusRow(BaseModel):
     next_step: str = ""
     cost: str = ""
     cause: str = ""
+    head: str = ""
 
 
 MOST_ROWS = 10

@@ -106,6 +106,7 @@ def _begin(
     status, number = facts.view.status, facts.issue.number
     row = status.row(event.key)
     is_linked = row is not None and row.run > 0
+    head = (row.head if row else "") or (facts.head if choice.work == "review" else "")
     queued = StatusRow(
         key=event.key,
         work=choice.work,
@@ -114,9 +115,10 @@ def _begin(
         by=event.sender,
         agent=choice.agent,
         cause=event.trigger.value,
+        head=head,
     )
     shown = _without_lost(status, event.key).with_row(queued)
-    inputs = {ITEM_INPUT[choice.work]: str(number), "agent": choice.agent, "start": event.key}
+    inputs = {ITEM_INPUT[choice.work]: str(number), "agent": choice.agent, "start": event.key, "head": head}
     is_shown = skipped_if(_is_shown(row, run))
     yield ShowStatus(f"#{number}", is_shown, shown, facts.view.comments, number=number)
     yield start_operation(choice.work, inputs, event.at, is_started=run is not None or is_linked)
@@ -124,7 +126,8 @@ def _begin(
 
 
 def start_operation(work: str, inputs: Mapping[str, str], since: datetime, *, is_started: bool) -> StartWorkflow:
-    """Return the start of a workflow; empty inputs are left out, so that an older workflow needs to know fewer."""
+    """Return the start of a workflow by an event of a time, as of which texts are read; empty inputs are left out."""
+    inputs = {**inputs, "as-of": timestamp(since)}
     file, given = WORKFLOWS[work], {name: value for name, value in inputs.items() if value}  # type: ignore[index]
     return StartWorkflow(file, adopted_if(is_started), file, given, since)
 
