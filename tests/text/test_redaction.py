@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import base64
 import html
+import random
 import re
 import string
 import urllib.parse
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.growth import grows_too_fast
 
-from accord.text.redaction import Redactor, redactor_for
+from accord.text.redaction import Redactor, redact_json, redactor_for
 
+ROOT = Path(__file__).parents[2]
 GITHUB = "ghp_" + "aB3" * 12
 SECRETS = {
     "github-token": GITHUB,
@@ -54,6 +57,65 @@ SECRETS = {
     "private-key, cut": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA",
 }
 
+TOKENS = """
+ghr_{A36} glpat-{w27}.01.{a9} glptt-{h40} glsoat-{w20} glrt-t1_{w27} glcbt-64_{w20} gldt-{w20} glft-{w20} glffct-{w20}
+glimt-{w25} glagent-{w50} gloas-{h64} GR1348941{w20} _gitlab_session={h32} ABIA{U16} ACCA2{U15} ABSK{b110}=
+bedrock-api-key-YmVkcm9j{b100} GOCSPX-{w28} 1//0{w60} {A3}8Q~{A34} {A76}AZDO{A4} {A52}JQQJ99BAA{A24} {b76}+ASt{b5}A==
+sk-svcacct-{w74} sk-or-v1-{h64} sk-ant-oat01-{w95} xai-{A80} nvapi-{w64} pplx-{A48} r8_{A37} lsv2_pt_{h32}_{h10}
+api_org_{A34} csk-{a48} tgp_v1_{w43} tvly-dev-{A32} jina_{A60} pcsk_{A6}_{A63} llx-{A48} e2b_{h40} crsr_{h64}
+vcp_{A56} nfp_{A36} sbp_{h40} sb_secret_{w31} napi_{a64} pscale_tkn_{w43} pscale_pw_{w43} fo1_{w43} fm2_{b120}
+rnd_{A32} HRKU-AA{w58} doo_v1_{h64} v1.0-{h24}-{h146} cfut_{A48} dapi{h32}-2 dp.pt.{A43} dp.st.prd.{A43} ops_eyJ{b250}
+A3-{U6}-{U11}-{U5}-{U5}-{U5} hvb.{w140} {A14}.atlasv1.{w64} pul-{h40} glc_{b60} glsa_{A32}_{h8} sntrys_eyJ{b80}_{b43}
+sntryu_{h64} NRAK-{U27} NRJS-{h19} dt0c01.{U24}.{U64} hcaik_01{a58} xoxp-{d12}-{d12}-{d12}-{h32} xoxd-{w60}
+xoxe.xoxp-1-{U163} {d10}:AA{w33} SK{h32} xkeysib-{h64}-{A16} re_{A8}_{A24} rk_live_{A24} whsec_{b32} EAAAE{w59}
+sq0atp-{w22} sq0csp-{w43} access_token$production${a16}${h32} access-production-{u} rzp_live_{A14} FLWSECK_TEST-{h32}-X
+shpat_{h32} shpca_{h32} shppa_{h32} shpss_{h32} shippo_live_{h40} EZAK{A54} duffel_live_{w43} rubygems_{h48} cio{A32}
+oy2{a43} CLOJARS_{a60} AKCp{A69} cmVmd{A59} ATATT3xFfGF0{w160}={U8} ATBB{A32} lin_api_{A40} lin_oauth_{h64}
+ntn_{d11}{A35} secret_{A43} figd_{w40} pat{A14}.{h64} PMAK-{h24}-{h34} tfp_{w59} CFPAT-{w43} pat-na1-{u} pnu_{A36}
+dbtc_{w40} bkua_{h40} CCIPAT_{A22}_{h40} sqp_{h40} sgp_{h16}_{h40} slk_{h64} tskey-auth-{A17}-{A32} sk.eyJ{w80}.{w22}
+aio_{A28} p8e-{a32} LTAI{A20} AKID{A32} AQVN{w36} ico-{A32} API-{U26} pat.{w22}.{h24}.{A20} tk-us-{w48} rdme_{a70}
+sha256~{w43} fio-u-{w64} {A6}_{A29}_mmk sm_pat_{A16} phx_{A43} RGAPI-{u} EAACEdEose0cBA{A120} ory_at_{w43}.{w43}
+s-s4t2ud-{h64} eyJrIjoi{A80}= https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}
+redis://:{A12}@h.test amqp://:{A4}@h.test sv=2024&sig={A43}%3D X-Amz-Signature={h64} SharedAccessKey={b43}=
+"SecretAccessKey":"{b40}" \\"SecretAccessKey\\":\\"{b40}\\" "client_secret":"{A40}" "auth":"{A38}=="
+_authToken={u} aws_session_token={b200} "SessionToken":"{b200}==" "refresh_token":"{w60}"
+"""
+"""Shapes of tokens: in braces, what kind of characters follows, and how many."""
+
+HEADERS = [
+    "AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46{A40}", "Authorization: Basic dTpw{b16}=", "authorization: token {h40}",
+    "'Authorization': 'Bearer {A40}'", "Proxy-Authorization: Basic {A24}==", "X-Api-Key: {A32}",
+    "PRIVATE-TOKEN: {w20}", "X-Vault-Token: s.{A24}",
+]  # fmt: skip
+
+ALPHABETS = {
+    "A": string.ascii_letters + string.digits, "a": string.ascii_lowercase + string.digits, "h": "0123456789abcdef",
+    "U": string.ascii_uppercase + string.digits, "d": string.digits,
+    "w": string.ascii_letters + string.digits + "_-", "b": string.ascii_letters + string.digits + "+/",
+}  # fmt: skip
+
+
+def made_up(shape: str) -> str:
+    """Return a value of a shape; in the source it would look like a secret to scanners."""
+    dice = random.Random(shape)
+
+    def part(hit: re.Match[str]) -> str:
+        if hit[1] == "u":
+            return str(uuid.UUID(int=dice.getrandbits(128)))
+        return "".join(dice.choices(ALPHABETS[hit[1]], k=int(hit[2]) - 1)) + dice.choice(string.digits)
+
+    return re.sub(r"\{(\w)(\d*)\}", part, shape)
+
+
+@pytest.mark.parametrize("shape", [*TOKENS.split(), *HEADERS])
+def test_a_secret_of_every_shape_is_found(shape: str) -> None:
+    secret = made_up(shape)
+    text, count = Redactor().redact(f"it says {secret} there\n")
+    assert count == 1
+    assert text.startswith("it says ")
+    assert text.endswith(" there\n")
+    assert not any(part in text for part in re.findall(r"[A-Za-z0-9]{9,}", re.sub(r"^[^{]*", "", secret))[-1:])
+
 
 @pytest.mark.parametrize("kind", SECRETS)
 @pytest.mark.parametrize("around", ["{}", "key: {}", '"{}"', "({})\nmore"])
@@ -83,12 +145,30 @@ ORDINARY = [
     "src/a_very_long_module_name_with_underscores_and_1234567890_digits/test_tokens.py",
     "https://github.com/octo/tools/blob/5f2b6c1d3e4f5a6b7c8d9e0f1a2b3c4d5e6f7a8b/README.md#L1-L20",
     "Author: Alexandra <alexandra@example.org>",
+    "image: ghcr.io/octo/tool:1.2@sha256:" + "0123456789abcdef" * 4,
+    "golang.org/x/net v0.1.0 h1:" + "aB3/" * 10 + "xyz=",
+    '"integrity": "sha512-' + "aB3+" * 21 + 'ab=="',
+    "primers ACCAGTGATTACAGGCTTAA; sk-toggleable__label-arrow-of-the-estimator; ico-" + "a1b2" * 8 + ".svg",
+    "Authorization: Bearer $TOKEN, Authorization: Basic realm, `Authorization: Bearer YOUR_TOKEN_HERE`",
+    "'X-Api-Key': process.env.API_KEY_1, x-api-key: apiKeyOf(user1234567890), sig=unsigned; access_token=os.environ",
+    '{"auth": "workspace", "access_token": "string", "client_secret": "${{ secrets.CLIENT }}"}',
+    "glpat-your-token-with-the-scope-api, sb_secret_name_of_the_variable, dp.st.name_of_a_long_attribute_of_it",
+    "http://localhost:3128/@scope/package and redis://:@h.test, mailto:a:b@c",
 ]
 
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert Redactor().redact(text) == (text, 0)
+
+
+@pytest.mark.slow
+def test_nothing_is_taken_out_of_real_logs_lock_files_and_ordinary_files_in_base64() -> None:
+    logs = [path.read_bytes() for path in sorted((ROOT / "tests/data/agent-logs").rglob("*")) if path.is_file()]
+    files = [path.read_bytes() for path in (ROOT / "docs/images").iterdir()]
+    texts = [*logs, (ROOT / "uv.lock").read_bytes(), *map(base64.b64encode, files), *map(base64.encodebytes, files)]
+    assert [Redactor().redact(text.decode())[1] for text in texts] == [0] * len(texts)
+    assert sum(text.count(b"\n") for text in texts) > 5000
 
 
 @pytest.mark.slow
@@ -118,6 +198,14 @@ def test_the_environment_tells_which_words_are_secret(name: str, value: str, is_
 def test_a_secret_that_holds_another_goes_whole() -> None:
     redactor = redactor_for({"A_TOKEN": "correct-horse", "B_TOKEN": "correct-horse-battery"})
     assert redactor.redact("correct-horse-battery") == ("[redacted: secret of the environment]", 1)
+
+
+def test_names_in_a_document_say_that_their_values_are_secrets() -> None:
+    secret = "aB3/" * 10
+    document = {"SecretAccessKey": secret, "a": [{"authorization": f"Bearer {secret}", "X-Api-Key": "aB3_" * 8}]}
+    assert "aB3" not in str(redact_json(document, Redactor()))
+    ordinary = {"Path": secret, "author": "Jane", "token": 'a "quoted" one"', "authorization": "Bearer", "secret": ""}
+    assert redact_json(ordinary, Redactor()) == ordinary
 
 
 def test_the_redactor_itself_tells_nothing() -> None:
@@ -192,6 +280,16 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
     "hexadecimal, upper case": lambda secret: secret.hex().upper(),
     "hexadecimal with blanks": lambda secret: secret.hex(" "),
     "hexadecimal with blanks, upper case": lambda secret: secret.hex(" ").upper(),
+    "hexadecimal with colons": lambda secret: secret.hex(":"),
+    "pairs of xxd": lambda secret: secret.hex(" ", -2),
+    "pairs of xxd, upper case": lambda secret: secret.hex(" ", -2).upper(),
+    "pairs of xxd after one byte": lambda secret: (b"\n" + secret + b"\n").hex(" ", -2),
+    "base32": lambda secret: base64.b32encode(secret).decode(),
+    "base32 after some characters": lambda secret: base64.b32encode(b"x-access:" + secret + b"\n").decode(),
+    "base64 twice": lambda secret: base64.b64encode(base64.b64encode(secret)).decode(),
+    "base64 twice, after a character each": lambda secret: base64.b64encode(
+        b"=" + base64.b64encode(b":" + secret)
+    ).decode(),
     "part of a URL": urllib.parse.quote,
     "parameter of a URL": urllib.parse.quote_plus,
     "part of a URL, lower case": lambda secret: _lower(urllib.parse.quote(secret, safe="")),

@@ -23,7 +23,8 @@ BEGINNINGS = [
     "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n", "-----BEGIN A PRIVATE KEY-----\\", "-----BEGIN A ",
     "-----END A ", "-----BEGIN PRIVATE KEY-----\n-----END A\n", "eyJ-", "eyJabcdefghij.", "eyJabcdefghij.\n",
     "eyJ-" * 100 + ".eyJ", "-eyJ.", "ghp_", "-ghp_" + "a" * 30, "github_pat_", "sk-", "sk-ant-", "sk-proj-\n", "AIza",
-    "-AIza", "xoxb-", "xoxb-\n", "AKIA", "-AKIAAAAA", "[redacted: ",
+    "-AIza", "xoxb-", "xoxb-\n", "AKIA", "-AKIAAAAA", "[redacted: ", "Authorization: Bearer a", "://a:", "&sig=a%3",
+    '"auth":"a', "0000: 61 61 ", "0000: 61\n", "EAAB-", "A~Q~.", "aAzFu", "session_token=", "x-api-key: a1", "hf_",
 ]  # fmt: skip
 
 

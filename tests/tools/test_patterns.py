@@ -12,6 +12,7 @@ from support.rotation import NIGHTLY
 
 from accord.core.refusals import REFUSALS
 from accord.runner.transcripts.error_rules import WORDS
+from accord.text.secret_shapes import SHAPES
 from accord.text.words import CLOSING_KEYWORDS
 from accord_sandbox import calls, pages, rulesets
 
@@ -26,6 +27,7 @@ LOCAL_NAMES = {
     "accord.text.markdown.longer_run": [{"char": "`"}],
     "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],
     "accord.text.redaction._known": [{"value": "abab ab"}],
+    "accord.text.redaction._secrets_by_shape": [{"pattern": pattern} for pattern in SHAPES.values()],
     "accord.text.words.chosen_words": [{"found": [r"(?<![\w./=-])b(?=ors\s+r\+)"]}],
     "accord_sandbox.faults.__post_init__": [],
     "accord_sandbox.faults.matches": [],

@@ -5,10 +5,14 @@ from __future__ import annotations
 import codecs
 import re
 
-from accord.text.redaction import KEY_BEGIN, KEY_END, PRIVATE_KEY, Redactor, Secret, joined, without_secrets
+from accord.text.redaction import DUMPED, PRIVATE_KEY, Redactor, Secret, joined, without_secrets
+from accord.text.secret_shapes import KEY_BEGIN, KEY_END
 
 _HELD_CHARS = 8 * 1024
 """How much of an unfinished line is held back: longer than any token."""
+
+_NAME_CHARS = 100
+"""So far ahead of a value can the name begin that says that it is a secret."""
 
 _KEY_CHARS = 16 * 1024
 """The longest private key; a longer text without an end is not a key."""
@@ -60,15 +64,24 @@ class RedactedStream:
 
     def _cut(self, text: str, secrets: list[Secret], open_key: int | None) -> int:
         """Return up to where the text is final: nothing that comes later can make a secret of it."""
-        whole_lines = self._before_wrapped(text, text.rfind("\n") + 1)
+        whole_lines = self._before_wrapped(text, self._before_dump(text, text.rfind("\n") + 1))
         cut = max(whole_lines, len(text) - self._held_chars)
         if open_key is not None:
             cut = min(cut, open_key)
+        name_chars = _NAME_CHARS if cut > whole_lines else 0
         for secret in secrets:
-            if secret.start < cut < secret.end or (secret.start < cut and secret.end == len(text)):
+            start = max(0, secret.start - name_chars)
+            if start < cut < secret.end or (secret.start < cut and secret.end == len(text)):
                 is_final = secret.end < len(text) or len(text) - secret.start > self._held_chars + _KEY_CHARS
-                cut = secret.end if is_final else secret.start
+                cut = secret.end if is_final else start
         return cut
+
+    def _before_dump(self, text: str, end: int) -> int:
+        """Return the end of these lines, less those at their end in which a dump shows bytes, and may go on below."""
+        first = max(0, end - self._held_chars) if self._values else end
+        while end > first and DUMPED.match(text, start := text.rfind("\n", 0, end - 1) + 1, end):
+            end = start
+        return end
 
     def _before_wrapped(self, text: str, end: int) -> int:
         """Return the end of these lines, less those that end like the beginning of a value that may go on below."""

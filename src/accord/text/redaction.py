@@ -1,7 +1,6 @@
 """Secrets leave no trace: every text that accord posts, prints, logs or encodes goes through ``Redactor`` first.
 
 Two kinds of evidence: what a token of a known issuer looks like, and the values that this process holds itself.
-A shape is documented by its issuer; only long, unmistakable ones are listed, because a false hit destroys text.
 """
 
 from __future__ import annotations
@@ -17,79 +16,37 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from accord.text.secret_shapes import KEY, SHAPES
 from accord.text.views import Edit, View
 
 _PERCENT = re.compile("%[0-9A-F]{2}")
 
 
 def encoded_forms(text: str) -> Iterator[str]:
-    """Yield the text in base64 (at any offset of the encoded data), in hexadecimal digits and in URLs."""
+    """Yield the text as base64 (once and twice), base32, hexadecimal digits and URLs have it, wherever it stands."""
     data = text.encode("utf-8", "surrogatepass")
     for before in range(3):
-        middle = _base64_within(data, before)
-        yield from (middle, middle.replace("+", "-").replace("/", "_"))
-    yield from (data.hex(), data.hex().upper(), data.hex(" "), data.hex(" ").upper())
+        middle = _encoded_within(data, before, 6)
+        twice = (_encoded_within(middle.encode(), again, 6) for again in range(3))
+        yield from (middle, middle.replace("+", "-").replace("/", "_"), *twice)
+    yield from (_encoded_within(data, before, 5) for before in range(5))
+    pairs = (data.hex(" ", -2), f"{data[:1].hex()} {data[1:].hex(' ', -2)}")
+    for digits in (data.hex(), data.hex(" "), data.hex(":"), *pairs):
+        yield from (digits, digits.upper())
     for quoted in (quote(data), quote(data, safe=""), quote_plus(data)):
         yield from (quoted, _PERCENT.sub(lambda hit: hit.group().lower(), quoted))
 
 
-def _base64_within(data: bytes, before: int) -> str:
-    """Return the characters that data alone decides, when ``before`` bytes (modulo 3) are encoded ahead of it."""
-    whole = base64.b64encode(b"\0" * before + data).decode()
-    first = -(-before * 8 // 6)
-    end = (before + len(data)) * 8 // 6
-    return whole[first:end]
+def _encoded_within(data: bytes, before: int, bits: int) -> str:
+    """Return the characters of base64 or base32 (6 or 5 bits) that data decides alone, behind other bytes."""
+    encode = base64.b64encode if bits == 6 else base64.b32encode
+    whole = encode(bytes(before) + data).decode()
+    return whole[-(-before * 8 // bits) : (before + len(data)) * 8 // bits]
 
-
-_SHAPES = {
-    "github-token": (
-        r"(?<![A-Za-z0-9])(?:ghs_[A-Za-z0-9._-]{36,}|gh[pour]_[A-Za-z0-9]{36,255}"
-        r"|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})"
-    ),
-    "anthropic-key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
-    "openai-key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}",
-    "google-key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|\bAQ\.[A-Za-z0-9_-]{40,}",
-    "google-token": r"\bya29\.[A-Za-z0-9_-]{20,}",
-    "slack-token": r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}",
-    "webhook": (
-        r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"
-        r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[A-Za-z0-9_-]{20,})"
-    ),
-    "service-token": (
-        r"(?<![A-Za-z0-9])(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}|gl(?:pat|ptt|soat|rt|cbt|dt)-[A-Za-z0-9_.-]{20,}"
-        r"|hf_[A-Za-z0-9]{30,}|[sr]k_(?:live|test)_[A-Za-z0-9]{20,}|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"
-        r"|dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}|hv[sb]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}"
-        r"|AGE-SECRET-KEY-1[A-Z0-9]{50,70})"
-    ),
-    "password": (
-        r"(?<=://)[^\s:/?#@\"'<>\[\]{}$]{1,100}:[^\s:/?#@\"'<>\[\]{}$]{3,200}(?=@[A-Za-z0-9.-])"
-        r"|(?i:(?<=AccountKey=)[A-Za-z0-9+/]{40,120}={0,2}"
-        r"|(?<=aws_secret_access_key)[\"']?\s{0,4}[=:]\s{0,4}[\"']?[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/]))"
-    ),
-    "aws-key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    "json-web-token": (
-        r"(?:(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}|(?<=-)eyJ[A-Za-z0-9_-]{10,400})"
-        r"\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
-    ),
-}
-"""An agent can print the beginning of a shape over and over, so none may search far from each place where it begins."""
-
-KEY_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-KEY_END = r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-_KEY = rf"{KEY_BEGIN}[\s\S]*?(?:{KEY_END}|\Z)"
-_SHAPE = "|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items())
-_BEGINNING_WORDS = """
-ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ sk- aiza aq. ya29. xox xapp- akia asia eyj -----begin npm_ pypi- glpat- glptt-
-glsoat- glrt- glcbt- gldt- hf_ sk_ rk_ sg. dckr_ hvs. hvb. _v1_ gsk_ age-secret hooks.slack discord accountkey=
-aws_secret
-"""
-_BEGINNINGS = tuple(_BEGINNING_WORDS.split())
-"""How each of the shapes begins, in lower case: a text without any of these is passed over many times as fast."""
-
-_USERINFO = re.compile(r"://[^\s/@]*@")
 
 _SECRET_NAME = re.compile(
-    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR)|API_?KEY|ACCESS_?KEY|CLAUDE_API)", re.IGNORECASE
+    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR(?!IZATION))|API[_-]?KEY|ACCESS_?KEY|CLAUDE_API)",
+    re.IGNORECASE,
 )
 _SHORTEST_VALUE = 8
 """Shorter values occur in ordinary text, and masking them would garble it."""
@@ -114,6 +71,12 @@ _ESCAPES = re.compile(
     r"|(?<!\\)(?:\\+[0-3][0-7]{2})+|(?:%[0-9A-Fa-f]{2})+|&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,8}|[A-Za-z]{2,8});"
 )
 """Characters as strings of programs, addresses and HTML write them. Bytes side by side are read as UTF-8."""
+
+DUMPED = re.compile(
+    r"(?:(?<![0-9A-Za-z])|(?<=\\n))[0-9A-Fa-f]{4,16}:?[ \t]{1,2}([0-9A-Fa-f]{2}(?: ?[0-9A-Fa-f]{2}){0,31}"
+    r"(?:  [0-9A-Fa-f]{2}(?: [0-9A-Fa-f]{2}){0,7}(?=  ))?)(?=[ \t\r\n]|\\|\Z)(?:(?!\\n)[^\n]){0,100}(?:\n|\\n|\Z)"
+)
+"""A line of a dump, as xxd, hexdump -C and od write them: an address, bytes, and often their characters."""
 
 _COLOURS = re.compile(r"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;:?]{0,32}[A-Za-z]")
 """Colours of a terminal, also as strings of programs and of JSON write them."""
@@ -162,16 +125,24 @@ class Redactor:
 
     def _found(self, text: str, keys_in: Callable[[str], Iterable[Secret]]) -> list[Secret]:
         """Return secrets as they are, or with escaped characters."""
-        found: list[Secret] = []
-        if _may_have_shape(text):
-            found = [Secret(*hit.span(), _kind(hit)) for hit in re.finditer(_SHAPE, text)]
-            found += keys_in(text)
+        found = [*_secrets_by_shape(text), *keys_in(text)]
         if self.values:
             found += (Secret(*span, _KNOWN) for span in self._known(text))
             if any(sign in text for sign in _ESCAPED):
-                plain = _decoded(text, _ESCAPES, _unescaped)
+                plain = _decoded(text, _ESCAPES, lambda hit: _unescaped(hit[0]))
                 found += (Secret(*plain.span(*span), _KNOWN) for span in self._known(plain.text))
+            if DUMPED.search(text):
+                found += self._dumped(text)
         return found
+
+    def _dumped(self, text: str) -> Iterator[Secret]:
+        """Yield the lines of dumps that show a known secret."""
+        plain = _decoded(text, DUMPED, lambda hit: bytes.fromhex(hit[1]).decode("utf-8", "replace"))
+        for span in self._known(plain.text):
+            start, end = plain.span(*span)
+            lines = text[start:end].removesuffix("\n")
+            is_escaped = lines.endswith("\\n")
+            yield Secret(start, start + len(lines[:-1].rstrip("\\") if is_escaped else lines), _KNOWN)
 
     def _known(self, text: str) -> Iterator[tuple[int, int]]:
         lines = joined(text) if any(sign in text for sign in _WRAPPED) else ""
@@ -190,23 +161,22 @@ class Redactor:
         return self.redact(text)[0]
 
 
-def _decoded(text: str, pattern: re.Pattern[str], decode: Callable[[str], str]) -> View:
+def _decoded(text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str]], str]) -> View:
     """Return a text in which everything that matches a pattern is decoded."""
-    return View(text, (Edit(*hit.span(), decode(hit[0])) for hit in pattern.finditer(text)))
+    return View(text, (Edit(*hit.span(), decode(hit)) for hit in pattern.finditer(text)))
 
 
-def _may_have_shape(text: str) -> bool:
-    """Return whether a text has how any of the shapes begins; a loop takes half the time of ``any``."""
+def _secrets_by_shape(text: str) -> Iterator[Secret]:
+    """Yield what looks like a secret. Words in small letters rule most patterns out, many times as fast."""
     lowered = text.lower()
-    for sign in _BEGINNINGS:
-        if sign in lowered:
-            return True
-    return "@" in text and _USERINFO.search(text) is not None
+    for (kind, words), pattern in SHAPES.items():
+        if not words or any(word in lowered for word in words.split()):
+            yield from (Secret(*hit.span(hit.lastindex or 0), kind) for hit in re.finditer(pattern, text))
 
 
 def private_keys(text: str) -> Iterator[Secret]:
     """Say where private keys are; one without an end goes on to the end of the text."""
-    return (Secret(*hit.span(), PRIVATE_KEY) for hit in re.finditer(_KEY, text))
+    return (Secret(*hit.span(), PRIVATE_KEY) for hit in re.finditer(KEY, text))
 
 
 def merge_overlaps(found: Iterable[Secret]) -> list[Secret]:
@@ -223,10 +193,6 @@ def merge_overlaps(found: Iterable[Secret]) -> list[Secret]:
 def without_secrets(secrets: Iterable[Secret], text: str) -> str:
     """Put a placeholder in the place of each of these secrets, which are in order and apart."""
     return View(text, (Edit(secret.start, secret.end, f"[redacted: {secret.kind}]") for secret in secrets)).text
-
-
-def _kind(hit: re.Match[str]) -> str:
-    return (hit.lastgroup or "").replace("_", "-")
 
 
 def _places(value: str, text: str) -> Iterator[int]:
@@ -268,13 +234,17 @@ def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
     """Redact every text of a JSON document, keys too; afterwards escapes could hide a secret from the search."""
     clean: dict[str, str] = {}
 
-    def redacted(value: Any) -> Any:
+    def redacted(value: Any, key: str = "") -> Any:
+        if isinstance(value, str) and is_secret_name(key):
+            named = f'"{key}":"'
+            text = redact(f'{named}{value}"')
+            return text[len(named) :].removesuffix('"') if text.startswith(named) else redact(value)
         if isinstance(value, str):
             if value not in clean:
                 clean[value] = redact(value)
             return clean[value]
         if isinstance(value, dict):
-            return {redacted(key): redacted(child) for key, child in value.items()}
+            return {redacted(key): redacted(child, str(key)) for key, child in value.items()}
         if isinstance(value, (list, tuple)):
             return [redacted(child) for child in value]
         return value
