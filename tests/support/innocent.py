@@ -55,6 +55,12 @@ INNOCENT = {
     "mathematics": "$a_b = \\sqrt{c}$ and $$\\sum_{i=1}^n i$$ 𝛼 ≤ ∑",
     "a picture of a graph": "```mermaid\ngraph LR\n  a[@x] --> b\n```",
     "an alert": "> [!NOTE]\n> Look here.",
+    "names of references with code": (
+        "See [`load`], [`a`][], [it][`b::c`] and [the ``x`` file].\n\n[`load`]: ./load.md\n[`a`]: /a 'A'\n"
+        "[`b::c`]: https://x.test/b\n[the ``x`` file]: ../x\n"
+    ),
+    "a host that is below the one that is shown": "[readthedocs.io](https://a.readthedocs.io/x) and [h.io](//www.a.b.h.io)",
+    "an anchor of a heading with an emoji": "[a](#\ufe0f-warning)",
     "emphasis": "*a* **b** ***c*** _d_ __e__ ~~f~~ snake_case_name 2*3*4",
     "headings and rules": "# A #\n\nB\n===\n\n---\n\n***\n",
     "Windows line ends": "a\r\n\r\n```\r\nb\r\n```\r\n",

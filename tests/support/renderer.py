@@ -16,15 +16,16 @@ from cmarkgfm.cmark import Options
 
 OPTIONS = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
 
-VOID = {"br", "hr", "img", "input"}
+VOID = {"br", "hr", "img", "input", "source", "wbr"}
 INERT = {"code", "pre", "a"}
 TAGS = re.compile(
-    "a|b|blockquote|br|caption|code|dd|del|details|div|dl|dt|em|h[1-6]|hr|i|img|input|ins|kbd|li|ol|p|pre|q|rp|rt|ruby"
-    "|s|samp|section|small|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|ul|var"
+    "a|abbr|b|blockquote|br|caption|cite|code|dd|del|details|dfn|div|dl|dt|em|figcaption|figure|h[1-6]|hr|i|img|input"
+    "|ins|kbd|li|mark|ol|p|picture|pre|q|rp|rt|ruby|s|samp|section|small|source|span|strike|strong|sub|summary|sup"
+    "|table|tbody|td|tfoot|th|thead|time|tr|tt|ul|var|wbr"
 )
 ATTRIBUTES = re.compile(
-    "align|alt|aria-label|checked|class|colspan|disabled|height|href|id|lang|open|rowspan|src|start|style|title|type"
-    "|width|data-footnote[a-z-]*|data-footnotes"
+    "align|alt|aria-label|checked|class|colspan|disabled|height|href|id|lang|media|open|rowspan|src|srcset|start|style"
+    "|title|type|width|data-footnote[a-z-]*|data-footnotes"
 )
 BLOCKS = {"p", "li", "td", "th", "div", "blockquote", "br", "hr", "table", "tr", "pre", "ul", "ol", "section"}
 MENTION = re.compile(r"(?:^|[\W_])@[A-Za-z0-9]|[^\x00-\x7f]@[A-Za-z0-9][A-Za-z0-9-]*(?![A-Za-z0-9-]|\.[A-Za-z0-9])")
@@ -37,9 +38,13 @@ ISSUE = re.compile(r"(?:\S*/)?(?:issues|pulls?|discussions)/\d", re.IGNORECASE)
 COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
 MAYBE_CODE = re.compile("`|~~~|\t|    ")
 SHOWN_HOST = re.compile(r"(?<![\w.])https?://([A-Za-z0-9][A-Za-z0-9.-]*)", re.IGNORECASE)
-OWN_IMAGE = re.compile(
-    r"(?!https?:[/\\]*[^/\\]|[/\\]{2,}[^/\\])|(?:https?:[/\\]*|[/\\]{2,})(?:github\.com|[^/\\?#@]+\.githubusercontent\.com)\.?(?:[:/\\?#]|\Z)"
+LOADED = re.compile(
+    r"(?![a-z0-9+.-]*:|[/\\]{2})(?!.*/releases/(?:latest/)?download/)"
+    r"|(?:https?:)?//(?:www\.)?(?:(?:raw|(?:private-)?user-images|avatars)\.githubusercontent\.com\.?(?::\d*)?/"
+    r"|github\.com\.?(?::\d*)?/(?:user-attachments|[^/?#]+/[^/?#]+/(?:blob|raw|assets))/(?!.*/\.\.))"
 )
+"""Addresses of images that an attacker can neither aim nor count."""
+
 BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
@@ -81,19 +86,25 @@ class Judge(HTMLParser):
                 self.complaints.append(f"attribute {name}")
             if name == "style" and not (value or "").startswith("text-align:"):
                 self.complaints.append(f"style {value}")
-            if name in ("href", "src"):
-                self.judge_address(value or "", is_loaded=name == "src")
+            self.judge_addresses(name, value or "")
             if tag == "a" and name == "href":
                 self.link, self.label = value or "", ""
                 if ISSUE.match(value or ""):
                     self.text += "\x02"
+
+    def judge_addresses(self, name: str, value: str) -> None:
+        if name == "srcset":
+            for address in re.split(r"\s*,\s+|\s+", value):
+                self.judge_address(address, is_loaded=True)
+        elif name in ("href", "src"):
+            self.judge_address(value, is_loaded=name == "src")
 
     def judge_address(self, value: str, *, is_loaded: bool) -> None:
         plain = re.sub(r"[\x00-\x20]", "", value).lower()
         authority = re.match(r"(?:(?:https?|ftp):)?[/\\]{2,}([^/\\?#]*)", plain)
         if plain.startswith(("javascript:", "data:", "vbscript:", "file:")) or (authority and "@" in authority[1]):
             self.complaints.append(f"address {value}")
-        if is_loaded and not OWN_IMAGE.match(plain):
+        if is_loaded and not LOADED.match(plain):
             self.complaints.append(f"image from {value}")
 
     def handle_endtag(self, tag: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support import rubble
 from support.hostile import HOSTILE, KNOWN, TOKEN
 from support.innocent import INNOCENT
-from support.renderer import complaints
+from support.renderer import complaints, rendered
 from support.rotation import NIGHTLY, some
 
 from accord.text.hidden import GUARD, as_seen, strip_hidden
@@ -128,27 +128,58 @@ def test_hidden_characters_in_code_stay_but_hide_no_secret() -> None:
     assert clean(f"`{KNOWN[:5]}\u200b{KNOWN[5:]}\u202e`").text == "`[redacted: secret of the environment]\u202e`"
 
 
-OWN = {"GITHUB_SERVER_URL": "https://ghe.test", "ACCORD_ALLOWED_HOSTS": "A.test,*.b.test"}
+OWN = {"GITHUB_SERVER_URL": "https://ghe.test", "ACCORD_ALLOWED_HOSTS": "A.test,*.b.test,media.githubusercontent.com"}
+OWN_POLICY = posting_policy(OWN, hosts=["C.test"])
+LOADING = """
+https://github.com/o/r/raw/main/a.png  https://github.com/o/r/blob/main/docs/a.png?raw=true
+https://github.com/o/r/assets/1/2  https://github.com/user-attachments/assets/1  https://GitHub.com:443/o/r/raw/m/a.png
+https://raw.githubusercontent.com/o/r/main/a.png  https://user-images.githubusercontent.com/1/a.png
+https://private-user-images.githubusercontent.com/1/a.png?jwt=x  https://avatars.githubusercontent.com/u/1?v=4
+https://ghe.test/o/r/raw/main/a.png  https://media.ghe.test/user/1/a  https://raw.ghe.test/o/r/a%20b.png
+https://a.test:8443/a.png  HTTPS://WWW.A.TEST/a.png  https://x.b.test/a.png  https://c.test/a.png
+https://media.githubusercontent.com/media/o/r/a.png  //a.test/a.png  https://a.test?b  https://a.test
+./docs/a.png  /o/r/a.png  a.png  ../a.png#b  docs/a:b.png  ?raw=true  docs/releases/a.png  café.png  100%25.png
+"""
+NOT_LOADING = """
+https://camo.githubusercontent.com/0f/68  https://CAMO.githubusercontent.com.:443/0f  //camo.githubusercontent.com/0f
+https://camo&#46;githubusercontent.com/0f  https://c%61mo.githubusercontent.com/0f
+https:\\camo.githubusercontent.com/0f
+https://camo。githubusercontent.com/0f  https://u@camo.githubusercontent.com/0f  https://raw.camo.githubusercontent.com/
+https://github.com/o/r/releases/download/v1/a.png  https://github.com/o/r/releases/latest/download/a.png
+https://github.com/o/r/raw/../releases/download/v1/a.png  https://github.com/o/r/raw/x/..%2f../releases/download/v1/a
+https://github.com/o/r/raw/%2e%2e/a  https://github.com/o/r/raw/%25252e%25252e/a  https://github.com/o/r/raw/..&#47;a
+/o/r/releases/download/v1/a.png  ../releases/download/v1/a  /o/r/Releases/%64ownload/a  /o/r/releases/./x/../download/a
+../releases&#47;download/a  /o/r/releases//latest/download/a  https://ghe.test/o/r/releases/download/v1/a.png
+https://github.com/a.png  https://github.com/o.png  https://github.com/o/r/raw  https://github.com/o/r/actions/a.svg
+https://gist.github.com/o/raw/a  https://pages.ghe.test/a.png  https://x.githubusercontent.com/a  https://ghe.test/a.png
+https://github.com@evil.test/o/r/raw/a  https://github.com\\@evil.test/o/r/raw/a  https://github.com.evil.test/o/r/raw/a
+https://githubusercontent.com.evil.test/a.png  https://.githubusercontent.com/a.png  https://a.test.evil.test/a.png
+https://b.test/a.png  https://xb.test/a.png  https://evil.test  //evil.test/a.png  https:/\\evil.test/a.png
+\\\\evil.test
+/\\evil.test/a.png  http:evil.test/a.png  https:evil.test/a  https:///evil.test/a  //evil.test
+&#47;/evil.test/a.png  &sol;&sol;evil.test  /&Tab;/evil.test/a  &NewLine;//evil.test  data:image/png,x  ftp://a.test/a.png
+x:a.png  //[::1]/a.png  //evil.test:80/a.png  //ev&#8203;il.test/a.png  /&#8203;/evil.test/a  https://raw\uff0egithubusercontent.com/a
+"""
 
 
 @pytest.mark.parametrize(
-    ("address", "is_posted"),
-    [
-        ("https://github.com/o/r/raw/main/a.png", True), ("https://user-images.githubusercontent.com/1/a.png", True),
-        ("https://ghe.test/a.png", True), ("https://media.ghe.test/a.png", True), ("./docs/a.png", True),
-        ("/o/r/a.png", True), ("https://a.test:8443/a.png", True), ("HTTPS://WWW.A.TEST/a.png", True),
-        ("https://x.b.test/a.png", True), ("https://c.test/a.png", True), ("https://b.test/a.png", False),
-        ("https://xb.test/a.png", False), ("https://a.test.evil.test/a.png", False),
-        ("https://githubusercontent.com.evil.test/a.png", False),
-        ("https://gist.githubusercontent.com.evil.test", False), ("https://.githubusercontent.com/a.png", False),
-        ("//evil.test/a.png", False), ("https:/\\evil.test/a.png", False), ("http:evil.test/a.png", False),
-    ],
-)  # fmt: skip
-def test_images_come_from_hosts_that_are_allowed(address: str, is_posted: bool) -> None:
-    result = sanitise(f"![a]({address})", secrets=SECRETS, policy=posting_policy(OWN, hosts=["C.test"]))
-    assert (result.text, result.counts) == (
-        (f"![a]({address})", {}) if is_posted else (f"[a]({address})", {"images": 1})
-    )
+    ("address", "loads"),
+    [(address, texts is LOADING) for texts in (LOADING, NOT_LOADING) for address in texts.split()],
+)
+def test_an_image_loads_only_where_it_cannot_be_aimed_or_counted(address: str, loads: bool) -> None:
+    assert OWN_POLICY.may_load(address) is loads
+    all_hosts = posting_policy({}, hosts=["*", "*.github.com", "*.githubusercontent.com", "camo.githubusercontent.com"])
+    assert not (all_hosts.may_load(address) and re.search(r"camo|github\.com/.*releases/", address))
+    places = {
+        f"![a](<{address}>)": "<img src",
+        f"| ![a][b] |\n|---|\n\n[b]: <{address}>": "<img src",
+        f'<img src="{address}" alt="a">': "<img src",
+        f'<picture>\n<source srcset="/x.png, {address} 2x">\n</picture>': "<source srcset",
+        f"[![a](<{address}>)](/x)": "<img src",
+    }
+    for text, loaded in places.items():
+        page = rendered(sanitise(text, secrets=SECRETS, policy=OWN_POLICY).text)
+        assert (loaded in page) is loads, text
 
 
 def test_each_kind_is_counted() -> None:

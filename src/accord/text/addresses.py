@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
-from urllib.parse import urlsplit
+from posixpath import normpath
+from urllib.parse import unquote, urlsplit
 
 from accord.text.hidden import strip_hidden
 
@@ -43,9 +44,17 @@ _MIXED = frozenset(("ARMENIAN", "CHEROKEE", "CYRILLIC", "GREEK"))
 _LOOKALIKES = frozenset("асԁеһіјкӏмопрԛѕтуѵѡхԝгьвноυκνρτχωαβε")
 """Cyrillic and Greek letters that pass for Latin ones: a name of these alone is a Latin name to a reader."""
 
-
-GITHUB_HOSTS = ("github.com", "*.githubusercontent.com")
-"""Where images of a repository are, on github.com."""
+_CLEAN_HOST = re.compile(r"(?:https?:)?//([a-z0-9.-]+)(?::[0-9]*)?(?=[/?#]|\Z)([^?#]*)", re.IGNORECASE)
+_HAS_HOST = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+_UNCLEAR = re.compile(r"[\\\x00-\x1f\x7f-\x9f]")
+_CONTENT_HOSTS = frozenset(
+    f"{name}.githubusercontent.com" for name in ("raw", "user-images", "private-user-images", "avatars")
+)
+_CONTENT_OF_SERVER = frozenset(("raw", "media", "avatars"))
+_CAMO = "camo.githubusercontent.com"
+_CONTENT_PATH = re.compile(r"/(?:user-attachments|[\w.-]+/[\w.-]+/(?:blob|raw|assets))/[^/]")
+_COUNTED_PATH = re.compile(r"(?:\A|/)releases/(?:latest/)?download(?:/|\Z)")
+_NUMBER_OF_DECODINGS = 3
 
 
 def is_safe_address(address: str) -> bool:
@@ -73,7 +82,7 @@ def is_misleading(label: str, address: str) -> bool:
     """Return whether the text of a link shows another host than the one that the link leads to.
 
     A host counts as shown after a scheme anywhere in the text, or as the whole text under a common top-level domain.
-    Links to github.com may bear the name of a project that is a host, too.
+    Links to github.com may bear the name of a project that is a host, too, and those to a host below it a bare name.
     """
     authorities = [_authority_of(plain) for plain in _readings(address)]
     targets = {_host_of(authority) for authority in authorities if authority is not None}
@@ -91,26 +100,42 @@ def _shows_another(shown: str, targets: set[str]) -> bool:
     if any({_host_of(hit[1].lower())} != targets for hit in _SHOWN_HOST.finditer(shown)):
         return True
     bare = _BARE_HOST.match(shown)
-    return bare is not None and targets != {"github.com"} and {_host_of(bare[0].lower())} != targets
+    if bare is None or targets == {"github.com"}:
+        return False
+    host = _host_of(bare[0].lower())
+    is_whole = bare.end() == len(shown)
+    return any(host != target and not (is_whole and target.endswith("." + host)) for target in targets)
 
 
-def is_at_host(address: str, hosts: Iterable[str]) -> bool:
-    """Return whether an address has one of these hosts, or none at all. ``*.x.test`` is any below x.test, ``*`` any.
+def may_load(address: str, hosts: Sequence[str], server: str = "github.com") -> bool:
+    """Return whether an image may load from there when a text is shown: what loads tells its host who reads.
 
-    An address with a blank, a backslash or a hidden character has no host that readers agree about.
+    A relative address may, and so may content on GitHub or this server of GitHub that has no counter, and these other
+    hosts. ``*.x.test`` is any below x.test, ``*`` any; neither is a host of GitHub. ``camo`` never is one, as an
+    attacker who prepares an address there for each character learns a text from what is loaded (CVE-2025-59145), and
+    downloads of releases are counted in public. An address that readers may understand otherwise does not load.
     """
-    authorities = [_authority_of(plain) for plain in _readings(address)]
-    shown = html.unescape(address)
-    if "\\" in shown or _BLANK.search(shown) or strip_hidden(shown) != shown:
-        hosts = ()
-    return all(_is_among(_host_of(authority), hosts) for authority in authorities if authority is not None)
+    return all(_may_load(reading, hosts, server) for reading in {address, html.unescape(address)})
 
 
-def _is_among(host: str, hosts: Iterable[str]) -> bool:
-    return any(
-        name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:]) and host != name[1:])
-        for name in hosts
-    )
+def _may_load(address: str, hosts: Sequence[str], server: str) -> bool:
+    path = address.partition("#")[0].partition("?")[0]
+    for _ in range(_NUMBER_OF_DECODINGS):
+        path = unquote(path)
+    if _UNCLEAR.search(address + path) or "%25" in path or strip_hidden(address) != address:
+        return False
+    if not _HAS_HOST.match(address.strip()):
+        return not _COUNTED_PATH.search(normpath(path).lower())
+    found = _CLEAN_HOST.match(address)
+    host = found[1].lower().rstrip(".").removeprefix("www.") if found else ""
+    if not found or {".", ".."} & set(path.split("/")):
+        return False
+    if host in ("github.com", server):
+        return _CONTENT_PATH.match(found[2]) is not None
+    if any(host.endswith("." + domain) for domain in ("github.com", "githubusercontent.com", server)):
+        is_content = host in _CONTENT_HOSTS or host.removesuffix("." + server) in _CONTENT_OF_SERVER
+        return is_content or (host in hosts and host != _CAMO)
+    return any(name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:])) for name in hosts)
 
 
 def host_of(address: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 
 from accord.text.addresses import is_misleading, is_safe_address
-from accord.text.hidden import hidden_runs, in_place_of
-from accord.text.html import html_parts, image_edits, is_allowed_tag, link_of_tag, without_tags
+from accord.text.hidden import GUARD, hidden_runs, in_place_of
+from accord.text.html import attribute_edits, html_parts, image_edits, is_allowed_tag, link_of_tag, without_tags
 from accord.text.inlines import InlineSpan, plain_address
 from accord.text.regions import ODD_NOTE, TABLE_RULE, ParsedMarkdown, Prose, is_odd_label
 from accord.text.views import Cursor, Edit, View
@@ -51,12 +51,13 @@ _NOTE_SIGN = f"{LINK}1{LINK}"
 _WORDS = re.compile(r"[A-Za-z0-9 ,;\n]*")
 """Text in which nothing needs a change, though the text after it may make a keyword of it."""
 
+_MENTION = re.compile(r"(?<![A-Za-z0-9])@(?=[A-Za-z0-9])")
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 
 
-def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
-    """Return what to change; edits may overlap. Images from ``image_hosts`` stay."""
+def page_edits(page: ParsedMarkdown, may_load: Callable[[str], bool]) -> list[Edit]:
+    """Return what to change; edits may overlap. Images whose address ``may_load`` stay."""
     if first := [*_hidden_edits(page)] or [*_note_edits(page)]:  # so that all else is looked at without
         return first
     code = [Edit(start, end) for start, end in page.code]
@@ -68,7 +69,7 @@ def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
             blocks.append((prose.content, View(prose.content, ())))
             continue
         found, view = _prose_edits(page, prose, between)
-        edits += map(prose.placed, (*found, *image_edits(page, prose, image_hosts)))
+        edits += map(prose.placed, (*found, *image_edits(page, prose, may_load)))
         blocks.append((prose.content, view))
     edits += (page.prose[i].placed(edit) for i, edit in keyword_edits(blocks, between=between))
     return edits
@@ -108,6 +109,13 @@ def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
             or "<!--" in page.text[definition.start : definition.end]
         ):
             yield Edit(definition.start, definition.start + 1, "\\[", "links")
+        elif page.text.startswith(definition.label, begin := definition.start + 1):
+            yield from _name_edits(page.text, begin, begin + len(definition.label))
+
+
+def _name_edits(text: str, start: int, end: int) -> Iterator[Edit]:
+    """Break mentions in the name of a reference, as it may be shown, and must be the same everywhere."""
+    yield from (Edit(at.start(), at.end(), "@" + GUARD, "mentions") for at in _MENTION.finditer(text, start, end))
 
 
 def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list[Edit], View]:
@@ -191,6 +199,8 @@ def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Edit
             edits.append(Edit(piece.start, piece.end, "&lt;", "html"))
         elif _misleads(page, prose, piece.start, piece.end):
             edits.append(Edit(piece.start, piece.start + 1, "&lt;", "links"))
+        else:
+            edits += attribute_edits(text, piece.start)
         if piece.kind != "refused":
             holes.append(Edit(piece.start, piece.end, _sign_of_tag(text)))
     return edits, holes
@@ -249,6 +259,8 @@ def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> Iterator
         yield Edit(span.start, span.start + 1, "&lt;", "html")
     elif _misleads(page, prose, span.start, span.end):
         yield Edit(span.start, span.start + 1, "&lt;", "links")
+    else:
+        yield from attribute_edits(tag, span.start)
 
 
 def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
@@ -298,9 +310,11 @@ def _link_edits(
         begin = max(begin, image.end)
     rest = (begin, span.label_end)
     readings = _without_tags(content, [*label, rest], code) | _without_tags(content, [*bare, rest], code)
-    is_lie = any(is_misleading(shown, span.target or "") for shown in readings)
+    is_lie = span.kind == "link" and any(is_misleading(shown, span.target or "") for shown in readings)
     if is_odd or is_lie or (span.address is not None and not is_safe_address(span.address)):
         yield Edit(bracket, bracket + 1, "\\[", "links")
+    if span.address is None:
+        yield from _name_edits(content, min(span.label_end + 2, span.end), span.end)
 
 
 def _odd_links(content: str, sure: Sequence[Edit], known: Container[int]) -> Iterator[Edit]:

@@ -50,7 +50,7 @@ _KEPT = "|".join(
         "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f",  # the flags of Scotland, Texas …
         f"{_MODIFIED}(?:\u200d{_MODIFIED})+",  # families, professions
         f"(?<=[{_PICTURES}])[\ufe0e\ufe0f]",
-        "(?<=[0-9#*])\ufe0f(?=\u20e3)",  # keycaps
+        "(?<=[0-9*])\ufe0f(?=\u20e3)|(?<=#)\ufe0f(?=[\u20e3-])",  # keycaps, anchors of headings with emoji
         f"(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])",
         # Indic half forms, and the Arabic letter of Hijri years
         "(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u0647])\u200d(?=\\s|$)",

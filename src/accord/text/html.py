@@ -1,8 +1,8 @@
 """Which HTML and which addresses may stand in a text that accord posts.
 
 GitHub sanitises what it renders (github/markup, "HTML sanitization"), but not what other programs make of the same
-text. So the list here is shorter than GitHub's: what layout and typography need, and nothing that loads, runs, styles
-or names.
+text. So of GitHub's tags and attributes, those stay that layout and typography need, and nothing that runs, styles or
+names. Other attributes are left out, as GitHub does it. Other tags, and those with handlers, are shown as text.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from accord.text.addresses import is_at_host, is_safe_address
+from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.inlines import InlineSpan
 from accord.text.regions import ParsedMarkdown, Prose
 from accord.text.views import Cursor, Edit
 
 _NAMES = re.compile(
-    r"a|b|blockquote|br|caption|code|dd|del|details|div|dl|dt|em|h[1-6]|hr|i|img|ins|kbd|li|ol|p|pre|q|rp|rt|ruby|s|samp"
-    r"|small|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|ul|var"
+    r"a|abbr|b|blockquote|br|caption|cite|code|dd|del|details|dfn|div|dl|dt|em|figcaption|figure|h[1-6]|hr|i|img|ins|kbd"
+    r"|li|mark|ol|p|picture|pre|q|rp|rt|ruby|s|samp|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot"
+    r"|th|thead|time|tr|tt|ul|var|wbr"
 )
 _ATTRIBUTES = {
     "a": {"href", "title"},
@@ -33,6 +34,7 @@ _ATTRIBUTES = {
     "img": {"src", "alt", "title", "width", "height", "align"},
     "ol": {"start"},
     "p": {"align"},
+    "source": {"media", "srcset"},
     "table": {"align"},
     "td": {"align", "colspan", "rowspan"},
     "th": {"align", "colspan", "rowspan"},
@@ -47,9 +49,9 @@ _VALUES = {
     "start": re.compile(r"[0-9]{1,9}"),
     "width": re.compile(r"[1-9][0-9]{1,3}(?:px)?|[1-9][0-9]%|100%"),
 }
-"""An image of less than 10 pixels shows nothing; it counts who reads. ``alt`` and ``title`` may hold any text."""
+"""An image of less than 10 pixels shows nothing. ``alt``, ``media`` and ``title`` may hold any text."""
 
-_ATTRIBUTE = r"""(?<!\s)\s+([A-Za-z-]+)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
+_ATTRIBUTE = r"""(?<!\s)\s+([A-Za-z_:][A-Za-z0-9_:.-]*)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>", re.ASCII)
 _OPENING = re.compile(r"<[A-Za-z/!?]")
 _ATTRIBUTES_IN = re.compile(_ATTRIBUTE, re.ASCII)
@@ -74,8 +76,12 @@ def read_tag(tag: str) -> tuple[str, Mapping[str, str]]:
 def _attributes(tag: re.Match[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     for attribute in _ATTRIBUTES_IN.finditer(tag[3]):
-        values.setdefault(attribute[1].lower(), (attribute[2] or "").strip("\"'"))
+        values.setdefault(attribute[1].lower(), _value_of(attribute))
     return values
+
+
+def _value_of(attribute: re.Match[str]) -> str:
+    return (attribute[2] or "").strip("\"'")
 
 
 def link_of_tag(tag: str) -> str | None:
@@ -91,9 +97,22 @@ def without_tags(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def is_allowed_tag(tag: str) -> bool:
-    """Return whether this one tag, from ``<`` to ``>``, may stay."""
+    """Return whether this one tag, from ``<`` to ``>``, may stay, at least without some of its attributes."""
     found = _TAG.fullmatch(tag)
     return found is not None and _is_allowed(found)
+
+
+def attribute_edits(tag: str, start: int) -> Iterator[Edit]:
+    """Take out the attributes of an allowed tag that may not stay; the tag begins at ``start``."""
+    name, _ = read_tag(tag)
+    for attribute in _ATTRIBUTES_IN.finditer(tag):
+        if not _stays(name, attribute[1].lower(), _value_of(attribute)):
+            yield Edit(start + attribute.start(), start + attribute.end(), "", "html")
+
+
+def _stays(name: str, attribute: str, value: str) -> bool:
+    pattern = _VALUES.get(attribute)
+    return attribute in _ATTRIBUTES.get(name, ()) and (pattern is None or bool(pattern.fullmatch(value.strip())))
 
 
 @lru_cache(maxsize=1)
@@ -139,23 +158,15 @@ def _is_allowed(tag: re.Match[str]) -> bool:
     name = tag[2].lower()
     if not _NAMES.fullmatch(name):
         return False
-    values = {key: html.unescape(value) for key, value in _attributes(tag).items()}
-    if tag[1] or len(values) < len(_ATTRIBUTES_IN.findall(tag[3])):
+    values = _attributes(tag)
+    is_odd = len(values) < len(_ATTRIBUTES_IN.findall(tag[3])) or any(key.startswith("on") for key in values)
+    if tag[1] or is_odd:
         return not values
-    return values.keys() <= _ATTRIBUTES.get(name, set()) and _are_harmless(name, values)
-
-
-def _are_harmless(name: str, values: Mapping[str, str]) -> bool:
-    if not all(_VALUES[key].fullmatch(value.strip()) for key, value in values.items() if key in _VALUES):
-        return False
-    if name == "img":
-        source = values.get("src", "")
-        return source.lower().startswith("https://") and is_safe_address(source)
-    return is_safe_address(values.get("href", ""))
+    return all(is_safe_address(values.get(key, "")) for key in ("href", "src"))
 
 
 _CLOSE_THEMSELVES = frozenset(
-    "br hr img caption dd dt li p rp rt tbody td tfoot th thead tr".split()  # noqa: SIM905 - reads as a list of tags
+    "br hr img source wbr caption dd dt li p rp rt tbody td tfoot th thead tr".split()  # noqa: SIM905 - reads as a list of tags
 )
 """Tags without an end, and those that whatever follows ends (HTML Standard, "Optional tags")."""
 
@@ -187,41 +198,44 @@ def tag_spans(prose: Prose) -> Iterator[tuple[int, int]]:
 
 
 _IMAGE = re.compile(r"!\[")
+_SIZE = re.compile(r"[0-9.]*[wxh]?")
 
 
-def image_edits(page: ParsedMarkdown, prose: Prose, hosts: Sequence[str]) -> Iterator[Edit]:
-    """Make links of images from other hosts than these, and plain text of those inside a link.
+def image_edits(page: ParsedMarkdown, prose: Prose, may_load: Callable[[str], bool]) -> Iterator[Edit]:
+    """Make links of images that may not load, and plain text of those inside a link.
 
     Where readers may differ on what an image is, nothing is one that another does not see. cmark-gfm sees one by
     reference in what else looks like one.
     """
     spans = prose.parts("link", "image")
-    yield from _of_markdown(prose, spans, hosts)
+    yield from _of_markdown(prose, spans, may_load)
     known = {span.start for span in spans}
     is_code = Cursor([span for span in prose.parts("code") if span.end <= prose.doubt])
     for hit in _IMAGE.finditer(prose.content, 0 if page.definitions and not prose.is_html else prose.doubt):
         if not is_code(hit.start()) and hit.start() not in known:
             yield Edit(hit.start(), hit.end(), "!\\[", "images")
     links = [(span.start, span.label_end) for span in spans if span.kind == "link"]
-    yield from _of_html(prose.content, tag_spans(prose), links, hosts)
+    yield from _of_html(prose.content, tag_spans(prose), links, may_load)
 
 
-def _of_markdown(prose: Prose, spans: Sequence[InlineSpan], hosts: Sequence[str]) -> Iterator[Edit]:
+def _of_markdown(prose: Prose, spans: Sequence[InlineSpan], may_load: Callable[[str], bool]) -> Iterator[Edit]:
     linked_until = 0
     for span in spans:
         if span.kind == "link":
             linked_until = max(linked_until, span.label_end)
-        elif not is_at_host(span.target or "", hosts):
-            label = prose.content[span.start + 2 : span.label_end].strip() or "image"
+        elif not may_load(span.target or ""):
+            label = prose.content[span.start + 2 : span.label_end].strip()
             if span.start < linked_until:
-                yield Edit(span.start, span.end, label, "images")
+                yield Edit(span.start, span.end, label or "image", "images")
             else:
+                has_own_label = span.address is None and span.end - span.label_end < len("][x]")
                 before = "\\!" if prose.content.endswith("!", 0, span.start) else ""
-                yield Edit(span.start, span.label_end, f"{before}[{label}", "images")
+                shown = label if has_own_label else _label_of(label, span.target or "")
+                yield Edit(span.start, span.label_end, f"{before}[{shown}", "images")
 
 
 def _of_html(
-    content: str, tags: Iterator[tuple[int, int]], links: Sequence[tuple[int, int]], hosts: Sequence[str]
+    content: str, tags: Iterator[tuple[int, int]], links: Sequence[tuple[int, int]], may_load: Callable[[str], bool]
 ) -> Iterator[Edit]:
     is_linked = False
     linked_until = passed = 0
@@ -232,8 +246,21 @@ def _of_html(
         name, values = read_tag(content[start:end])
         is_linked = (is_linked or name == "a") and name != "/a"
         address = values.get("src", "")
-        if name == "img" and not is_at_host(address, hosts):
-            label = " ".join(values.get("alt", "").split()) or "image"
+        if name == "img" and not may_load(address):
+            label = " ".join(values.get("alt", "").split())
             quote = "'" if '"' in address else '"'
-            is_plain = is_linked or start < linked_until
-            yield Edit(start, end, label if is_plain else f"<a href={quote}{address}{quote}>{label}</a>", "images")
+            link = f"<a href={quote}{address}{quote}>{_label_of(label, address)}</a>"
+            yield Edit(start, end, (label or "image") if is_linked or start < linked_until else link, "images")
+        elif name == "source" and not all(map(may_load, _addresses_in(values.get("srcset", "")))):
+            yield Edit(start, end, "<source>", "images")
+
+
+def _label_of(text: str, address: str) -> str:
+    """Return the label of a link to an image: its text, unless that shows another host."""
+    return text if text and not is_misleading(text, address) else "image"
+
+
+def _addresses_in(srcset: str) -> list[str]:
+    """Return the addresses of images of several sizes; of those that only a comma separates, one that loads nowhere."""
+    words = (word.strip(",") for word in srcset.split())
+    return ["\\" if "," in word else word for word in words if not _SIZE.fullmatch(word)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from accord.core.errors import WrongUsage
-from accord.text.addresses import GITHUB_HOSTS, host_of
+from accord.text.addresses import host_of, may_load
 
 _HOST = re.compile(r"\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*")
 _AROUND = re.compile(r"\A(?:[a-z]+:)?//|[/?#].*\Z|:[0-9]*(?=[/?#]|\Z)", re.DOTALL)
@@ -19,24 +19,28 @@ HOSTS, WORDS = "ACCORD_ALLOWED_HOSTS", "ACCORD_BREAK_WORDS"
 
 @dataclass(frozen=True)
 class PostingPolicy:
-    """``image_hosts`` are the hosts that images may come from, ``words`` those that posted texts break."""
+    """``image_hosts`` are other hosts that images may come from, ``words`` those that posted texts break."""
 
-    image_hosts: tuple[str, ...] = GITHUB_HOSTS
+    image_hosts: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    server: str = "github.com"
+
+    def may_load(self, address: str) -> bool:
+        """Return whether an image with this address stays one."""
+        return may_load(address, self.image_hosts, self.server)
 
 
 def posting_policy(
     environment: Mapping[str, str], *, hosts: Iterable[str] = (), words: Iterable[str] = ()
 ) -> PostingPolicy:
-    """Return the policy: GitHub's own hosts, the variables of the environment, and what the caller adds.
+    """Return the policy of the server: what the variables of the environment and the caller add to it.
 
     Raises WrongUsage for a host in the environment or from the caller that no image could have.
     """
-    server = host_of(environment.get("GITHUB_SERVER_URL", ""))
+    server = host_of(environment.get("GITHUB_SERVER_URL", "")) or "github.com"
     given = [*split_hosts(environment.get(HOSTS, ""), f"`{HOSTS}`"), *map(normal_host, hosts)]
     broken = [*split_words(environment.get(WORDS, "")), *(word.strip() for word in words)]
-    own = (*GITHUB_HOSTS, *((server, f"*.{server}") if server else ()))
-    return PostingPolicy(tuple(dict.fromkeys((*own, *given))), tuple(dict.fromkeys(filter(None, broken))))
+    return PostingPolicy(tuple(dict.fromkeys(given)), tuple(dict.fromkeys(filter(None, broken))), server)
 
 
 def split_hosts(text: str, source: str = "") -> list[str]:

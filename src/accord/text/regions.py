@@ -28,7 +28,8 @@ MOST_PARTS = 4_096
 """Paragraphs, cells, blocks of code, tags, links and spans of code that are looked into, or one in 12 characters."""
 
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
-_BACKTICK_IN_LABEL = re.compile(r"(\]\[)[^\]]*`")
+_LABEL_BEHIND = re.compile(r"\]\[([^\]]*)")
+_CODE_IN_LABEL = re.compile(r"(?<!`)(`+)(?!`)[^`]+(?<!`)\1(?!`)")
 _BACKTICK_IN_ADDRESS = re.compile(r"(?<![^)\s])[^)\s\]]*(?:\](?!\()[^)\s\]]*)*(\]\()[^)\s`]*`")
 _ADDRESS = re.compile(r"(?:://|www\.)[^ \t-\r<]*", re.IGNORECASE)
 _SWALLOWED = re.compile(r"[`\\]")
@@ -206,23 +207,31 @@ def _doubt(content: str, spans: Sequence[InlineSpan]) -> int:
     if TABLE_RULE.search(content) or _NESTED_BRACKETS.search(content):
         return 0
     outside = _without_code(content, spans)
-    backticks = filter(None, (_BACKTICK_IN_LABEL.search(content), _BACKTICK_IN_ADDRESS.search(content)))
+    odd_labels = (hit.start() for hit in _LABEL_BEHIND.finditer(content) if _has_lost_backtick(hit[1]))
+    odd_target = _BACKTICK_IN_ADDRESS.search(content)
     odd_note = ODD_NOTE.search(outside)  # cmark-gfm may show its source as text
     return min(
         _lost_backtick(content, spans),
         odd_note.end(1) if odd_note else len(content),
         _odd_address(outside, spans),
-        *(hit.start(1) for hit in backticks),
+        next(odd_labels, len(content)),
+        odd_target.start(1) if odd_target else len(content),
     )
 
 
 def _lost_backtick(content: str, spans: Sequence[InlineSpan]) -> int:
-    """Return where the first backtick is that belongs to no code: cmark-gfm loses count after it."""
+    """Return where the first backtick is that belongs to no code or name: cmark-gfm loses count after it."""
     position = content.find("`")
-    for span in spans:
-        if span.kind == "code" and span.start <= position:
-            position = content.find("`", span.end)
+    names = ((span.label_end, span.end) for span in spans if span.kind in ("link", "image") and span.address is None)
+    for start, end in sorted([*names, *((span.start, span.end) for span in spans if span.kind == "code")]):
+        if start <= position:
+            position = content.find("`", end)
     return len(content) if position < 0 else position
+
+
+def _has_lost_backtick(label: str) -> bool:
+    """Return whether the name of a reference has a backtick that begins or ends code outside of it."""
+    return "`" in label and "`" in _CODE_IN_LABEL.sub("", label)
 
 
 def _odd_address(content: str, spans: Sequence[InlineSpan]) -> int:
@@ -250,4 +259,4 @@ def _notes_as_definitions(page: ParsedMarkdown) -> Iterator[Definition]:
 
 def is_odd_label(label: str) -> bool:
     """Return whether readers of Markdown differ on what a reference with this label is."""
-    return "`" in label or "<" in label or len(label) > _LONGEST_LABEL
+    return _has_lost_backtick(label) or "<" in label or len(label) > _LONGEST_LABEL

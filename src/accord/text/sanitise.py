@@ -132,7 +132,7 @@ def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Co
     page = parse_markdown(text)
     if not page.is_readable:
         return _as_code(text), taken + Counter(unreadable=1)
-    text, counts = _edited(text, page_edits(page, policy.image_hosts))
+    text, counts = _edited(text, page_edits(page, policy.may_load))
     if page.open_fence:
         text += ("" if text.endswith("\n") else "\n") + page.open_fence
     tags = closing_tags(page) if text == page.text else []

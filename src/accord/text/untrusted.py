@@ -103,6 +103,16 @@ def _prose_cuts(prose: Prose) -> Iterator[Edit]:
 def _definitions(page: ParsedMarkdown) -> Iterator[Edit]:
     """Yield the definitions and footnotes that show nowhere: nothing refers to them, or to an earlier one instead."""
     uses = {_label(hit[1]) for prose in page.prose for hit in _USE.finditer(_without_code(prose))}
+    uses |= {
+        _label(name)
+        for prose in page.prose
+        for span in prose.parts("link", "image")
+        for name in (
+            prose.content[span.start + 1 : span.label_end].removeprefix("["),
+            prose.content[span.label_end + 2 : span.end - 1],
+        )
+        if span.address is None
+    }
     links = [definition for definition in page.definitions if not definition.label.startswith("^")]
     earlier: set[str] = set()
     for definition in (*links, *page.footnotes):
