@@ -7,7 +7,8 @@ from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
-from support.killing import forked, kill_process_at
+from support.forks import forked
+from support.killing import kill_process_at
 from support.records import record
 from support.rotation import in_turns, killed
 from support.stage import START, Stage

@@ -1,47 +1,21 @@
-"""SIGKILL at a chosen request: accord in a separate process that ends when GitHub has carried out its n-th request.
+"""SIGKILL at a chosen request: accord in a separate process that ends when GitHub has carried out its n-th request."""
 
-The code of the processes is imported once, by the server that forks them. Each imports this module: keep it fast.
-"""
+from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-import sys
 import threading
-from collections.abc import Callable, Sequence
-from functools import cache
-from multiprocessing import forkserver
-from multiprocessing.context import ForkServerProcess
+from typing import TYPE_CHECKING
 
-from support.stage import Stage
+from support.forks import forked
 
-from accord_sandbox.server import Exchange
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.context import ForkServerProcess
 
-_FORKS = multiprocessing.get_context("forkserver")
-_PRELOADED = """
-accord.cli.apply accord.cli.kit accord.cli.labels accord.cli.loops accord.cli.session accord.cli.start
-accord.github.client accord.kit.sync accord.loops.run accord.results.implementor.run accord.results.planner.run
-accord.results.reviewer.run accord.agents.registry accord.sessions.issue accord.starts.ends
-github support.session_models
-"""
-_FORKS.set_forkserver_preload(_PRELOADED.split())
+    from support.stage import Stage
 
-
-@cache
-def _server() -> None:
-    """Start the one server of this process, which finds modules where this process does."""
-    before = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-    try:
-        forkserver.ensure_running()
-    finally:
-        os.environ["PYTHONPATH"] = before
-
-
-def forked(work: Callable[..., None], *arguments: object) -> ForkServerProcess:
-    """Make a process for some work; the caller starts it."""
-    _server()
-    return _FORKS.Process(target=work, args=arguments)
+    from accord_sandbox.server import Exchange
 
 
 def kill_at(nth: int, arguments: Sequence[str], stage: Stage, **variables: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from support.killing import forked
+from support.forks import forked
 
 from accord.core.clock import Clock
 from accord.files.store import Disk
