@@ -73,13 +73,18 @@ def create_pull(call: Call) -> ApiResponse:
 
 @route("PATCH", "pulls/{number:int}", "pulls/pulls#update-a-pull-request")
 def update_pull(call: Call) -> ApiResponse:
-    """Change title, body and state; REST cannot change the draft state."""
+    """Change title, body, state and base; REST cannot change the draft state."""
     pull = find_pull(call)
     call.check_writable()
     own = pull["author_id"] == call.user.user_id and call.grant.may_review()
     call.permit(own or call.grant.may("pull_requests", AccessLevel.WRITE))
     update_text(call)
     update_state(call)
+    if call.fields.string("base") not in (None, pull["base_ref"]):
+        base = _branch(call, "base")
+        _check_pair(call, pull["head_ref"], base)
+        values = (base, call.bare.branch(base), pull["id"])
+        call.db.execute("UPDATE pulls SET base_ref = ?, base_sha = ? WHERE issue_id = ?", values)
     call.touch(pull["id"])
     return ApiResponse(200, pull_payload(call, pull_by_id(call, pull["id"])))
 

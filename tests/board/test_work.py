@@ -39,9 +39,10 @@ def pull(*labels: str, **more: Any) -> BoardPull:
     facts = {name: more.pop(name) for name in BoardPull.__dataclass_fields__ if name in more}
     one = Pull(
         number=5, url=f"{PAGE}/pull/5", title="Change", body="Closes #3", state="open", is_merged=False,
-        is_draft=more.pop("is_draft", False), is_locked=False, author="bot", labels=labels, head_branch="accord/3",
-        head_sha="h" * 40, head_repository="octo/web", base_branch="main", base_sha="b" * 40, merge_commit="",
-        updated_at=NOW, is_mergeable=more.pop("is_mergeable", True),
+        is_draft=more.pop("is_draft", False), is_locked=more.pop("is_locked", False), author="bot", labels=labels,
+        head_branch="accord/3", head_sha="h" * 40, head_repository="octo/web", base_branch=more.pop("base", "main"),
+        base_sha="b" * 40, merge_commit="", updated_at=NOW, is_mergeable=more.pop("is_mergeable", True),
+        default_branch="main",
     )  # fmt: skip
     assert not more
     return BoardPull(one, (3,), **facts)
@@ -139,6 +140,7 @@ GREEN = Check("test", "passing")
 RED = Check("test", "failing")
 PENDING = Check("test", "pending")
 LOST = Check("lint", "inconclusive", workflow_run_id=9, conclusion="cancelled")
+STOPPED = loop("tasks-complete")
 ACTIVE = LoopState(iterations=2, running=ActiveRun(run_id="8", head_sha="h", started_at=NOW))
 
 
@@ -148,7 +150,14 @@ ACTIVE = LoopState(iterations=2, running=ActiveRun(run_id="8", head_sha="h", sta
         (pull(checks=(GREEN,)), "ready", "pull", "No review approves", "/accord review"),
         (pull(checks=(GREEN,), is_approved=True), "needs_you", "merge", "Merging it closes #3.", "gh pr merge 5"),
         (pull(is_approved=True, is_mergeable=None), "waiting", "pull", "not computed", ""),
-        (pull(is_draft=True), "waiting", "pull", "draft", ""),
+        (pull(is_draft=True), "needs_you", "protected", "draft", "gh pr ready 5"),
+        (pull("agents:keepalive", is_draft=True), "waiting", "pull", "Keepalive works on it.", ""),
+        (pull("agents:keepalive", is_draft=True, loops=(STOPPED,)), "needs_you", "protected", "draft", "gh pr ready 5"),
+        (pull("agents:keepalive", loops=(STOPPED,)), "ready", "pull", "No review approves", "/accord review"),
+        (pull(is_locked=True), "needs_you", "question", "conversation is locked", "gh pr unlock 5"),
+        (pull(is_locked=True, is_approved=True), "needs_you", "merge", "closes #3", "gh pr merge 5"),
+        (pull(base="develop", is_approved=True), "needs_you", "merge", "does not close #3", "gh pr merge 5"),
+        (pull(is_item_closed=True, checks=(RED,)), "needs_you", "question", "#3 is closed", "gh pr close 5"),
         (pull(checks=(PENDING,)), "waiting", "pull", "test", ""),
         (pull(checks=(RED,)), "needs_you", "failure", "Checks fail: test.", "agents:keepalive"),
         (pull("agents:keepalive", checks=(GREEN, LOST)), "needs_you", "failure", "lint (cancelled)", "gh run rerun 9"),

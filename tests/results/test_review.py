@@ -425,7 +425,19 @@ def test_a_dry_run_shows_every_operation_and_writes_nothing(stage: Stage) -> Non
     assert counts(rehearsal) == counts(real)
 
 
-def test_a_review_of_a_closed_pull_request_is_still_posted(stage: Stage) -> None:
-    stage.send("PATCH", f"/repos/{stage.repository}/pulls/{PULL}", state="closed")
-    receipt = post(stage, CHANGES)
-    assert (receipt.outcome, "pull-closed" in codes(receipt)) == (Outcome.APPLIED, True)
+@pytest.mark.parametrize("how", ["closed", "merge", "squash", "rebase"])
+def test_a_review_of_an_ended_pull_request_asks_a_person_before_the_first_write(stage: Stage, how: str) -> None:
+    posted, pull = post(stage, approve(), work_item=ITEM), f"/repos/{stage.repository}/pulls/{PULL}"
+    assert posted.outcome is Outcome.APPLIED
+    stage.send("PUT", f"/repos/{stage.repository}/issues/{ITEM}/labels", labels=["task:implement", "status:review"])
+    if how == "closed":
+        stage.send("PATCH", pull, state="closed")
+    else:
+        stage.send("PUT", f"{pull}/merge", merge_method=how)
+    for result in (CHANGES, approve(summary="Other words.")):
+        for is_dry_run in (True, False):
+            receipt = post(stage, result, is_dry_run=is_dry_run)
+            assert (receipt.outcome, receipt.writes, "pull-closed" in codes(receipt)) == (Outcome.REFUSED, 0, True)
+            assert ("gh pr reopen" in str(receipt.error)) is (how == "closed")
+    again = post(stage, approve(), work_item=ITEM)
+    assert (again.outcome, again.writes, status(stage)) == (Outcome.UNCHANGED, 0, ["status:review"])

@@ -80,7 +80,7 @@ def read_repository(
     numbers = {issue.number for issue in issues}
     now = github.server_time()
     rows = _recent_rows(reader, now - period, now)
-    pulls, notes = _pulls(reader, now)
+    pulls, notes = _pulls(reader, now, numbers)
     changed = [one for one in github.closed_issues(now - period) if one.closed_at and one.closed_at >= now - period]
     handoffs = list(_handoffs(reader, issues, notes))
     closed = (one for one in changed if is_work_item(one))
@@ -92,11 +92,31 @@ def read_repository(
         tuple(_items(reader, [issue for issue in issues if _is_ours(issue, rows)], rows, numbers)),
         tuple(pulls),
         tuple(BoardItem(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
-        tuple(EndedPull(one, closing_references(one.body, reader.repository)) for one in islice(ended, MOST_CLOSED)),
+        tuple(_ended(reader, islice(ended, MOST_CLOSED), numbers)),
         tuple(issue for issue in issues if is_dashboard(issue, own)),
         handoffs=tuple(handoffs),
         notes=tuple(notes),
     )
+
+
+def _ended(reader: Reader, ended: Iterable[Issue], open_issues: Set[int]) -> Iterator[EndedPull]:
+    """Yield the pull requests that ended. Those of open items are read: how they ended decides what a person does."""
+    left = MOST_LOOKUPS
+    for one in ended:
+        closes = closing_references(one.body, reader.repository)
+        items = tuple(dict.fromkeys((*closes, *_items_of_result(one))))
+        pull, has_branch = None, True
+        if left and open_issues & {*items}:
+            left -= 1
+            pull = reader.github.pull(one.number)
+            has_branch = bool(pull and (pull.is_merged or reader.github.ref(f"heads/{pull.head_branch}")))
+        yield EndedPull(one, items, closes, pull, has_branch)
+
+
+def _items_of_result(pull: Pull | Issue) -> list[int]:
+    """Return the item for which a result opened a pull request."""
+    found = (fields.get("item", "") for fields in find_markers(pull.body, REVISION))
+    return [int(item) for item in found if item.isdecimal()]
 
 
 def _handoffs(reader: Reader, issues: Iterable[Issue], notes: list[str]) -> Iterator[ItemHandoff]:
@@ -163,14 +183,14 @@ def _items(
         yield BoardItem(issue, rows.get(issue.number, ()), count, tuple(sorted(blockers)))
 
 
-def _pulls(reader: Reader, now: datetime) -> tuple[list[BoardPull], list[str]]:
+def _pulls(reader: Reader, now: datetime, open_issues: Set[int]) -> tuple[list[BoardPull], list[str]]:
     """Read the open pull requests that accord works on, and what could not be read."""
     ours = [pull for pull in reader.github.open_pulls() if _has_work(pull, reader)]
     notes = []
     if len(ours) > MOST_PULLS:
         notes.append(f"Only the first {MOST_PULLS} of {len(ours)} open pull requests were read.")
     held = _held_runs(reader, notes)
-    return [_pull(reader, pull, held, now) for pull in ours[:MOST_PULLS]], notes
+    return [_pull(reader, pull, held, now, open_issues) for pull in ours[:MOST_PULLS]], notes
 
 
 def _has_work(pull: Pull | Issue, reader: Reader) -> bool:
@@ -190,7 +210,7 @@ def _held_runs(reader: Reader, notes: list[str]) -> Sequence[WorkflowRun]:
         return ()
 
 
-def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: datetime) -> BoardPull:
+def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: datetime, open_issues: Set[int]) -> BoardPull:
     github, number = reader.github, listed.number
     pull = github.pull(number) or listed
     comments = list(github.comments(number))
@@ -205,6 +225,7 @@ def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: dateti
         tuple(run for run in held if run.head_sha == pull.head_sha),
         is_approved(opinions, pull.head_sha),
         any(opinion.verdict == "needs-changes" for opinion in opinions),
+        bool(items := {*_items_of_result(pull)}) and not open_issues & items,
         tuple(one for one in reviews if is_shown(one, reader)),
     )
 

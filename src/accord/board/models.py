@@ -167,6 +167,7 @@ class BoardPull:
     held: tuple[WorkflowRun, ...] = ()  # runs of its head that wait for approval
     is_approved: bool = False  # a review approves this head, and no one requests changes
     wants_changes: bool = False
+    is_item_closed: bool = False  # every item that it was opened for
     reviews: tuple[Review, ...] = ()  # of people who count and of accord, oldest first
 
     @property
@@ -177,13 +178,17 @@ class BoardPull:
 
 @dataclass(frozen=True)
 class EndedPull:
-    """A pull request of accord that was merged or closed, and the work items that it closes.
+    """A pull request of accord that was merged or closed, and its work items: ``closes`` are those of its body.
 
-    ``rows``, ``loops`` and ``reviews`` are empty where its history was not read.
+    ``rows``, ``loops`` and ``reviews`` are empty where its history was not read, and ``pull`` is None unless an item
+    is open.
     """
 
     issue: Issue
     items: tuple[int, ...] = ()
+    closes: tuple[int, ...] = ()
+    pull: Pull | None = None
+    has_branch: bool = True
     rows: tuple[StatusRow, ...] = ()
     loops: tuple[LoopState, ...] = ()
     reviews: tuple[Review, ...] = ()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from accord.board.documents import place_item_handoff
 from accord.board.models import BoardItem, BoardPull, BoardRepository, Entry, NeedKind, Overview, Placed, overview_from
 from accord.core.clock import time_of
 from accord.git.branch_names import is_work_branch
-from accord.github.checks import CheckState
 from accord.github.models import Issue
-from accord.loops.checks import check_facts, inconclusive_text
-from accord.loops.models import NEEDS_HUMAN, REASONS, LoopState
+from accord.loops.checks import check_facts, held_runs, inconclusive_text
+from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts, LoopState
 from accord.loops.questions import KEEPALIVE
-from accord.results.labels import Category, ItemKind, in_category, kind_of
+from accord.results.labels import Category, in_category
+from accord.results.owner import ItemState, Owner, PullState, item_state, owner_of, pull_state
 from accord.results.status import is_work_item, status_if_clear
 from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
 
@@ -71,53 +72,78 @@ def _place_idle(
 ) -> Placed:
     """Place a work item on which nothing runs and nothing failed."""
     issue, address = item.issue, facts.address
-    if status is None:
-        labels = " and ".join(f"`{label}`" for label in in_category(issue.labels, Category.STATUS)) or "no status label"
-        why, command = f"It has {labels}; it needs exactly one.", _one_status(facts, issue)
-        return "needs_you", replace(entry, kind="broken", why=why, command=command)
-    if pull and status not in ("pending", "ready"):
-        return "waiting", replace(entry, why=f"Its status is {status}: see #{pull.pull.number}.")
-    if status in ("blocked", "needs-refinement"):
-        why = f"Its status is {status}: a person decides."
-        command = address.accord("items", "move", issue.number, "--to", "pending")
-        return "needs_you", replace(entry, kind="question", why=why, command=command)
-    if kind_of(issue.labels) is ItemKind.REFINEMENT:
-        close = address.gh_command("issue", "close", issue.number, "--comment", "ANSWER")
-        why = "It asks about the specification."
-        return "needs_you", replace(entry, kind="question", why=why, since=issue.created_at, command=close)
-    if item.open_blockers and status in ("pending", "ready"):
-        return "waiting", replace(entry, why=_blockers_text(item))
-    if status == "ready":
-        command = _comment(facts, "issue", issue.number, "/accord implement")
-        return "ready", replace(entry, why="Nothing blocks it.", command=command, start="implement")
-    if status == "pending":
-        command = address.accord("items", "move", issue.number, "--to", "ready")
-        why = "Nothing blocks it; it is not marked as ready yet."
-        return "ready", replace(entry, why=why, command=command, start="ready")
-    return _place_unclosed(facts, issue.number, entry, status)
+    linked = pull_state(pull.pull) if pull else _pull_without_item(facts, issue.number)
+    match owner_of(item_state(issue, item.open_blockers), linked).reason:
+        case "status-unclear":
+            has = " and ".join(f"`{label}`" for label in in_category(issue.labels, Category.STATUS))
+            why = f"It has {has or 'no status label'}; it needs exactly one."
+            return "needs_you", replace(entry, kind="broken", why=why, command=_one_status(facts, issue))
+        case "decision":
+            why = f"Its status is {status}: a person decides."
+            return "needs_you", replace(entry, kind="question", why=why, command=_back(facts, issue))
+        case "question":
+            close = address.gh_command("issue", "close", issue.number, "--comment", "ANSWER")
+            why = "It asks about the specification."
+            return "needs_you", replace(entry, kind="question", why=why, since=issue.created_at, command=close)
+        case "blocked":
+            return "waiting", replace(entry, why=_blockers_text(item))
+        case "ready":
+            command = _comment(facts, "issue", issue.number, "/accord implement")
+            return "ready", replace(entry, why="Nothing blocks it.", command=command, start="implement")
+        case "not-ready":
+            command = address.accord("items", "move", issue.number, "--to", "ready")
+            why = "Nothing blocks it; it is not marked as ready yet."
+            return "ready", replace(entry, why=why, command=command, start="ready")
+        case "in-progress" | "no-pull" | "not-closing" | "reopened" | "merged-elsewhere" | "pull-closed":
+            return _place_unclosed(facts, issue, entry, linked)
+    number = linked.number if linked else 0
+    return "waiting", replace(entry, why=f"Its status is {status}: see #{number}.")
 
 
-def _place_unclosed(facts: BoardRepository, number: int, entry: Entry, status: str) -> Placed:
+def _pull_without_item(facts: BoardRepository, number: int) -> PullState | None:
+    """Return the newest pull request of an item that no open one closes: an open one lacks the words for it."""
+    for each in facts.pulls:
+        if is_work_branch(each.pull.head_branch, str(number)):
+            return pull_state(each.pull, closes=False)
+    ended = max((each for each in facts.ended if number in each.items), key=lambda e: e.number, default=None)
+    if ended is None or ended.pull:
+        return pull_state(ended.pull, closes=number in ended.closes) if ended and ended.pull else None
+    return PullState(ended.number, "merged" if ended.issue.merged_at else "closed", is_main=False)
+
+
+def _place_unclosed(facts: BoardRepository, issue: Issue, entry: Entry, pull: PullState | None) -> Placed:
     """Place an item that no open pull request closes: after its work, a person decides what becomes of it."""
-    address, text = facts.address, f"Its status is {status}: no open pull request closes it"
-    one = next((each.pull for each in facts.pulls if is_work_branch(each.pull.head_branch, str(number))), None)
-    ended = max((each.issue for each in facts.ended if number in each.items), key=lambda e: e.number, default=None)
-    if status == "in-progress" and (one or ended is None or ended.merged_at):
+    owner, address, status = owner_of(item_state(issue), pull), facts.address, status_if_clear(issue)
+    text, command = f"Its status is {status}: no open pull request closes it", _back(facts, issue)
+    if owner.who != "person":
         return "waiting", replace(entry, why=f"{text}.")
-    command = address.accord("items", "move", number, "--to", "pending")
-    if one:
-        text += f", as #{one.number} does not have the words `Closes #{number}`"
-        command = address.gh_command("pr", "edit", one.number)
-    elif ended and ended.merged_at:
-        text += f", and the merge of #{ended.number} did not. GitHub closes items at merges into the default branch"
-        steps = ("closed",) if status == "approved" else ("approved", "closed")
-        command = " && ".join(address.accord("items", "move", number, "--to", step) for step in steps)
-    elif ended:
-        text += f", and #{ended.number} was closed"
-    if status == "approved" and not (one or (ended and ended.merged_at)):
-        command = address.gh_command("pr", "reopen", ended.number) if ended else ""
-    command = command or address.accord("items", "show", number)
+    match owner.reason:
+        case "no-pull" if status == "approved":
+            command = ""
+        case "not-closing":
+            text += f", as #{owner.pull} does not have the words `Closes #{issue.number}`"
+            command = address.gh_command("pr", "edit", owner.pull)
+        case "reopened":
+            text = f"Its status is {status}: it was opened again after the merge of #{owner.pull}"
+        case "merged-elsewhere":
+            text += f", and the merge of #{owner.pull} did not. GitHub closes items at merges into the default branch"
+            steps = ("closed",) if status == "approved" else ("approved", "closed")
+            command = " && ".join(address.accord("items", "move", issue.number, "--to", step) for step in steps)
+        case "pull-closed":
+            has_branch = all(each.has_branch for each in facts.ended if each.number == owner.pull)
+            text += f", and #{owner.pull} was closed" + ("" if has_branch else ", whose branch is deleted")
+            if status == "approved" and has_branch:
+                command = address.gh_command("pr", "reopen", owner.pull)
+    command = command or address.accord("items", "show", issue.number)
     return "needs_you", replace(entry, kind="question", why=f"{text}.", command=command)
+
+
+def _back(facts: BoardRepository, issue: Issue) -> str:
+    """Return the command by which a person begins an item again; no move leads back from approved."""
+    if status_if_clear(issue) != "approved":
+        return facts.address.accord("items", "move", issue.number, "--to", "pending")
+    labels = ("--remove-label", "status:approved", "--add-label", "status:pending")
+    return facts.address.gh_command("issue", "edit", issue.number, *labels)
 
 
 def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
@@ -133,9 +159,10 @@ def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
         return "running", replace(entry, kind="loop", why=why, since=run.started_at, url=url, cost=_cost(active))
     if last and last.state in ACTIVE:
         return "running", _running(facts, entry, last)
-    if pull.held:
-        names = _list([run.name or run.path for run in pull.held])
-        why = f"GitHub holds workflow runs until you approve them: {names}."
+    state, checks = _pull_state(pull), _checks(pull)
+    owner = owner_of(ItemState(is_open=False) if pull.is_item_closed else None, state, checks)
+    if owner.reason == "held":
+        why = f"GitHub holds workflow runs until you approve them: {_list([run.name for run in checks.held or ()])}."
         command = facts.address.gh_command("run", "rerun", pull.held[-1].id)
         since = min(run.created_at for run in pull.held)
         return "needs_you", replace(entry, kind="approval", why=why, since=since, command=command)
@@ -143,7 +170,7 @@ def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
         return "needs_you", _asked(facts, pull, entry)
     if last and last.state == "failed":
         return "needs_you", _failed(entry, last, _comment(facts, "pr", one.number, "/accord retry"))
-    return _place_unfinished(facts, pull, entry) or _place_open(facts, pull, entry)
+    return _place_open(facts, pull, entry, owner, checks)
 
 
 def _asked(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Entry:
@@ -165,47 +192,59 @@ def _asked(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Entry:
     return asks
 
 
-def _place_unfinished(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Placed | None:
-    """Place a pull request that cannot be reviewed: by its checks, a conflict, requested changes."""
-    failing, pending = _checks(pull, "failing"), _checks(pull, "pending")
-    if pending:
-        return "waiting", replace(entry, why=f"Checks are not finished: {_list(pending)}.")
-    unclear = check_facts(pull.checks, pull.pull.head_sha, 0).inconclusive
-    if unclear and not failing:
-        run = next((check.workflow_run for check in unclear if check.workflow_run), 0)
-        words = ("run", "rerun", run) if run else ("pr", "checks", pull.pull.number)
-        command = facts.address.gh_command(*words)
-        return "needs_you", replace(entry, kind="failure", why=inconclusive_text(unclear), command=command)
-    problems: list[tuple[bool, str, NeedKind]] = [
-        (bool(failing), f"Checks fail: {_list(failing)}.", "failure"),
-        (pull.pull.is_mergeable is False, "It conflicts with its base.", "conflict"),
-        (pull.wants_changes, "A review requests changes.", "needs-human"),
-    ]
-    for is_so, why, kind in problems:
-        if is_so and KEEPALIVE in pull.pull.labels:
-            return "waiting", replace(entry, why=f"{why} Keepalive works on it.")
-        if is_so:
-            command = facts.address.gh_command("pr", "edit", pull.pull.number, "--add-label", KEEPALIVE)
-            return "needs_you", replace(entry, kind=kind, why=why, command=command)
-    return None
+def _pull_state(pull: BoardPull) -> PullState:
+    """Return what decides of an open pull request; keepalive does not go on where it said that it stops."""
+    stops = any(loop.loop == "keepalive" and loop.notice and loop.notice.action == "stop" for loop in pull.loops)
+    review: Literal["", "approved", "changes-requested"] = "changes-requested" if pull.wants_changes else ""
+    has_agent = KEEPALIVE in pull.pull.labels and not stops
+    return replace(pull_state(pull.pull), has_agent=has_agent, review="approved" if pull.is_approved else review)
 
 
-def _place_open(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Placed:
-    number = pull.pull.number
-    if pull.pull.is_draft:
-        return "waiting", replace(entry, why="It is a draft.")
-    if pull.is_approved and pull.pull.is_mergeable:
-        closes = f" Merging it closes {_list([f'#{item}' for item in pull.items])}." if pull.items else ""
-        why = f"The review approves it, and its checks pass.{closes}"
-        return "needs_you", replace(
-            entry, kind="merge", why=why, command=facts.address.gh_command("pr", "merge", number)
-        )
-    if pull.is_approved:
-        return "waiting", replace(entry, why="GitHub has not computed yet whether it can be merged.")
-    if KEEPALIVE in pull.pull.labels:
-        return "waiting", replace(entry, why="Keepalive works on it.")
-    command = _comment(facts, "pr", number, "/accord review")
-    return "ready", replace(entry, why="No review approves its head.", command=command, start="review")
+def _checks(pull: BoardPull) -> CheckFacts:
+    found = check_facts(pull.checks, pull.pull.head_sha, 0)
+    return found.model_copy(update={"held": held_runs(pull.held)})
+
+
+def _place_open(facts: BoardRepository, pull: BoardPull, entry: Entry, owner: Owner, checks: CheckFacts) -> Placed:
+    """Place an open pull request by who acts next on it."""
+    why, kind, words = _next_of_pull(pull, owner, checks)
+    if owner.who == "github" or owner.reason == "agent-works":
+        return "waiting", replace(entry, why=why)
+    if owner.reason == "review-due":
+        command = _comment(facts, "pr", pull.number, "/accord review")
+        return "ready", replace(entry, why=why, command=command, start="review")
+    if owner.who == "agent":
+        return "waiting", replace(entry, why=f"{why} Keepalive works on it.")
+    return "needs_you", replace(entry, kind=kind, why=why, command=facts.address.gh_command(*words))
+
+
+def _next_of_pull(pull: BoardPull, owner: Owner, checks: CheckFacts) -> tuple[str, NeedKind, tuple[object, ...]]:
+    """Return why someone acts next, the kind of need, and a person's command of the GitHub CLI."""
+    number, base = pull.number, pull.pull.base_branch
+    items, rerun = _list([f"#{item}" for item in pull.items]), next((c.workflow_run for c in checks.inconclusive), 0)
+    with_agent, closes = ("pr", "edit", number, "--add-label", KEEPALIVE), f" Merging it closes {items}."
+    if not pull_state(pull.pull).is_main:
+        closes = f" Merging it into `{base}` does not close {items}: `{base}` is not the default branch."
+    approved = f"The review approves it, and its checks pass.{closes if items else ''}"
+    texts: dict[str, tuple[str, NeedKind, tuple[object, ...]]] = {
+        "item-closed": (f"It is open, but {items} is closed.", "question", ("pr", "close", number)),
+        "checks-pending": (f"Checks are not finished: {_list([*checks.pending])}.", "failure", ()),
+        "failing": (f"Checks fail: {_list([*checks.failing])}.", "failure", with_agent),
+        "inconclusive": (
+            inconclusive_text(checks.inconclusive),
+            "failure",
+            ("run", "rerun", rerun) if rerun else ("pr", "checks", number),
+        ),
+        "conflict": ("It conflicts with its base.", "conflict", with_agent),
+        "changes-requested": ("A review requests changes.", "needs-human", with_agent),
+        "draft": ("It is a draft.", "protected", ("pr", "ready", number)),
+        "merge": (approved, "merge", ("pr", "merge", number)),
+        "merge-unknown": ("GitHub has not computed yet whether it can be merged.", "merge", ()),
+        "locked": ("Its conversation is locked, so no job may review it.", "question", ("pr", "unlock", number)),
+        "agent-works": ("Keepalive works on it.", "failure", ()),
+        "review-due": ("No review approves its head.", "failure", ()),
+    }
+    return texts[owner.reason]
 
 
 def _done_entry(item: BoardItem) -> Entry:
@@ -240,10 +279,6 @@ def _blockers_text(item: BoardItem) -> str:
     if len(item.blockers) != item.open_blockers:
         return f"Blocked by {item.open_blockers} open {'issue' if item.open_blockers == 1 else 'issues'}."
     return f"Blocked by {_list([f'#{number}' for number in item.blockers])}."
-
-
-def _checks(pull: BoardPull, state: CheckState) -> list[str]:
-    return [check.name for check in pull.checks if check.state == state]
 
 
 def _list(names: list[str]) -> str:

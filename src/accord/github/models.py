@@ -213,6 +213,7 @@ class Pull:
     created_at: datetime | None = None
     merged_at: datetime | None = None
     closed_at: datetime | None = None
+    default_branch: str = ""  # of the repository
 
 
 @dataclass(frozen=True, slots=True)

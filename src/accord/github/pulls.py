@@ -94,6 +94,7 @@ def read_pull(data: dict[str, Any]) -> Pull:
         created_at=optional_timestamp(data.get("created_at")),
         merged_at=optional_timestamp(data.get("merged_at")),
         closed_at=optional_timestamp(data.get("closed_at")),
+        default_branch=(data["base"].get("repo") or {}).get("default_branch", ""),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
@@ -113,7 +113,9 @@ def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> Move
     if source == target:
         return MoveWorkItem(key, OperationStatus.SKIPPED, issue, source, target, issue.labels, number=number)
     if reason := WORK_ITEM.refusal(source, target, facts):
-        raise BrokenContract.of(finding_of("illegal-move", f"#{issue.number} cannot move: {reason}"))
+        finding = finding_of("illegal-move", f"#{issue.number} cannot move: {reason}")
+        hint = f"Reopen it: `gh issue reopen {number}`." if source == CLOSED else finding.hint
+        raise BrokenContract.of(replace(finding, hint=hint))
     kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     labels = kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
     return MoveWorkItem(key, None, issue, source, target, labels, number=number)

@@ -211,9 +211,11 @@ def _ended_pull(state: BranchState) -> Pull | None:
 
 
 def _is_superseded(state: BranchState) -> bool:
-    """Return whether a later run wrote the open pull request."""
-    ours = (pull for pull in state.place.pulls if pull.state == "open" and state.identity.counts(pull.author))
-    return any(state.token in runs_before(pull.body, REVISION) for pull in ours)
+    """Return whether a later run wrote the open pull request, or a person took this run's commit off its branch."""
+    found, still_open = state.place.found, [pull for pull in state.place.pulls if pull.state == "open"]
+    ours = (pull for pull in still_open if state.identity.counts(pull.author))
+    is_gone = bool(found.tip) and not found.applied and bool(_own(state, still_open))
+    return is_gone or any(state.token in runs_before(pull.body, REVISION) for pull in ours)
 
 
 def _own(state: BranchState, pulls: Sequence[Pull]) -> list[Pull]:

@@ -165,7 +165,12 @@ def _plan_pull(
         is_over = not any(move.is_change for move in moves)  # a person may have removed the label since
         found = skipped_if(is_over or (pull is not None and KEEPALIVE in pull.labels))
         operations.append(LabelRevision(KEEPALIVE, found))
-    findings = (*branch.findings, *_base_findings(facts), *_branch_findings(branch, name), *scope_findings(scope, pull))
+    findings = (
+        *branch.findings,
+        *_base_findings(facts, pull),
+        *_branch_findings(branch, name),
+        *scope_findings(scope, pull),
+    )
     return RevisionPlan((*operations, *moves), findings, scope, pull, is_draft=is_draft)
 
 
@@ -208,7 +213,7 @@ def _is_older_than_comment(facts: RevisionFacts) -> bool:
 
 def _superseded() -> RevisionPlan:
     """Plan nothing for a result that is older than the branch or its pull request."""
-    message = "A later result or a merge superseded this result, so it changes nothing."
+    message = "A later result, a merge or a push superseded this result, so it changes nothing."
     return RevisionPlan(findings=(warning("revision-superseded", message),))
 
 
@@ -312,12 +317,11 @@ def conflict_report(conflict: MergeConflict, facts: RevisionFacts, sanitizer: Te
     return f"{head}\n\n{kept} To resolve the conflict:\n\n{commands}\n\n{end}"
 
 
-def _base_findings(facts: RevisionFacts) -> Iterator[Finding]:
+def _base_findings(facts: RevisionFacts, pull: Pull | None) -> Iterator[Finding]:
     """Yield a warning where the merge will not close the item, and one where the item's branch is over."""
-    if facts.closes_item and facts.base != facts.default_branch:
-        message = (
-            f"`{facts.base}` is not the default branch, so GitHub does not close #{facts.issue.number} at the merge."
-        )
+    base = pull.base_branch if pull else facts.base
+    if facts.closes_item and base != facts.default_branch:
+        message = f"`{base}` is not the default branch, so GitHub does not close #{facts.issue.number} at the merge."
         hint = f"After the merge and the review: `accord items move {facts.issue.number} --to closed`."
         yield warning("base-not-default", message, hint=hint)
     over = facts.state.over if facts.state else ()

@@ -15,6 +15,7 @@ from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, PullFile, Review
 from accord.github.pulls import closing_references
 from accord.results.bodies import has_marker
+from accord.results.owner import is_over, pull_state
 from accord.results.reviewer.placement import (
     MOST_PLACED,
     PART,
@@ -183,9 +184,12 @@ def own_reviews(
 
 
 def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: ReviewOptions) -> Iterator[Finding]:
-    if pull.state != "open" and mine is None:
-        state = "merged" if pull.is_merged else "closed"
-        yield warning("pull-closed", f"#{pull.number} is {state} already. The review is posted anyway.")
+    if is_over(pull_state(pull)):
+        message = f"#{pull.number} is {pull_state(pull).state}, so a person decides what becomes of the review."
+        hint = "Its findings are in the result: open issues for those that still matter."
+        if not pull.is_merged:
+            hint = f"Reopen it: `gh pr reopen {pull.number}`. Then apply the review again."
+        yield warning("pull-closed", message, hint=hint)
     moved = f"the head of #{pull.number} is {pull.head_sha[:12]} now"
     if commit != pull.head_sha and mine and not options.commit:
         hint = f"If the reviewer read the new head, pass `--commit {pull.head_sha}`."

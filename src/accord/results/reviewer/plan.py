@@ -10,6 +10,7 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
 from accord.engine.operations import LedgerEntry, Operation, OperationStatus, adopted_if, skipped_if
 from accord.github.models import InlineComment, NewReview, Review
+from accord.results.owner import is_over, pull_state
 from accord.results.reviewer.facts import TARGETS, ReviewFacts
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,
@@ -217,6 +218,8 @@ def planned_move(facts: ReviewFacts) -> tuple[MoveWorkItem | None, Finding | Non
         reason = broken.message
     if move and move.source not in ("review", target):
         reason = f"#{number} is in {move.source}, not in review."
+    if move and move.is_change and is_over(pull_state(facts.pull)):
+        reason = f"#{facts.pull.number} is {pull_state(facts.pull).state}."
     if move is None or reason:
         return None, warning("status-not-review", f"{reason} Its status label stays unchanged.")
     read, head = facts.draft.commit, facts.pull.head_sha
@@ -229,6 +232,8 @@ def planned_move(facts: ReviewFacts) -> tuple[MoveWorkItem | None, Finding | Non
 
 def require_allowed(facts: ReviewFacts) -> None:
     """Raise Refused for what GitHub would refuse part-way, such as a second pending review of one person."""
+    if facts.mine is None and (over := next((one for one in facts.findings if one.code == "pull-closed"), None)):
+        raise Refused(over.message, hint=over.hint)
     pending = facts.pending
     if pending and facts.mine is None and not find_markers(pending.body, REVIEW):
         message = f"{facts.identity.login} has a pending review on #{facts.pull.number}, and GitHub allows only one."

@@ -68,8 +68,9 @@ def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions)
         draft = draft_review(result, sanitizer, token, same)
         require_postable(receipt, sanitizer, reviewer_findings(result))
         facts = gather_facts(github, draft, options)
+        receipt.findings += facts.findings
         require_allowed(facts)
-        receipt.findings += [*facts.findings, *plan_findings(facts)]
+        receipt.findings += plan_findings(facts)
         state = initial_state(facts)
         if options.is_dry_run:
             receipt.estimated_seconds = planned_seconds(plan_operations(facts, state))

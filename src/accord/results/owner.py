@@ -1,0 +1,211 @@
+"""The next actor on a work item and its pull request. Status, results, starts and loops judge by it. Pure.
+
+A fact that is None was not read, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from accord.github.models import Issue, Pull
+from accord.results.labels import ItemKind, kind_of
+from accord.results.status import status_if_clear
+
+Who = Literal["person", "agent", "github", "blockers", "no one"]
+
+Reason = Literal[
+    # of an item
+    "done",
+    "status-unclear",
+    "decision",
+    "question",
+    "blocked",
+    "not-ready",
+    "ready",
+    "in-progress",
+    "no-pull",
+    "not-closing",
+    "reopened",
+    "merged-elsewhere",
+    "pull-closed",
+    # of a pull request
+    "merged",
+    "item-closed",
+    "held",
+    "checks-pending",
+    "inconclusive",
+    "failing",
+    "conflict",
+    "changes-requested",
+    "draft",
+    "merge",
+    "merge-unknown",
+    "locked",
+    "agent-works",
+    "review-due",
+]
+
+_OTHERS: dict[Reason, Who] = {
+    **dict.fromkeys(("done", "merged"), "no one"),
+    **dict.fromkeys(("checks-pending", "merge-unknown"), "github"),
+    **dict.fromkeys(("ready", "in-progress", "agent-works", "review-due"), "agent"),
+    "blocked": "blockers",
+}
+"""The reasons for which it is not a person."""
+
+_AGENTS: tuple[Reason, ...] = ("failing", "conflict", "changes-requested", "draft")
+"""Reasons that are an agent's where a label says that it goes on with the pull request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The next actor and the reason; ``pull`` is the pull request that it is about, 0 without one."""
+
+    who: Who
+    reason: Reason
+    pull: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """A work item as far as it decides; ``status`` is None where its labels do not give exactly one."""
+
+    is_open: bool
+    status: str | None = None
+    is_refinement: bool = False
+    open_blockers: int = 0
+
+
+class ChecksState(Protocol):
+    """The checks of a head, and its workflow runs that wait for approval."""
+
+    @property
+    def held(self) -> Sequence[object] | None:
+        """Runs that wait for approval."""
+
+    @property
+    def pending(self) -> Sequence[object]:
+        """Checks that go on."""
+
+    @property
+    def failing(self) -> Sequence[object]:
+        """Checks that failed."""
+
+    @property
+    def inconclusive(self) -> Sequence[object]:
+        """Checks that ended without a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullState:
+    """A pull request as far as it decides.
+
+    ``closes``: its body closes the item. ``is_main``: its base is the default branch, where GitHub closes items at the
+    merge. ``has_agent``: a label says that an agent goes on with it. ``review`` is the verdict on its head.
+    """
+
+    number: int
+    state: Literal["open", "merged", "closed"] = "open"
+    closes: bool = True
+    is_main: bool = True
+    is_draft: bool = False
+    is_locked: bool = False
+    is_mergeable: bool | None = None
+    has_agent: bool = False
+    review: Literal["", "approved", "changes-requested"] = ""
+
+
+def item_state(issue: Issue, open_blockers: int = 0) -> ItemState:
+    """Return what decides of an item."""
+    is_refinement = kind_of(issue.labels) is ItemKind.REFINEMENT
+    return ItemState(issue.is_open, status_if_clear(issue), is_refinement, open_blockers)
+
+
+def pull_state(pull: Pull, *, closes: bool = True) -> PullState:
+    """Return what decides of a pull request, without its labels and reviews."""
+    state: Literal["open", "merged", "closed"] = "open" if pull.state == "open" else "closed"
+    is_main = pull.base_branch == (pull.default_branch or pull.base_branch)
+    return PullState(
+        pull.number,
+        "merged" if pull.is_merged else state,
+        closes,
+        is_main,
+        pull.is_draft,
+        pull.is_locked,
+        pull.is_mergeable,
+    )
+
+
+def owner_of(item: ItemState | None, pull: PullState | None, checks: ChecksState | None = None) -> Owner:
+    """Return who acts next; without an item on the pull request alone."""
+    reason = _reason_of(item, pull, checks)
+    is_agents = pull is not None and pull.has_agent and reason in _AGENTS
+    return Owner("agent" if is_agents else _OTHERS.get(reason, "person"), reason, pull.number if pull else 0)
+
+
+def is_over(pull: PullState) -> bool:
+    """Return whether a pull request has ended: nothing is applied to it, and no review approves it."""
+    return owner_of(None, pull).reason in ("merged", "pull-closed")
+
+
+def _reason_of(item: ItemState | None, pull: PullState | None, checks: ChecksState | None) -> Reason:
+    is_open = pull is not None and pull.state == "open"
+    if item is not None and not item.is_open:
+        return "item-closed" if is_open else "done"
+    has_work = item is None or item.status in ("in-progress", "review", "approved", "blocked", "needs-refinement")
+    if pull is not None and is_open and pull.closes and has_work:
+        return _reason_of_open(pull, checks)
+    if item is None:
+        return "pull-closed" if pull and pull.state == "closed" else "merged"
+    if item.status is None:
+        return "status-unclear"
+    if item.status in ("blocked", "needs-refinement"):
+        return "decision"
+    if item.is_refinement:
+        return "question"
+    if item.status in ("pending", "ready"):
+        ready: Reason = "ready" if item.status == "ready" else "not-ready"
+        return "blocked" if item.open_blockers else ready
+    return _reason_after_work(item, pull)
+
+
+def _reason_after_work(item: ItemState, pull: PullState | None) -> Reason:
+    """Return why an item is where it is that no open pull request closes."""
+    if item.status == "in-progress" and (pull is None or pull.state != "closed"):
+        return "in-progress"
+    if pull is None:
+        return "no-pull"
+    if pull.state == "open":
+        return "not-closing"
+    if pull.state == "closed":
+        return "pull-closed"
+    return "reopened" if pull.is_main and pull.closes else "merged-elsewhere"
+
+
+def _reason_of_open(pull: PullState, checks: ChecksState | None) -> Reason:
+    if checks is not None and (reason := reason_of_checks(checks)):
+        return reason
+    if pull.is_mergeable is False:
+        return "conflict"
+    if pull.review == "changes-requested":
+        return "changes-requested"
+    if pull.is_draft:
+        return "draft"
+    if pull.review == "approved":
+        return "merge" if pull.is_mergeable else "merge-unknown"
+    if pull.is_locked:
+        return "locked"
+    return "agent-works" if pull.has_agent else "review-due"
+
+
+def reason_of_checks(checks: ChecksState) -> Reason | None:
+    """Return why checks decide; None where all that ran have passed. An agent only works on failing ones."""
+    if checks.held:
+        return "held"
+    if checks.pending:
+        return "checks-pending"
+    if checks.failing:
+        return "failing"
+    return "inconclusive" if checks.inconclusive else None
