@@ -64,8 +64,9 @@ def test_a_verdict_counts_if_it_is_younger_than_the_work_that_it_judges(case: st
 
 def test_a_tester_adds_tests_while_it_verifies_and_no_one_else_changes_them() -> None:
     task = decide_patch(task_in("verification", **EVERYTHING), APPROVES, by("reviewer")).task
-    for role, expected in (("tester", []), ("developer", [RESULT, DECISION])):
-        patched = decide_patch(task, TESTS, by(role)).task
+    changes = (("tester", TESTS, []), ("developer", TESTS, [RESULT, DECISION]), ("tester", SUMMARY, [DECISION]))
+    for role, change, expected in changes:
+        patched = decide_patch(task, change, by(role)).task
         assert codes(decide_move(patched, "done", by("tester")).reasons) == expected
 
 

@@ -178,14 +178,13 @@ def judged_work(
     """
     before, after = (read_handoff(document).metadata for document in (task, merged))
     places = dict(zip(VERDICTS, (DECISION, RESULT), strict=True))
-    judges = [verdict for verdict in VERDICTS if may_change(role, places[verdict])]
-    given = [verdict for verdict in judges if not is_empty(value_at(patch, places[verdict]))]
+    given = [name for name, place in places.items() if may_change(role, place) and not is_empty(value_at(patch, place))]
     changed = [change.location for change in field_changes(task, merged) if change.location[-1] not in PROGRESS]
     is_verifying = role == "tester" and task["status"] == "verification"
-    work = (*PLAN_CORE, PLANNED, *(() if is_verifying else (IMPLEMENTED,)))
+    own = IMPLEMENTED if is_verifying else REVIEW if may_change(role, DECISION) else ()
+    work = [part for part in (*PLAN_CORE, PLANNED, IMPLEMENTED, REVIEW) if part != own]
     is_kept = not any(overlaps(location, part) for location in changed for part in work)
-    kept = [verdict for verdict in VERDICTS if is_kept and (verdict in judges or is_verifying)]
-    return judged_after(before, after, given, kept)
+    return judged_after(before, after, given, VERDICTS if is_kept else ())
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
