@@ -29,7 +29,6 @@ from accord.cli.options import (
 )
 from accord.cli.output import Progress, attempt, one_line
 from accord.cli.receipts import report_receipt, show_receipt
-from accord.cli.records import apply_record_of, leave_record
 from accord.cli.sources import github_for, policy_at, read_bytes, read_trusted
 from accord.cli.step import redacted_cell, report_step
 from accord.core.clock import SystemClock
@@ -152,6 +151,8 @@ def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> int:
         )
         if given.dry_run:
             return _report(receipt, given)
+        from accord.cli.records import apply_record_of, leave_record  # slow, and only this needs them
+
         record = apply_record_of(receipt, raw, began, work_item=given.work_item, pull=given.pull)
         leave_record(record, None)
         code = _report(receipt, given)

@@ -30,7 +30,6 @@ from accord.cli.options import (
     option,
 )
 from accord.cli.output import finding_lines
-from accord.cli.records import agent_facts, job_of, leave_agent_record, leave_record
 from accord.cli.sources import posting_to, read_bytes
 from accord.cli.step import present, warn
 from accord.core.clock import SystemClock
@@ -46,7 +45,6 @@ from accord.loops.models import TokenFacts
 from accord.loops.outputs import read_outputs
 from accord.loops.run import LOOPS, Turn, begin, check_out, end, pulls_due
 from accord.loops.state import write_history
-from accord.records.build import Ending, turn_record
 from accord.runner.models import RunOutputs
 from accord.runner.registry import load_registry
 from accord.text.posting import PostingPolicy
@@ -187,6 +185,14 @@ def _run(loop: Loop, given: TurnArguments, setting: _Setting) -> None:
 
 def _leave_record(turn: Turn, outputs: RunOutputs | None, connection: Connection, run_dir: Path) -> None:
     """Keep the record of a turn in which an agent ran, or accord wrote something; waiting leaves none."""
+    from accord.cli.records import (
+        agent_facts,
+        job_of,
+        leave_agent_record,
+        leave_record,
+    )  # slow, and only this needs them
+    from accord.records.build import Ending, turn_record
+
     number, job = turn.pull.number, job_of(connection.repository, turn.context.run_id)
     links = {"pull": number}
     history = turn.state.history if turn.state else ()

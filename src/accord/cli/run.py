@@ -31,7 +31,6 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.receipts import show_receipt
-from accord.cli.records import leave_run_record
 from accord.cli.run_status import status_line
 from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result
 from accord.cli.sources import github_for, local_policy, posting_to, read_bytes
@@ -47,13 +46,11 @@ from accord.gha.step import command as workflow_command
 from accord.gha.step import inert
 from accord.git.branches import DEFAULT_AUTHOR, check_author
 from accord.git.trusted_files import TrustedFiles, trusted_files
-from accord.runner.finish import ExternalRun, finish, outputs_of_error, outputs_of_external_run
 from accord.runner.models import InternalError, JobContext, RunContext, RunRequest, StopSignals
 from accord.runner.process import counting_stop_signals
 from accord.runner.record import RECORD, RunRecord, read_record
 from accord.runner.refs import check_ref, is_special_ref
 from accord.runner.registry import load_registry, registry_at
-from accord.runner.run import run_agent
 from accord.text.redaction import redactor_for
 
 _EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
@@ -107,6 +104,9 @@ def run(given: _RunArguments) -> int:
     file it gets .github/prompts/MODE.md, or accord's own for plan, implement, review and the loops. Exits 0
     whenever the outputs were written, however the run ended. A dry run starts no agent.
     """
+    from accord.cli.records import leave_run_record  # slow, as in the other commands of this module
+    from accord.runner.finish import finish
+
     is_published = bool(given.pr_ref) and not (given.no_publish or given.skip)
     check_step(is_published=is_published)
     if not given.skip:
@@ -208,6 +208,8 @@ def schema_of(name: str) -> Path | dict[str, Any] | None:
 
 def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     """Run an agent and show its output on stderr."""
+    from accord.runner.run import run_agent
+
     is_step = is_in_actions(os.environ)
     if is_step:
         click.echo(workflow_command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
@@ -240,6 +242,9 @@ def publish(given: _PublishArguments) -> int:
     terminal, a missing RUN_DIR or an invalid branch exits 2. There, and never in a workflow, RUN_DIR supplies the
     branch and the pull request that no option names.
     """
+    from accord.cli.records import leave_run_record
+    from accord.runner.finish import finish, outputs_of_error
+
     run_dir = given.run_dir
     log = OperationLog(given.dry_run)
     check_author(given.author)
@@ -312,6 +317,8 @@ def outputs(given: _OutputsArguments) -> int:
 
     Runs and pushes nothing. Exits 0 whenever the outputs were written, even if the agent failed.
     """
+    from accord.runner.finish import ExternalRun, outputs_of_external_run
+
     root, pushed = given.root, given.pushed
     if (root is None) != (given.base is None) or (pushed == "true" and root is None):
         message = "`--root` and `--base` belong together, and `--pushed true` needs both."
