@@ -29,7 +29,7 @@ from accord.runner.isolation import (
     reachable_sockets,
 )
 from accord.runner.models import AgentNotStarted
-from accord.runner.proxy import is_allowed, serve_proxy, through_proxy, upstream_of
+from accord.runner.proxy import addresses_of, is_allowed, serve_proxy, through_proxy, upstream_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -286,6 +286,26 @@ def test_programs_on_the_path_stay_readable_with_their_prefix(tmp_path: Path, en
     assert {str(tmp_path / name) for name in ("temp", "home")} <= set(container.hidden)
 
 
+CREDENTIALS = """
+.aws/credentials .aws/config .aws/sso/cache/a.json .netrc .docker/config.json .docker/contexts/meta/a/meta.json
+.config/gh/hosts.yml .config/hub .kube/config .kube/cache/oidc/a .ssh/id_rsa .ssh/id_ed25519 .ssh/config .npmrc
+.yarnrc.yml .yarnrc .pypirc .config/pip/pip.conf .pip/pip.conf .cargo/credentials.toml .cargo/credentials
+.gnupg/private-keys-v1.d/a.key .gnupg/secring.gpg .git-credentials .config/git/credentials .gitconfig
+.config/gcloud/credentials.db .config/gcloud/application_default_credentials.json .azure/msal_token_cache.json
+.azure/accessTokens.json .m2/settings.xml .m2/settings-security.xml .gradle/gradle.properties .gem/credentials
+.bundle/config .composer/auth.json .config/composer/auth.json .nuget/NuGet/NuGet.Config .config/NuGet/NuGet.Config
+.terraform.d/credentials.tfrc.json .terraformrc .vault-token .pgpass .my.cnf .config/doctl/config.yaml .fly/config.yml
+.config/netlify/config.json .local/share/com.vercel.cli/auth.json .local/share/opencode/auth.json .codex/auth.json
+.claude/.credentials.json .gemini/oauth_creds.json .config/github-copilot/apps.json .cache/huggingface/token
+.huggingface/token .kaggle/kaggle.json .databrickscfg .snowsql/config .oci/config .config/rclone/rclone.conf .s3cfg
+.boto .bash_history .local/share/keyrings/login.keyring .config/op/config .config/sops/age/keys.txt
+.password-store/a.gpg .local/share/containers/auth.json .local/share/pypoetry/auth.toml .local/state/a .deno/login
+"""
+PROGRAMS = ".local/bin .cargo/bin .config/composer/vendor/bin .dotnet/tools .deno/bin .nvm/versions/node/20/bin"
+OTHERS = """
+.tool/login.json .tool/share/x/auth.json .unknown-agent/auth .tool/lib/lib.txt .store/1.0/lib.txt .store/1.0/login.json
+.store/1.0/bin/other sdk/file.txt .nvm/versions/node/20/lib/npm.js
+"""
 LOOKS_AT_HOME = """
 import json, os, pathlib
 def look(path):
@@ -293,45 +313,50 @@ def look(path):
         return path.read_text() if path.is_file() else sorted(each.name for each in path.iterdir())
     except OSError as error:
         return error.strerror
-names = ("", ".unknown-agent/auth", ".tool/lib/lib.txt", ".tool/login.json", ".tool/share/x/auth.json",
-         ".store/1.0/lib.txt", "sdk/file.txt")
-pathlib.Path("seen.json").write_text(json.dumps({name: look(home / name) for name in names}))
+print(json.dumps({name: look(home / name) for name in names}))
 """
 
 
 @pytest.mark.slow
 def test_the_runners_home_is_hidden_whole_apart_from_programs_without_their_logins(bench: Bench) -> None:
     home = bench.top / "home"
-    logins = (".tool/login.json", ".tool/share/x/auth.json")
-    for name in (*logins, ".unknown-agent/auth", ".tool/lib/lib.txt", ".store/1.0/lib.txt", "sdk/file.txt"):
+    for name in (*CREDENTIALS.split(), *OTHERS.split(), *(f"{folder}/run" for folder in PROGRAMS.split())):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text("text")
-    for name in logins:
-        (home / name).chmod(0o600)
-    for folder in (".tool/bin", ".store/1.0/bin"):
-        (home / folder).mkdir()
-    (home / ".store/1.0/bin/other").touch()
+    (home / ".store/1.0/login.json").chmod(0o600)
+    (home / ".tool/bin").mkdir()
     (home / ".tool/bin/other").symlink_to(home / ".store/1.0/bin/other")
-    job = {"PATH": f"{home}/.tool/bin:{os.environ['PATH']}", "JAVA_HOME": str(home / "sdk")}
-    program = f"import pathlib\nhome = pathlib.Path({str(home)!r})\n{LOOKS_AT_HOME}"
+    path = ":".join(str(home / name) for name in (".tool/bin", *PROGRAMS.split()))
+    job = {"PATH": f"{path}:{os.environ['PATH']}", "JAVA_HOME": str(home / "sdk"), "CARGO_HOME": str(home / ".cargo")}
+    names = [*CREDENTIALS.split(), *OTHERS.split(), *(f"{folder}/run" for folder in PROGRAMS.split())]
+    program = f"import pathlib\nhome, names = pathlib.Path({str(home)!r}), {names!r}\n{LOOKS_AT_HOME}"
     left = bench.script_of_mine(program, {"isolation": "container"}, job)
-    added = [line[1:] for line in left.text("changes.patch").splitlines() if line.startswith("+{")]
-    assert json.loads("".join(added)) == {
-        "": [".store", ".tool", "sdk"],
-        ".unknown-agent/auth": "No such file or directory",
-        ".tool/lib/lib.txt": "text",
-        **dict.fromkeys(logins, "Not a directory"),  # they are /dev/null
-        ".store/1.0/lib.txt": "text",
-        "sdk/file.txt": "text",
+    seen = json.loads(left.text("stdout.log"))
+    assert {name for name in CREDENTIALS.split() if seen[name] == "text"} == set()
+    assert all(seen[f"{folder}/run"] == "text" for folder in PROGRAMS.split())
+    assert {name: seen[name] for name in OTHERS.split()} == {
+        **dict.fromkeys(OTHERS.split(), "text"),
+        **dict.fromkeys(
+            (".tool/login.json", ".tool/share/x/auth.json", ".unknown-agent/auth"), "No such file or directory"
+        ),
+        ".store/1.0/login.json": "Not a directory",  # it is /dev/null
     }
 
 
-@pytest.mark.parametrize(("mode", "back"), [(0o755, ".tool"), (0o700, ".tool/bin")])
-def test_of_a_private_folder_only_its_programs_come_back(tmp_path: Path, mode: int, back: str) -> None:
-    for name in ("private", "home/.tool/bin"):
+@pytest.mark.parametrize(
+    ("folder", "mode", "back"),
+    [
+        (".tool/1.0", 0o755, ".tool/1.0"), (".tool/1.0", 0o700, ".tool/1.0/bin"), (".tool", 0o755, ".tool/bin"),
+        (".tool", 0o700, ".tool/bin"), ("tool", 0o755, "tool"),
+    ],
+)  # fmt: skip
+def test_of_a_private_or_shared_folder_only_its_programs_come_back(
+    tmp_path: Path, folder: str, mode: int, back: str
+) -> None:
+    for name in ("private", f"home/{folder}/bin"):
         (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "home/.tool").chmod(mode)
-    job = {"HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "home/.tool/bin")}
+    (tmp_path / "home" / folder).chmod(mode)
+    job = {"HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "home" / folder / "bin")}
     container = container_for(job, tmp_path / "private", [], [], proxy=None)
     assert container.readable == (str(tmp_path / "home" / back),)
 
@@ -357,6 +382,52 @@ def test_programs_come_back_only_where_they_would_be_hidden(tmp_path: Path) -> N
 def test_a_host_is_allowed_by_its_whole_name_and_port(target: str, is_reached: bool) -> None:
     host, _, port = target.lower().rpartition(":")
     assert is_allowed(host, port, ["api.example.com", "*.example.org", "localhost:8080"]) is is_reached
+
+
+@pytest.mark.parametrize(
+    ("host", "answers", "addresses"),
+    [
+        ("rebound.test", ["169.254.169.254"], []), ("rebound.test", ["fe80::1%2", "::ffff:169.254.1.1"], []),
+        ("api.test", ["2001:db8::1", "192.0.2.1", "169.254.0.1"], ["2001:db8::1", "192.0.2.1"]),
+        ("169.254.169.254", ["169.254.169.254"], ["169.254.169.254"]), ("gone.test", [], []),
+        ("localhost", ["::1", "127.0.0.1"], ["::1", "127.0.0.1"]),
+    ],
+)  # fmt: skip
+def test_a_host_of_the_network_leads_to_no_link_local_address(
+    monkeypatch: pytest.MonkeyPatch, host: str, answers: list[str], addresses: list[str]
+) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", (answer, 443)) for answer in answers])
+    assert addresses_of(host, "443") == addresses
+
+
+CONNECTS_TO = """
+import errno, json, socket
+def reason(family, kind, address):
+    with socket.socket(family, kind) as to:
+        to.settimeout(0.2)
+        try:
+            to.sendto(b"x", address) if kind == socket.SOCK_DGRAM else to.connect(address)
+        except OSError as error:
+            return error.errno == errno.EPERM
+    return False
+kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
+print(json.dumps([address for family, *address in addresses for kind in kinds if reason(family, kind, tuple(address))]))
+"""
+
+
+@pytest.mark.slow
+def test_an_agent_in_a_container_of_root_reaches_no_link_local_address_except_for_names(bench: Bench) -> None:
+    if os.geteuid():
+        pytest.skip("only root can refuse addresses")
+    refused = [["169.254.169.254", 80], ["::ffff:169.254.169.254", 80], ["fe80::1", 80, 0, 1], ["febf::1", 80, 0, 1]]
+    others = [["127.0.0.1", 9], ["169.254.169.253", 53], ["::1", 9], ["169.253.1.1", 9], ["fec0::1", 9]]
+    families = {True: int(socket.AF_INET6), False: int(socket.AF_INET)}
+    addresses = [[families[":" in str(address[0])], *address] for address in (*refused, *others)]
+    left = bench.script_of_mine(f"addresses = {addresses!r}\n{CONNECTS_TO}", {"isolation": "container"}, {})
+    found = json.loads(left.text("stdout.log"))
+    if not found:
+        pytest.skip("this machine has no control groups for it")
+    assert found == [address for address in refused for _ in range(2)]
 
 
 def python_of_everyone() -> str:

@@ -6,7 +6,9 @@ accord, so that it starts at once.
 
 The container sees its own processes only. It reads the machine's files, except for credentials and the runner's, and
 writes to the given folders; what it writes to caches and to /tmp is gone at its end. With a socket of a proxy, it has
-no other network. Sources: namespaces(7), mount_setattr(2), capabilities(7), overlayfs.rst of Linux.
+no other network; if root makes it, it reaches no link-local address, where clouds serve the credentials of a machine.
+Sources: namespaces(7), mount_setattr(2), capabilities(7), bpf(2), overlayfs.rst, cgroup-v2.rst, prog_cgroup_sockopt.rst
+and bpf.h of Linux.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PROXY = "127.0.0.1:3128"
 """Where a container without other network reaches the proxy."""
@@ -43,6 +48,23 @@ _CAPABILITIES, _SETFCAP = struct.pack("Ii", 0x20080522, 0), 31
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _ROOTS_OWN = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
 """Files by which uid 0 changes the whole machine even without capabilities."""
+
+_BPF = {"x86_64": 321, "aarch64": 280}
+_LOAD, _ATTACH, _SOCK_ADDR, _ALLOW_MULTI, _MNT_DETACH = 5, 8, 18, 2, 2
+_READ, _SET, _AND, _IF, _UNLESS, _EXIT = 0x61, 0xB7, 0x54, 0x16, 0x56, 0x95
+_REFUSES_ON_PORT = [(_READ, 2, 1, 24, 0), (_IF, 2, 0, 1, 53 << 8), (_SET, 0, 0, 0, 0), (_EXIT, 0, 0, 0, 0)]
+_REFUSES_IP4 = [(_SET, 0, 0, 0, 1), (_READ, 2, 1, 4, 0), (_AND, 2, 0, 0, 0xFFFF), (_UNLESS, 2, 0, 3, 0xFEA9)]
+_REFUSES_IP6 = [
+    *((_SET, 0, 0, 0, 1), (_READ, 2, 1, 8, 0), (_UNLESS, 2, 0, 6, 0), (_READ, 2, 1, 16, 0)),
+    *((_UNLESS, 2, 0, 3, -0x10000), (_READ, 2, 1, 20, 0), (_AND, 2, 0, 0, 0xFFFF), (_IF, 2, 0, 4, 0xFEA9)),
+    *((_EXIT, 0, 0, 0, 0), (_READ, 2, 1, 8, 0), (_AND, 2, 0, 0, 0xC0FF), (_UNLESS, 2, 0, 3, 0x80FE)),
+]
+_HOOKS = {10: _REFUSES_IP4, 14: _REFUSES_IP4, 11: _REFUSES_IP6, 15: _REFUSES_IP6}
+"""Programs for connecting, and for sending without: 169.254.0.0/16, also as IPv6, and fe80::/10, apart from DNS.
+
+An instruction has an operation, two registers, an offset and a value. The offset is how far to jump, or where to read
+in Linux's ``struct bpf_sock_addr``, which has addresses and ports as networks write them.
+"""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -185,6 +207,47 @@ def _unshare(plan: dict[str, Any]) -> None:
     _checked(_LIBC.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "/")
 
 
+def _bpf(command: int, attributes: bytes) -> int:
+    buffer = ctypes.create_string_buffer(attributes)
+    return _checked(_LIBC.syscall(_BPF[os.uname().machine], command, buffer, len(attributes)), "bpf")
+
+
+def _refuse_link_local(place: str, name: str) -> int:
+    """Make a control group of this name, whose processes reach no link-local address; return the folder that it is in.
+
+    Only root can do that. The limits of the groups above stay.
+    """
+    _mount("cgroup2", place)
+    try:
+        own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip()
+        folder = os.open(place + own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        _LIBC.umount2(os.fsencode(place), _MNT_DETACH)
+    os.mkdir(name, dir_fd=folder)
+    try:
+        group = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        for hook, checks in _HOOKS.items():
+            _attach(group, hook, (*checks, *_REFUSES_ON_PORT))
+    except (OSError, KeyError):
+        os.rmdir(name, dir_fd=folder)
+        raise
+    os.close(group)
+    return folder
+
+
+def _attach(group: int, hook: int, program: Iterable[tuple[int, int, int, int, int]]) -> None:
+    code = b"".join(
+        struct.pack("<BBhi", operation, target | source << 4, offset, value)
+        for operation, target, source, offset, value in program
+    )
+    words = (ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL"))
+    at, licence = (ctypes.addressof(word) for word in words)
+    attributes = (_SOCK_ADDR, len(code) // 8, at, licence, 0, 0, 0, 0, 0, b"", 0, hook)
+    loaded = _bpf(_LOAD, struct.pack("IIQQIIQII16sII", *attributes))
+    _bpf(_ATTACH, struct.pack("IIII", group, loaded, hook, _ALLOW_MULTI))
+    os.close(loaded)
+
+
 def _drop(plan: dict[str, Any]) -> None:
     """Give up groups, capabilities, and every way to new ones.
 
@@ -258,11 +321,13 @@ def relay(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
-def _wait_for(child: int) -> NoReturn:
-    """Reap processes until this one ends, and end like it."""
+def _wait_for(child: int, groups: int = -1, name: str = "") -> NoReturn:
+    """Reap processes until this one ends, remove its control group if it has one, and end like it."""
     while True:
         pid, status = os.wait()
         if pid == child:
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=groups)
             code = os.waitstatus_to_exitcode(status)
             os._exit(code if code >= 0 else 128 - code)
 
@@ -276,11 +341,18 @@ def _run(plan: dict[str, Any], words: list[str]) -> NoReturn:
         _execute(plan, words)
     _unshare(plan)
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    groups, name = -1, f"accord-{os.getpid()}"
+    with suppress(OSError, KeyError):  # without root or control groups, they stay as reachable as elsewhere
+        groups = _refuse_link_local(plan["scratch"], name)
     if inside := os.fork():
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # for the program to handle
-        _wait_for(inside)
+        _wait_for(inside, groups, name)
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    with suppress(OSError):
+        procs = os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=groups)
+        os.write(procs, b"0")
+        os.close(procs)
     _build(plan)
     _mask(plan)
     if plan["proxy"]:

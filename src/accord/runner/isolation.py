@@ -30,6 +30,9 @@ _RUNNERS = (".credentials", ".credentials_rsaparams", ".runner", ".env")
 
 _CACHES = ("RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY", "CARGO_HOME", "RUSTUP_HOME")
 
+_SHARED = ("bin", "sbin", "lib", "lib64", "libexec")
+"""Folders of programs and their libraries, below one that has more."""
+
 _LIST_SOCKETS = 'for path; do if [ -S "$path" ] && [ -w "$path" ]; then echo "$path"; fi; done'
 
 NOT_ISOLATED = "The agent was not isolated: it could read and change everything that its user can."
@@ -185,15 +188,19 @@ def container_for(
         for entry in job.get("PATH", "").split(":")
         if entry.startswith("/")
         for folder in _with_targets(Path(entry).resolve(), places)
-        for prefix in _prefixes(folder, places)
+        for prefix in _prefixes(folder, places, home)
     ]
     back = [path for path in programs if not places.isdisjoint(path.resolve().parents)]
+    logins = (
+        [Path(job["CARGO_HOME"], name) for name in ("credentials", "credentials.toml")] if job.get("CARGO_HOME") else []
+    )
+    own = [path for prefix in prefixes if home in prefix.parents for path in _own(prefix)]
     caches = ["/tmp", "/var/tmp", "/usr/local", "/opt", *(job.get(name, "") for name in _CACHES)]  # noqa: S108
     return Container(
         scratch=str(scratch),
         writable=_existing([*writable, private]),
         readable=_existing([*readable, *prefixes, *back]),
-        hidden=_existing([*hidden, *(path for prefix in prefixes if home in prefix.parents for path in _own(prefix))]),
+        hidden=_existing([*hidden, *own, *logins]),
         discarded=_existing(Path(name) for name in caches if name),
         proxy=str(proxy or ""),
     )
@@ -209,13 +216,18 @@ def _with_targets(folder: Path, hidden: Set[Path]) -> Iterator[Path]:
         yield from dict.fromkeys(link.resolve().parent for link in links)
 
 
-def _prefixes(folder: Path, hidden: Set[Path]) -> Iterator[Path]:
-    """Yield the folder to bring back for a folder of programs: of ``…/bin`` the one above, unless that is private."""
+def _prefixes(folder: Path, hidden: Set[Path], home: Path) -> Iterator[Path]:
+    """Yield the folders to bring back for a folder of programs: of ``…/bin`` the one above, unless that is private.
+
+    In a folder such as ``~/.local``, other programs keep logins and state, so only programs and libraries come back.
+    """
     if not hidden.isdisjoint(folder.parents):
         is_bin, above = folder.name in ("bin", "sbin"), folder.parent
-        is_private = above not in hidden and _is_own(above) and not (above / "pyvenv.cfg").exists()
+        is_whole = (above / "pyvenv.cfg").exists()
+        is_private = above not in hidden and _is_own(above) and not is_whole
         if is_bin and above not in hidden and not is_private:
-            yield above
+            is_shared = above.parent == home and above.name.startswith(".") and not is_whole
+            yield from (above / name for name in _SHARED) if is_shared else (above,)
         elif is_bin or not (_is_own(folder) or is_private):
             yield folder
 

@@ -10,6 +10,7 @@ import threading
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
@@ -79,16 +80,18 @@ class _Tunnel(socketserver.StreamRequestHandler):
         while self.rfile.readline(_HEAD_BYTES).strip():
             pass
         host, _, port = target.lower().rpartition(":")
-        if method != "CONNECT" or not is_allowed(host, port, self.server.allowed):
+        is_direct = self.server.upstream is None or proxy_bypass_environment(target.lower(), self.server.direct)
+        is_refused = method != "CONNECT" or not is_allowed(host, port, self.server.allowed)
+        addresses = addresses_of(host, port) if is_direct and not is_refused else []
+        if is_refused or (is_direct and not addresses):
             refused = self.server.refused
             if target[:100] not in refused and len(refused) < _MOST_NAMES:
                 refused.append(target[:100])
             self.wfile.write(b"HTTP/1.1 403 Not in the network of the agent's registry entry\r\n\r\n")
             return
-        is_direct = proxy_bypass_environment(target.lower(), self.server.direct)
         through = None if is_direct else self.server.upstream
-        address = (through.hostname, through.port or 80) if through else (host, int(port))
-        with socket.create_connection(address, _SECONDS) as outer:
+        hosts, number = ([str(through.hostname)], through.port or 80) if through else (addresses, int(port))
+        with _connection(hosts, number) as outer:
             outer.settimeout(None)
             self.connection.settimeout(None)
             if through:
@@ -111,6 +114,30 @@ def is_allowed(host: str, port: str, allowed: Sequence[str]) -> bool:
         if is_host and port == (number or "443"):
             return True
     return False
+
+
+def addresses_of(host: str, port: str) -> list[str]:
+    """Return the addresses of a host, without link-local ones, at which clouds serve the credentials of a machine.
+
+    A link-local address that the entry allows itself counts.
+    """
+    found: list[str] = []
+    with suppress(OSError, ValueError):
+        found = [str(answer[4][0]) for answer in socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)]
+    return [address for address in dict.fromkeys(found) if address == host or not _is_link_local(address)]
+
+
+def _connection(hosts: Sequence[str], port: int) -> socket.socket:
+    for host in hosts[:-1]:
+        with suppress(OSError):
+            return socket.create_connection((host, port), _SECONDS)
+    return socket.create_connection((hosts[-1], port), _SECONDS)
+
+
+def _is_link_local(address: str) -> bool:
+    parsed = ip_address(address)
+    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
+    return (mapped or parsed).is_link_local
 
 
 @contextmanager
