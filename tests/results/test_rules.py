@@ -329,8 +329,8 @@ def test_oddities_for_a_person_are_warnings(result: Any, expected: list[tuple[st
 
 
 IN_BODIES = """
-criteria-missing options-too-few placeholder-left quote-missing scope-empty scope-outside scope-overlap section-empty
-section-missing section-repeated spec-path-missing trade-off-missing
+criteria-missing options-too-few placeholder-left quote-missing scope-empty scope-outside scope-overlap scope-unread
+section-empty section-missing section-repeated spec-path-missing trade-off-missing
 """
 
 

@@ -1,5 +1,7 @@
 """Bodies are read as GitHub shows them: structure counts where a reader sees it, and nowhere else."""
 
+import re
+
 import pytest
 from support.plans import refinement_body, task_body
 
@@ -42,7 +44,7 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "prose in the list": (task_body(in_scope="- the parser and its tests"), {"scope-empty"}),
     "code in the list": (task_body(in_scope="- whatever calls `parse()`"), {"scope-empty"}),
     "none in scope": (task_body(in_scope="- None"), {"scope-empty", "section-empty"}),
-    "path in a fence": (task_body(in_scope="```\n- src/a.py\n```"), {"scope-empty"}),
+    "path in a fence": (task_body(in_scope="```\n- src/a.py\n```"), set()),
     "both in and out": (task_body(in_scope="- src/a.py", out_of_scope="- `./src//a.py`"), {"scope-overlap"}),
     "folder in, file out": (task_body(in_scope="- src/", out_of_scope="- src/a.py"), set()),
     "criteria without boxes": (task_body(criteria="- It works"), {"criteria-missing"}),
@@ -167,6 +169,75 @@ PATHS = {
 @pytest.mark.parametrize("entry", PATHS)
 def test_a_path_is_read_however_the_entry_is_dressed(entry: str) -> None:
     assert read_body(task_body(in_scope=f"- {entry}")).in_scope == (PATHS[entry],)
+
+
+LISTS = {
+    "two in one entry": (
+        "- `src/a.py`, `src/b.py`\n- src/c.py and src/d.py (new)",
+        "src/a.py src/b.py src/c.py src/d.py",
+    ),
+    "two without a comma": ("- src/a.py `src/b.py`", "src/a.py src/b.py"),
+    "a remark in front": ("- (new) src/y.ts\n- (renamed, see #3) `src/z.ts`", "src/y.ts src/z.ts"),
+    "a verb in front": (
+        "- Create src/y.ts\n- Create the folder `lib/`\n- Modify: src/z.ts, src/w.ts",
+        "src/y.ts lib src/z.ts src/w.ts",
+    ),
+    "a rename": ("- src/a.py -> src/b.py", "src/a.py src/b.py"),
+    "a code block": ("```text\nsrc/a.py  # the parser\nsrc/b/\n```", "src/a.py src/b"),
+    "a list in a code block": ("```\n- src/a.py\n* src/b.py\n```", "src/a.py src/b.py"),
+    "a paragraph": ("Files that may change:\n`src/a.py`, `src/b.py`", "src/a.py src/b.py"),
+    "a table": (
+        "| What | File |\n|-|-|\n| the parser | `src/a.py` |\n| its test | tests/b.py |",
+        "src/a.py tests/b.py",
+    ),
+    "a nested list": ("- src/\n  - a.py\n  - deep/\n    - b.py", "src/a.py src/deep/b.py"),
+    "a nested list of whole paths": ("- src\n  - src/a.py\n- Backend:\n  - lib/b.py", "src/a.py lib/b.py"),
+    "a nested description": ("- src/a.py\n  - add a handler\n\n  More about it.", "src/a.py"),
+    "braces": (
+        "- `src/{y,z}.ts`\n- src/{a, b}/{c,d}.ts",
+        "src/y.ts src/z.ts src/a/c.ts src/a/d.ts src/b/c.ts src/b/d.ts",
+    ),
+    "backslashes": (
+        "- src\\a.py\n- `lib\\deep\\b.py`\n- src/\\_\\_init\\_\\_.py",
+        "src/a.py lib/deep/b.py src/__init__.py",
+    ),
+    "a final dot": ("- src/a.py.\n- Makefile.\n- src/...", "src/a.py Makefile src/..."),
+    "headings below": ("#### Backend\n\n- src/a.py\n\n#### Frontend\n\n- web/b.ts", "src/a.py web/b.ts"),
+    "a mention in the description": (
+        "- `tests/test_a.py` — covers `src/a.py`\n- src/b.py (used by src/c.py)",
+        "tests/test_a.py src/b.py",
+    ),
+    "a lone word": ("- Dockerfile\n- LICENSE — new year", "Dockerfile LICENSE"),
+}
+UNREAD = {
+    "TBD": "- src/a.py\n- TBD",
+    "dots": "- src/a.py\n- …",
+    "prose": "- src/a.py\n- the tests of the parser",
+    "prose around the list": "Only the parser changes.\n\n- src/a.py",
+    "a second path in a sentence": "- src/a.py uses src/b.py",
+    "a row without a path": "| File | Why |\n|-|-|\n| src/a.py | new |\n| the rest | later |",
+    "a drawing": "```\nsrc/a.py\n└── the rest\n```",
+    "an entry below": "- Backend:\n  - src/a.py\n  - and its tests",
+    "html": "- src/a.py\n\n<p>the tests</p>",
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_paths_are_read_in_every_form_of_list(name: str) -> None:
+    text, paths = LISTS[name]
+    body = read_body(task_body(in_scope=text))
+    assert (body.in_scope, body.scopes[0].unread) == (tuple(paths.split()), ())
+    assert read_body(task_body(out_of_scope=text)).out_of_scope == tuple(paths.split())
+
+
+@pytest.mark.parametrize("name", UNREAD)
+@pytest.mark.parametrize("place", ["in_scope", "out_of_scope"])
+def test_an_unread_part_of_a_scope_is_found_with_its_line(name: str, place: str) -> None:
+    text = task_body(**{place: UNREAD[name]})
+    (found,) = (each for each in body_findings(read_body(text), ItemKind.TASK, "") if each.code == "scope-unread")
+    line = int(re.search(r"line (\d+)", found.message)[1])  # type: ignore[index]
+    said = found.message.partition(": ")[2]
+    assert said.strip("`") in text.splitlines()[line - 1].replace("|", "").replace("  ", " ") or said in text
 
 
 def test_the_template_is_guessed_when_no_label_tells() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable
 
 from accord.handoffs.models import Metadata
@@ -18,12 +17,6 @@ PROGRESS = frozenset({"status", "updatedAt", "updatedBy", "reviewReferences"})
 
 VERDICTS = ("decision", "result")
 _DIGEST_CHARS = 16
-_PLACEHOLDER = re.compile(r"[\W_]*|<[^<>]*>|\{+[^{}]*\}+|(?:todo|tbd|fixme|text)\W*", re.IGNORECASE)
-
-
-def is_placeholder(text: str) -> bool:
-    """Tell whether a text is blank or a place for another one, such as ``...``, ``<summary>`` or ``TODO``."""
-    return bool(_PLACEHOLDER.fullmatch(text.strip()))
 
 
 def verdict_of(metadata: Metadata, verdict: str) -> str | None:

@@ -6,15 +6,16 @@ templates: workflow contracts, "Work Item Body Templates". The order of sections
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import takewhile
 
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue
 from accord.results.labels import ItemKind
+from accord.results.scope_lists import ScopeList, read_scope
 from accord.text.hidden import GUARD
 from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.text.outline import Section, code_free_lines, sections
@@ -62,14 +63,6 @@ _OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
 LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 
-NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
-_CODE_SPAN = re.compile(r"\A(`+)(?!`)\s?(.+?)\s?(?<!`)\1(?!`)")
-_AFTER_PATH = "(\N{EM DASH}\N{EN DASH}-#"
-_LINK = re.compile(r"\A\[`*([^\]`]+)`*\]\(")
-_EMPHASISED = re.compile(r"\A(\*\*|[\"'])(?!/)([^\s*]+)(?<!/)\1(?=[\s:,;]|$)")
-_NAMED_LATER = re.compile(r"`([^`\s()]*[./][^`\s()]*|(?!\.?/)[^`\s()]+/[^`\n()]*\.\w+)`")
-_LINES = re.compile(r"(?::\d+(?:[-\u2013]\d+)?|#L\d+(?:-L\d+)?)$")
-
 
 @dataclass(frozen=True)
 class Body:
@@ -78,14 +71,25 @@ class Body:
     sections: tuple[Section, ...]
 
     @cached_property
+    def scopes(self) -> tuple[ScopeList, ScopeList]:
+        """The paths in scope, and those out of scope."""
+        return read_scope(self._under(IN_SCOPE)), read_scope(self._under(OUT_OF_SCOPE))
+
+    @property
     def in_scope(self) -> tuple[str, ...]:
         """The paths of the scope."""
-        return _paths(self.find(IN_SCOPE))
+        return self.scopes[0].paths
 
-    @cached_property
+    @property
     def out_of_scope(self) -> tuple[str, ...]:
         """The paths that are out of scope."""
-        return _paths(self.find(OUT_OF_SCOPE))
+        return self.scopes[1].paths
+
+    def _under(self, heading: Heading) -> Iterator[Section]:
+        """Yield the section of a required heading and those below it."""
+        if found := self.find(heading):
+            below = self.sections[self.sections.index(found) + 1 :]
+            yield from (found, *takewhile(lambda section: section.level > found.level, below))
 
     def find(self, heading: Heading) -> Section | None:
         """Return the section of a required heading, with its level and its parent."""
@@ -107,32 +111,6 @@ def likely_kind(body: Body) -> ItemKind:
     """Guess the kind of a body by its headings, for an item without a type label."""
     hits = {kind: sum(body.find(heading) is not None for heading in headings) for kind, headings in TEMPLATES.items()}
     return ItemKind.REFINEMENT if hits[ItemKind.REFINEMENT] > hits[ItemKind.TASK] else ItemKind.TASK
-
-
-def _paths(section: Section | None) -> tuple[str, ...]:
-    """Read the paths of a scope section: one for each entry, in backticks or as its first word."""
-    if section is None:
-        return ()
-    found = (_path(item.text) for item in section.items)
-    return tuple(dict.fromkeys(path for path in found if path))
-
-
-def _path(entry: str) -> str:
-    """Return the normalised path that an entry begins with, else the first one in backticks; empty without one."""
-    entry = entry.replace(GUARD, "")
-    if dressed := _EMPHASISED.match(entry):
-        entry = dressed.group(2) + entry[dressed.end() :]
-    if marked := _CODE_SPAN.match(entry) or _LINK.match(entry):
-        candidate = marked.group(marked.lastindex or 1)
-    else:
-        words = entry.split()
-        candidate = words[0].rstrip(",;:") if words else ""
-        looks_like_path = len(words) == 1 or any(sign in candidate for sign in "/.*") or words[1][0] in _AFTER_PATH
-        if not looks_like_path or NONE.fullmatch(candidate):
-            later = _NAMED_LATER.search(entry)
-            candidate = later.group(1) if later else ""
-    candidate = _LINES.sub("", candidate)
-    return posixpath.normpath(candidate) if candidate else ""
 
 
 def is_same(one: str, other: str) -> bool:

@@ -7,8 +7,19 @@ from collections.abc import Iterator
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import nearest
-from accord.results.bodies import CRITERIA, IN_SCOPE, NONE, OPTIONS, SPEC_REFERENCE, TEMPLATES, Body, Heading, is_same
+from accord.results.bodies import (
+    CRITERIA,
+    IN_SCOPE,
+    OPTIONS,
+    OUT_OF_SCOPE,
+    SPEC_REFERENCE,
+    TEMPLATES,
+    Body,
+    Heading,
+    is_same,
+)  # fmt: skip
 from accord.results.labels import ItemKind
+from accord.results.scope_lists import NONE
 from accord.text.block_syntax import Block
 from accord.text.outline import Section, code_of
 
@@ -76,6 +87,12 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     for both in sorted(set(body.in_scope) & set(body.out_of_scope)):
         message = f"`{both}` is both in scope and out of scope."
         yield Finding("scope-overlap", message, path, hint="Remove it from one list.")
+    for heading, scope in zip((IN_SCOPE, OUT_OF_SCOPE), body.scopes, strict=True):
+        for line, text in scope.unread if scope.paths or heading is OUT_OF_SCOPE else ():
+            message = (
+                f"`{heading.title}` (line {line} of the body) has an entry that is not read as a path: {text[:80]}"
+            )
+            yield warning("scope-unread", message, path, hint="Write each path as an entry of its own: - `src/a.py`.")
     criteria = body.find(CRITERIA)
     if criteria and not any(item.checked is not None for item in criteria.items):
         message = "`Acceptance Criteria` has no checkbox."

@@ -1,0 +1,190 @@
+"""The paths under In Scope and Out of Scope, however the author lists them, and the lines that name none. Pure.
+
+Source: workflow contracts, "Task Issue Template"; every entry and block is read, or named as unread.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+from math import prod
+
+from accord.core.placeholders import is_placeholder
+from accord.text.block_syntax import Block
+from accord.text.hidden import GUARD
+from accord.text.outline import Section, shown_text, spans
+
+NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
+MOST_ALTERNATIVES = 64
+"""Braces with more alternatives stay as they are."""
+
+_WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
+_BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
+_DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
+_LINK = re.compile(r"\[([^\]]+)\]\([^()]*\)")
+_EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^*]+)(?<!/)\1")
+_EXTENSION = re.compile(r"\w[\w.-]*")
+_ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
+_LINES = re.compile(r"(?::\d+(?:[-\N{EN DASH}]\d+)?|#L\d+(?:-L\d+)?)$")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+
+
+@dataclass(frozen=True)
+class ScopeList:
+    """The normalised paths of a section, each once, and the lines that name none, with their number in the body."""
+
+    paths: tuple[str, ...] = ()
+    unread: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass
+class _Entry:
+    """An entry of a list, a line or a row: its paths, those in it, and whether it names more than was read."""
+
+    line: int
+    text: str
+    depth: int = 0
+    paths: list[str] = field(default_factory=list)
+    inner: list[_Entry] = field(default_factory=list)
+    has_more: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The folder that entries below this one are in."""
+        return self.paths[0] if len(self.paths) == 1 and "." not in posixpath.basename(self.paths[0]) else ""
+
+
+def read_scope(sections: Iterable[Section]) -> ScopeList:
+    """Read a section and those below it."""
+    paths: dict[str, None] = {}
+    unread: list[tuple[int, str]] = []
+    for section in sections:
+        for entry in _entries(section.blocks):
+            paths |= dict.fromkeys(_collect(entry, "", unread))
+    return ScopeList(tuple(paths), tuple(sorted(unread)))
+
+
+def _collect(entry: _Entry, above: str, unread: list[tuple[int, str]]) -> list[str]:
+    """Return the paths of an entry and of those in it; what names none below a path describes that path."""
+    own = [_within(above, path) for path in entry.paths]
+    lost: list[tuple[int, str]] = []
+    inner = [path for each in entry.inner for path in _collect(each, _within(above, entry.folder), lost)]
+    if not own or inner:
+        unread += lost
+    is_answer = NONE.fullmatch(entry.text) or entry.text.endswith(":") or entry.text[0] + entry.text[-1] == "()"
+    if entry.has_more or not (own or inner or is_answer):
+        unread.append((entry.line, entry.text))
+    return inner if inner and entry.folder else own + inner
+
+
+def _within(folder: str, path: str) -> str:
+    return path if not folder or path == folder or path.startswith(f"{folder}/") else posixpath.join(folder, path)
+
+
+def _entries(blocks: Iterable[Block]) -> list[_Entry]:
+    """Return the entries at the top: of lists, with those in them, lines of paragraphs and code, and rows of tables."""
+    entries: list[_Entry] = []
+    known: dict[Block, _Entry] = {}
+    for block in blocks:
+        items = [each for each in block.around if each.kind == "item"]
+        above = next((known[each] for each in items if each in known), None)
+        if items and items[0] not in known and block.texts:
+            found = [_read(shown_text(block.texts[0]), block.first + 1)]
+            known[items[0]] = found[0]
+        else:
+            found = [_read(text, line) for line, text in _lines(block)]
+        if above is None:
+            entries += found
+        elif not above.paths or found[:1] == [known.get(items[0])]:
+            above.inner += found
+    return entries
+
+
+def _lines(block: Block) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a block that say something, with their numbers; of a table, a cell of each row."""
+    if block.kind == "table":
+        for number, row in enumerate(block.cells[1:], block.first + 3):
+            yield number, next((cell for cell in row if _read(cell, 0).paths and not cell.isalpha()), " ".join(row))
+        return
+    is_fence = block.kind == "fence"
+    for number, line in enumerate(block.lines[is_fence:], block.first + 1 + is_fence):
+        text = line.strip() if block.kind in ("fence", "code") else shown_text(line)
+        is_intro = block.kind == "paragraph" and text.endswith(":")
+        if text and not is_intro:
+            yield number, text
+
+
+def _read(text: str, line: int) -> _Entry:
+    """Read the paths that an entry names before it describes them, or the first one that it names at all."""
+    entry = _Entry(line, text)
+    words = list(_words(text.replace(GUARD, "")))
+    is_described = False
+    for (word, is_marked), (following, _) in pairwise([*words, ("", False)]):
+        if entry.paths and word in _BETWEEN:
+            is_described = False
+        elif word in _DESCRIPTION and (entry.paths or is_described):
+            break
+        elif word in _BETWEEN or word.startswith("("):
+            continue
+        elif paths := _paths(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described)):
+            entry.has_more = bool(entry.paths) and is_described
+            if entry.has_more:
+                break
+            entry.paths += paths
+            if word.endswith(":"):
+                break
+        elif entry.paths and (is_described or word.endswith(":")):
+            break
+        else:
+            is_described = True
+    return entry
+
+
+def _words(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the words of an entry, and whether each is marked as a name: by backticks, emphasis, quotes or a link."""
+    for span in spans(text[bullet.end() if (bullet := _BULLET.match(text)) else 0 :]):
+        if span.kind == "code":
+            yield span.text.strip("`").strip() if span.text.startswith("`") else span.text, True
+            continue
+        for match in _WORD.finditer(span.text):
+            word = match[0].strip(",;") or match[0]
+            dressed = _EMPHASISED.match(word) or _LINK.match(word)
+            if dressed:
+                yield dressed[dressed.lastindex or 1], True
+                word = word[dressed.end() :]
+            if word.strip("*"):
+                yield word, False
+
+
+def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> list[str]:
+    """Return the paths that a word stands for. Without marks, one that begins an entry needs less of a path's form."""
+    path = word if is_marked else _ESCAPE.sub(r"\1", word).rstrip(":")
+    if not is_marked and not path.endswith("..") and path != ".":
+        path = path.rstrip(".")
+    path = _LINES.sub("", path if "/" in path else path.replace("\\", "/"))
+    names_file = _names_file(path)
+    if is_first:
+        is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"
+        is_path = is_marked or names_file or "/" in path or is_alone
+    else:
+        is_path = (names_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
+    if not is_path or NONE.fullmatch(path) or (is_placeholder(path) and path != "."):
+        return []
+    parts = _BRACES.split(path)
+    choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
+    if prod(map(len, choices)) > MOST_ALTERNATIVES:
+        return [posixpath.normpath(path)]
+    return [posixpath.normpath("".join(map(str.strip, chosen))) for chosen in product(*choices)]
+
+
+def _names_file(path: str) -> bool:
+    """Return whether a word is a path wherever it stands: it has an extension, a wildcard, or a slash behind it."""
+    name = posixpath.basename(path)
+    stem, _, extension = name.partition(".")
+    is_abbreviation = path == name and len(stem) == len(extension) == 1
+    is_pattern = "*" in path and ("/" in path or "." in path)
+    return is_pattern or path.endswith("/") or (_EXTENSION.fullmatch(extension) is not None and not is_abbreviation)
