@@ -168,6 +168,34 @@ def test_labels_that_differ_or_cannot_be_read_on_github_are_a_warning(
     assert found.codes[".github/labels.json"] == [code]
 
 
+def test_labels_that_differ_are_one_finding(accord: Accord, doctor: Doctor, repository: Path, stage: Stage) -> None:
+    names = [f"label-{i}" for i in range(26)]
+    entries = [{"name": name, "description": "", "color": "d73a4a"} for name in names]
+    (repository / ".github/labels.json").write_text(json.dumps(entries))
+    accord.on(stage)
+    (finding,) = next(each["findings"] for each in doctor().document["documents"] if "labels" in each["path"])
+    assert finding["message"].startswith("26 labels differ from the label file: to be created `label-0`, ")
+    assert all(f"`{name}`" in finding["message"] for name in names)
+
+
+ORDERED = (
+    "name: N\non: issues\npermissions: {}\njobs:\n  a:\n    runs-on: x\n    steps:\n"
+    "      - uses: some/action@v1\n      - run: |\n          set -e\n          echo ${{ github.event.issue.title }}\n"
+)
+
+
+def test_errors_come_first_at_the_line_of_the_expression(accord: Accord, doctor: Doctor, repository: Path) -> None:
+    (repository / ".github/workflows/a.yml").write_text(ORDERED.replace("${{ github.event.issue.title }}", "x"))
+    (repository / ".github/workflows/b.yml").write_text(ORDERED)
+    (file, *others) = doctor().document["documents"]
+    first, *more = file["findings"]
+    assert (file["path"], first["code"], first["line"]) == (".github/workflows/b.yml", "unsafe-interpolation", 11)
+    later = [*more, *(each for other in others for each in other["findings"])]
+    assert {each["severity"] for each in later} == {"warning"}
+    text = accord("doctor", "--root", repository).out
+    assert text.rindex(": error ") < text.index(": warning ")
+
+
 @pytest.mark.slow
 def test_the_remote_of_the_examined_checkout_names_the_repository(
     accord: Accord, doctor: Doctor, repository: Path, stage: Stage

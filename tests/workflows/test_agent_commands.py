@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support.growth import grows_too_fast
 
 from accord.agents.registry import Registry
-from accord.workflows.agents import agent_programs, shipped_programs, starts_agent
+from accord.workflows.agents import known_agents, shipped_agents, starts_agent
 
 STARTS = [
     "gemini --yolo", "gemini < prompt.md", "claude --dangerously-skip-permissions 'fix it'", "sudo -u a claude -p x",
@@ -35,12 +35,18 @@ STARTS = [
     "python -m accord run",
     "bash <<EOF\nclaude -p x\nEOF",
     "echo don't\nclaude -p x",
+    "cat <<EOF\n$(claude -p x)\nEOF",
+    "cat > x <<'EOF'\ntext\nEOF\nclaude -p x",
+    "AGENT=claude\n$AGENT -p x",
+    'CMD="codex exec"\nCMD=$CMD\n$CMD -',
+    "CMD=(claude --verbose)\n${CMD[@]} -p x",
+    "x=${{ a || b }}; claude -p x",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", STARTS)
 def test_an_agent_is_recognised_behind_wrappers(script: str) -> None:
-    assert starts_agent(script, shipped_programs())
+    assert starts_agent(script, shipped_agents().programs)
 
 
 NAMES_ONLY = [
@@ -48,19 +54,21 @@ NAMES_ONLY = [
     "sudo -E npm install -g @openai/codex", "command -v claude", "which gemini", "claude --version",
     "codex login --with-api-key", "claude mcp list", "sudo -u claude whoami", "cp -r .claude/ gemini", "cat < claude",
     "date > gemini", 'case "$AGENT" in\n  codex|claude) echo x ;;\n  gemini) true ;;\nesac', "CLAUDE=claude make",
-    "uv tool install claude", "accord publish run", "git commit -m 'let claude do it'", "",
+    "cat > prompt.md <<'EOF'\nclaude code is fun\nEOF", "gh issue comment --body-file - <<EOF\ngemini -p x\nEOF",
+    "cat <<-END\n\tcodex exec -\n\tEND", "AGENT=claude\necho $AGENT -p x", "uv tool install claude",
+    "accord publish run", "git commit -m 'let claude do it'", "",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", NAMES_ONLY)
 def test_a_script_that_only_mentions_an_agent_does_not_start_it(script: str) -> None:
-    assert not starts_agent(script, shipped_programs())
+    assert not starts_agent(script, shipped_agents().programs)
 
 
 def test_the_programs_are_those_of_the_registry() -> None:
-    assert shipped_programs() >= {"codex", "claude", "claude-code", "gemini", "gemini-cli"}
+    assert shipped_agents().programs >= {"codex", "claude", "claude-code", "gemini", "gemini-cli"}
     own = {"mine": {"command": ["python3", "tools/agent.py", "{prompt}"]}, "any": {"command": ["{command}"]}}
-    programs = agent_programs(Registry.model_validate({"agents": own}))
+    programs = known_agents(Registry.model_validate({"agents": own})).programs
     assert starts_agent("python tools/agent.py", programs)
     assert not starts_agent("python tools/other.py; {command}", programs)
     assert not starts_agent("claude -p x", programs)
@@ -69,15 +77,15 @@ def test_the_programs_are_those_of_the_registry() -> None:
 @pytest.mark.slow
 @given(st.text("claude -pc'\"$(`){}\\\n;|&<>#sudo", max_size=80))
 def test_every_script_can_be_read(script: str) -> None:
-    starts_agent(script, shipped_programs())
+    starts_agent(script, shipped_agents().programs)
 
 
 @pytest.mark.parametrize("inner", ["it's $(codex exec)", "'$(codex exec)'", "`codex exec`", r"\"$(codex exec)\""])
 def test_an_agent_behind_another_substitution_is_found(inner: str) -> None:
-    assert starts_agent(f'echo "$(a) {inner}"', shipped_programs())
+    assert starts_agent(f'echo "$(a) {inner}"', shipped_agents().programs)
 
 
 @pytest.mark.parametrize("unit", ["$(x ", "`a ", "'$('", "'$(a)' it's "])
 def test_many_substitutions_are_read_in_no_time(unit: str) -> None:
-    assert not starts_agent(f'echo "{unit * 2000}"', shipped_programs())
-    assert not grows_too_fast(lambda size: starts_agent(f'echo "{unit * size}"', shipped_programs()), 2000)
+    assert not starts_agent(f'echo "{unit * 2000}"', shipped_agents().programs)
+    assert not grows_too_fast(lambda size: starts_agent(f'echo "{unit * size}"', shipped_agents().programs), 2000)

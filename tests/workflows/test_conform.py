@@ -268,8 +268,9 @@ VALUES = (
 @pytest.mark.parametrize(
     "expression",
     [
-        "inputs.appendix", "inputs['appendix']", "inputs.unknown", "github.event", "toJSON(inputs)", "env.TAINTED",
-        "steps.run.outputs.final-message", "inputs.skip && inputs.appendix || 'x'", "format('{0}', inputs.mode)",
+        "inputs.appendix", "inputs['appendix']", "inputs.unknown", "toJSON(github.event)", "toJSON(inputs)",
+        "env.TAINTED", "steps.run.outputs.final-message",
+        "inputs.skip && inputs.appendix || 'x'", "format('{0}', inputs.mode)",
         "inputs.", "matrix.tainted",
     ],
 )  # fmt: skip

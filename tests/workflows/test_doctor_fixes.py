@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accord.files.yaml import read_yaml
-from accord.workflows.agents import shipped_programs
+from accord.workflows.agents import shipped_agents
 from accord.workflows.fixes import PINS, TWO_JOBS, Fixed, fix_workflow
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ OTHER = "a" * 40
 
 def fixed(text: str) -> Fixed:
     """Correct a workflow; some/action is known to have the tag v1."""
-    return fix_workflow(text, known, shipped_programs())
+    return fix_workflow(text, known, shipped_agents())
 
 
 def known(repository: str, ref: str) -> str | None:

@@ -34,7 +34,7 @@ def names(references: frozenset[tuple[str, ...]]) -> set[str]:
             set(),
         ),
         ("format('{0}-{1}', inputs.a, 1)", {"inputs.a"}, {"inputs.a"}),
-        ("fromJSON(inputs.a).b[0]", {"inputs.a"}, {"inputs.a"}), ("toJSON(inputs)", {"inputs"}, {"inputs"}),
+        ("fromJSON(inputs.a).b[0]", {"inputs.a"}, {"inputs.a"}), ("toJSON(inputs)", {"inputs"}, {"inputs.*"}),
         ("always()", set(), set()), ("'}}'", set(), set()), ("-1.5e3", set(), set()), ("true", set(), set()),
     ],
 )  # fmt: skip

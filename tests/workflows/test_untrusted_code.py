@@ -49,14 +49,14 @@ OF_OUTPUT = "${{ steps.pr.outputs.ref }}"
 FORK = "${{ github.event.pull_request.head.repo.full_name }}"
 FORK_URL = "${{ github.event.pull_request.head.repo.clone_url }}"
 REFS = [
-    HEAD, "${{ github.head_ref }}", "${{ github.event.pull_request.head.sha || github.sha }}",
+    HEAD, "${{ github.event.pull_request.head.sha || github.sha }}",
     "${{ github['event']['pull_request'].head.sha }}", "${{ github.event.pull_request.merge_commit_sha }}",
     "refs/pull/${{ github.event.number }}/merge", "${{ format('refs/pull/{0}/merge', github.event.number) }}",
 ]  # fmt: skip
 SCRIPTS = [
     f"git fetch origin; git checkout {HEAD}", f"git checkout \\\n    {HEAD}", f"git merge --no-edit {HEAD}",
     f"git -C work --no-pager checkout --detach {HEAD}", f"git reset --hard {HEAD}", f"git worktree add pr {HEAD}",
-    f'ref={HEAD}; git checkout "$ref"', 'git checkout "$GITHUB_HEAD_REF"', "git pull origin pull/$N/head",
+    f'ref={HEAD}; git checkout "$ref"', f"git -c core.x=y checkout {HEAD} -- 'a b'", "git pull origin pull/$N/head",
     "git fetch origin pull/${{ github.event.number }}/head\n  git checkout FETCH_HEAD",
     "git fetch origin pull/$N/head:pr; git checkout pr", 'git fetch origin "pull/$N/head:pr-$N"; git checkout "pr-$N"',
     f"git remote add fork {FORK_URL}\n  git fetch fork; git checkout fork/x", f"git clone {FORK_URL} pr",
@@ -72,6 +72,7 @@ OUTPUTS_OF = [
     SCRIPT + "const { data: pull } = await github.rest.pulls.get({ pull_number: 1 });\n"
     "    core.setOutput('ref', pull.head.sha);",
 ]  # fmt: skip
+RUN_BRANCH = "${{ github.event.workflow_run.head_branch }}"
 ATTACKS = {
     **{ref: TARGET + job(checkout(ref)) for ref in REFS},
     **{script: TARGET + job(run(script)) for script in SCRIPTS},
@@ -84,11 +85,15 @@ ATTACKS = {
     "a fetch in an earlier step": TARGET
     + job(run("git fetch origin refs/pull/$N/merge"), run("git checkout -b work FETCH_HEAD")),
     "an output of an action": COMMENT
-    + job("uses: some/pull-request-comment-branch@v2\nid: pr", checkout("${{ steps.pr.outputs.head_ref }}")),
+    + job("uses: some/pull-request-comment-branch@v2\nid: pr", checkout("${{ steps.pr.outputs.head_sha }}")),
+    "a branch of the fork": TARGET + job(checkout("${{ github.head_ref }}", f'\n  repository: "{FORK}"')),
+    "words of a comment": COMMENT + job(checkout("${{ github.event.comment.body }}")),
     "a script that runs git": TARGET
     + job(SCRIPT + "await exec.exec('git', ['checkout', context.payload.pull_request.head.sha]);"),
     "the commit of a run": AFTER + job(checkout("${{ github.event.workflow_run.head_sha }}")),
-    "the branch of a run": AFTER + job(checkout("${{ github.event.workflow_run.head_branch }}")),
+    "the branch of a run in its fork": AFTER
+    + job(checkout(RUN_BRANCH, "\n  repository: ${{ github.event.workflow_run.head_repository.full_name }}")),
+    "a document that a shell reads": TARGET + job(run("bash <<EOF", f"git checkout {HEAD}", "EOF")),
     "a checkout that says so": TARGET
     + job(checkout("${{ steps.unknown.outputs.x }}", "\n  allow-unsafe-pr-checkout: true")),
     "steps at once": TARGET + job(f"parallel:\n    - uses: {CHECKOUT}\n      with: {{ref: '{HEAD}'}}"),
@@ -142,7 +147,10 @@ OWN_REFS = [
 OWN_SCRIPTS = [
     f"git fetch origin {HEAD}; git diff --stat origin/main {HEAD}", f"echo 'run git checkout {HEAD}'",
     "git fetch origin pull/$N/head; git log FETCH_HEAD", "git checkout -b fix-$GITHUB_HEAD_REF",
-    "git checkout ${{ github.event.pull_request.base.sha }}",
+    "git checkout ${{ github.event.pull_request.base.sha }}", 'git checkout "$GITHUB_HEAD_REF"',
+    f"claude -p 'First, run git checkout {HEAD} and gh pr checkout 1'", f'prompt="Do git checkout {HEAD}"',
+    f"cat > prompt.md <<'EOF'\n  git checkout {HEAD}\n  gh pr checkout 1\n  EOF",
+    f"cat <<-END\n  Then git merge {HEAD}\n  END\n  git status",
 ]  # fmt: skip
 LIMITS = [
     "github.event.pull_request.head.repo.full_name == github.repository",
@@ -163,6 +171,12 @@ SAFE = {
         for limit in RUN_LIMITS
     },
     "a step for the repository's own": TARGET + job(f"if: {LIMITS[0]}\n{checkout(HEAD)}"),
+    "a branch without a repository is the base's": TARGET + job(checkout("${{ github.head_ref }}")),
+    "the branch of a run is the base's": AFTER + job(checkout(RUN_BRANCH)),
+    "the base's branch in a script": AFTER
+    + job(run('git fetch origin "$B"; git checkout "$B"', env=f"{{B: '{RUN_BRANCH}'}}")),
+    "a branch that an action names": COMMENT
+    + job("uses: some/pull-request-comment-branch@v2\nid: pr", checkout("${{ steps.pr.outputs.head_ref }}")),
     "no ref": TARGET + job(f"uses: {CHECKOUT}"),
     "another repository": TARGET + job(f"uses: {CHECKOUT}\nwith:\n  repository: octo/tools"),
     "a run of the fork itself": "on: pull_request\n" + job(checkout(HEAD)),
@@ -207,6 +221,9 @@ HELPED = {
         run("gh pr checkout ${{ github.event.issue.number }}"),
         head='    if: contains(fromJSON(\'["OWNER", "MEMBER"]\'), github.event.comment.author_association)\n',
     ),
+    "an environment, which may ask for approval": TARGET + job(checkout(HEAD), head="    environment: gate\n"),
+    "a check of the repository": COMMENT
+    + job(run('gh pr view $N --json isCrossRepository --jq ".isCrossRepository" | grep false', "gh pr checkout $N")),
     "a check of the commenter": COMMENT
     + job(
         SCRIPT + "await github.rest.repos.getCollaboratorPermissionLevel({ username: 'x' });",

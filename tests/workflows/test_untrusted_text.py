@@ -33,7 +33,11 @@ FREE = "{workflow_dispatch: {inputs: {what: {type: string}}}}"
         ("pull_request_review", "github.event.review.body"), ("issues", "toJSON(github.event)"),
         ("workflow_run", "github.event.workflow_run.head_branch"), ("issues", "toJSON(github.event.issue)"),
         ("workflow_run", "github.event.workflow_run.display_title"), ("[push, issues]", "github.event.issue.body"),
-        ("pull_request", "github.event.pull_request.body || 'none'"),
+        ("pull_request", "github.event.pull_request.body || 'none'"), ("issues", "toJSON(github)"),
+        ("pull_request", "toJSON(github.event.pull_request.head)"),
+        ("pull_request", "github.event.pull_request.head.ref"),
+        ("pull_request_target", "github.event.pull_request.head.repo.description"),
+        ("workflow_run", "github.event.workflow_run.head_commit.message"),
     ],
 )  # fmt: skip
 def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) -> None:
@@ -45,7 +49,10 @@ def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) ->
     [
         (FREE, "inputs.what"), (FREE, "github.event.inputs.what"), ("push", "github.ref_name"),
         ("push", "github.event.head_commit.message"), ("repository_dispatch", "github.event.client_payload.id"),
-        ("issues", "github.event.label.name"), ("pull_request", "github.base_ref"), ("push", "some.context"),
+        ("issues", "github.event.label.name"), ("push", "some.context"),
+        ("issues", "join(github.event.issue.labels.*.name)"), ("issues", "toJSON(github.event.issue.labels)"),
+        ("discussion", "github.event.discussion.category.name"),
+        ("repository_dispatch", "github.event.client_payload.pull_request"),
         ("release", "github.event.release.body"), ("{workflow_call: {inputs: {x: {type: string}}}}", "inputs.x"),
         ("push", "an unreadable one"),
     ],
@@ -66,6 +73,22 @@ def test_text_that_writers_choose_is_a_warning(events: str, expression: str) -> 
         ("workflow_run", "github.event.workflow_run.name"), ("issue_comment", "github.event.issue.pull_request.url"),
         ("issue_comment", "github.event.issue.pull_request"),
         ("schedule", "github.event.issue.title"), ("pull_request", "github.event.pull_request.draft"),
+        # objects, of which only the word `Object` is inserted
+        ("issues", "github.event.issue"), ("pull_request", "github.event.pull_request.head.repo"),
+        ("issues", "github.event"),
+        ("pull_request", "github.event.pull_request.labels"), ("issue_comment", "github.event.comment.user"),
+        ("workflow_run", "github.event.workflow_run.head_commit"),
+        # counters
+        ("pull_request", "github.event.pull_request.review_comments"), ("issues", "github.event.issue.reactions.heart"),
+        ("issues", "github.event.repository.open_issues"), ("workflow_run", "github.event.workflow_run.run_attempt"),
+        # names of the repository's own workflows, and the base of a pull request
+        ("workflow_run", "github.event.workflow.name"), ("workflow_run", "github.event.workflow_run.path"),
+        ("issues", "github.workflow"), ("pull_request", "github.base_ref"),
+        ("pull_request", "github.event.pull_request.base.ref"),
+        ("pull_request_target", "toJSON(github.event.pull_request.base)"),
+        ("repository_dispatch", "github.event.client_payload.pull_request.base.ref"),
+        ("workflow_run", "github.event.workflow_run.pull_requests[0].base.ref"),
+        ("pull_request_target", "github.event.pull_request.head.repo.name"),
     ],
 )  # fmt: skip
 def test_fixed_lists_numbers_and_own_values_are_accepted(events: str, expression: str) -> None:
@@ -102,3 +125,39 @@ def test_steps_at_once_and_in_the_background_are_read() -> None:
     files = {"a.yml": workflow(f"on: issues\njobs:\n  a:\n    steps:\n{groups}")}
     findings = [finding for _, finding in script_findings("a.yml", files)]
     assert [finding.path for finding in findings] == ["/jobs/a/steps/0/parallel/0/run", "/jobs/a/steps/1/run"]
+
+
+TITLE = "github.event.issue.title"
+JAVASCRIPT = [
+    ("const v = ${{ toJSON(X) }};", None),
+    ("const v = {it: ${{ toJSON(X) }}}; // don't", None),
+    ("const v = '${{ X }}';", "process.env.ISSUE_TITLE"),
+    ('f("${{ X }}");', "process.env.ISSUE_TITLE"),
+    ("f(`about ${{ X }}`);", "${process.env.ISSUE_TITLE}"),
+    ("const v = JSON.parse('${{ toJSON(X) }}');", "process.env.ISSUE_TITLE"),
+    ("const v = ${{ X }};", "JSON.parse(process.env.ISSUE_TITLE)"),
+    ("const a = ${{ toJSON(X) }}, b = '${{ toJSON(X) }}';", "process.env.ISSUE_TITLE"),
+]
+
+
+@pytest.mark.parametrize(("script", "read"), JAVASCRIPT)
+def test_a_literal_of_javascript_is_accepted_and_no_hint_changes_the_value(script: str, read: str | None) -> None:
+    step = "      - uses: actions/github-script@v8\n        with:\n          script: |\n            "
+    text = f"on: issues\njobs:\n  a:\n    steps:\n{step}{script.replace('X', TITLE)}\n"
+    found = script_findings("a.yml", {"a.yml": workflow(text)})
+    assert [finding.hint.rpartition(": ")[2] for _, finding in found] == ([read] if read else [])
+
+
+SHELLS = {
+    "": '"$ISSUE_TITLE"',
+    "bash": '"$ISSUE_TITLE"',
+    "pwsh": "$env:ISSUE_TITLE",
+    "python": 'os.environ["ISSUE_TITLE"]',
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_hint_is_in_the_language_of_the_script(shell: str) -> None:
+    step = f"      - run: f('${{{{ toJSON({TITLE}) }}}}')\n" + (f"        shell: {shell}\n" if shell else "")
+    ((_, finding),) = script_findings("a.yml", {"a.yml": workflow(f"on: issues\njobs:\n  a:\n    steps:\n{step}")})
+    assert finding.hint.endswith(f"# and in the script: {SHELLS[shell]}")

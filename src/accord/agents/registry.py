@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from accord.agents.providers import Codec
 from accord.core.documents import short_name
@@ -114,6 +114,31 @@ class StopHook(_ClosedModel):
     next_step: str = Field(description="The user's next step.")
 
 
+class AgentAction(_ClosedModel):
+    """An action that runs an agent."""
+
+    outputs: list[str] = Field([], description="Its outputs that hold none of the agent's words.")
+    token_inputs: list[str] = Field(
+        [], description="Inputs that give the agent a token for GitHub, besides `github_token`."
+    )
+    app_token_unless: list[str] | None = Field(
+        None,
+        description="It changes the job's `id-token` for an app's token that may write, unless one of these inputs "
+        "is set.",
+    )
+    is_for_writers: bool = Field(False, description="Whether it stops where a person without write access starts it.")
+    opened_by: list[str] = Field([], description="Inputs whose value `*` lets such people start it after all.")
+
+
+def _with_outputs(value: Any) -> Any:
+    return {"outputs": value} if isinstance(value, list) else value
+
+
+Actions = dict[
+    str, Annotated[AgentAction, BeforeValidator(_with_outputs, json_schema_input_type=AgentAction | list[str])]
+]
+
+
 class AgentLabel(_ClosedModel):
     """The label `agent:NAME`, which starts the agent."""
 
@@ -189,8 +214,8 @@ class Agent(BaseModel):
     skills: str | None = Field(None, description="The folder in which it looks for skills.")
     stop_hook: StopHook | None = Field(None, description="How an agent in an editor checks its result before it ends.")
     programs: list[Word] = Field([], description="More programs that start it, which checks of workflows look for.")
-    actions: dict[str, list[str]] = Field(
-        {}, description="Actions that start it, and those of their outputs that hold none of its words."
+    actions: Actions = Field(
+        {}, description="Actions that start it, each with what is known of it, or only its outputs without its words."
     )
     assignee: str | None = Field(None, description="The account that begins to work when it is assigned to an issue.")
     label: AgentLabel | None = Field(None, description="The label that starts it.")
@@ -223,6 +248,11 @@ class Registry(BaseModel):
     allowed_hosts: list[Word] = Field([], description="Hosts that images in posted texts may come from.")
     break_words: list[Word] = Field([], description="Commands of bots that posted texts break, such as bors r+.")
     steering_files: list[str] = Field([], description="More files that agents obey, as .gitignore patterns.")
+    actions: Actions = Field(
+        {}, description="More actions that run an agent, such as composite ones of other repositories."
+    )
+    programs: list[Word] = Field([], description="More programs that start an agent, for checks of workflows.")
+    model_keys: list[Word] = Field([], description="Patterns of the names that keys of models have, without case.")
     fallback: list[str] = Field([], description="Agents to try, in order, where one is full, down or stalled.")
     max_cost_usd: Usd | None = Field(None, description="Budget of a run in US dollars, as agents report their cost.")
     max_item_cost_usd: Usd | None = Field(None, description="Budget of all runs of a loop on one pull request.")
@@ -320,4 +350,6 @@ def over_shipped(own: Mapping[str, Any]) -> dict[str, Any]:
     agents = dict(shipped["agents"])
     for name, entry in own["agents"].items():
         agents[name] = {**agents.get(name, {}), **entry}
-    return {**shipped, **own, "agents": agents}
+    added: dict[str, Any] = {name: [*shipped[name], *own.get(name, [])] for name in ("programs", "model_keys")}
+    added["actions"] = {**shipped["actions"], **own.get("actions", {})}
+    return {**shipped, **own, **added, "agents": agents}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, PlacedFinding, has_errors, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
-from accord.workflows.facts import WORKFLOWS, CalledFiles
+from accord.workflows.facts import WORKFLOWS, CalledFiles, RepositoryFiles
 from accord.workflows.models import Workflow
 from accord.workflows.rules import breaking_findings, contract_findings, is_runner
 from accord.workflows.untrusted import script_findings
@@ -74,26 +74,25 @@ def _check(path: str) -> Iterator[Checked]:
 def _check_file(path: str) -> Iterator[Checked]:
     """Check a workflow and the actions that it uses; one that is not meant as a runner has no kind and no findings."""
     try:
-        workflow, document = _read(path)
+        workflow, document, source = _read(path)
     except BrokenContract as broken:
         yield path, _KIND, list(broken.findings)
         return
     if not is_runner(workflow):
         yield path, None, []
         return
-    lines: dict[str, Mapping[str, int]] = {path: document.lines}
-    root = _root_of(Path(path))
-    files = CalledFiles(root, lines) if root else None
-    if files:
-        workflow = files.filled(path, workflow)
+    files, root = RepositoryFiles({path: document.lines}, {path: source}), _root_of(Path(path))
+    called = CalledFiles(root, files) if root else None
+    if called:
+        workflow = called.filled(path, workflow)
     found: list[PlacedFinding] = [
         (path, finding) for finding in contract_findings(workflow, _read_called(workflow, path))
     ]
-    found += [*script_findings(path, {path: workflow}), *(files.missing if files else ())]
+    found += [*script_findings(path, {path: workflow}), *(called.missing if called else ())]
     for place in dict.fromkeys([path, *(place for place, _ in found)]):
         findings = [finding for where, finding in found if where == place]
         shown = path if place == path else str((root or Path()) / place)
-        yield shown, _KIND, with_lines(findings, lines.get(place, {}))
+        yield shown, _KIND, with_lines(findings, files.lines.get(place, {}), files.sources.get(place, ""))
 
 
 def _compare(old: str, new: str) -> list[Checked]:
@@ -103,14 +102,16 @@ def _compare(old: str, new: str) -> list[Checked]:
             read.append(_read(path))
         except BrokenContract as broken:
             return [(path, _KIND, list(broken.findings))]
-    (before, _), (after, document) = read
+    (before, *_), (after, document, _) = read
     return [(new, _KIND, with_lines(breaking_findings(before, after), document.lines))]
 
 
-def _read(path: str) -> tuple[Workflow, YamlDocument]:
-    document = read_mapping(read_bytes(path))
+def _read(path: str) -> tuple[Workflow, YamlDocument, str]:
+    """Return a workflow, its document, and its text."""
+    raw = read_bytes(path)
+    document = read_mapping(raw)
     try:
-        return read_shape(Workflow, document.value), document
+        return read_shape(Workflow, document.value), document, raw.decode("utf-8", "replace")
     except BrokenContract as broken:
         raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
 
@@ -128,7 +129,7 @@ def _read_called(workflow: Workflow, path: str) -> dict[str, Workflow]:
             file = root / named["path"] if root else caller.parent / Path(named["path"]).name
             with suppress(BrokenContract):
                 if file.is_file():
-                    found[job.uses], _ = _read(str(file))
+                    found[job.uses] = _read(str(file))[0]
     return found
 
 

@@ -80,12 +80,12 @@ def doctor(given: _DoctorArguments) -> int:
     if not any((root / name).exists() for name in (".git", ".github")):
         hint = "Run it in a repository, or pass `--root DIR`."
         raise WrongUsage(f"`{root}` is not a repository: it has neither `.git` nor `.github`.", hint=hint)
-    owner = (given.repo or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
+    repository = given.repo or os.environ.get("GITHUB_REPOSITORY", "")
     reason = _OFFLINE if given.offline else "" if given.sandbox is not None or find_token() else _NO_TOKEN
     with ExitStack() as stack:
         connect = reason or cache(lambda: stack.enter_context(github_for(given, root=root)))
         fixed = fix_workflows(root, connect, is_written=not given.dry_run) if given.fix else {}
-        checks = doctor_checks(root, owner, connect)
+        checks = doctor_checks(root, repository, connect)
     documents = _by_file(checks)
     is_ok = all(check.status != "error" for check in checks)
     found: dict[str, object] = {
@@ -140,11 +140,13 @@ def _fix_lines(found: Mapping[str, tuple[str, Fixed]], *, is_written: bool) -> I
 
 
 def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:
+    """Return the findings by file, errors first in each, and the files with errors first."""
     documents: dict[str, list[Finding]] = {}
     for check in checks:
         for path, finding in check.findings:
             documents.setdefault(path, []).append(finding)
-    return {path: with_lines(findings, {}) for path, findings in sorted(documents.items())}
+    by_file = sorted(documents.items(), key=lambda each: (not has_errors(each[1]), each[0]))
+    return {path: sorted(with_lines(each, {}), key=lambda finding: finding.severity) for path, each in by_file}
 
 
 def _lines(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
@@ -155,8 +157,10 @@ def _lines(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Findi
         count = count_of(len(check.findings), "finding") if check.findings else ""
         note = ", ".join(filter(None, [count, "" if check in unread else check.note]))
         yield f"{check.name:<{width}}  {status} {one_line(note)}".rstrip()
-    for path, findings in documents.items():
-        yield from ("", *finding_lines(findings, path))
+    for severity in Severity:
+        for path, findings in documents.items():
+            shown = finding_lines((each for each in findings if each.severity is severity), path)
+            yield from ("", *shown) if shown else ()
     if unread:
         names = ", ".join(check.name for check in unread)
         yield f"\nNot compared with GitHub ({one_line(reason)}): {names}.\n  {_HINTS.get(reason, _NO_ANSWER)}"

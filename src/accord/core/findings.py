@@ -35,6 +35,8 @@ class Finding:
     severity: Severity = Severity.ERROR
     line: int | None = None
     hint: str = ""
+    quote: str = ""
+    """The part of the value that it is about, by which ``with_lines`` finds the line in a text of several lines."""
 
     @property
     def has_sentence(self) -> bool:
@@ -48,7 +50,9 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as the JSON object of ``accord check``; ``line`` and ``hint`` only where there are any."""
-        return {key: value for key, value in asdict(self).items() if key not in ("line", "hint") or value}
+        found = asdict(self)
+        del found["quote"]
+        return {key: value for key, value in found.items() if key not in ("line", "hint") or value}
 
 
 def finding_of(code: str, text: str, path: str = "") -> Finding:
@@ -72,15 +76,23 @@ def pointer(*steps: str | int) -> str:
     return "".join(["/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps])
 
 
-def with_lines(findings: Iterable[Finding], lines: Mapping[str, int]) -> list[Finding]:
-    """Give each finding the line of its pointer, or of the nearest parent that is there, and sort by line."""
+def with_lines(findings: Iterable[Finding], lines: Mapping[str, int], source: str = "") -> list[Finding]:
+    """Give each finding the line of its pointer, or of the nearest parent that is there, and sort by line.
 
-    def line_of(path: str) -> int | None:
+    With the ``source``, one that quotes a part of its value gets the first line from there on that has the quote.
+    """
+
+    def line_of(path: str, quote: str) -> int | None:
         while path not in lines and path:
             path = path.rpartition("/")[0]
-        return lines.get(path)
+        start = lines.get(path)
+        first = quote.partition("\n")[0].rstrip()
+        below = source.splitlines()[start - 1 :] if start and first else ()
+        return next((start + i for i, line in enumerate(below) if start and first in line), start)
 
-    placed = (each if each.line is not None else replace(each, line=line_of(each.path)) for each in findings)
+    placed = [
+        each if each.line is not None else replace(each, line=line_of(each.path, each.quote)) for each in findings
+    ]
     return sorted(placed, key=lambda finding: finding.line or 0)
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from accord.github.client import Connection
 
 
-def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:
+def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:
     """Run all checks of a repository. ``connect`` gives access to it on GitHub, or says why GitHub is not asked.
 
     GitHub is asked for nothing else after it did not answer once: that takes 15 seconds.
     """
-    facts, _ = read_repository(root, owner)
+    facts, _ = read_repository(root, repository)
     live: LiveFacts | str
     try:
         live = _live_facts(connect)
@@ -44,7 +44,7 @@ def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | st
         *setting_checks(
             live, required_settings(facts.workflows, facts.default_agent, approves=approves), facts.workflows
         ),
-        *examine_workflows(root, owner, is_private),
+        *examine_workflows(root, repository, is_private),
         config_check(root),
         kit_check(root),
     ]
@@ -99,7 +99,7 @@ def fix_workflows(
             text = read_inside(root, path).decode("utf-8")
         except (BrokenContract, UnicodeDecodeError):
             continue
-        fixed = fix_workflow(text, resolve, facts.programs)
+        fixed = fix_workflow(text, resolve, facts.known)
         if fixed.fixes and is_written:
             write_whole(file_behind(root / path), fixed.text)
         if fixed.fixes or fixed.left:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def examine_repository(connection: Connection) -> ManyResult:
     """Run the checks of ``accord doctor`` on the files at the head of the default branch, and on GitHub."""
     with folder_at_head(connection.remote(SystemClock()), ".github") as root:
-        checks = doctor_checks(root, connection.repository.partition("/")[0], lambda: connection)
+        checks = doctor_checks(root, connection.repository, lambda: connection)
     severities = [finding.severity for check in checks for _, finding in check.findings]
     errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
     counts = [

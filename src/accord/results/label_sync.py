@@ -274,8 +274,11 @@ def _compare_labels(
         found = [(path, warning("labels-unknown", error.message, hint=error.hint))]
         return DoctorCheck(LABELS_ON_GITHUB, "not readable", found)
     changes = [action for action in plan_labels(entries, labels, ())[0] if action.is_change]
-    texts = [f"The label `{one.name}` would be {one.action}." for one in changes]
-    hint = "Run `accord labels sync`."
-    return DoctorCheck(
-        LABELS_ON_GITHUB, repository, [(path, warning("label-drift", each, hint=hint)) for each in texts]
-    )
+    texts = [
+        f"{action} {', '.join(f'`{change.name}`' for change in changes if change.action == action)}"
+        for action in sorted({change.action for change in changes})
+    ]
+    count = "1 label differs" if len(changes) == 1 else f"{len(changes)} labels differ"
+    message = f"{count} from the label file: to be {'; to be '.join(texts)}."
+    found = [(path, warning("label-drift", message, hint="Run `accord labels sync`."))] if changes else []
+    return DoctorCheck(LABELS_ON_GITHUB, repository, found)

@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from accord.core.findings import DoctorCheck, Finding, PlacedFinding, Severity, pointer, warning
-from accord.workflows.agents import runs_agent, written_scopes
+from accord.workflows.agents import agent_steps
 from accord.workflows.expressions import all_reads
 from accord.workflows.facts import REGISTRY, WORKFLOWS, RepositoryFacts, RepositoryFiles, read_repository
-from accord.workflows.models import Job
+from accord.workflows.models import Job, Workflow
 from accord.workflows.requirements import check_grants
 from accord.workflows.rules import contract_findings, is_runner
+from accord.workflows.tokens import check_agents, check_outsiders, check_unknown_actions
 from accord.workflows.untrusted import check_checkouts, script_findings
 from accord.workflows.zizmor import MISSING, AuditReport, audit_files, audit_findings, find_zizmor, flagged_scripts
 
@@ -25,9 +26,9 @@ ZIZMOR = "zizmor"
 """The check that shows zizmor's findings; skipped where zizmor is missing or fails."""
 
 
-def examine_workflows(root: Path, owner: str = "", is_private: bool | None = None) -> list[DoctorCheck]:
+def examine_workflows(root: Path, repository: str = "", is_private: bool | None = None) -> list[DoctorCheck]:
     """Read the workflows and the registry of a repository, and run every check on them."""
-    facts, read = read_repository(root, owner)
+    facts, read = read_repository(root, repository)
     program = find_zizmor()
     paths = facts.workflows.keys() | facts.actions
     report = audit_files(program, root, paths) if program else AuditReport(failure=MISSING)
@@ -58,7 +59,8 @@ def _looked_at(name: str, facts: RepositoryFacts) -> tuple[int, str]:
     jobs = [job for workflow in workflows for job in workflow.jobs.values()]
     match name:
         case "agent jobs" | "caches":
-            return sum(_has_agent(facts, job) for job in jobs), "jobs with agents"
+            with_agent = (_has_agent(facts, each, job) for each in workflows for job in each.jobs.values())
+            return sum(with_agent), "jobs with agents"
         case "call permissions":
             return sum(bool(job.uses) for job in jobs), "calls of workflows"
         case "secrets":
@@ -72,25 +74,11 @@ def _looked_at(name: str, facts: RepositoryFacts) -> tuple[int, str]:
     return len(workflows), "workflows"
 
 
-def _has_agent(facts: RepositoryFacts, job: Job) -> bool:
-    return any(runs_agent(step, facts.programs) for step, _ in job.nested_steps())
+def _has_agent(facts: RepositoryFacts, workflow: Workflow, job: Job) -> bool:
+    return any(agent_steps(workflow, job, facts.known))
 
 
 _BLOCKED_EVENT = "pull_request_target"
-
-
-def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
-    """Find jobs that run an agent with a token that may write."""
-    for path, workflow in facts.workflows.items():
-        for job_id, job in workflow.jobs.items():
-            scopes = written_scopes(workflow, job)
-            if scopes and _has_agent(facts, job):
-                message = (
-                    f"The job `{job_id}` runs an agent with a token that may write {', '.join(scopes)}. Let the agent "
-                    "leave a patch and publish it in a second job."
-                )
-                place = pointer("jobs", job_id, *(() if job.permissions is None else ("permissions",)))
-                yield path, Finding("agent-may-write", message, place, hint="permissions:\n  contents: read")
 
 
 def check_secrets(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
@@ -201,10 +189,10 @@ def check_events(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     for path, workflow in facts.workflows.items():
         if _BLOCKED_EVENT in workflow.events and facts.is_private is not True:
             message = (
-                f"GitHub blocks `{_BLOCKED_EVENT}` in public repositories by default since 2026-11-02. This workflow "
-                f"fails with `Event '{_BLOCKED_EVENT}' is not allowed to trigger Actions workflows`."
+                f"GitHub blocks `{_BLOCKED_EVENT}` in public repositories since 2026-11-02. This workflow fails "
+                "unless the Actions policies of the repository allow the event."
             )
-            hint = "Trigger it with `pull_request`, or allow the event in the Actions policies of the repository."
+            hint = "Trigger it with `pull_request`, or allow the event in the Actions policies."
             yield path, warning("trigger-blocked-by-default", message, pointer("on", _BLOCKED_EVENT), hint=hint)
 
 
@@ -215,7 +203,7 @@ def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             job_id
             for job_id, job in workflow.jobs.items()
             if str(workflow.cache_mode if job.cache_mode is None else job.cache_mode) not in {"none", "read"}
-            and _has_agent(facts, job)
+            and _has_agent(facts, workflow, job)
         ]
         if jobs:
             named = ", ".join(f"`{job_id}`" for job_id in jobs)
@@ -227,7 +215,8 @@ def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 
 CHECKS: Mapping[str, Callable[[RepositoryFacts], Iterable[PlacedFinding]]] = {
-    "agent jobs": check_agents, "call permissions": check_grants, "secrets": check_secrets, "events": check_events,
+    "agent jobs": check_agents, "agent actions": check_unknown_actions, "outsiders": check_outsiders,
+    "call permissions": check_grants, "secrets": check_secrets, "events": check_events,
     "checkouts": check_checkouts, "scripts": check_scripts, "called files": check_called, "caches": check_caches,
     "names": check_names, "runners": check_runners,
 }  # fmt: skip

@@ -59,7 +59,7 @@ class Node:
 
     @cached_property
     def yields(self) -> frozenset[Reference]:
-        """The references that can be in the value."""
+        """The references that can be in the value; those of ``toJSON`` end with ``*``, for all that is below."""
         match self.kind:
             case "read":
                 return frozenset({self.reference})
@@ -67,6 +67,8 @@ class Node:
                 return self.parts[-1].yields
             case "of":
                 return self.parts[0].yields
+            case "call" if self.name == "tojson":
+                return frozenset((*ref, "*") for part in self.parts for ref in part.yields)
             case "or" | "call" if self.name not in _VERDICTS:
                 return frozenset[Reference]().union(*(part.yields for part in self.parts))
         return frozenset()

@@ -23,7 +23,8 @@ from accord.core.shapes import read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin
-from accord.workflows.agents import agent_programs, commands_of, shipped_programs
+from accord.workflows.agents import KnownAgents, known_agents, shipped_agents
+from accord.workflows.commands import commands_of
 from accord.workflows.models import CompositeAction, Job, Step, Workflow
 
 WORKFLOWS = ".github/workflows"
@@ -32,12 +33,12 @@ REGISTRY = REGISTRY_PATH.as_posix()
 
 @dataclass(frozen=True)
 class RepositoryFacts:
-    """Workflows by path, the owner, the agents of the repository's own registry, and the programs of all agents."""
+    """Workflows by path, the owner, the agents of the repository's own registry, and all that are known."""
 
     workflows: Mapping[str, Workflow]
     owner: str = ""
     agents: Mapping[str, Agent] = field(default_factory=dict)
-    programs: frozenset[str] = field(default_factory=shipped_programs)
+    known: KnownAgents = field(default_factory=shipped_agents)
     default_agent: Mapping[str, Agent] = field(default_factory=dict)
     """The agent that runs where a workflow names none, by its name."""
     is_private: bool | None = None
@@ -55,30 +56,39 @@ class RepositoryFiles:
     """How the files were read: findings, and the line of each JSON pointer by path."""
 
     lines: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
     unreadable: list[PlacedFinding] = field(default_factory=list)
     registry_note: str = "none; the agents that accord ships apply"
     registry_findings: list[PlacedFinding] = field(default_factory=list)
 
     def with_lines(self, found: Iterable[PlacedFinding]) -> list[PlacedFinding]:
         """Return findings with their lines."""
-        return [(path, with_lines([finding], self.lines.get(path, {}))[0]) for path, finding in found]
+        lines, sources = self.lines, self.sources
+        return [(path, with_lines([each], lines.get(path, {}), sources.get(path, ""))[0]) for path, each in found]
+
+    def read(self, root: Path, path: str) -> Any:
+        """Read a YAML file, and remember its lines. Raises BrokenContract where it cannot be read."""
+        raw = read_inside(root, path)
+        document = read_mapping(raw)
+        self.lines[path], self.sources[path] = document.lines, raw.decode("utf-8", "replace")
+        return document.value
 
 
-def read_repository(root: Path, owner: str = "") -> tuple[RepositoryFacts, RepositoryFiles]:
-    """Read the workflows and the registry of a repository. The owner comes from git's `origin` when not given."""
+def read_repository(root: Path, repository: str = "") -> tuple[RepositoryFacts, RepositoryFiles]:
+    """Read the workflows and the registry of a repository, a name or an owner; from git's `origin` when not given."""
     files = RepositoryFiles()
     workflows = _read_workflows(root, files)
     registry, names = _read_registry(root, files)
     agents = {name: registry.agents[name] for name in names} if registry else {}
-    programs = agent_programs(registry) if registry else shipped_programs()
-    origin = None if owner else read_origin(root)
-    owner = origin.owner if origin else owner
+    origin = None if repository else read_origin(root)
+    repository = origin.repository if origin else repository
     merged = registry or shipped_registry()
     default = {name: agent for name, agent in merged.agents.items() if name == merged.default_agent}
-    called = CalledFiles(root, files.lines)
+    called = CalledFiles(root, files, repository)
     workflows = {path: called.filled(path, workflow) for path, workflow in workflows.items()}
+    owner, known = repository.partition("/")[0], known_agents(merged)
     return RepositoryFacts(
-        workflows, owner, agents, programs, default, actions=called.paths, missing=called.missing
+        workflows, owner, agents, known, default, actions=called.paths, missing=called.missing
     ), files
 
 
@@ -91,9 +101,7 @@ def _read_workflows(root: Path, files: RepositoryFiles) -> dict[str, Workflow]:
     for file in sorted(folder.glob("*.y*ml")):
         path = file.relative_to(root).as_posix()
         try:
-            document = read_mapping(read_inside(root, path))
-            files.lines[path] = document.lines
-            workflows[path] = read_shape(Workflow, document.value)
+            workflows[path] = read_shape(Workflow, files.read(root, path))
         except BrokenContract as broken:
             files.unreadable += files.with_lines((path, finding) for finding in broken.findings)
     return workflows
@@ -135,12 +143,13 @@ _FOLDER = re.compile(r"\$\{?GITHUB_(WORKSPACE|ACTION_PATH)\}?/")
 class CalledFiles:
     """The composite actions and scripts below ``root`` that workflows call, each read once.
 
-    ``lines`` are added the lines of each pointer by path; ``missing`` is what is called and not there, or unreadable.
+    ``missing`` is what is called and not there, or unreadable.
     """
 
-    def __init__(self, root: Path, lines: dict[str, Mapping[str, int]]) -> None:
+    def __init__(self, root: Path, files: RepositoryFiles, repository: str = "") -> None:
         self.missing: list[PlacedFinding] = []
-        self._root, self._lines = root, lines
+        self._root, self._files = root, files
+        self._own = re.compile(rf"{re.escape(repository)}/([^@]+)@.*", re.IGNORECASE) if "/" in repository else None
         self._actions: dict[str, CompositeAction | None] = {}
 
     @property
@@ -153,13 +162,21 @@ class CalledFiles:
         jobs = {}
         for job_id, job in workflow.jobs.items():
             place = pointer("jobs", job_id)
-            if job.uses.startswith(_LOCAL) and not (self._root / job.uses[2:]).is_file():
-                self._add_missing(path, job.uses, f"{place}/uses")
+            uses = self._local(job.uses)
+            if uses.startswith(_LOCAL) and not (self._root / uses[2:]).is_file():
+                self._add_missing(path, uses, f"{place}/uses")
             steps = [self._filled_step(path, job, step, place, ()) for step in job.steps]
-            jobs[job_id] = job.model_copy(update={"steps": steps})
+            jobs[job_id] = job.model_copy(update={"uses": uses, "steps": steps})
         return workflow.model_copy(update={"jobs": jobs})
 
+    def _local(self, uses: str) -> str:
+        """Return the local form of a call that names the repository itself, if the file is there."""
+        own = self._own.fullmatch(uses) if self._own else None
+        is_here = own and (self._is_file(own[1]) or self._action_file(f"$/{own[1]}"))
+        return f"$/{own[1]}" if own and is_here else uses
+
     def _filled_step(self, path: str, job: Job, step: Step, place: str, users: tuple[str, ...]) -> Step:
+        step = step.model_copy(update={"uses": self._local(step.uses)})
         update: dict[str, Any] = {"scripts": dict(self._scripts(path, step)), "file": path if users else ""}
         if step.uses.startswith(_LOCAL):
             file = self._action_file(step.uses)
@@ -192,12 +209,9 @@ class CalledFiles:
         if path not in self._actions:
             self._actions[path] = None
             try:
-                document = read_mapping(read_inside(self._root, path))
-                self._lines[path] = document.lines
-                self._actions[path] = read_shape(CompositeAction, document.value)
+                self._actions[path] = read_shape(CompositeAction, self._files.read(self._root, path))
             except BrokenContract as broken:
-                found = with_lines(broken.findings, self._lines.get(path, {}))
-                self.missing += [(path, finding) for finding in found]
+                self.missing += self._files.with_lines((path, finding) for finding in broken.findings)
         return self._actions[path]
 
     def _scripts(self, path: str, step: Step) -> Iterator[tuple[str, str]]:

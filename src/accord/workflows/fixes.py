@@ -16,7 +16,7 @@ from accord.core.fixes import Fix
 from accord.core.shapes import read_shape
 from accord.files.yaml import Place, places_in, read_mapping
 from accord.text.views import Edit, View
-from accord.workflows.agents import runs_agent, written_scopes
+from accord.workflows.agents import KnownAgents, agent_steps, written_scopes
 from accord.workflows.models import Job, Workflow
 from accord.workflows.rules import is_pinned, uses_of
 
@@ -68,7 +68,7 @@ class Fixed:
     """Whether a job runs an agent that may write: it should be two jobs, as in ``TWO_JOBS``."""
 
 
-def fix_workflow(text: str, resolve: Resolve, programs: frozenset[str]) -> Fixed:
+def fix_workflow(text: str, resolve: Resolve, known: KnownAgents) -> Fixed:
     """Return the text of a workflow with its corrections; ``resolve`` returns the commit of a repository's ref."""
     workflow = _read(text)
     if workflow is None:
@@ -79,7 +79,7 @@ def fix_workflow(text: str, resolve: Resolve, programs: frozenset[str]) -> Fixed
         *_checkouts(text, workflow, places),
         *_permissions(workflow, places),
     ]
-    agent_jobs = [*_agent_jobs(workflow, programs)]
+    agent_jobs = [*_agent_jobs(workflow, known)]
     fixed = _with_edits(text, [edit for edit, _ in found if edit])
     if _read(fixed) is None:
         return Fixed(text, left=(Fix("The corrected file could not be read, so it was left as it is."),))
@@ -88,10 +88,10 @@ def fix_workflow(text: str, resolve: Resolve, programs: frozenset[str]) -> Fixed
     return Fixed(fixed, fixes, (*left, *agent_jobs), has_agent_job=bool(agent_jobs))
 
 
-def _agent_jobs(workflow: Workflow, programs: frozenset[str]) -> Iterator[Fix]:
+def _agent_jobs(workflow: Workflow, known: KnownAgents) -> Iterator[Fix]:
     """Name the jobs whose agent may write. Only a person knows which of their steps publish."""
     for job_id, job in workflow.jobs.items():
-        if written_scopes(workflow, job) and any(runs_agent(step, programs) for step in job.steps):
+        if written_scopes(workflow, job) and any(agent_steps(workflow, job, known)):
             message = f"The template shows two jobs in place of `{job_id}`, whose agent may write"
             yield Fix(message, pointer("jobs", job_id))
 

@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 
 from accord.workflows.agents import gives_agent_text
 from accord.workflows.expressions import Reference, embedded, parse
-from accord.workflows.models import Workflow
-from accord.workflows.trust import CALLED, OUTSIDERS, PULLS, Actor, RunPlace, Start, has_part
+from accord.workflows.models import Step, Workflow
+from accord.workflows.trust import CALLED, OUTSIDERS, Actor, RunPlace, Start, has_part
 
 
 class Origin(Flag):
-    """Contents that a value may have: text of outsiders or of writers, or a name of code of a pull request."""
+    """Contents that a value may have: text of outsiders or of writers, or a name of code of a pull request.
+
+    The name of a branch is text of outsiders, but no name of their code: git looks for it in the base repository.
+    """
 
     OWN = 0
     WRITERS = 1
@@ -29,16 +32,27 @@ class Origin(Flag):
 
 
 _OWN, _WRITERS, _OUTSIDERS, _CODE = Origin.OWN, Origin.WRITERS, Origin.OUTSIDERS, Origin.CODE
-_ALL = _WRITERS | _OUTSIDERS | _CODE
+_FREE = _OUTSIDERS | _CODE
+"""Text of outsiders that may name anything."""
 
 _FIXED = re.compile(
-    r"(?:.*_)?(?:id|number|sha|url|at|association|count)|before|after|login|state|action|type|draft|merged|fork|private"
-    r"|full_name|conclusion|status|event|mergeable\w*|additions|deletions|changed_files|commits|node_id|locked|schedule"
-    r"|comments|active_lock_reason|state_reason|side|line|rebaseable|archived|visibility|repository|sender|installation"
+    r"(?:.*_)?(?:id|number|sha|url|at|association|count|comments|issues|line|position|attempt|type|reason|state)|before"
+    r"|after|login|action|draft|merged|fork|private|full_name|conclusion|status|event|mergeable\w*|additions|deletions"
+    r"|changed_files|commits|locked|schedule|side|rebaseable|archived|visibility|forks|watchers|size|timestamp|forced"
+    r"|created|deleted|prerelease|permission|(?:is|has|allow)_\w+|maintainer_can_modify|site_admin|path"
 )
 """Properties of an event that people cannot put free text into."""
 
-_OF_WRITERS = frozenset({"label", "labels", "milestone", "base", "assignee", "assignees", "release", "repository"})
+_OBJECT = re.compile(
+    r"(?:.*_)?(?:issue|pull_request|comment|review|discussion|user|owner|author|committer|actor|repo|repository|commit"
+    r"|sender|organization|enterprise|installation|app|workflow|run|suite|job|deployment|release|team|parent)s?|labels?"
+    r"|assignees?|milestone|head|base|reactions|_links|changes|assets|pages|forkee|permissions|pusher|license|category"
+    r"|output|rule|alert|answer|thread|inputs|event"
+)
+"""Properties that are an object or a list, of which an expression makes only the word `Object` or `Array`."""
+
+_OF_WRITERS = frozenset({"label", "labels", "milestone", "assignee", "assignees", "release", "repository", "category"})
+_BRANCH = frozenset({"ref", "label", "head_branch"})
 _WITH_REFS = frozenset({"push", "pull_request_target", "workflow_dispatch", "release", "create", "delete", CALLED})
 """Events whose branch or tag a writer chooses."""
 
@@ -49,20 +63,23 @@ _OWN_CONTEXTS = frozenset({"steps", "needs", "runner", "job", "strategy", "vars"
 _PULL_REF = re.compile(r"\bpull/(?:[^/\s\"'$]|\$\{\{[^}]{1,100}\}\}|\$(?!\{\{)){1,100}/(?:head|merge)\b")
 _WORD = re.compile(r"[\w-]+")
 _HEAD = re.compile(
-    r"(?<!base\.)\bhead\??\.(?:sha|ref|repo|label)|\bhead_(?:sha|ref|branch|repository|commit)\b|\bheadRef(?:Name|Oid)\b"
-    r"|\bheadRepository\w*|\bmerge_commit_sha\b|\bpotentialMergeCommit|\bGITHUB_HEAD_REF\b"
+    r"(?<!base\.)\bhead\??\.(?:sha|repo)|\bhead_(?:sha|repository|commit)\b|\bheadRefOid\b|\bheadRepository\w*"
+    r"|\bmerge_commit_sha\b|\bpotentialMergeCommit"
 )
-"""A script names the head or the merge of a pull request."""
+"""A script names a commit or the repository of a pull request."""
 
-_HEAD_OF_EVENT = re.compile(r"pull_request\.(?:head(?!\.user)|merge_commit_sha)\b|workflow_run\.(?:.*\.)?head(?:_|\b)")
-"""A part of an event names the head or the merge of a pull request."""
+_HEAD_OF_EVENT = re.compile(
+    r"pull_request\.(?:head(?!\.(?:user|ref|label)\b)|merge_commit_sha)\b"
+    r"|workflow_run\.(?:.*\.)?head(?:_(?!branch\b)|(?!\.ref\b)\b)"
+)
+"""A part of an event names a commit or the repository of a pull request."""
 
 _NAMED_HEAD = re.compile(
-    r"(?:^|_)(?:pr|pull|pull_request|source|fork)?_?(?:head|fork)(?:_?(?:sha|ref|branch|repo\w*|name|oid))?$"
-    r"|^(?:pr|pull|pull_request)_(?:sha|ref|branch|repo)$|^merge_(?:commit_)?sha$|source_?head\w*",
+    r"(?:^|_)(?:pr|pull|pull_request|source|fork)?_?(?:head|fork)(?:_?(?:sha|repo\w*|oid))?$"
+    r"|^(?:pr|pull|pull_request)_(?:sha|ref|repo)$|^merge_(?:commit_)?sha$|source_?head(?!_?(?:ref|branch))\w*",
     re.IGNORECASE,
 )
-"""Names that outputs of actions have for the head of a pull request."""
+"""Names that outputs of actions have for a commit or the repository of a pull request."""
 
 _VARIABLE = re.compile(r"\$\{?!?(?:env:)?([A-Za-z_]\w*)|environ(?:\.get\(|\[)['\"](\w+)|process\.env\.(\w+)")
 _CARRIES_TEXT = frozenset({"pr_ref", "appendix"})
@@ -75,7 +92,7 @@ class _Source(NamedTuple):
     place: RunPlace
     text: str
     is_script: bool = False
-    counts: Origin = _ALL
+    counts: Origin = _WRITERS | _FREE
 
 
 def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Origin:
@@ -103,6 +120,30 @@ def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Orig
     return found
 
 
+def leaves_of(place: RunPlace, text: object) -> Iterator[tuple[RunPlace, Reference]]:
+    """Yield what the expressions of a text read in the end: through variables, inputs, and outputs."""
+    waiting, seen = [_Source(place, str(text))], set[object]()
+    while waiting:
+        source = waiting.pop()
+        at = source.place
+        key = (at.path, at.job_id, id(at.step), source[1:3])
+        if key in seen:
+            continue
+        seen.add(key)
+        for ref in _references(source):
+            taken = _taken_from(at, ref)
+            if isinstance(taken, Origin):
+                yield at, ref
+            else:
+                waiting += taken
+
+
+def step_named(at: RunPlace, name: str) -> Step | None:
+    """Return the step with an id beside a place: in its job, or in the action that it is in."""
+    found = _step_beside(at, name)
+    return found[0] if found else None
+
+
 def _weighed(place: RunPlace, origin: Origin) -> Origin:
     """Return texts of outsiders as those of writers where no outsider gets."""
     if not origin & _OUTSIDERS or (place.start.event in {*OUTSIDERS, CALLED} and place.is_reached_by(Actor.HELPED)):
@@ -126,7 +167,7 @@ def _taken_from(at: RunPlace, ref: Reference) -> Origin | list[_Source]:
             return _of_input(at, name)
         case ("github", "event", "inputs", *names):
             return _taken_from(at, ("inputs", *names)) if event in {"workflow_dispatch", CALLED} else _OWN
-        case ("github", "event", *_) | ("github",):
+        case ("github", "event", *_) | ("github",) | ("github", "*"):
             return _of_event(ref, event)
         case ("github", name):
             return _of_github(name, at.workflow, event)
@@ -177,9 +218,7 @@ def _of_variable(at: RunPlace, name: str) -> list[_Source]:
 
 def _of_step(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     """Return the origin of a step's output: an agent's words, or the lines of the script that name it."""
-    file = at.step.file if at.step else ""
-    beside = ((step, users) for step, users in at.job.nested_steps() if step.file == file)
-    found = next((each for each in beside if each[0].id.lower() == name), None)
+    found = _step_beside(at, name)
     if found is None:
         return _OWN
     step, users = found
@@ -193,11 +232,17 @@ def _of_step(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     return [_Source(replace(at, step=step, users=users), line, is_script=True, counts=_CODE) for line in lines]
 
 
+def _step_beside(at: RunPlace, name: str) -> tuple[Step, tuple[Step, ...]] | None:
+    file = at.step.file if at.step else ""
+    beside = ((step, users) for step, users in at.job.nested_steps() if step.file == file)
+    return next((each for each in beside if each[0].id.lower() == name), None)
+
+
 def _agent_text(at: RunPlace) -> Origin:
     """Return the origin of an agent's words: whether it may read here what outsiders wrote."""
     call = at.workflow.on.workflow_call
     is_runner = call is not None and "prompt_file" in call.inputs
-    return _OUTSIDERS if is_runner or at.start.event in OUTSIDERS else _WRITERS
+    return _FREE if is_runner or at.start.event in OUTSIDERS else _WRITERS
 
 
 def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
@@ -214,29 +259,34 @@ def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
 def _of_github(name: str, workflow: Workflow, event: str) -> Origin:
     """Return the origin of a property of the context ``github``, other than its event."""
     if name == "head_ref":
-        return _OUTSIDERS | _CODE if event in {"pull_request", "pull_request_target", CALLED} else _OWN
-    is_chosen = event in (PULLS if name == "base_ref" else _WITH_REFS)
-    if name in {"ref", "ref_name", "base_ref"} and is_chosen and not _is_listed(workflow, event):
+        return _OUTSIDERS if event in {"pull_request", "pull_request_target", CALLED} else _OWN
+    if name in {"ref", "ref_name"} and event in _WITH_REFS and not _is_listed(workflow, event):
         return _WRITERS
     return _OWN
 
 
 def _of_event(ref: Reference, event: str) -> Origin:
     """Return the origin of a part of an event, other than inputs of people."""
-    part = ref[2:]
+    is_whole = ref[-1] == "*"
+    part = ref[2:-1] if is_whole else ref[2:]
     if not part:
-        return _OUTSIDERS if event in OUTSIDERS else _WRITERS
+        return (_FREE if event in OUTSIDERS else _WRITERS) if is_whole or len(ref) == 1 else _OWN
     if not has_part(ref, event):
+        return _OWN
+    code = _CODE if _HEAD_OF_EVENT.match(".".join(part)) else _OWN
+    is_fixed = part[:2] in {("issue", "pull_request"), ("workflow_run", "name")} or "workflow" in part[:-1]
+    if "base" in part and "head" not in part:
         return _OWN
     if part[0] == "client_payload":
         return _WRITERS
-    code = _CODE if _HEAD_OF_EVENT.match(".".join(part)) else _OWN
-    is_fixed = part[:2] in {("issue", "pull_request"), ("workflow_run", "name")}
-    if is_fixed or _FIXED.fullmatch(part[-1]) or part[0] in {"number", "repository"}:
+    is_number = "reactions" in part[:-1] or (part[-1] == "name" and part[-2:-1] in {("repo",), ("head_repository",)})
+    if is_fixed or is_number or _FIXED.fullmatch(part[-1]) or part[0] in {"number", "repository"}:
         return code
-    if set(part) & _OF_WRITERS and "head" not in part:
+    if not is_whole and _OBJECT.fullmatch(part[-1]) and part[-2:] != ("head", "label"):
+        return code
+    if event not in {*OUTSIDERS, CALLED} or (set(part) & _OF_WRITERS and "head" not in part):
         return code | _WRITERS
-    return code | (_OUTSIDERS if event in {*OUTSIDERS, CALLED} else _WRITERS)
+    return code | (_OUTSIDERS if part[-1] in _BRANCH else _FREE)
 
 
 def _is_listed(workflow: Workflow, event: str) -> bool:

@@ -75,6 +75,16 @@ def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = f
         yield Start(CALLED)
 
 
+def may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> bool:
+    """Return whether pull requests can be behind an event: ``workflow_run`` may only follow workflows without them."""
+    if start.event != "workflow_run":
+        return True
+    named = files[start.calls[0][0] if start.calls else path].filters("workflow_run").get("workflows")
+    names = [named] if isinstance(named, str) else named or []
+    before = {workflow.name: set(workflow.events) for workflow in files.values()}
+    return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in map(str, names))
+
+
 @dataclass(frozen=True)
 class RunPlace:
     """A job or step in a workflow that started in one way; ``users`` are the steps whose actions the step is in."""
@@ -114,11 +124,16 @@ class RunPlace:
         jobs = (*self.start.calls, (self.path, self.job_id))
         if not all(_runs(self.files[path], job_id, event, actor, set()) for path, job_id in jobs):
             return False
+        is_alone = actor is Actor.ALONE
+        if is_alone and any(
+            (self.files[path].jobs[job_id].model_extra or {}).get("environment") for path, job_id in jobs
+        ):
+            return False
         if self.step is None:
             return True
         if any(_is_off(each.condition, event, actor) for each in (*self.users, self.step)):
             return False
-        return actor is not Actor.ALONE or not any(_checks_person(step) for step, _ in self.earlier)
+        return not is_alone or not any(map(_checks_person, (*(step for step, _ in self.earlier), self.step)))
 
 
 # Conditions
@@ -138,8 +153,11 @@ _U = _Special.UNKNOWN
 _STATUS = frozenset({"always", "failure", "cancelled"})
 _CHECKS_PERSON = re.compile(
     r"getCollaboratorPermissionLevel|checkMembershipForUser|getMembershipFor|/collaborators/\S{1,200}?/permission"
-    r"|/memberships/|author_association|authorAssociation"
+    r"|/memberships/|author_association|authorAssociation|isCrossRepository|check_membership"
+    r"|\bhead\.repo\??\.(?:(?:full_name|owner\.login|id)\s{0,9}[!=]=|fork\b)"
 )
+"""A script asks for the rights of a person, or whether a pull request comes from a fork."""
+
 _CHECKS_PERSON_ACTION = re.compile(r"permission|team-member|org(?:anization)?-member|check-membership", re.IGNORECASE)
 
 

@@ -12,23 +12,33 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
+from accord.workflows.commands import commands_of, without_documents
 from accord.workflows.expressions import Reference, embedded, parse
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step, Workflow
 from accord.workflows.origins import Origin, lines_of, origin_of
-from accord.workflows.trust import CALLED, OUTSIDERS, STRANGERS, Actor, RunPlace, Start, starts_of
+from accord.workflows.trust import STRANGERS, Actor, RunPlace, may_be_foreign, starts_of
 
 _SCRIPTS = frozenset({"script", "command", "commands", "cmd", "run"})
 """Inputs of actions that usually are scripts."""
 
 
 class _Script(NamedTuple):
-    """A script with its pointer below the step and the way to read a variable in it."""
+    """A script with its pointer, its language, and whether it is surely one."""
 
     text: str
     path: str
-    read: str
+    language: str
     is_surely_code: bool
+
+
+_READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:{}", "python": 'os.environ["{}"]'}
+"""How languages other than those of Unix shells read a variable."""
+
+_JAVASCRIPT = re.compile(
+    r"""//[^\n]*|/\*[\s\S]*?\*/|(?P<expression>\$\{\{(?P<inner>(?:'[^']*'|[^'}]|\}(?!\}))*)\}\})"""
+    r"""|\\[\s\S]|(?P<quote>['"`])|\n"""
+)
 
 
 def script_findings(
@@ -54,42 +64,65 @@ def script_findings(
 def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator[_Script]:
     """Yield the scripts of a step that hold expressions."""
     is_github_script = step.uses.partition("@")[0].lower() == "actions/github-script"
-    read = "process.env.{}" if is_github_script else '"${}"'
+    language = "javascript" if is_github_script else step.shell.partition(" ")[0].removesuffix("3")
     if "${{" in step.run and (flagged is None or f"{path}/run" in flagged):
-        yield _Script(step.run, f"{path}/run", read, is_surely_code=True)
+        yield _Script(step.run, f"{path}/run", language, is_surely_code=True)
     if "${{" in step.shell:  # which zizmor does not see
-        yield _Script(step.shell, f"{path}/shell", read, is_surely_code=True)
+        yield _Script(step.shell, f"{path}/shell", "", is_surely_code=True)
     for name, value in step.given.items():
         where = f"{path}/with{pointer(name)}"
         is_unseen = step.uses.startswith("docker:") and name in {"args", "entrypoint"}  # by zizmor
         is_code = is_github_script and name == "script" if flagged is None else where in flagged
         is_likely = name.lower() in _SCRIPTS and not is_github_script and not step.uses.startswith(("./", "$/"))
         if "${{" in str(value) and (is_unseen or is_code or is_likely):
-            yield _Script(str(value), where, read, is_unseen or is_code)
+            yield _Script(str(value), where, language, is_unseen or is_code)
 
 
 def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
     """Report each untrusted expression of a script once, with the variable to use instead."""
+    quotes = _quotes_in(script.text) if script.language == "javascript" else {}
     for expression in dict.fromkeys(embedded(script.text)):
         parsed = parse(expression)
+        quote = quotes.get(expression, "'")
+        if not quote and parsed and parsed.kind == "call" and parsed.name == "tojson":
+            continue  # a literal of JavaScript
         references = sorted(parsed.yields) if parsed else [("an unreadable expression",)]
         graded = [(*grade, ref) for ref in references if (grade := _grade(ref, places))]
         if not graded:
             continue
         severity, place, ref = min(graded, key=lambda each: (each[0], each[2]))
         variable = _variable(ref)
-        hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
+        read = _READ.get(script.language, '"${}"').format(variable)
+        read = {"": f"JSON.parse({read})", "`": f"${{{read}}}"}.get(quote, read)
+        hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {read}"
         whose = "outsiders choose" if severity is Severity.ERROR else "people with write access or callers choose"
-        message = f"`{'.'.join(ref)}` is inserted into the script, so text that {whose} can run. Pass it as a variable."
+        shown = ".".join(ref).removesuffix(".*")
+        message = f"`{shown}` is inserted into the script, so text that {whose} can run. Pass it as a variable."
         if place.users:
             message += f" The action is used in the job `{place.job_id}` of `{place.path}`."
         severity = severity if script.is_surely_code else Severity.WARNING
-        yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint)
+        yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint, quote=expression)
+
+
+def _quotes_in(script: str) -> dict[str, str]:
+    """Return the quotation mark around each expression of a script in JavaScript; empty for one without."""
+    found, quote = dict[str, str](), ""
+    for at in _JAVASCRIPT.finditer(script):
+        if at["expression"]:
+            expression = at["inner"].strip()
+            found[expression] = found.get(expression) or quote
+        elif at["quote"] and quote in ("", at["quote"]):
+            quote = "" if quote else at["quote"]
+        elif at[0] == "\n" and quote != "`":
+            quote = ""
+    return found
 
 
 def _grade(ref: Reference, places: Sequence[RunPlace]) -> tuple[Severity, RunPlace] | None:
     """Return how much it weighs that a reference is inserted, by who chooses its text, and where that is so."""
-    origins = [(origin_of(place, f"${{{{ {'.'.join(ref)} }}}}"), place) for place in places]
+    text = ".".join(ref[:-1] if ref[-1] == "*" else ref)
+    text = f"toJSON({text})" if ref[-1] == "*" else text
+    origins = [(origin_of(place, f"${{{{ {text} }}}}"), place) for place in places]
     for wanted, severity in ((Origin.OUTSIDERS, Severity.ERROR), (Origin.WRITERS, Severity.WARNING)):
         for origin, place in origins:
             if origin & wanted:
@@ -121,6 +154,7 @@ _DOWNLOAD = re.compile(
 )
 _ARCHIVE = re.compile(r"repo\s+clone|tarball|zipball|/archive/|codeload|git\+|github:|\.patch\b|\.diff\b")
 _PATCH = re.compile(r"\bgh\s+pr\s+diff\b[^|;&\n]{0,200}\|\s*(?:git\s+(?:apply|am)|patch)\b[^;&\n]*")
+_FETCHING = frozenset({"curl", "gh", "git", "go", "npm", "npx", "pip", "pip3", "uv", "uvx", "wget"})
 _PRINTS = re.compile(r"\s*(?:echo|printf|core\.\w+|console\.\w+)\b(?!.*(?:\$\(|\|))")
 
 
@@ -129,7 +163,7 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     files, known = facts.workflows, set[tuple[str, str]]()
     for path, workflow in files.items():
         found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS]
-        starts = [start for start in found if _may_be_foreign(files, path, start)]
+        starts = [start for start in found if may_be_foreign(files, path, start)]
         for job_id, job in workflow.jobs.items() if starts else ():
             fetched = {start: set[str]() for start in starts}
             for step, users in job.nested_steps():
@@ -152,16 +186,6 @@ def _severity(place: RunPlace) -> Severity | None:
     if place.is_reached_by(Actor.ALONE):
         return Severity.ERROR
     return Severity.WARNING if place.is_reached_by(Actor.HELPED) else None
-
-
-def _may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> bool:
-    """Return whether pull requests can be behind an event: ``workflow_run`` may only follow workflows without them."""
-    if start.event != "workflow_run":
-        return True
-    named = files[start.calls[0][0] if start.calls else path].filters("workflow_run").get("workflows")
-    names = [named] if isinstance(named, str) else named or []
-    before = {workflow.name: set(workflow.events) for workflow in files.values()}
-    return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in map(str, names))
 
 
 def _checked_out(place: RunPlace, fetched: set[str]) -> tuple[str, str] | None:
@@ -187,12 +211,12 @@ def _checked_out(place: RunPlace, fetched: set[str]) -> tuple[str, str] | None:
 
 def _is_foreign(place: RunPlace, text: str, *, is_script: bool = False) -> bool:
     """Return whether a text names foreign code: a pull request, or what an outsider chose."""
-    return bool(origin_of(place, text, is_script=is_script) & (Origin.CODE | Origin.OUTSIDERS))
+    return bool(origin_of(place, text, is_script=is_script) & Origin.CODE)
 
 
 def _foreign_command(place: RunPlace, script: str, fetched: set[str]) -> str:
     """Return the command of a script that brings foreign code into the work tree; empty without one."""
-    for line in _commands(script):
+    for line in _commands(place, script):
         for at in _GIT.finditer(line):
             words = _NEW_BRANCH.sub(" ", at["words"]) if at["verb"] in {"checkout", "switch"} else at["words"]
             if at["verb"] not in {"fetch", "remote"} and _names_foreign(place, script, words, fetched):
@@ -205,8 +229,16 @@ def _foreign_command(place: RunPlace, script: str, fetched: set[str]) -> str:
     return ""
 
 
-def _commands(script: str) -> Iterator[str]:
-    return (line for line in lines_of(script) if not _PRINTS.match(line))
+def _commands(place: RunPlace, script: str) -> Iterator[str]:
+    """Yield the commands of a shell script without texts of several words; elsewhere, lines that print nothing."""
+    step = place.step
+    if step and (step.uses or step.shell.startswith(("python", "node"))):
+        yield from (line for line in lines_of(script) if not _PRINTS.match(line))
+        return
+    for words in commands_of(script):
+        if words[0] in _FETCHING:
+            yield " ".join(word if "${{" in word or not re.search(r"\s", word) else "TEXT" for word in words)
+    yield from (at[0] for at in _PATCH.finditer("\n".join(lines_of(without_documents(script)))))
 
 
 def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) -> bool:
@@ -219,7 +251,7 @@ def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) 
 def _fetched(place: RunPlace, script: str, known: set[str]) -> set[str]:
     """Return the names that a script gives to foreign commits and remotes; ``known`` are those of earlier ones."""
     found = set[str]()
-    for line in _commands(script):
+    for line in _commands(place, script):
         for at in _GIT.finditer(line):
             words = at["words"]
             if at["verb"] not in {"fetch", "remote"} or not _names_foreign(place, script, words, known | found):

@@ -1,0 +1,149 @@
+"""The commands of a shell script: also those behind wrappers, in substitutions, and in documents that a shell reads."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
+_WRAPPERS = frozenset({
+    "awf", "bash", "builtin", "bun", "bunx", "chroot", "coproc", "dash", "doas", "docker", "env", "eval", "exec",
+    "flock", "ionice", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx", "podman", "python",
+    "python3", "runuser", "script", "setsid", "sh", "ssh", "stdbuf", "su", "sudo", "time", "timeout", "unbuffer", "uv",
+    "uvx", "xargs", "yarn", "zsh",
+})  # fmt: skip
+"""Programs that start another one."""
+
+_RUNNING = {
+    "bun": {"x", "run"}, "docker": {"run", "exec"}, "npm": {"exec", "x"}, "pipx": {"run"}, "pnpm": {"dlx", "exec"},
+    "podman": {"run", "exec"}, "uv": {"run"}, "yarn": {"dlx", "exec", "run"},
+}  # fmt: skip
+"""Wrappers that start a program only after one of these words."""
+
+_WITH_ARGUMENT = frozenset({"chroot", "docker", "flock", "podman", "ssh", "timeout"})
+"""Wrappers with a word before that program: an image, a host, a time."""
+
+_NAMES_PERSON = frozenset({"-u", "-g", "--user", "--group"})
+
+_TOKEN = re.compile(
+    r"""(?P<blank>(?:[ \t]|\\\r?\n|(?<![^\s;|&(])\#[^\n]*)+)
+    |(?P<redirection>\d*(?:&>>?|<<<|<<-?|>>|[<>]&|>\||[<>])[ \t]*)
+    |(?P<end>[\r\n;|&()`])
+    |(?P<word>(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^\s;|&()<>`'"\\]|['"\\])+)
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
+_QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
+_SUBSTITUTION = re.compile(r"\$\(|`")
+_DEEPEST = 8
+_SHELLS = frozenset({"bash", "dash", "ksh", "sh", "ssh", "su", "zsh"})
+"""Programs that run what they read."""
+
+_DOCUMENT = re.compile(r"(?<!<)<<(?P<tabs>-?)[ \t]*(?P<quote>['\"\\]?)(?P<end>[A-Za-z_]\w*)")
+_EXPRESSION = re.compile(r"\$\{\{[^}]*\}\}")
+_SPECIAL = {ord(char): 0xE000 + ord(char) for char in " \t\r\n;|&()<>`'\"\\"}
+_BACK = {hidden: char for char, hidden in _SPECIAL.items()}
+
+
+def without_documents(script: str) -> str:
+    """Return a script without its here-documents, except those that a shell runs, and what is substituted in them."""
+    lines, waiting, is_run = list[str](), list[re.Match[str]](), False
+    for line in script.splitlines(keepends=True):
+        if waiting:
+            text = line.rstrip("\r\n")
+            if (text.lstrip("\t") if waiting[0]["tabs"] else text) == waiting[0]["end"]:
+                waiting.pop(0)
+            elif is_run:
+                lines.append(line)
+            elif not waiting[0]["quote"] and _SUBSTITUTION.search(line):
+                lines.append(f": {line}")
+            continue
+        lines.append(line)
+        waiting = [*_DOCUMENT.finditer(line)]
+        is_run = any(program_of(word) in _SHELLS for word in re.split(r"[\s;&|]+", line))
+    return script if waiting else "".join(lines)
+
+
+def _split(script: str) -> Iterator[list[str]]:
+    """Split a script into simple commands without redirections and comments; words keep their quotes."""
+    words: list[str] = []
+    is_target = False
+    for token in _TOKEN.finditer(script):
+        if token.lastgroup == "word" and not is_target:
+            words.append(token[0])
+        elif token.lastgroup == "end":
+            if words:
+                yield words
+            words = []
+        if token.lastgroup != "blank":
+            is_target = token.lastgroup == "redirection"
+    if words:
+        yield words
+
+
+def _unquoted(word: str) -> str:
+    return _QUOTES.sub(lambda hit: hit[1] or hit[2] or re.sub(r"\\(.)", r"\1", hit[3] or ""), word)
+
+
+def commands_of(script: str) -> Iterator[Sequence[str]]:
+    """Yield the words of each command of a script, unquoted, also behind wrappers and in substitutions.
+
+    An expression of GitHub is part of a word, whatever it holds.
+    """
+    hidden = _EXPRESSION.sub(lambda at: at[0].translate(_SPECIAL), without_documents(script))
+    return ([word.translate(_BACK) for word in command] for command in _commands_of(hidden))
+
+
+def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
+    for words in _split(_CASE.sub("", script)) if depth <= _DEEPEST else ():
+        nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
+        for command in wrapped([_unquoted(word) for word in words]):
+            yield command
+            if program_of(command[0]) in _WRAPPERS:
+                nested += [word for word in command if re.search(r"\s", word)]
+        for text in dict.fromkeys(nested):
+            yield from _commands_of(text, depth + 1)
+
+
+def wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the commands that a simple command may start: itself, and those behind wrappers."""
+    start = 0
+    while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
+        start += 1
+    command = words[start:]
+    while command:
+        yield command
+        wrapper, command = program_of(command[0]), command[1:]
+        if wrapper not in _WRAPPERS:
+            return
+        if wrapper in _RUNNING:
+            run = next((i for i, word in enumerate(command) if word in _RUNNING[wrapper]), len(command))
+            command = command[run + 1 :]
+        skipped = wrapper in _WITH_ARGUMENT
+        for i, word in enumerate(command):
+            before = command[i - 1] if i else ""
+            if word.startswith("-") or _is_assignment(word) or before in _NAMES_PERSON:
+                continue
+            may_be_value = before.startswith("-") and program_of(word) not in _WRAPPERS
+            if not skipped and not may_be_value:
+                command = command[i:]
+                break
+            yield command[i:]
+            skipped = skipped and may_be_value
+        else:
+            return
+
+
+def _is_assignment(word: str) -> bool:
+    return _ASSIGNMENT.fullmatch(word) is not None
+
+
+def program_of(word: str) -> str:
+    """Return a program's name without its folder, npm scope and version."""
+    at = word.rfind("@")
+    return (word[:at] if at > 0 else word).replace("\\", "/").rpartition("/")[2].removesuffix(".exe")

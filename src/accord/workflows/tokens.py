@@ -1,0 +1,299 @@
+"""Tokens and secrets beside an agent: what a step that runs one may write with, read, and who may start it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
+from accord.workflows.agents import action_name, agent_steps, written_scopes
+from accord.workflows.expressions import all_reads, parse_condition
+from accord.workflows.facts import RepositoryFacts
+from accord.workflows.models import Job, Step, Workflow
+from accord.workflows.origins import leaves_of, step_named
+from accord.workflows.trust import CALLED, STRANGERS, Actor, RunPlace, Start, may_be_foreign, starts_of
+
+_TOKEN_NAMES = frozenset({"github_token", "gh_token", "gh_enterprise_token", "github_enterprise_token"})
+_JOB_TOKENS = {("secrets", "github_token"), ("github", "token")}
+_CREDENTIAL = re.compile(r"(?:.*[_-])?(?:key|token|auth|secret|credentials?)(?:[_-]json)?", re.IGNORECASE)
+_POSTED = frozenset({"issues", "pull-requests", "discussions"})
+_EVERYTHING = ("everything",)
+_MAY_WRITE = "a token that may write "
+
+
+class _Token(NamedTuple):
+    """A token within an agent's reach: its name in a finding, what it may write, its place, and the better lines."""
+
+    says: str
+    scopes: tuple[str, ...]
+    place: str
+    hint: str
+
+
+class _Value(NamedTuple):
+    """A value that an agent's step gets: its name, text, place in a run, and pointer."""
+
+    name: str
+    text: str
+    at: RunPlace
+    pointer: str
+    kind: str
+
+
+def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
+    """Find jobs that run an agent with a token that may write or with secrets it does not need, or for anyone."""
+    for path, workflow in facts.workflows.items():
+        start = next(starts_of(path, facts.workflows), Start(CALLED))
+        for job_id, job in workflow.jobs.items():
+            at = RunPlace(facts.workflows, path, start, job_id)
+            steps = [replace(at, step=step, users=users) for step, users in agent_steps(workflow, job, facts.known)]
+            if steps:
+                tokens = [*_job_token(workflow, job_id, job)]
+                tokens += dict.fromkeys(token for step in steps for token in _tokens_of(facts, step))
+                if tokens:
+                    yield path, _may_write(job_id, tokens)
+                yield from ((path, finding) for step in steps for finding in _opened(facts, step, bool(tokens)))
+                yield from ((path, finding) for finding in _foreign_secrets(facts, steps))
+
+
+def _job_token(workflow: Workflow, job_id: str, job: Job) -> Iterator[_Token]:
+    scopes = tuple(written_scopes(workflow, job))
+    if scopes:
+        granted = workflow.permissions if job.permissions is None else job.permissions
+        kept = granted if isinstance(granted, dict) else {"contents": "write"}
+        lines = [f"  {scope}: {'read' if scope in scopes else level}" for scope, level in kept.items()]
+        lines = lines if isinstance(granted, dict) else ["  contents: read"]
+        place = pointer("jobs", job_id, *(() if job.permissions is None else ("permissions",)))
+        says = f"{_MAY_WRITE}{', '.join(scopes)}"
+        yield _Token(says, scopes, place, "\n".join(["permissions:", *lines]))
+
+
+def _tokens_of(facts: RepositoryFacts, at: RunPlace) -> Iterator[_Token]:
+    """Yield the tokens that a step gets besides that of the job: secrets, tokens of apps, exchanged and stored ones."""
+    action = facts.known.action(at.step) if at.step else None
+    names = _TOKEN_NAMES | {_plain(name) for name in (action.token_inputs if action else ())}
+    for value in _values_of(at):
+        is_token = _plain(value.name) in (names if value.kind == "with" else _TOKEN_NAMES)
+        yield from _tokens_in(value, is_token=is_token)
+    if action and action.app_token_unless is not None and at.step and _has_identity(at):
+        given = {_plain(name): str(text) for name, text in at.step.given.items()}
+        if all(given.get(_plain(name), "").lower() in ("", "false") for name in action.app_token_unless):
+            says = f"the app's token that `{action_name(at.step)}` gets for `id-token: write`"
+            name = action.app_token_unless[0]
+            hint = f"with:\n  {name}: {'true' if name.startswith('use_') else '${{ github.token }}'}"
+            yield _Token(says, _EVERYTHING, _outer(at), hint)
+    for step, users in at.earlier:
+        is_kept = str(step.given.get("persist-credentials", "true")).lower() != "false"
+        if step.uses.partition("@")[0].lower() == "actions/checkout" and is_kept:
+            where = replace(at, step=step, users=users)
+            for name in ("token", "ssh-key"):
+                if name in step.given:
+                    place = f"{_outer(where)}/with/{name}" if not users else _outer(where)
+                    stored = _Value(name, str(step.given[name]), where, place, "checkout")
+                    yield from _tokens_in(stored, is_token=True)
+
+
+def _tokens_in(value: _Value, *, is_token: bool) -> Iterator[_Token]:
+    hint = f"{value.kind}:\n  {value.name}: ${{{{ github.token }}}}"
+    if value.kind == "checkout":
+        hint = "with:\n  persist-credentials: false"
+    where = "in git's settings" if value.kind == "checkout" else f"as `{value.name}`"
+    for at, ref in leaves_of(value.at, value.text):
+        match ref:
+            case _ if ref in _JOB_TOKENS:
+                pass
+            case ("secrets", name) if is_token:
+                says = f"the secret `{name.upper()}` {where}"
+                yield _Token(says, _EVERYTHING, value.pointer, hint)
+            case ("steps", name, "outputs", output) if "token" in output and (step := step_named(at, name)):
+                scopes = _scopes_of_app(step)
+                if step.uses and scopes:
+                    says = f"a token of `{action_name(step)}` {where}"
+                    says += f" ({', '.join(scopes)})" if scopes != _EVERYTHING else ""
+                    yield _Token(says, scopes, value.pointer, hint)
+
+
+def _scopes_of_app(step: Step) -> tuple[str, ...]:
+    """Return what the token of an app may write: everything, where no input limits it."""
+    limits = {name.lower(): str(level).lower() for name, level in step.given.items() if "permission" in name.lower()}
+    if not limits:
+        return _EVERYTHING
+    single = {name.removeprefix("permission-"): level for name, level in limits.items() if name != "permissions"}
+    return (
+        *(scope for scope, level in single.items() if level not in ("read", "none")),
+        *(_EVERYTHING if "write" in limits.get("permissions", "") else ()),
+    )
+
+
+def _has_identity(at: RunPlace) -> bool:
+    granted = at.workflow.permissions if at.job.permissions is None else at.job.permissions
+    return granted == "write-all" or (isinstance(granted, dict) and granted.get("id-token") == "write")
+
+
+def _values_of(at: RunPlace) -> Iterator[_Value]:
+    """Yield the inputs and the variables that an agent's step gets, of each name the innermost."""
+    steps = [(replace(at, step=each, users=at.users[:i]), each) for i, each in enumerate((*at.users, at.step)) if each]
+    for where, step in steps[-1:]:
+        for name, text in step.given.items():
+            yield _Value(name, str(text), where, _below(where, "with", name), "with")
+    job = replace(at, step=None, users=())
+    levels: list[tuple[RunPlace, Any, str]] = [(where, step.env, "") for where, step in reversed(steps)]
+    levels += [(job, at.job.env, pointer("jobs", at.job_id, "env")), (job, at.workflow.env, "/env")]
+    seen = set[str]()
+    for where, env, place in levels:
+        for name, text in env.items() if isinstance(env, dict) else ():
+            if name not in seen:
+                seen.add(name)
+                yield _Value(
+                    name, str(text), where, place + pointer(name) if place else _below(where, "env", name), "env"
+                )
+
+
+def _outer(at: RunPlace) -> str:
+    """Return the pointer of a step in its workflow: of the one that uses the action that it is in."""
+    outer = (*at.users, at.step)[0]
+    return pointer("jobs", at.job_id) + (outer.place if outer else "")
+
+
+def _below(at: RunPlace, *parts: str) -> str:
+    return _outer(at) + ("" if at.users else pointer(*parts))
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _may_write(job_id: str, tokens: list[_Token]) -> Finding:
+    """Make the finding of a job; its advice depends on what may be written."""
+    scopes = {scope for token in tokens for scope in token.scopes}
+    advice = "Let a second job do that with what the agent leaves."
+    if scopes <= _POSTED:
+        advice = "Let the agent leave its answer as a file or an output, and post it in a second job."
+    elif scopes & {"contents", *_EVERYTHING}:
+        advice = "Let the agent leave a patch and publish it in a second job."
+    named = list(dict.fromkeys(token.says for token in tokens))
+    first, others = (named[0], named[1:]) if named[0].startswith(_MAY_WRITE) else (_MAY_WRITE.rstrip(), named)
+    with_others = f"{', and with' if named[0] == first else ':'} {', '.join(others)}" if others else ""
+    message = f"The job `{job_id}` runs an agent with {first}{with_others}. {advice}"
+    return Finding("agent-may-write", message, tokens[0].place, hint=tokens[0].hint)
+
+
+def _opened(facts: RepositoryFacts, at: RunPlace, has_token: bool) -> Iterator[Finding]:
+    """Find inputs that let everybody start an agent: an error beside a token that may write."""
+    action = facts.known.action(at.step) if at.step else None
+    for name, text in at.step.given.items() if action and at.step else ():
+        if action and _plain(name) in map(_plain, action.opened_by) and "*" in re.split(r"[\s,]+", str(text)):
+            beside = ", beside a token that may write" if has_token else ""
+            message = f"`{name}` lets people without write access start the agent of the job `{at.job_id}`{beside}."
+            severity = Severity.ERROR if has_token else Severity.WARNING
+            yield Finding("agent-for-anyone", message, _below(at, "with", name), severity, hint="Name the people.")
+
+
+def _foreign_secrets(facts: RepositoryFacts, steps: list[RunPlace]) -> Iterator[Finding]:
+    """Find secrets within an agent's reach that are neither a token nor a key of a model."""
+    found = dict[str, _Value]()
+    for value in (value for at in steps for value in _values_of(at)):
+        is_own = value.kind == "with" and _CREDENTIAL.fullmatch(value.name)
+        if is_own or _plain(value.name) in _TOKEN_NAMES or facts.known.is_model_key(value.name):
+            continue
+        for _, ref in leaves_of(value.at, value.text):
+            if ref[0] == "secrets" and ref[1:] and ref not in _JOB_TOKENS and not facts.known.is_model_key(ref[1]):
+                found.setdefault(ref[1].upper(), value)
+    if found:
+        named = ", ".join(f"`{name}`" for name in found)
+        first = next(iter(found.values()))
+        message = f"The agent of the job `{steps[0].job_id}` can read secrets that no model needs: {named}."
+        yield warning("agent-secret", message, first.pointer, hint="Give it to other steps only.")
+
+
+def check_unknown_actions(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
+    """Find actions and workflows that may run an agent: they get the key of a model, and nothing is known of them."""
+    for path, workflow in facts.workflows.items():
+        seen = set[str]()
+        for job_id, job in workflow.jobs.items():
+            at = RunPlace(facts.workflows, path, Start(CALLED), job_id)
+            steps = [replace(at, step=step, users=users) for step, users in job.nested_steps()]
+            for where in (at, *steps):
+                name = action_name(where.step) if where.step else job.uses.partition("@")[0]
+                is_known = where.step is not None and facts.known.action(where.step) is not None
+                if not name or is_known or name in seen or _NO_AGENT.match(name):
+                    continue
+                if key := next(_model_keys(facts, where), None):
+                    seen.add(name)
+                    message = (
+                        f"`{name}` gets the key of a model as `{key}`, so it may run an agent, and doctor cannot tell "
+                        "with which token."
+                    )
+                    hint = f"# in .github/agents/registry.yml, if it does:\nactions:\n  {name}: {{}}"
+                    yield path, warning("agent-unknown", message, _outer(where), hint=hint)
+
+
+_NO_AGENT = re.compile(r"[.$]/|actions/|github/|[\w.-]+/accord/", re.IGNORECASE)
+"""Own actions, which are read, and those of GitHub and of accord."""
+
+
+def _model_keys(facts: RepositoryFacts, at: RunPlace) -> Iterator[str]:
+    """Yield the names by which a step, or a called workflow, gets keys of models."""
+    part: Step | Job = at.step or at.job
+    more = (part.secrets if isinstance(part, Job) else part.env) or {}
+    for name, text in {**part.given, **(more if isinstance(more, dict) else {})}.items():
+        secrets = [ref[1] for _, ref in leaves_of(at, text) if ref[0] == "secrets" and ref[1:]]
+        if any(map(facts.known.is_model_key, secrets)) or (secrets and facts.known.is_model_key(name)):
+            yield name
+
+
+_ASKS_AUTHOR = {
+    "pull_request_target": "github.event.pull_request.head.repo.full_name == github.repository",
+    "workflow_run": "github.event.workflow_run.head_repository.full_name == github.repository",
+    **{
+        event: f'contains(fromJSON(\'["OWNER", "MEMBER", "COLLABORATOR"]\'), github.event.{part}.author_association)'
+        for event, part in (("issues", "issue"), ("discussion", "discussion"))
+    },
+}
+_ASKS_COMMENTER = _ASKS_AUTHOR["issues"].replace(".issue.", ".comment.")
+
+
+def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
+    """Find jobs with ``contents: write`` or secrets that outsiders start, whatever the jobs run."""
+    files = facts.workflows
+    for path, workflow in files.items():
+        starts = [start for start in starts_of(path, files) if start.event in STRANGERS]
+        starts = [start for start in starts if may_be_foreign(files, path, start)]
+        found: list[tuple[str, str, str]] = []
+        for job_id, job in workflow.jobs.items() if starts else ():
+            actions = (facts.known.action(step) for step, _ in agent_steps(workflow, job, facts.known))
+            is_asked = _is_computed(job) or any(action and action.is_for_writers for action in actions)
+            has = "" if is_asked else _possessions(workflow, job)
+            step, users = next(reversed([*job.nested_steps()]), (None, ()))
+            places = [RunPlace(files, path, start, job_id, step, users) for start in starts if has]
+            places = [at for at in places if not any(_is_computed(files[p].jobs[j]) for p, j in at.start.calls)]
+            found += [(job_id, at.start.event, has) for at in places if at.is_reached_by(Actor.ALONE)][:1]
+        for job_id, event, has in found[:1]:
+            more = f" More jobs in this file: {len(found) - 1}." if found[1:] else ""
+            message = (
+                f"Anyone can start the job `{job_id}` with `{event}`, and it has {has}. Ask first who it is.{more}"
+            )
+            hint = f"if: {_ASKS_AUTHOR.get(event, _ASKS_COMMENTER)}"
+            yield path, warning("job-for-anyone", message, pointer("jobs", job_id), hint=hint)
+
+
+def _is_computed(job: Job) -> bool:
+    """Return whether a job depends on what another one found out, which may be who started it."""
+    condition = parse_condition(job.condition)
+    return condition is not None and any(ref[0] == "needs" and "outputs" in ref for ref in condition.reads)
+
+
+def _possessions(workflow: Workflow, job: Job) -> str:
+    read = {
+        ref[1].upper()
+        for ref in all_reads([job.model_dump(by_alias=True), workflow.env])
+        if ref[0] == "secrets" and ref[1:]
+    }
+    named = [f"`{name}`" for name in sorted(read - {"GITHUB_TOKEN"})]
+    parts = ["`contents: write`"] if {"contents", *_EVERYTHING} & {*written_scopes(workflow, job)} else []
+    parts += (
+        ["all secrets"] if job.secrets == "inherit" else [f"the secrets {', '.join(named)}"] if named[1:] else named
+    )
+    return " and ".join(parts)

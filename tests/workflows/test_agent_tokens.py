@@ -1,0 +1,247 @@
+"""Doctor names every token and secret within an agent's reach, and who may start the agent."""
+
+import pytest
+from support.runner_workflows import SHA, workflow
+
+from accord.agents.registry import shipped_registry
+from accord.agents.registry_rules import registry_from
+from accord.core.findings import Finding
+from accord.workflows.agents import known_agents, shipped_agents
+from accord.workflows.facts import RepositoryFacts
+from accord.workflows.tokens import check_agents, check_outsiders, check_unknown_actions
+
+CLAUDE = f"uses: anthropics/claude-code-action@{SHA}"
+RUN = "run: claude -p x"
+APP = f"id: app\nuses: actions/create-github-app-token@{SHA}"
+OWN = "${{ secrets.GITHUB_TOKEN }}"
+MADE = "${{ steps.app.outputs.token }}"
+
+
+def job(*steps: str, permissions: str = "{contents: read}", head: str = "", on: str = "push") -> str:
+    """A workflow with one job of these steps."""
+    lines = "".join("      - " + step.replace("\n", "\n        ") + "\n" for step in steps)
+    return f"on: {on}\n{head}jobs:\n  a:\n    permissions: {permissions}\n    steps:\n{lines}"
+
+
+def found(text: str, known: object = None) -> list[Finding]:
+    facts = RepositoryFacts({".github/workflows/a.yml": workflow(text)}, known=known or shipped_agents())  # type: ignore[arg-type]
+    return [each for check in (check_agents, check_unknown_actions) for _, each in check(facts)]
+
+
+def codes(text: str, known: object = None) -> dict[str, str]:
+    """The severity of each code."""
+    return {each.code: each.severity.value for each in found(text, known)}
+
+
+IDENTITY = "{contents: read, id-token: write}"
+WRITES = {
+    "an action that changes its identity for a token": job(CLAUDE, permissions=IDENTITY),
+    "opencode": job("uses: sst/opencode/github@v1", permissions=IDENTITY),
+    "opencode that does not use the job's token": job(
+        "uses: anomalyco/opencode/github@v1\nwith: {use_github_token: false}", permissions=IDENTITY
+    ),
+    "droid": job("uses: Factory-AI/droid-action@main", permissions=IDENTITY),
+    "everything": job(CLAUDE, permissions="write-all"),
+    "an empty input": job(f"{CLAUDE}\nwith: {{github_token: ''}}", permissions=IDENTITY),
+    "the token of an app": job(APP, f"{CLAUDE}\nwith: {{github_token: '{MADE}'}}"),
+    "the token of an app or the job's": job(
+        APP, f"{RUN}\nenv: {{GH_TOKEN: '${{{{ steps.app.outputs.token || github.token }}}}'}}"
+    ),
+    "another app": job("id: app\nuses: tibdex/github-app-token@v2", f"{RUN}\nenv: {{GITHUB_TOKEN: '{MADE}'}}"),
+    "an app that may write issues": job(
+        f"{APP}\nwith: {{permission-issues: write}}", f"{RUN}\nenv: {{GH_TOKEN: '{MADE}'}}"
+    ),
+    "a secret": job(f"{CLAUDE}\nwith: {{github_token: '${{{{ secrets.PAT }}}}'}}"),
+    "a secret in a variable": job(f"{RUN}\nenv: {{GH_TOKEN: '${{{{ secrets.PAT }}}}'}}"),
+    "a secret or the job's token": job(f"{RUN}\nenv: {{GITHUB_TOKEN: '${{{{ secrets.PAT || github.token }}}}'}}"),
+    "a variable of the workflow": job(RUN, head="env: {GH_TOKEN: '${{ secrets.PAT }}'}\n"),
+    "a token that git keeps": job(f"uses: actions/checkout@{SHA}\nwith: {{token: '${{{{ secrets.PAT }}}}'}}", RUN),
+    "a token that a step chooses": job(
+        "id: app\nrun: echo \"token=$PAT\" >> $GITHUB_OUTPUT\nenv: {PAT: '${{ secrets.PAT }}'}",
+        f"{RUN}\nenv: {{GH_TOKEN: '{MADE}'}}",
+    ),
+    "a command that outputs put together": job(
+        'id: cli\nrun: echo "name=codex exec" >> $GITHUB_OUTPUT',
+        "run: ${{ steps.cli.outputs.name }} - < prompt.md",
+        permissions="{contents: write}",
+    ),
+    "a command from a variable": job("run: $AGENT -p x\nenv: {AGENT: claude}", permissions="{issues: write}"),
+    **{
+        name: job(f"uses: {name}", permissions="{issues: write}")
+        for name in (
+            "anthropics/claude-code-action/base-action@v1",
+            "google-gemini/gemini-cli-action@v0",
+            "qodo-ai/pr-agent@main",
+            "docker://codiumai/pr-agent:latest",
+            "warpdotdev/oz-agent-action@v1",
+            "QwenLM/qwen-code-action@v1",
+            "augmentcode/review-pr@v0",
+            "actions/ai-inference@v2",
+            "anthropics/claude-code-security-review@main",
+        )
+    },
+    "a program without an entry": job("run: droid exec --auto high x", permissions="{contents: write}"),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_every_token_that_may_write_beside_an_agent_is_an_error(name: str) -> None:
+    assert codes(WRITES[name]).get("agent-may-write") == "error"
+
+
+READS = {
+    "its own token": job(f"{CLAUDE}\nwith: {{github_token: '{OWN}'}}", permissions=IDENTITY),
+    **{
+        f"identity for {cloud}": job(f"{CLAUDE}\nwith: {{use_{cloud}: 'true'}}", permissions=IDENTITY)
+        for cloud in ("bedrock", "vertex", "foundry")
+    },
+    "opencode with the job's token": job(
+        "uses: sst/opencode/github@v1\nwith: {use_github_token: true}\nenv: {GITHUB_TOKEN: '${{ github.token }}'}",
+        permissions=IDENTITY,
+    ),
+    "no identity": job(CLAUDE),
+    "an action that changes nothing": job("uses: openai/codex-action@v1", permissions=IDENTITY),
+    "an app that may only read": job(
+        f"{APP}\nwith: {{permission-contents: read, permission-issues: read}}", f"{RUN}\nenv: {{GH_TOKEN: '{MADE}'}}"
+    ),
+    "the job's token": job(f"{RUN}\nenv: {{GH_TOKEN: '{OWN}'}}"),
+    "a token for a later step": job(RUN, APP, f"run: gh pr create\nenv: {{GH_TOKEN: '{MADE}'}}"),
+    "a token that git does not keep": job(
+        f"uses: actions/checkout@{SHA}\nwith: {{token: '${{{{ secrets.PAT }}}}', persist-credentials: false}}", RUN
+    ),
+    "a key of a model": job(
+        f"{CLAUDE}\nwith: {{anthropic_api_key: '${{{{ secrets.KEY }}}}'}}",
+        f"{RUN}\nenv: {{CLAUDE_CODE_OAUTH_TOKEN: '${{{{ secrets.X }}}}', Y: '${{{{ secrets.OPENAI_API_KEY }}}}'}}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_tokens_that_only_read_and_keys_of_models_are_accepted(name: str) -> None:
+    assert codes(READS[name]) == {}
+
+
+def test_a_job_is_one_finding_with_all_its_tokens_and_the_place_of_the_first() -> None:
+    step = f"{CLAUDE}\nwith: {{github_token: '${{{{ secrets.PAT }}}}'}}"
+    (finding,) = found(job(step))
+    assert (finding.path, finding.hint) == (
+        "/jobs/a/steps/0/with/github_token",
+        "with:\n  github_token: ${{ github.token }}",
+    )
+    (finding,) = found(job(APP, f"{step}\nenv: {{GH_TOKEN: '{MADE}'}}", permissions="{issues: write}"))
+    assert finding.path == "/jobs/a/permissions"
+    assert "a token that may write issues, and with the secret `PAT` as `github_token`, a token of" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("permissions", "advice", "hint"),
+    [
+        ("{contents: write}", "patch", "contents: read"),
+        ("{issues: write, contents: read}", "post it", "issues: read"),
+        ("{pull-requests: write}", "post it", "pull-requests: read"), ("{checks: write}", "do that", "checks: read"),
+        ("write-all", "patch", "contents: read"), ("{id-token: write, issues: write}", "post it", "id-token: write"),
+    ],
+)  # fmt: skip
+def test_the_advice_depends_on_what_may_be_written(permissions: str, advice: str, hint: str) -> None:
+    (finding,) = found(job(RUN, permissions=permissions))
+    assert advice in finding.message
+    assert hint in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("step", "severities"),
+    [
+        (f"{CLAUDE}\nwith: {{github_token: '{OWN}', allowed_non_write_users: '*'}}", ("warning", "error")),
+        (f"{CLAUDE}\nwith: {{github_token: '{OWN}', allowed_non_write_users: 'a, *'}}", ("warning", "error")),
+        ("uses: openai/codex-action@v1\nwith: {allow-users: '*'}", ("warning", "error")),
+        ("uses: openai/codex-action@v1\nwith: {allow-users: 'alice, bob'}", (None, None)),
+        (f"{CLAUDE}\nwith: {{github_token: '{OWN}', allowed_non_write_users: ''}}", (None, None)),
+        (f"{CLAUDE}\nwith: {{github_token: '{OWN}', claude_args: '*'}}", (None, None)),
+    ],
+)
+def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str, severities: tuple[str, str]) -> None:
+    graded = [codes(job(step, permissions=level)).get("agent-for-anyone") for level in ("{}", "{issues: write}")]
+    assert tuple(graded) == severities
+
+
+@pytest.mark.parametrize(
+    ("text", "is_foreign"),
+    [
+        (job(f"{RUN}\nenv: {{DB: '${{{{ secrets.DATABASE_URL }}}}'}}"), True),
+        (job(RUN, head="env: {AWS: '${{ secrets.AWS_SECRET_ACCESS_KEY }}'}\n"), True),
+        (job(f"{CLAUDE}\nwith: {{settings: '${{{{ secrets.NPM_TOKEN }}}}'}}"), True),
+        (job(RUN, "run: make deploy\nenv: {DB: '${{ secrets.DATABASE_URL }}'}"), False),
+        (job("uses: warpdotdev/oz-agent-action@v1\nwith: {warp_api_key: '${{ secrets.OZ }}'}"), False),
+        (job(f"{RUN}\nenv: {{ANTHROPIC_API_KEY: '${{{{ secrets.MINE }}}}'}}"), False),
+    ],
+)
+def test_a_secret_that_no_model_needs_is_a_warning(text: str, is_foreign: bool) -> None:
+    assert codes(text) == ({"agent-secret": "warning"} if is_foreign else {})
+
+
+@pytest.mark.parametrize(
+    ("step", "is_unknown"),
+    [
+        ("uses: some/reviewer@v1\nwith: {anthropic_api_key: '${{ secrets.KEY }}'}", True),
+        ("uses: some/reviewer@v1\nenv: {X: '${{ secrets.OPENAI_API_KEY }}'}", True),
+        ("uses: some/reviewer@v1\nwith: {openai-key: '${{ secrets.A || secrets.B }}'}", True),
+        ("uses: some/reviewer@v1\nwith: {token: '${{ secrets.GEMINI_ROBOT_PAT }}'}", False),
+        ("uses: some/reviewer@v1\nwith: {openai_model: gpt}", False),
+        ("uses: actions/github-script@v8\nenv: {OPENAI_API_KEY: '${{ secrets.OPENAI_API_KEY }}'}", False),
+        ("uses: openai/codex-action@v1\nwith: {openai-api-key: '${{ secrets.OPENAI_API_KEY }}'}", False),
+    ],
+)
+def test_an_unknown_action_with_a_key_of_a_model_is_a_warning(step: str, is_unknown: bool) -> None:
+    assert codes(job(step)) == ({"agent-unknown": "warning"} if is_unknown else {})
+
+
+def test_a_registry_adds_actions_programs_and_keys_to_those_that_are_shipped() -> None:
+    raw = (
+        b"version: 1\nactions:\n  some/reviewer: {app_token_unless: [token], opened_by: [who]}\nprograms: [fixer]\n"
+        b"model_keys: ['ACME_*']\nagents:\n  mine: {command: [mine], actions: {octo/mine: [summary]}}\n"
+    )
+    known = known_agents(registry_from(raw))
+    assert known.actions.keys() > {name.lower() for name in shipped_registry().actions}
+    assert codes(job("uses: some/reviewer@v1\nwith: {who: '*'}", permissions=IDENTITY), known) == {
+        "agent-may-write": "error", "agent-for-anyone": "error",
+    }  # fmt: skip
+    for step in ("uses: octo/mine@v1", "run: fixer now"):
+        assert codes(job(step, permissions="{issues: write}"), known) == {"agent-may-write": "error"}
+    assert codes(job("uses: some/other@v1\nwith: {key: '${{ secrets.ACME_KEY }}'}"), known) == {
+        "agent-unknown": "warning"
+    }
+
+
+def outsiders(text: str) -> list[str]:
+    files = {".github/workflows/a.yml": workflow(text)}
+    return [each.severity.value for _, each in check_outsiders(RepositoryFacts(files))]
+
+
+MAKE = "run: make"
+SECRET = "run: make\nenv: {X: '${{ secrets.X }}'}"
+ASKED = "    if: contains(fromJSON('[\"OWNER\"]'), github.event.comment.author_association)\n    permissions"
+OPEN = [
+    job(MAKE, permissions="{contents: write}", on="issue_comment"), job(SECRET, on="issues"),
+    job(SECRET, on="[push, discussion]"), job(MAKE, permissions="write-all", on="pull_request_target"),
+    job(MAKE, on="issues", head="env: {X: '${{ secrets.X }}'}\n"),
+    "on: issues\njobs:\n  a:\n    uses: octo/x/.github/workflows/r.yml@v1\n    secrets: inherit\n",
+]  # fmt: skip
+CLOSED = [
+    job(MAKE, permissions="{issues: write}", on="issues"), job(SECRET, on="push"), job(SECRET, on="pull_request"),
+    job(SECRET, on="issue_comment").replace("    permissions", ASKED), job(MAKE, on="issues"),
+    job(SECRET, on="issues").replace("    perm", "    if: github.event.label.name == 'ok'\n    perm"),
+    job("run: gh api repos/o/r/collaborators/$WHO/permission | grep write", SECRET, on="issues"),
+    job(f"{CLAUDE}\nwith: {{anthropic_api_key: '${{{{ secrets.X }}}}'}}", on="issue_comment"),
+    job(SECRET, on="issues").replace("    perm", "    environment: gate\n    perm"),
+    job(SECRET, on="issues").replace("    perm", "    if: needs.check.outputs.is-member == 'true'\n    perm"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OPEN)
+def test_a_job_with_secrets_that_anyone_starts_is_a_warning(text: str) -> None:
+    assert outsiders(text) == ["warning"]
+
+
+@pytest.mark.parametrize("text", CLOSED)
+def test_a_job_that_asks_who_starts_it_or_has_nothing_is_accepted(text: str) -> None:
+    assert outsiders(text) == []
