@@ -53,6 +53,7 @@ ROWS: list[tuple[str, KeepaliveFacts]] = [
     *common_rows(keepalive, "keepalive", (KEEPALIVE,), runs=5, failures=3),
     ("merged", keepalive(pull={"is_open": False, "is_merged": True})),
     ("closed", keepalive(pull={"is_open": False})),
+    ("item-closed", keepalive(is_item_open=False)),
     ("not-enabled", keepalive(pull={"labels": ()})),
     ("disabled", keepalive(pull={"body": BODY + "<!-- keepalive-config: {keepalive_enabled: false} -->"})),
     ("fork", keepalive(pull={"is_fork": True})),

@@ -54,6 +54,21 @@ def test_a_conflict_asks_a_person_once_for_the_same_commits(flow: Flow, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("reason", ["completed", "not_planned"])
+def test_an_item_that_a_person_closed_costs_no_more_runs_and_asks_once(flow: Flow, reason: str) -> None:
+    item = f"{flow.root}/issues/{ITEM}"
+    flow.stage.send("PATCH", item, state="closed", state_reason=reason)
+    turn = flow.begin("1")
+    assert (turn.outcome, turn.decision.reason, "needs-human" in flow.labels) == ("asked", "item-closed", True)
+    assert "work item is closed" in flow.asks[0]
+    flow.unlabel("needs-human")
+    assert (flow.begin("2").decision.reason, len(flow.asks)) == ("item-closed", 1)
+    flow.stage.send("PATCH", item, state="open")
+    flow.unlabel("needs-human")
+    assert flow.begin("3").outcome == "begun"
+
+
+@pytest.mark.slow
 def test_a_pull_request_of_a_person_is_left_alone(flow: Flow, tmp_path: Path) -> None:
     flow.commit(tmp_path, "main", a="a = 3\n")
     body = flow.body.partition("<!-- accord:revision")[0]

@@ -11,6 +11,7 @@ from itertools import islice
 from accord.board.models import Address, BoardItem, BoardPull, BoardRepository, EndedPull, ItemHandoff
 from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
+from accord.engine.owner import items_of_result
 from accord.github.client import INSTALLATION_LOGIN, GitHub
 from accord.github.comments import Comment
 from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, Review
@@ -104,19 +105,13 @@ def _ended(reader: Reader, ended: Iterable[Issue], open_issues: Set[int]) -> Ite
     left = MOST_LOOKUPS
     for one in ended:
         closes = closing_references(one.body, reader.repository)
-        items = tuple(dict.fromkeys((*closes, *_items_of_result(one))))
+        items = tuple(dict.fromkeys((*closes, *items_of_result(one.body))))
         pull, has_branch = None, True
         if left and open_issues & {*items}:
             left -= 1
             pull = reader.github.pull(one.number)
             has_branch = bool(pull and (pull.is_merged or reader.github.ref(f"heads/{pull.head_branch}")))
         yield EndedPull(one, items, closes, pull, has_branch)
-
-
-def _items_of_result(pull: Pull | Issue) -> list[int]:
-    """Return the item for which a result opened a pull request."""
-    found = (fields.get("item", "") for fields in find_markers(pull.body, REVISION))
-    return [int(item) for item in found if item.isdecimal()]
 
 
 def _handoffs(reader: Reader, issues: Iterable[Issue], notes: list[str]) -> Iterator[ItemHandoff]:
@@ -225,7 +220,7 @@ def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: dateti
         tuple(run for run in held if run.head_sha == pull.head_sha),
         is_approved(opinions, pull.head_sha),
         any(opinion.verdict == "needs-changes" for opinion in opinions),
-        bool(items := {*_items_of_result(pull)}) and not open_issues & items,
+        bool(items := {*items_of_result(pull.body)}) and not open_issues & items,
         tuple(one for one in reviews if is_shown(one, reader)),
     )
 

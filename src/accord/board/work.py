@@ -8,14 +8,22 @@ from typing import Literal
 from accord.board.documents import place_item_handoff
 from accord.board.models import BoardItem, BoardPull, BoardRepository, Entry, NeedKind, Overview, Placed, overview_from
 from accord.core.clock import time_of
+from accord.engine.owner import (
+    ItemState,
+    Owner,
+    PullState,
+    next_statuses,
+    owner_of,
+    pull_state,
+    unclosed_text,
+)
 from accord.git.branch_names import is_work_branch
 from accord.github.models import Issue
 from accord.loops.checks import check_facts, held_runs, inconclusive_text
 from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts, LoopState
 from accord.loops.questions import KEEPALIVE
 from accord.results.labels import Category, in_category
-from accord.results.owner import ItemState, Owner, PullState, item_state, owner_of, pull_state
-from accord.results.status import is_work_item, status_if_clear
+from accord.results.status import is_work_item, item_state, status_if_clear
 from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
 
 _NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}
@@ -114,27 +122,20 @@ def _pull_without_item(facts: BoardRepository, number: int) -> PullState | None:
 def _place_unclosed(facts: BoardRepository, issue: Issue, entry: Entry, pull: PullState | None) -> Placed:
     """Place an item that no open pull request closes: after its work, a person decides what becomes of it."""
     owner, address, status = owner_of(item_state(issue), pull), facts.address, status_if_clear(issue)
-    text, command = f"Its status is {status}: no open pull request closes it", _back(facts, issue)
+    has_branch = all(each.has_branch for each in facts.ended if each.number == owner.pull)
+    text = f"Its status is {status}: {unclosed_text(owner, issue.number)}"
     if owner.who != "person":
         return "waiting", replace(entry, why=f"{text}.")
-    match owner.reason:
-        case "no-pull" if status == "approved":
-            command = ""
-        case "not-closing":
-            text += f", as #{owner.pull} does not have the words `Closes #{issue.number}`"
-            command = address.gh_command("pr", "edit", owner.pull)
-        case "reopened":
-            text = f"Its status is {status}: it was opened again after the merge of #{owner.pull}"
-        case "merged-elsewhere":
-            text += f", and the merge of #{owner.pull} did not. GitHub closes items at merges into the default branch"
-            steps = ("closed",) if status == "approved" else ("approved", "closed")
-            command = " && ".join(address.accord("items", "move", issue.number, "--to", step) for step in steps)
-        case "pull-closed":
-            has_branch = all(each.has_branch for each in facts.ended if each.number == owner.pull)
-            text += f", and #{owner.pull} was closed" + ("" if has_branch else ", whose branch is deleted")
-            if status == "approved" and has_branch:
-                command = address.gh_command("pr", "reopen", owner.pull)
-    command = command or address.accord("items", "show", issue.number)
+    moves = [address.accord("items", "move", issue.number, "--to", step) for step in next_statuses(owner, status)]
+    command = " && ".join(moves) or _back(facts, issue)
+    if owner.reason == "not-closing":
+        command = address.gh_command("pr", "edit", owner.pull)
+    if owner.reason == "pull-closed" and not has_branch:
+        text += ", whose branch is deleted"
+    elif owner.reason == "pull-closed" and status == "approved":
+        command = address.gh_command("pr", "reopen", owner.pull)
+    if not command or (owner.reason == "no-pull" and status == "approved"):
+        command = address.accord("items", "show", issue.number)
     return "needs_you", replace(entry, kind="question", why=f"{text}.", command=command)
 
 

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
+from accord.engine.owner import reason_of_checks
 from accord.github.checks import CONCLUSIONS, Check
 from accord.github.models import Forbidden
 from accord.loops.facts import Gathered, LoopContext
@@ -81,12 +82,13 @@ def check_settled(situation: Situation, checks: CheckFacts) -> LoopDecision | No
     pull = situation.facts.pull
     if checks.head_sha != pull.head_sha:
         return decision_for("stale-checks", "The checks belong to another commit than the head.")
-    if checks.pending:
-        return decision_for("checks-pending", f"Pending: {names_of(checks.pending)}.")
-    if (held := check_held(situation, checks)) is not None:
-        return held
-    if checks.inconclusive and not checks.failing:
-        return decision_for("checks-inconclusive", inconclusive_text(checks.inconclusive))
+    match reason_of_checks(checks):
+        case "held":
+            return check_held(situation, checks)
+        case "checks-pending":
+            return decision_for("checks-pending", f"Pending: {names_of(checks.pending)}.")
+        case "inconclusive":
+            return decision_for("checks-inconclusive", inconclusive_text(checks.inconclusive))
     if not checks.failing and not checks.passing and checks.seconds_since_push < SETTLING_SECONDS:
         left = SETTLING_SECONDS - checks.seconds_since_push
         return decision_for("checks-missing", "No check has started for this head yet.", wait_seconds=left)
@@ -230,11 +232,9 @@ def held_runs(runs: Iterable[WorkflowRun], workflow: str = "") -> tuple[HeldRun,
     )
 
 
-def check_held(situation: Situation, checks: CheckFacts) -> LoopDecision | None:
+def check_held(situation: Situation, checks: CheckFacts) -> LoopDecision:
     """Wait for a person's approval of held runs, and ask after a while."""
-    facts, held = situation.facts, checks.held
-    if not held:
-        return None
+    facts, held = situation.facts, checks.held or ()
     names = names_of([run.name[:60] for run in held], 5)
     where = facts.pull.url or "the page of the pull request"
     message = f"GitHub holds workflow runs of this head. A person has to press Approve workflows to run on {where}."

@@ -108,7 +108,8 @@ def announce(gathered: Gathered, decision: LoopDecision) -> None:
     context, head = gathered.context, gathered.pull.head_sha
     items = closing_references(gathered.pull.body, context.repository)
     login = person_to_tell(context, items)
-    closes = f" Merging it closes {', '.join(f'#{number}' for number in items)}." if items else ""
+    closes = f" Merging it closes {', '.join(f'#{number}' for number in items)}."
+    closes = closes if items and gathered.facts.pull.is_main else ""
     text = f"{f'@{login} ' if login else ''}**This pull request can be merged.** {decision.message}{closes}"
     comment_once(context, text, ANNOUNCED, loop=gathered.loop.name, pull=str(context.number), head=head)
 

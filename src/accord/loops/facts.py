@@ -18,6 +18,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.log import log
 from accord.engine.operations import OperationLog
+from accord.engine.owner import pull_state
 from accord.git.branch_names import is_work_branch
 from accord.github.checks import Check
 from accord.github.models import Forbidden, Identity, Pull
@@ -130,6 +131,7 @@ class LoopContext:
             body=pull.body,
             url=pull.url,
             is_ours=self.is_ours(pull),
+            is_main=pull_state(pull).is_main,
             is_mergeable=pull.is_mergeable,
         )
         known = {"agents": self.agents, "token": self.token, "max_cost_usd": self.max_cost_usd}

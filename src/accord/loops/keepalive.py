@@ -10,6 +10,7 @@ from typing import Any
 
 from accord.core.errors import Stopped
 from accord.engine.operations import failed_unless, skipped_if
+from accord.engine.owner import items_of_result
 from accord.github.models import Forbidden, IssueChange, Pull
 from accord.github.pulls import closing_references
 from accord.loops.checks import appendix as checks_appendix
@@ -30,6 +31,7 @@ from accord.loops.questions import (
     KEEPALIVE,
     Situation,
     check_agent,
+    check_item,
     check_open,
     check_running,
     check_stop_labels,
@@ -185,6 +187,13 @@ def _read_state(gathered: Gathered) -> Gathered:
     return gathered.with_facts(is_announced=was_announced(gathered))
 
 
+def _read_item(gathered: Gathered) -> Gathered:
+    """Read whether the item is open that a result opened the pull request for."""
+    number = next(iter(items_of_result(gathered.pull.body)), 0) if gathered.facts.pull.is_ours else 0
+    issue = gathered.context.github.issue(number) if number else None
+    return gathered.with_facts(is_item_open=issue.is_open if issue else None)
+
+
 class Keepalive(Loop):
     """The loop that goes on until every task is done. ``questions`` are all that stops it or makes it wait."""
 
@@ -193,6 +202,7 @@ class Keepalive(Loop):
     questions = (
         check_open,  # merged, closed
         check_stop_labels,  # paused, needs-human
+        check_item,  # item-closed
         _check_mergeable,  # fork, read-only-token, running, unmergeable
         _check_enabled,  # not-enabled, disabled
         check_writable,  # fork, read-only-token
@@ -202,7 +212,7 @@ class Keepalive(Loop):
         *BEFORE_A_RUN,  # running, budgets, same-error, no-progress, manual-failure, rate-limit, back-off
         _check_checks,  # stale-checks, checks-pending, checks-held and its like, checks-missing, checks-red
     )
-    stages = (read_reviews, _read_state, read_checks)
+    stages = (_read_item, read_reviews, _read_state, read_checks)
     details = (read_logs, read_threads)
     unread = ("checks", "reviews")
     has_upkeep = True

@@ -59,7 +59,8 @@ class Budgets(Closed):
 class PullFacts(Closed):
     """The pull request; ``body`` holds its tasks and settings. ``is_mergeable`` is None until GitHub has computed it.
 
-    ``is_ours``: an implementor's result opened it, from the branch of its work item.
+    ``is_ours``: an implementor's result opened it, from the branch of its work item. ``is_main``: its base is the
+    default branch, so that GitHub closes items at its merge.
 
     Without ``author_may_write`` the body is untrusted, and its settings can only turn a loop off: anyone with read
     access can open a pull request from an existing branch.
@@ -76,6 +77,7 @@ class PullFacts(Closed):
     body: str = ""
     url: str = ""
     is_ours: bool = False
+    is_main: bool = True
     is_mergeable: bool | None = None
 
 
@@ -238,7 +240,7 @@ class LoopFacts(Closed):
 
     ``agents`` are the enabled agents of the registry for this work, the default first. ``running_has_ended``: GitHub
     says that the workflow run of ``state.running`` is over, though the state does not. ``max_cost_usd`` is the budget
-    of all runs on the pull request.
+    of all runs on the pull request. ``is_item_open`` is about the item that a result opened the pull request for.
     """
 
     now: AwareDatetime
@@ -251,6 +253,7 @@ class LoopFacts(Closed):
     go_ahead: GoAhead | None = None
     running_has_ended: bool = False
     max_cost_usd: Seconds | None = None
+    is_item_open: bool | None = None
 
 
 class LoopDecision(Closed):
@@ -301,6 +304,7 @@ class Reason:
 REASONS: dict[str, Reason] = {
     "merged": Reason("stop", "The pull request is merged.", PULLS),
     "closed": Reason("stop", "The pull request is closed.", PULLS),
+    "item-closed": Reason("stop", "The work item that it was opened for is closed.", ("keepalive",), asks=True),
     "paused": Reason("stop", "It carries `agents:paused`."),
     "needs-human": Reason("stop", "It carries `needs-human`."),
     "not-enabled": Reason("stop", "No label turns the loop on.", PULLS),

@@ -7,11 +7,21 @@ person's word comes first, then dangers, then the budgets, then states that pass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from accord.core.suggest import did_you_mean
+from accord.engine.owner import ItemState, PullState, is_over, owner_of
 from accord.loops.ledger import repetition_of, seconds_until_retry, settled_state, time_of_loss, waits_for_go_ahead
-from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopDecision, LoopFacts, LoopState, decision_for
+from accord.loops.models import (
+    NEEDS_HUMAN,
+    PERSONS_STOP,
+    RUNS,
+    LoopDecision,
+    LoopFacts,
+    LoopState,
+    PullFacts,
+    decision_for,
+)
 from accord.loops.settings import LoopSettings, read_settings
 
 KEEPALIVE = "agents:keepalive"
@@ -87,11 +97,24 @@ def requested_agents(facts: LoopFacts) -> tuple[str, ...]:
 
 def check_open(situation: Situation) -> LoopDecision | None:
     """Stop once the pull request is merged or closed."""
-    if situation.facts.pull.is_merged:
-        return decision_for("merged", "The pull request is merged.")
-    if not situation.facts.pull.is_open:
-        return decision_for("closed", "The pull request is closed.")
-    return None
+    pull = pull_of(situation.facts.pull)
+    return decision_for(pull.state, f"The pull request is {pull.state}.") if is_over(pull) else None
+
+
+def check_item(situation: Situation) -> LoopDecision | None:
+    """Stop once the item is closed that the pull request was opened for."""
+    facts = situation.facts
+    item = None if facts.is_item_open is None else ItemState(facts.is_item_open)
+    if owner_of(item, pull_of(facts.pull)).reason != "item-closed":
+        return None
+    message = f"Its work item is closed. Reopen that and remove the label {NEEDS_HUMAN}, or close the pull request."
+    return decision_for("item-closed", message)
+
+
+def pull_of(pull: PullFacts) -> PullState:
+    """Return what of a pull request decides who acts next."""
+    state: Literal["open", "merged", "closed"] = "open" if pull.is_open else "closed"
+    return PullState(pull.number, "merged" if pull.is_merged else state, is_main=pull.is_main)
 
 
 def check_stop_labels(situation: Situation) -> LoopDecision | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from accord.github.models import PullFile
 from accord.text.markers import defuse
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -12,6 +13,7 @@ from accord.text.redaction import Redactor
 APPENDIX_CHARACTERS = 30_000
 """Below 128 KiB in any script: one environment value or argument holds no more (Linux, MAX_ARG_STRLEN)."""
 
+DIFF_CHARACTERS = 60_000
 _CUT = "\n\n[…]"
 
 
@@ -55,6 +57,17 @@ def _shorten(text: str, make_safe: Callable[[str], str], characters: int, most: 
         characters //= 2
         safe = make_safe(text[:characters] + end)
     return safe
+
+
+def diff_of(files: Iterable[PullFile]) -> str:
+    """Return the files of a pull request as one diff of at most ``DIFF_CHARACTERS``; GitHub omits some contents."""
+    diff = ""
+    for file in files:
+        old = file.previous_path or file.path
+        diff += f"--- {old if file.status != 'added' else '/dev/null'}\n"
+        diff += f"+++ {file.path if file.status != 'removed' else '/dev/null'}\n"
+        diff += f"({file.status}; content not shown)\n" if file.patch is None else f"{file.patch}\n"
+    return diff[:DIFF_CHARACTERS]
 
 
 def digest(body: str) -> str:

@@ -7,7 +7,7 @@ the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, Literal
@@ -15,7 +15,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
-from accord.github.models import Issue, Pull, PullFile
+from accord.engine.owner import ItemState, next_statuses, owner_of
+from accord.github.models import Issue, Pull
 from accord.github.pulls import closing_references
 from accord.loops.apply import comment_once
 from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
@@ -27,10 +28,11 @@ from accord.loops.questions import (
     check_agent,
     check_stop_labels,
     first_decision,
+    pull_of,
     run_decision,
     situation_of,
 )
-from accord.loops.texts import digest, join_parts, line_to_post, text_to_post
+from accord.loops.texts import diff_of, digest, join_parts, line_to_post, text_to_post
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers, write_marker
@@ -41,7 +43,6 @@ from accord.text.untrusted import fenced_data
 
 VERDICT_MARKER = "verdict"
 FOLLOW_UP_MARKER = "follow-up"
-DIFF_CHARACTERS = 60_000
 SHOWN_DIFF_CHARACTERS = 20_000
 TITLE_CHARACTERS = 200
 BODY_CHARACTERS = 30_000
@@ -138,6 +139,16 @@ def _check_subject(situation: Situation) -> LoopDecision | None:
     return None
 
 
+def _left_open(facts: VerifyFacts) -> Iterator[str]:
+    """Yield how to close the items that the merge left open, as its base is not the default branch."""
+    for item in facts.work_items or ():
+        status = next((label[7:] for label in item.labels if label.startswith("status:")), None)
+        owner = owner_of(ItemState(item.is_open, status), pull_of(facts.pull))
+        if owner.reason == "merged-elsewhere":
+            steps = ", ".join(f"`accord items move {item.number} --to {to}`" for to in next_statuses(owner, status))
+            yield f"GitHub closes items at merges into the default branch, so #{item.number} is open: {steps}."
+
+
 def _check_token(situation: Situation) -> LoopDecision | None:
     """Stop where the verdict could not be posted. A fork's merged change is fine, since nothing is pushed to it."""
     if situation.facts.token.may_write:
@@ -218,17 +229,6 @@ def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
         for issue in issues
         if issue is not None and not issue.is_pull
     )
-
-
-def diff_of(files: Iterable[PullFile]) -> str:
-    """Return the files of a pull request as one diff of at most ``DIFF_CHARACTERS``; GitHub omits some contents."""
-    diff = ""
-    for file in files:
-        old = file.previous_path or file.path
-        diff += f"--- {old if file.status != 'added' else '/dev/null'}\n"
-        diff += f"+++ {file.path if file.status != 'removed' else '/dev/null'}\n"
-        diff += f"({file.status}; content not shown)\n" if file.patch is None else f"{file.patch}\n"
-    return diff[:DIFF_CHARACTERS]
 
 
 def criteria_digest(items: Sequence[WorkItem]) -> str:
@@ -344,7 +344,8 @@ class Verify(Loop):
         code, message = "verify-merged", "The pull request is merged."
         if about.facts.is_asked:
             code, message = "verify-asked", "A person requested a verdict."
-        return run_decision(about, code, message, appendix(about.facts, redact))
+        decision = run_decision(about, code, message, appendix(about.facts, redact))
+        return decision.model_copy(update={"warnings": tuple(_left_open(about.facts))})
 
     def subjects(self, facts: Any) -> tuple[str, ...]:
         """Return the commit, and a digest of its criteria."""

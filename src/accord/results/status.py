@@ -13,10 +13,11 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
 from accord.core.machine import Edge, Machine
 from accord.engine.operations import Operation, OperationLog, OperationStatus
+from accord.engine.owner import ItemState
 from accord.github.models import Identity, Issue, IssueChange, NotThere, Pull, Repository
 from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
-from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, status_of
+from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of, status_of
 from accord.text.markers import take_markers
 from accord.text.untrusted import visible_text
 
@@ -93,6 +94,12 @@ def status_if_clear(issue: Issue) -> str | None:
     statuses = in_category(issue.labels, Category.STATUS)
     status = (status_of(issue.labels) or "").lower()
     return status if len(statuses) == 1 and status in WORK_ITEM.states else None
+
+
+def item_state(issue: Issue, open_blockers: int = 0) -> ItemState:
+    """Return what of an item decides who acts next."""
+    is_refinement = kind_of(issue.labels) is ItemKind.REFINEMENT
+    return ItemState(issue.is_open, status_if_clear(issue), is_refinement, open_blockers)
 
 
 def current_status(issue: Issue) -> str:

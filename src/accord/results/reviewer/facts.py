@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
+from accord.engine.owner import is_over, pull_state
 from accord.git.branch_names import CONFIG_PATHS, approvals_in
 from accord.github.comments import Comment
 from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, PullFile, Review
 from accord.github.pulls import closing_references
 from accord.results.bodies import has_marker
-from accord.results.owner import is_over, pull_state
 from accord.results.reviewer.placement import (
     MOST_PLACED,
     PART,

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
 from accord.engine.operations import LedgerEntry, Operation, OperationStatus, adopted_if, skipped_if
+from accord.engine.owner import is_over, pull_state
 from accord.github.models import InlineComment, NewReview, Review
-from accord.results.owner import is_over, pull_state
 from accord.results.reviewer.facts import TARGETS, ReviewFacts
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from accord.github.models import Issue, Pull
-from accord.results.labels import ItemKind, kind_of
-from accord.results.status import status_if_clear
+from accord.github.models import Pull
+from accord.text.markers import REVISION, find_markers
 
 Who = Literal["person", "agent", "github", "blockers", "no one"]
 
@@ -117,10 +116,10 @@ class PullState:
     review: Literal["", "approved", "changes-requested"] = ""
 
 
-def item_state(issue: Issue, open_blockers: int = 0) -> ItemState:
-    """Return what decides of an item."""
-    is_refinement = kind_of(issue.labels) is ItemKind.REFINEMENT
-    return ItemState(issue.is_open, status_if_clear(issue), is_refinement, open_blockers)
+def items_of_result(body: str) -> list[int]:
+    """Return the item for which a result opened a pull request, by the marker in its body."""
+    found = (fields.get("item", "") for fields in find_markers(body, REVISION))
+    return [int(item) for item in found if item.isdecimal()]
 
 
 def pull_state(pull: Pull, *, closes: bool = True) -> PullState:
@@ -143,6 +142,25 @@ def owner_of(item: ItemState | None, pull: PullState | None, checks: ChecksState
     reason = _reason_of(item, pull, checks)
     is_agents = pull is not None and pull.has_agent and reason in _AGENTS
     return Owner("agent" if is_agents else _OTHERS.get(reason, "person"), reason, pull.number if pull else 0)
+
+
+def unclosed_text(owner: Owner, number: int) -> str:
+    """Return why no open pull request closes an item after its work, as the end of a sentence."""
+    texts: dict[Reason, str] = {
+        "not-closing": f"no open pull request closes it, as #{owner.pull} does not have the words `Closes #{number}`",
+        "reopened": f"it was opened again after the merge of #{owner.pull}",
+        "merged-elsewhere": f"no open pull request closes it, and the merge of #{owner.pull} did not. GitHub closes "
+        "items at merges into the default branch",
+        "pull-closed": f"no open pull request closes it, and #{owner.pull} was closed",
+    }
+    return texts.get(owner.reason, "no open pull request closes it")
+
+
+def next_statuses(owner: Owner, status: str | None) -> tuple[str, ...]:
+    """Return the statuses to which a person moves such an item, in order; none leads back from approved."""
+    if owner.reason == "merged-elsewhere":
+        return ("closed",) if status == "approved" else ("approved", "closed")
+    return () if status == "approved" else ("pending",)
 
 
 def is_over(pull: PullState) -> bool:
