@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from accord.board.documents import place_item_handoff
 from accord.board.models import BoardItem, BoardPull, BoardRepository, Entry, NeedKind, Overview, Placed, overview_from
 from accord.core.clock import time_of
+from accord.core.findings import names_of
 from accord.engine.owner import (
     ItemState,
     Owner,
@@ -38,7 +40,7 @@ _KINDS: dict[str, NeedKind] = {
 }
 """Kinds of need by the reason of a loop that asks a person; a verdict that asks is a question, the rest failures."""
 
-_NAMED = 5
+_list = partial(names_of, most=5)
 
 
 def overview_of_work(facts: BoardRepository) -> Overview:
@@ -280,11 +282,6 @@ def _blockers_text(item: BoardItem) -> str:
     if len(item.blockers) != item.open_blockers:
         return f"Blocked by {item.open_blockers} open {'issue' if item.open_blockers == 1 else 'issues'}."
     return f"Blocked by {_list([f'#{number}' for number in item.blockers])}."
-
-
-def _list(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def _one_status(facts: BoardRepository, issue: Issue) -> str:

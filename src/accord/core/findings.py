@@ -13,6 +13,12 @@ def sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
+def names_of(names: Sequence[str], most: int = 10, between: str = ", ") -> str:
+    """Return the first of some names as a list in a sentence, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{between.join(names[:most])}{more}"
+
+
 class Severity(StrEnum):
     """How much a finding weighs: one error means that nothing at all is written."""
 

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from accord.core.findings import Finding
+from accord.core.findings import Finding, names_of
 from accord.git.program import Git, split_nul
 
 _SYMLINK = "120000"
@@ -74,10 +74,6 @@ def names_on_way(path: str, links: Mapping[str, str]) -> list[str]:
     return [*followed, "/".join(here)]
 
 
-_PATHS_SHOWN = 10
-
-
 def some_of(paths: Sequence[str]) -> str:
     """List paths for people, at most the first ten."""
-    shown = ", ".join(os.fsencode(path).decode("utf-8", "replace") for path in paths[:_PATHS_SHOWN])
-    return f"{shown} and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else shown
+    return names_of([os.fsencode(path).decode("utf-8", "replace") for path in paths])

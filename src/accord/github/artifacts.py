@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from accord.core.clock import Clock, attempts, doubling
 from accord.core.errors import BrokenContract, Refused, Stopped
+from accord.core.findings import names_of
 from accord.core.log import log
 from accord.github.models import NotThere
 from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
@@ -209,8 +210,7 @@ def _selector_text(artifact: Artifact, members: Sequence[Member], wanted: str) -
 
 
 def _names_text(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"; it has {', '.join(names[:_NAMED])}{more}" if names else "; it has no artifacts"
+    return f"; it has {names_of(names, _NAMED)}" if names else "; it has no artifacts"
 
 
 def _expired_error(artifact: Artifact) -> Refused:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from accord.loops.checks import CheckLog, appendix, check_settled, names_of, read_checks, read_logs
+from accord.core.findings import names_of
+from accord.loops.checks import CheckLog, appendix, check_settled, read_checks, read_logs
 from accord.loops.facts import Loop, read_state
 from accord.loops.models import Budgets, CheckFacts, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.questions import BEFORE_A_RUN, KEEPALIVE, ON_A_PULL, Situation, has_label, run_decision

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
+from accord.core.findings import names_of
 from accord.engine.owner import reason_of_checks
 from accord.github.checks import CONCLUSIONS, Check
 from accord.github.models import Forbidden
@@ -103,12 +104,6 @@ def inconclusive_text(checks: Sequence[InconclusiveCheck]) -> str:
     commands = [f"Run it again: {names_of([f'`gh run rerun {run}`' for run in sorted(again)], 3)}."] if again else []
     todo = " ".join([*commands, *(text for name, text in _BY_HAND.items() if name in kinds)])
     return f"Without a result: {named}. {todo or 'Run it again on its page.'}"
-
-
-def names_of(names: Sequence[str], most: int = 10) -> str:
-    """Return the first of some names as a list in a sentence."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def read_checks(gathered: Gathered) -> Gathered:

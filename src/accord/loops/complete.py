@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Literal
 
 from accord.core.errors import Refused, Stopped
+from accord.core.findings import names_of
 from accord.git.branches import branch_clone
 from accord.git.conflicts import Merge, merge_into
 from accord.git.program import Git
@@ -19,7 +20,7 @@ from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.github.pulls import closing_references
 from accord.loops.apply import WorkflowStart, comment_once, dispatch, runs_of
 from accord.loops.bot_comments import Thread
-from accord.loops.checks import CheckLog, check_settled, names_of
+from accord.loops.checks import CheckLog, check_settled
 from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import NEEDS_HUMAN, CheckFacts, LoopDecision, LoopFacts, decision_for
 from accord.loops.questions import KEEPALIVE, Situation

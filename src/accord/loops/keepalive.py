@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any
 
 from accord.core.errors import Stopped
+from accord.core.findings import names_of
 from accord.engine.operations import failed_unless, skipped_if
 from accord.engine.owner import items_of_result
 from accord.github.models import Forbidden, IssueChange, Pull
 from accord.github.pulls import closing_references
 from accord.loops.checks import appendix as checks_appendix
-from accord.loops.checks import check_settled, names_of, read_checks, read_logs
+from accord.loops.checks import check_settled, read_checks, read_logs
 from accord.loops.complete import (
     KeepaliveFacts,
     announce,

@@ -6,11 +6,12 @@ session are accord's decision. ``moves`` gathers the facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
+from accord.core.findings import names_of
 from accord.core.machine import Edge, Machine, Need
 from accord.sessions.decision_rules import is_before
 from accord.sessions.models import (
@@ -160,21 +161,12 @@ def _answers(facts: SessionFacts, *_: str) -> Iterator[Need]:
         yield Need(f"Questions wait for the user: {names}. Resolve them first.", f"answers to {names}", "answer")
 
 
-_NAMED = 10
-
-
-def _first_names(names: Sequence[str], between: str) -> str:
-    """Name the first tasks, and say how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{between.join(names[:_NAMED])}{more}"
-
-
 def _tasks(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if facts.unfinished:
-        names = _first_names(facts.unfinished, ", ")
+        names = names_of(facts.unfinished)
         yield Need(f"These tasks are not completed: {names}.", f"completed tasks: {names}", "tasks")
     if facts.unreviewed:
-        names = _first_names(facts.unreviewed, "; ")
+        names = names_of(facts.unreviewed, between="; ")
         yield Need(f"These tasks are completed without their reviews: {names}.", f"reviews: {names}", "tasks")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import timestamp
+from accord.core.findings import names_of
 from accord.engine.operations import Operation, skipped_if
 from accord.engine.receipts import Receipt, reporting
 from accord.github.models import NotThere
@@ -215,8 +216,7 @@ def _plan_result(apply: JobResult) -> tuple[RowState, str, str]:
     items = apply.document("items") or {}
     numbers = [f"#{item['id']}" for item in items.values() if str(item.get("id", "")).isdecimal()]
     if numbers:
-        more = f" and {len(numbers) - _MOST_ITEMS} more" if len(numbers) > _MOST_ITEMS else ""
-        text = f"Work items: {', '.join(numbers[:_MOST_ITEMS])}{more}."
+        text = f"Work items: {names_of(numbers, _MOST_ITEMS)}."
         return "done", text, "Check them, and move those to ready that agents may start on."
     if apply.outputs.get("outcome") == "applied":
         return "done", "Work items were changed or closed; none is new.", ""

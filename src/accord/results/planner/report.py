@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from accord.core.findings import Finding, pointer, warning
+from accord.core.findings import Finding, names_of, pointer, warning
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue
 from accord.results.bodies import longest_length
@@ -72,11 +72,7 @@ def _vanished(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
     elif names:
         verb = "is no longer in the plan and stays" if len(names) == 1 else "are no longer in the plan and stay"
         hint = "Pass `--close-vanished` to close such items, unless the plan only adds to an earlier one."
-        yield warning("item-vanished", f"{_some(names, _MOST_NAMED)} {verb} open.", hint=hint)
-
-
-def _some(names: Sequence[str], most: int) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+        yield warning("item-vanished", f"{names_of(names, _MOST_NAMED)} {verb} open.", hint=hint)
 
 
 def _named(issue: Issue, token: str) -> str:
@@ -127,7 +123,7 @@ def near_duplicates(plan: Plan, new: Iterable[int], others: Sequence[Issue]) -> 
         similar = similar_titles([plan.result.create[i].title for i in items], [issue.title for issue in of_kind])
         for i, positions in zip(items, similar, strict=True):
             if positions:
-                shown = _some([f"#{of_kind[position].number}" for position in positions], 3)
+                shown = names_of([f"#{of_kind[position].number}" for position in positions], 3)
                 name = plan.result.create[i].temp_id
                 message = f"`{name}` has nearly the same title as {shown} of another plan or a person."
                 hint = "If it is the same work, remove the item, or pass the request of that plan."
