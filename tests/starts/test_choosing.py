@@ -1,5 +1,6 @@
 """Which event starts what, under which line of the configuration, and for whom: tables of the pure decision."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import pytest
 
 from accord.core.errors import BrokenContract
+from accord.engine.owner import PullState
 from accord.github.models import Issue
 from accord.loops.questions import NOT_AGENTS as NOT_AGENTS_OF_LOOPS
 from accord.loops.questions import PAUSED
 from accord.results.planner.scope import run_key_of_spec
+from accord.results.status import StatusFacts
 from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts, check_event, choose
 from accord.starts.config import CONFIG_PATH, AccordConfig, StartSwitches, config_check, read_config
 from accord.starts.facts import is_approved
@@ -22,6 +25,7 @@ from accord.starts.models import (
     StatusRow,
     Trigger,
 )
+from accord.starts.plan import plan_ready
 from accord.starts.status import StatusView
 
 AT = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -63,7 +67,7 @@ def test_labels_comments_and_boxes_are_on_by_default_and_nothing_else_is() -> No
 @pytest.mark.parametrize("trigger", Trigger)
 def test_bots_start_no_agent(trigger: Trigger) -> None:
     reason = check_event(event(trigger, "agents:plan", is_bot=True), ON)
-    assert bool(reason) == (trigger is not Trigger.CLOSED)
+    assert bool(reason) == (trigger not in (Trigger.CLOSED, Trigger.MERGED))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +98,41 @@ READY, PENDING = issue(TASK, "status:ready"), issue(TASK, "status:pending")
 PROGRESS = issue(TASK, "status:in-progress")
 
 
+STATES = [
+    ("review", PullState(9), "It has the pull request #9. Comment `/accord review` there."),
+    ("approved", PullState(9), "It has the approved pull request #9. Merge that."),
+    ("review", PullState(9, closes=False), "#9 does not have the words `Closes #7`"),
+    ("review", PullState(9, "closed"), "#9 was closed. Run `accord items move 7 --to pending`."),
+    ("review", PullState(9, "merged"), "opened again after the merge of #9. Run `accord items move 7 --to pending`."),
+    ("review", PullState(9, "merged", is_main=False), "--to approved`, then `accord items move 7 --to closed`."),
+    ("approved", PullState(9, "closed"), "#9 was closed. See `accord status`."),
+]
+
+
+@pytest.mark.parametrize(("status", "pull", "words"), STATES)
+def test_the_answer_about_an_item_after_its_work_is_right_for_its_pull_request(
+    status: str, pull: PullState, words: str
+) -> None:
+    item = replace(facts(issue(TASK, f"status:{status}")), pull=pull)
+    choice = choose(event(Trigger.COMMENT, "implement"), item)
+    assert isinstance(choice, Answer)
+    assert words in choice.text
+
+
+@pytest.mark.parametrize(
+    ("labels", "blockers", "moves"),
+    [
+        ((TASK, "status:pending"), (), 1),
+        ((TASK, "status:pending"), (3,), 0),
+        (("task:refinement", "status:pending"), (), 0),
+        ((TASK, "status:ready"), (), 0),
+        ((TASK, "status:pending", "status:blocked"), (), 0),
+    ],
+)
+def test_only_work_for_an_agent_becomes_ready(labels: tuple[str, ...], blockers: tuple[int, ...], moves: int) -> None:
+    assert len([*plan_ready([(issue(*labels), StatusFacts(blockers))])]) == moves
+
+
 @pytest.mark.parametrize(
     ("word", "item", "expected"),
     [
@@ -112,8 +151,8 @@ PROGRESS = issue(TASK, "status:in-progress")
         ("implement", REQUEST, "#7 is not a work item."),
         ("implement", PENDING, "Run `accord items move 7 --to ready`"),
         ("implement", PROGRESS, "If its run failed, comment `/accord retry`."),
-        ("implement", issue(TASK, "status:review"), "It has a pull request."),
-        ("implement", issue(TASK, "status:approved"), "Merge that."),
+        ("implement", issue(TASK, "status:review"), "no open pull request closes it. Run `accord items move 7 --to p"),
+        ("implement", issue(TASK, "status:approved"), "See `accord status`."),
         ("implement", issue(TASK, "status:blocked"), "run `accord items move 7 --to pending`"),
         ("implement", issue(TASK), "does not have exactly one status label"),
         ("implement", issue(TASK, state="closed"), "#7 is closed."),

@@ -49,6 +49,10 @@ def _label_event(data: dict[str, Any]) -> LabelEvent | None:
     return LabelEvent(data["label"]["name"], change, actor.get("login", ""), actor.get("type") == "Bot", at)
 
 
+def _closing(data: dict[str, Any]) -> datetime | None:
+    return parse_timestamp(data["created_at"]) if data.get("event") == "closed" else None
+
+
 _STRUCTURE_EVENTS = {
     "milestoned": ("milestone", False),
     "demilestoned": ("milestone", True),
@@ -228,6 +232,11 @@ class GitHub(
         """List the changes of the labels of an issue or pull request, oldest first. GET …/issues/{n}/timeline."""
         found = self._list_items(f"/issues/{number}/timeline", _label_event)
         return tuple(event for event in found if event is not None)
+
+    def closings(self, number: int) -> tuple[datetime, ...]:
+        """List when an issue was closed, oldest first. GET …/issues/{n}/timeline."""
+        found = self._list_items(f"/issues/{number}/timeline", _closing)
+        return tuple(at for at in found if at is not None)
 
     def removed_parts(self, number: int) -> frozenset[str]:
         """Return which of milestone, type and assignees an issue lost last; accord takes none. GET …/timeline."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accord.core.suggest import did_you_mean
+from accord.engine.owner import PullState, next_statuses, owner_of, unclosed_text
 from accord.github.models import Issue, Pull
 from accord.results.labels import STATUSES
-from accord.results.status import is_work_item, status_if_clear
+from accord.results.status import is_work_item, item_state, status_if_clear
 from accord.starts.config import AccordConfig
 from accord.starts.models import (
     ACTIVE,
@@ -54,7 +55,8 @@ class ItemFacts:
     """The issue or pull request of an event, its status, and whether its last start goes on.
 
     ``agents`` are the enabled ones, None where they were not read. ``is_dashboard``: the issue is the dashboard.
-    ``head`` is the commit of a pull request that the sender saw, empty where no one can tell.
+    ``head`` is the commit of a pull request that the sender saw, empty where no one can tell. ``pull`` is the newest
+    pull request of an item after its work.
     """
 
     issue: Issue
@@ -63,6 +65,7 @@ class ItemFacts:
     agents: tuple[str, ...] | None = None
     is_dashboard: bool = False
     head: str = ""
+    pull: PullState | None = None
 
 
 def head_at(pull: Pull, at: datetime, repository: str) -> str:
@@ -83,13 +86,18 @@ def check_event(event: StartEvent, config: AccordConfig) -> str:
     is_on = getattr(config.starts, event.trigger.value.replace("-", "_"))
     if not is_on:
         return f"`{event.trigger.value}` is off under `starts` in the configuration."
-    if event.is_bot and event.trigger is not Trigger.CLOSED:
+    if event.is_bot and event.trigger not in (Trigger.CLOSED, Trigger.MERGED):
         return (
             "The event was caused by a bot, and bots start nothing. "
             "To start it, comment a command such as `/accord review`."
         )
     if event.trigger is Trigger.LABEL and not _is_start_label(event):
         return "This label starts nothing."
+    if event.is_fork and event.trigger is Trigger.MERGED:
+        return (
+            f"#{event.number} comes from a fork, so the token of this event can only read. "
+            "`accord status` says how to close its items."
+        )
     if event.is_fork:
         return (
             f"#{event.number} comes from a fork, so the token of this event can only read. "
@@ -215,7 +223,7 @@ def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> Choic
         return _answer_closed(issue)
     status = status_if_clear(issue)
     if status != "ready" and not (is_retry and status == "in-progress"):
-        return Answer(_unready(issue, status))
+        return Answer(_unready(issue, status, facts.pull))
     agents = facts.agents or ()
     if agent and agent not in agents:
         known = ", ".join(map(as_code, agents))
@@ -223,15 +231,19 @@ def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> Choic
     return Begin("implement", agent)
 
 
-def _unready(issue: Issue, status: str | None) -> str:
-    number = issue.number
+def _unready(issue: Issue, status: str | None, pull: PullState | None) -> str:
+    number, owner = issue.number, owner_of(item_state(issue), pull)
     if status is None:
         return f"#{number} does not have exactly one status label. Keep one of {', '.join(map(as_code, STATUSES))}."
     ways = {
         "pending": f"Run `accord items move {number} --to ready`, or replace `status:pending` with `status:ready`.",
         "in-progress": "If its run failed, comment `/accord retry`.",
-        "review": "It has a pull request. Comment `/accord review` there.",
-        "approved": "It has an approved pull request. Merge that.",
+        "review": f"It has the pull request #{owner.pull}. Comment `/accord review` there.",
+        "approved": f"It has the approved pull request #{owner.pull}. Merge that.",
     }
+    if status in ("review", "approved") and (pull is None or pull.state != "open" or not pull.closes):
+        moves = [f"`accord items move {number} --to {step}`" for step in next_statuses(owner, status)]
+        todo = f"Run {', then '.join(moves)}" if moves else "See `accord status`"
+        return f"#{number} is {status}: {unclosed_text(owner, number)}. {todo}."
     back = f"Solve what it waits for, run `accord items move {number} --to pending`, then `--to ready`."
     return f"#{number} is {status}, and only a ready work item can be implemented. {ways.get(status, back)}"

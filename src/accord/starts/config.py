@@ -34,6 +34,7 @@ class StartSwitches(BaseModel):
     )
     review_requests: bool = Field(False, alias="review-requests", description="A requested review.")
     ready: bool = Field(False, description="Move items from pending to ready when their blockers are closed.")
+    merges: bool = Field(False, description="Close items at merges into other branches than the default one, too.")
 
 
 def _checked_prefix(value: str) -> str:

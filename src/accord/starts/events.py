@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -177,6 +178,16 @@ def _pull(trigger: Trigger) -> Callable[[Mapping[str, Any]], StartEvent]:
     return read
 
 
+def _merge(payload: Mapping[str, Any]) -> StartEvent | None:
+    """Return the merge into another branch than the default one, where GitHub closes no items."""
+    pull = _value(payload, "/pull_request", dict)
+    elsewhere = _text(payload, "/pull_request/base/ref") != _text(payload, "/repository/default_branch")
+    if not (elsewhere and pull.get("merged")):
+        return None
+    event = _pull(Trigger.MERGED)(payload)
+    return replace(event, key=key_of("merged", event.number), at=_time(payload, "/pull_request/merged_at"))
+
+
 def pull_key(number: int, head: str) -> str:
     """Return the key of a review that starts by itself: one for each head of a pull request."""
     return key_of("pull", number, head)
@@ -202,4 +213,5 @@ _READERS: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], StartEvent | No
     ("pull_request", "opened"): _pull(Trigger.PULL),
     ("pull_request", "ready_for_review"): _pull(Trigger.PULL),
     ("pull_request", "review_requested"): _pull(Trigger.REVIEW_REQUEST),
+    ("pull_request", "closed"): _merge,
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import count
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,13 @@ from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
 from accord.core.clock import Clock, attempts, doubling, parse_timestamp
 from accord.core.errors import BrokenContract
+from accord.engine.owner import Owner, PullState, owner_of, pull_state
 from accord.files.yaml import read_mapping
-from accord.github.models import Identity, Issue, NotThere
+from accord.git.branch_names import CONFIG_PATHS, prefix_in, work_branch
+from accord.github.models import Identity, Issue, NotThere, Pull
+from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
-from accord.results.status import StatusFacts, is_work_item, open_blockers, status_if_clear
+from accord.results.status import StatusFacts, is_work_item, item_state, open_blockers, status_if_clear
 from accord.starts.choose import ItemFacts, head_at
 from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
 from accord.starts.dashboard import is_dashboard
@@ -94,7 +98,36 @@ def item_facts(context: StartContext, event: StartEvent) -> ItemFacts | None:
     agents = None if issue.is_pull or not is_work_item(issue) else context.agents()
     pull = context.github.pull(issue.number) if issue.is_pull and not event.head else None
     head = head_at(pull, event.at, context.repository) if pull else event.head
-    return ItemFacts(issue, view, is_busy, agents, is_dashboard(issue, context.identity), head)
+    is_after_work = agents is not None and status_if_clear(issue) in ("review", "approved")
+    newest = _newest_pull(context, issue.number) if is_after_work else None
+    return ItemFacts(issue, view, is_busy, agents, is_dashboard(issue, context.identity), head, newest)
+
+
+def _newest_pull(context: StartContext, item: int) -> PullState | None:
+    """Read the pull request of an item's branches with which its work goes on: an open one, else the newest."""
+    prefix = prefix_in(context.github.find_file(path, context.branch) for path in CONFIG_PATHS)
+    found: list[Pull] = []
+    for number in count(1):
+        if not (pulls := context.github.pulls_from(work_branch(item, number, prefix))):
+            break
+        found = [*pulls, *found]
+    newest = next((pull for pull in found if pull.state == "open"), found[0] if found else None)
+    if newest is None:
+        return None
+    return pull_state(newest, closes=item in closing_references(newest.body, context.repository))
+
+
+def merged_items(context: StartContext, event: StartEvent) -> Iterator[tuple[Issue, Owner]]:
+    """Yield the items that a merged pull request closes, and who acts next on each.
+
+    An item that was closed since the merge and opened again is left to the person who did so.
+    """
+    pull = context.github.pull(event.number)
+    for number in closing_references(pull.body, context.repository) if pull else ():
+        issue = context.github.issue(number)
+        if pull and issue and is_work_item(issue):
+            was_closed = issue.is_open and any(at >= event.at for at in context.github.closings(number))
+            yield issue, owner_of(item_state(issue), None if was_closed else pull_state(pull))
 
 
 def is_running(context: StartContext, row: StatusRow) -> bool:

@@ -22,6 +22,7 @@ class Trigger(StrEnum):
     PULL = "pull-requests"
     REVIEW_REQUEST = "review-requests"
     CLOSED = "ready"
+    MERGED = "merges"
 
 
 Work = Literal["plan", "implement", "review"]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from accord.core.clock import timestamp
-from accord.core.errors import AccordError, BrokenContract
+from accord.core.errors import AccordError
 from accord.engine.operations import Operation, adopted_if, skipped_if
+from accord.engine.owner import Owner, next_statuses, owner_of
 from accord.github.comments import Comment
 from accord.github.models import Issue
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
-from accord.results.status import StatusFacts, plan_move
+from accord.results.status import MoveWorkItem, StatusFacts, item_state, plan_move, status_if_clear
 from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StartEvent, StatusRow, key_of
 from accord.starts.status import StatusView
@@ -186,10 +187,16 @@ def spec_key(path: str, commit: str) -> str:
     return key_of("spec", path, commit)
 
 
-def plan_ready(blocked: Iterable[tuple[Issue, StatusFacts]]) -> Iterator[Operation]:
+def plan_ready(blocked: Iterable[tuple[Issue, StatusFacts]]) -> Iterator[MoveWorkItem]:
     """Yield the moves of pending items whose blockers are all closed now."""
     for issue, facts in blocked:
-        try:
+        if owner_of(item_state(issue, len(facts.open_blockers or ())), None).reason == "not-ready":
             yield plan_move(issue, "ready", facts)
-        except BrokenContract:  # another blocker is open, or the status is not clear
-            continue
+
+
+def plan_closing(issue: Issue, owner: Owner) -> MoveWorkItem:
+    """Return the one move that closes an item after a merge that did not; a merge approves what is in review."""
+    *steps, last = next_statuses(owner, status_if_clear(issue))
+    for step in steps:
+        issue = replace(issue, labels=plan_move(issue, step).labels)
+    return plan_move(issue, last)

@@ -12,16 +12,26 @@ from accord.core.findings import warning
 from accord.core.log import log
 from accord.engine.operations import Operation, OperationStatus
 from accord.engine.receipts import Receipt, reporting
-from accord.results.status import find_work_item, gather_facts, plan_move
+from accord.results.status import StatusFacts, find_work_item, gather_facts, plan_move
 from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, check_event, choose
 from accord.starts.dashboard import is_dashboard
-from accord.starts.facts import StartContext, approved_specs, find_begun, find_run, item_facts, run_of, unblocked_items
+from accord.starts.facts import (
+    StartContext,
+    approved_specs,
+    find_begun,
+    find_run,
+    item_facts,
+    merged_items,
+    run_of,
+    unblocked_items,
+)
 from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, Trigger, key_of
 from accord.starts.plan import (
     ShowStatus,
     StartWorkflow,
     plan_choice,
+    plan_closing,
     plan_ready,
     plan_refusal,
     plan_spec,
@@ -75,6 +85,8 @@ def correct(context: StartContext, operations: Sequence[Operation], receipt: Rec
 def _plan(context: StartContext, event: StartEvent) -> Planned:
     if reason := check_event(event, context.config):
         return (), reason
+    if event.trigger is Trigger.MERGED:
+        return _plan_closings(context, event)
     if event.trigger is Trigger.CLOSED:
         moves = tuple(plan_ready(unblocked_items(context.github, event.number)))
         return moves, "" if moves else f"No pending item waited for #{event.number} alone."
@@ -85,6 +97,22 @@ def _plan(context: StartContext, event: StartEvent) -> Planned:
     if event.trigger is Trigger.DASHBOARD:
         return _plan_ticks(context, event)
     return plan_item(context, event)
+
+
+def _plan_closings(context: StartContext, event: StartEvent) -> Planned:
+    """Plan to close the items of a merge, and to move on what they blocked: GitHub reports no closing of our own."""
+    items = list(merged_items(context, event))
+    closing = [plan_closing(issue, owner) for issue, owner in items if owner.reason == "merged-elsewhere"]
+    if not context.config.starts.ready:
+        return tuple(closing), "" if closing else f"No item of #{event.number} is left to close."
+    closed = {issue.number for issue, owner in items if owner.reason in ("merged-elsewhere", "done")}
+    found = (one for number in closed for one in unblocked_items(context.github, number))
+    blocked = {
+        issue.number: (issue, StatusFacts(tuple(n for n in facts.open_blockers or () if n not in closed)))
+        for issue, facts in found
+    }
+    moves = (*closing, *plan_ready(blocked.values()))
+    return moves, "" if moves else f"No item of #{event.number} is left to close."
 
 
 def plan_item(context: StartContext, event: StartEvent) -> Planned:
