@@ -119,7 +119,7 @@ def test_fixes_blocks_and_a_correction_are_one_command_each(session: Session) ->
     shown = play("advance", "--to", "BLOCKED", "--blocker", "no disk", "--role", "Orchestrator")
     assert (shown["next"], shown["blocker"], shown["blocked_from"]) == ("blocked", "no disk", "FIX_TESTS")
     assert play("resume")["reason"] == "no disk"
-    assert "Did you mean `T-00" in play.refused("task-unknown", "fix", "T-009", "FIX_TESTS", "--role", "Orchestrator")
+    assert "Use one of T-001" in play.refused("task-unknown", "fix", "T-009", "FIX_TESTS", "--role", "Orchestrator")
     play = session("APPROVE_DESIGN", mode="full", user_decisions=[])
     play("ask", "--question", "Approve?", "--id", DESIGN)
     assert play("answer", f"{DESIGN}=changes-requested: smaller")["correction_status"] == "queued"

@@ -328,6 +328,64 @@ def test_oddities_for_a_person_are_warnings(result: Any, expected: list[tuple[st
     assert check(result) == [(code, "warning", path) for code, path in expected]
 
 
+def review(verdict: str) -> dict[str, Any]:
+    return {**approve(), "review": {**approve()["review"], "verdict": verdict}}
+
+
+PRIORITY = "task:implement", "status:pending", "complexity:low"
+SLIPS: dict[str, tuple[Any, str]] = {
+    "slip": (plan(labelled(task("a"), *PRIORITY, "priority:hgih")), "priority:high"),
+    "urgent": (plan(labelled(task("a"), *PRIORITY, "priority:Urgent")), "priority:high"),
+    "p3": (plan(labelled(task("a"), *PRIORITY, "priority:P3")), "priority:low"),
+    "case": (plan(labelled(task("a"), *PRIORITY, "Priority:High")), "priority:high"),
+    "key": ({**plan(), "creat": []}, "create"),
+    "verdict": (review("aprove"), "approve"),
+    "outcome": (report("blockd", "Stopped."), "blocked"),
+}
+OTHER_WORDS: dict[str, Any] = {
+    "another word": plan(labelled(task("a"), *PRIORITY, "priority:someday")),
+    "another key": {**plan(), "notes": []},
+    "another verdict": review("rejected"),
+    "another blocker": blocked_with("spec-gap", "scope-constraint"),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_hint_that_is_followed_blindly_corrects_the_fault(name: str) -> None:
+    result, meant = SLIPS[name]
+    (finding,) = (each for each in findings_of(result) if "Did you mean" in each.hint)
+    assert finding.hint == f"Did you mean `{meant}`?"
+    *above, last = (int(step) if step.isdigit() else step for step in finding.path.split("/")[1:])
+    parent = mended = json.loads(json.dumps(result))
+    for step in above:
+        parent = parent[step]
+    if isinstance(last, str) and "is not part" in finding.message:
+        parent[meant] = parent.pop(last)
+    else:
+        parent[last] = meant
+    assert [each for each in findings_of(mended) if each.code == finding.code] == []
+
+
+@pytest.mark.parametrize("name", OTHER_WORDS)
+def test_a_word_that_is_another_one_gets_the_list_and_no_guess(name: str) -> None:
+    assert findings_of(OTHER_WORDS[name])
+    assert not [each.hint for each in findings_of(OTHER_WORDS[name]) if "Did you mean" in each.hint]
+
+
+ESCAPED: dict[str, tuple[Any, str]] = {
+    "body": (plan(changed(task("a"), body=task("a")["body"].replace("\n", "\\n"))), "/create/0/body"),
+    "update": (plan(update=[update(1, body=task("a")["body"].replace("\n", "\\n"))]), "/update/0/body"),
+    "summary": (report("blocked", "Type: spec-gap\\nDescription: a\\nImpact: b"), "/summary"),
+    "comment": (needs_changes(comment("a.py", 1, "What: a\\nWhy: b\\nFix: c")), f"{FIRST}/body"),
+}
+
+
+@pytest.mark.parametrize("name", ESCAPED)
+def test_line_ends_that_were_escaped_twice_are_named_once(name: str) -> None:
+    result, path = ESCAPED[name]
+    assert check(result) == [("line-ends-escaped", "error", path)]
+
+
 IN_BODIES = """
 criteria-missing options-too-few placeholder-left quote-missing scope-empty scope-outside scope-overlap scope-unread
 section-empty section-missing section-repeated spec-path-missing trade-off-missing

@@ -199,7 +199,7 @@ def test_a_change_that_breaks_the_contract_is_not_written(tmp_path: Path, change
 @pytest.mark.parametrize(
     ("task", "target", "role", "said"),
     [
-        ("T-009", "blocked", "QA", r"Unknown task `T-009`\. Did you mean `T-00"),
+        ("T-009", "blocked", "QA", r"Unknown task `T-009`\. Use one of T-001"),
         ("T-001", "implementd", "Coder", r"Unknown status `implementd`\. Did you mean `implemented`\?"),
         ("T-001", "blocked", "Tester", "Unknown role `Tester`"),
         ("T-002", "completed", "QA", "Legal moves"),

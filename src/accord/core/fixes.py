@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
-from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, role_names, wrapping_key
+from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, role_names, wrapping_keys
 from accord.core.shapes import Located, format_of, keys_at
 from accord.core.suggest import MISSPELLED, nearest
 
@@ -113,9 +113,9 @@ def _needs_role(name: str | None, document: Document) -> bool:
 def _with_role(document: Document) -> tuple[Document, list[Fix]]:
     """Take a document out of an object around it, and write the key `role` and its value as the contracts do."""
     value, fixes = document.value, list[Fix]()
-    if "role" not in value and (key := wrapping_key(value)):
+    for wrapping in wrapping_keys(value):
         (value,) = value.values()
-        fixes.append(Fix(f"Removed the object around the document, with the key `{key}`."))
+        fixes.append(Fix(f"Removed the object around the document, with the key `{short_name(wrapping)}`."))
     if key := misspelled_role(value):
         value = {("role" if name == key else name): child for name, child in value.items()}
         fixes.append(Fix(f"Renamed the key `{key}` to `role`.", "/role"))

@@ -111,6 +111,8 @@ class Kind:
         return model, with_lines(findings, document.lines) if findings else []
 
 
+_MOST_WRAPPINGS = 5
+
 KINDS: dict[str, Kind] = {}
 """Every kind of document by its name, in the order in which a document is held against them."""
 
@@ -131,6 +133,8 @@ def kind_for(name: str | None, value: Mapping[str, Any], form: Format = "json") 
     if name is None:
         return recognised_kind(value, form)
     kind = KINDS[name]
+    if "role" in kind.marks:
+        _check_alone(value)
     others = [] if kind.matches(value) else [other for other in KINDS.values() if other.matches(value)]
     for other in others:
         for key, mark in kind.marks.items():
@@ -138,6 +142,13 @@ def kind_for(name: str | None, value: Mapping[str, Any], form: Format = "json") 
                 message = f"The document's kind is {other.name}, not {name}."
                 raise _unknown(message, f"Pass `--kind {other.name}`, or no `--kind`.", pointer(key))
     return kind
+
+
+def _check_alone(value: Mapping[str, Any]) -> None:
+    if keys := wrapping_keys(value):
+        names = " and ".join(f"`{short_name(key)}`" for key in keys)
+        message = f"The document is inside another object, under the key{'s' if keys[1:] else ''} {names}."
+        raise _unknown(message, "Write the inner object alone.", pointer(*keys))
 
 
 def _unknown(message: str, hint: str, path: str = "") -> BrokenContract:
@@ -157,9 +168,7 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
     if role is None and (key := misspelled_role(value)):
         message = f"The key `{key}` is not `role`, so the document's kind is unknown."
         raise _unknown(message, f"Rename `{key}` to `role`.", pointer(key))
-    if role is None and (key := wrapping_key(value)):
-        message = f"The document is inside another object, under the key `{key}`."
-        raise _unknown(message, "Write the inner object alone.", pointer(key))
+    _check_alone(value)
     if role is None:
         hint = f"Add it ({', '.join(roles)}), or pass `--kind`."
         raise _unknown("The document has no `role`, so its kind is unknown.", hint, "/role")
@@ -179,12 +188,16 @@ def misspelled_role(value: Mapping[str, Any]) -> str | None:
     return near[0] if len(near) == 1 and "role" not in value else None
 
 
-def wrapping_key(value: Mapping[str, Any]) -> str | None:
-    """Return the only key of an object that wraps a document with a role."""
-    (key, inner), *others = [*value.items()] or [("", None)]
-    if others or not isinstance(inner, dict):
-        return None
-    return short_name(key) if inner.get("role") in role_names() or misspelled_role(inner) else None
+def wrapping_keys(value: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the objects around a document with a role, each the only one, from the outside; else none."""
+    keys: list[str] = []
+    inner: Any = value
+    while isinstance(inner, dict) and len(inner) == 1 and len(keys) < _MOST_WRAPPINGS:
+        ((key, inner),) = inner.items()
+        keys.append(key)
+        if isinstance(inner, dict) and (inner.get("role") in role_names() or misspelled_role(inner)):
+            return keys
+    return []
 
 
 def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = "") -> tuple[str | None, list[Finding]]:

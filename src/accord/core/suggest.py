@@ -11,6 +11,12 @@ _LONGEST_WORD = 100
 """Comparing longer words takes too long, and they are not typing mistakes."""
 
 
+_LONG_WORD = 10
+"""From this length on, two edits are still a slip."""
+
+_SEPARATORS = str.maketrans("", "", " -_.")
+
+
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """Return the known word closest to ``word``, ignoring case; None if none is as similar as ``cutoff`` (0 to 1)."""
     from difflib import get_close_matches
@@ -22,7 +28,49 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     return spelling[matches[0]] if matches else None
 
 
+def intended(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was misspelt by a slip; None where the word is another one.
+
+    Case and separators do not count. A slip is one edit of a word of three letters or more, or two of a long word: a
+    letter that is missing, added or another one, or two letters in each other's place. Digits are never a slip.
+    """
+    if len(word) > _LONGEST_WORD:
+        return None
+    near = [(edits, name) for name in known if (edits := _edits(word, name)) is not None]
+    return min(near)[1] if near else None
+
+
+def _edits(word: str, name: str) -> int | None:
+    """Return the number of edits between two words after the prefix that they share; None for more than a slip."""
+    first, last = (each.casefold() for each in (word, name))
+    if first.partition(":")[0] == last.partition(":")[0]:
+        first, last = first.partition(":")[2] or first, last.partition(":")[2] or last
+    first, last = first.translate(_SEPARATORS), last.translate(_SEPARATORS)
+    shorter = min(len(first), len(last))
+    most = 0 if shorter < 3 else 1 if shorter < _LONG_WORD else 2
+    is_other_number = [char for char in first if char.isdigit()] != [char for char in last if char.isdigit()]
+    if is_other_number or abs(len(first) - len(last)) > most:
+        return None
+    edits = _distance(first, last)
+    return edits if edits <= most else None
+
+
+def _distance(first: str, last: str) -> int:
+    """Return the number of insertions, deletions, replacements and swaps of neighbours that make one the other."""
+    before: list[int] = []
+    row = list(range(len(last) + 1))
+    for i, char in enumerate(first, 1):
+        above, row = row, [i]
+        for j, other in enumerate(last, 1):
+            least = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (char != other))
+            if i > 1 and j > 1 and char == last[j - 2] and first[i - 2] == other:
+                least = min(least, before[j - 2] + 1)
+            row.append(least)
+        before = above
+    return row[-1]
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the sentence ``Did you mean `WORD`?``; an empty string where no known word is close."""
-    match = nearest(word, known)
+    """Return the sentence ``Did you mean `WORD`?``; an empty string where the word is not a known one misspelt."""
+    match = intended(word, known)
     return f"Did you mean `{match}`?" if match and match != word else ""

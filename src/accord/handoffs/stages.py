@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from accord.core.findings import Finding
 from accord.core.machine import Edge, Machine, NextMove
-from accord.core.placeholders import is_placeholder
 from accord.core.suggest import did_you_mean
+from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import is_outdated
 from accord.handoffs.models import Metadata, StageArtifact, read_handoff
 

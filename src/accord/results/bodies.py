@@ -68,6 +68,7 @@ LONGEST_TOKEN = "x" * 26
 class Body:
     """A parsed body."""
 
+    text: str
     sections: tuple[Section, ...]
 
     @cached_property
@@ -104,7 +105,7 @@ class Body:
 @lru_cache(maxsize=128)
 def read_body(text: str) -> Body:
     """Parse a body once for all rules, and for a text that sanitising left as it was."""
-    return Body(tuple(sections(text)))
+    return Body(text, tuple(sections(text)))
 
 
 def likely_kind(body: Body) -> ItemKind:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from accord.core.findings import Finding, warning
-from accord.core.suggest import nearest
+from accord.core.suggest import intended
+from accord.core.texts import line_end_findings
 from accord.results.bodies import (
     CRITERIA,
     IN_SCOPE,
@@ -57,6 +58,9 @@ _PATHS_LEFT_OVER = "path/to/"
 
 def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
     """Check a body against the template of its kind. ``path`` points at the body."""
+    if escaped := line_end_findings(body.text, path):
+        yield from escaped
+        return
     for heading in TEMPLATES[kind]:
         same = body.find_all(heading)
         section = same[0] if same else None
@@ -144,7 +148,7 @@ def _missing(body: Body, heading: Heading) -> tuple[str, str]:
             return f"The section {wanted} is missing; {where}.", "Move it."
     required = {heading.title.casefold() for headings in TEMPLATES.values() for heading in headings}
     titles = {section.title: section for section in body.sections if section.title.casefold() not in required}
-    near = titles.get(nearest(heading.title, titles) or "")
+    near = titles.get(intended(heading.title, titles) or "")
     if near is None:
         return f"The section {wanted} is missing.", "Add it."
     where = f"line {near.line} of the body has `{near.title}`"

@@ -72,6 +72,23 @@ KNOWN_NAMES = frozenset((*ItemKind, *STATUSES, *_PRIORITIES, *_COMPLEXITIES))
 """The labels of the four categories in their exact spelling; ``labels.yml`` describes and colours them."""
 
 
+SYNONYMS: dict[Category, dict[str, str]] = {
+    Category.TYPE: dict.fromkeys(("feature", "implementation"), "implement"),
+    Category.STATUS: dict.fromkeys(("backlog", "new", "open", "todo"), "pending"),
+    Category.PRIORITY: {
+        **dict.fromkeys(("blocker", "critical", "p0", "p1", "urgent"), "high"),
+        **dict.fromkeys(("normal", "p2"), "medium"),
+        **dict.fromkeys(("minor", "p3", "p4"), "low"),
+    },
+    Category.COMPLEXITY: {
+        **dict.fromkeys(("complex", "hard", "large"), "high"),
+        **dict.fromkeys(("moderate", "normal"), "medium"),
+        **dict.fromkeys(("easy", "simple", "small"), "low"),
+    },
+}
+"""Names that other trackers have for the values of a category."""
+
+
 def category_of(label: str) -> Category | None:
     """Return the category that a label's prefix names, ignoring case; None for any other label."""
     prefix, colon, _ = label.partition(":")
@@ -168,7 +185,10 @@ def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
             yield Finding("label-too-long", message, here, hint="Shorten it.")
         elif category and label not in KNOWN_NAMES:
             known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
-            hint = did_you_mean(label, known) or f"Use {', '.join(f'`{name}`' for name in known)}."
+            _, _, word = label.partition(":")
+            meant = f"{category}:{SYNONYMS[category].get(word.strip().lower(), '')}"
+            near = f"Did you mean `{meant}`?" if meant in known else did_you_mean(label, known)
+            hint = near or f"Use {', '.join(f'`{name}`' for name in known)}."
             yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
         if category and category in first:
             message = f"`{label}` is a second {category.word} label beside `{first[category]}`."

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
 
-from accord.core.placeholders import is_placeholder
+from accord.core.texts import is_placeholder
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
 from accord.text.outline import Section, shown_text, spans

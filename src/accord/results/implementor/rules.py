@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.agents.registry import shipped_registry
 from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
+from accord.core.texts import line_end_findings
 from accord.files.patterns import path_patterns
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import patch_findings
@@ -85,16 +86,21 @@ def implementor_findings(result: ImplementorResult) -> list[Finding]:
         message = "The summary is empty."
         hint = "Write what was done, or what blocks the work."
         return [*_check_patch(result), Finding("summary-empty", message, "/summary", hint=hint)]
+    if escaped := line_end_findings(result.summary, "/summary"):
+        return [*_check_patch(result), *escaped]
     rules = {"blocked": _check_blocked, "validation-failure": _check_validation}
     rule = rules.get(result.outcome)
     return [*_check_patch(result), *(rule(result.summary) if rule else ())]
+
+
+_ADD_PATCH = "In the work tree, run `accord patch --base BASE --into RESULT`: the branch it began from, and this file."
 
 
 def _check_patch(result: ImplementorResult) -> Iterator[Finding]:
     has_patch = bool(result.patch and result.patch.strip())
     if result.outcome == "completed" and not has_patch:
         message = "A completed result needs its patch."
-        yield Finding("patch-missing", message, "/patch", hint="Run `accord patch` in the work tree to add it.")
+        yield Finding("patch-missing", message, "/patch", hint=_ADD_PATCH)
     if result.outcome != "completed" and result.patch is not None:
         message = f"A result with the outcome `{result.outcome}` has no patch."
         yield Finding("patch-unexpected", message, "/patch", hint="Set `patch` to null.")

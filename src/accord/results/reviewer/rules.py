@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
+from accord.core.texts import line_end_findings
 from accord.results.layouts import read_parts, vocabulary_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,9 @@ def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
 
 def _check_parts(body: str, path: str) -> Iterator[Finding]:
     """Check that a finding has its three parts. One without labels gets the template, and is still posted."""
+    if escaped := line_end_findings(body, path):
+        yield from escaped
+        return
     reading = read_parts(body.replace("\r\n", "\n"), _PARTS)
     missing = [name for part, name in _NAMES.items() if not reading.has(part)]
     if "Fix" in missing and _SUGGESTION.search(body):
