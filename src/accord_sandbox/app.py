@@ -56,8 +56,7 @@ ENTERPRISE_GRAPHQL = "/api/graphql"
 _HTTP_PORT = 80
 """Clients leave it out of the Host."""
 
-_APPROVAL = re.compile(r"/(?P<name>[^/]+/[^/]+)/pull/(?P<number>[0-9]{1,18})/approve-workflows")
-_APPROVAL_CONTROL = re.compile(r"/_sandbox/approvals/(?P<name>[^/]+/[^/]+)/(?P<number>[0-9]{1,18})")
+_APPROVAL = re.compile(r"/_sandbox/approvals/(?P<name>[^/]+/[^/]+)/(?P<number>[0-9]{1,18})")
 API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit", "graphql"})
 
 
@@ -93,8 +92,6 @@ class Application(ServerState):
             await self._serve_storage(request, path, send)
         elif not root and first == "_sandbox":
             await _send(request, await self._serve_control(request, path), None, send)
-        elif not root and scope["method"] == "POST" and (approval := _APPROVAL.fullmatch(path)):
-            await _send(request, self._approve_on_page(request, approval), None, send)
         elif root or first in API_ROOTS or scope["method"] not in ("GET", "HEAD"):
             await self._serve_api(request, path, root, send)
         else:
@@ -105,15 +102,11 @@ class Application(ServerState):
                 response = respond(connection, self.storage, path, query)
             await response(scope, receive, send)
 
-    def _approve_on_page(self, request: Request, approval: re.Match[str]) -> ApiResponse:
-        """Serve the button of a pull request's page."""
-        made, page = self._approve(approval), request.scope["path"].removesuffix("/approve-workflows")
-        return ApiResponse(303, headers={"location": quote(page)}) if made.status == 204 else made
-
-    def _approve(self, approval: re.Match[str]) -> ApiResponse:
-        """Approve held workflow runs."""
-        name, number = approval["name"], int(approval["number"])
-        return self._changed(lambda db, now: approve_pull(db, self.storage, name, number, now))
+    def _approve(self, method: str, name: str, number: int) -> ApiResponse:
+        """Approve held workflow runs; a POST is the button of the pull request's page, and leads back there."""
+        made = self._changed(lambda db, now: approve_pull(db, self.storage, name, number, now))
+        page = {"location": quote(f"/{name}/pull/{number}")}
+        return ApiResponse(303, headers=page) if method == "POST" and made.status == 204 else made
 
     def _changed(self, change: Callable[[Connection, float], ApiResponse]) -> ApiResponse:
         """Make a change outside of GitHub's API, and return its answer or its refusal."""
@@ -230,8 +223,8 @@ class Application(ServerState):
             case "GET", "/_sandbox/requests":
                 names = ("method", "path", "status")
                 return ApiResponse(200, [dict(zip(names, entry, strict=True)) for entry in self.requests])
-            case "PUT", _ if approval := _APPROVAL_CONTROL.fullmatch(path):
-                return self._approve(approval)
+            case "PUT" | "POST" as method, _ if approval := _APPROVAL.fullmatch(path):
+                return self._approve(method, approval["name"], int(approval["number"]))
             case "PUT", _:
                 content, query = await request.body(), request.query_params
                 return self._changed(lambda db, now: workflow_runs.put_control(db, path, query, content, now))

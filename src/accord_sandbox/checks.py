@@ -112,19 +112,18 @@ def outcomes(db: Connection, repository_id: int, sha: str) -> dict[str, str]:
 
 
 def _latest_statuses(db: Connection, repository_id: int, sha: str) -> list[Row]:
-    return db.execute(
-        "SELECT * FROM statuses WHERE id IN (SELECT max(id) FROM statuses WHERE repository_id = ? AND sha = ?"
-        " GROUP BY context) ORDER BY id DESC",
-        (repository_id, sha),
-    ).fetchall()
+    return _latest(db, "statuses WHERE repository_id = ? AND sha = ? GROUP BY context", repository_id, sha)
 
 
 def _latest_runs(db: Connection, repository_id: int, sha: str) -> list[Row]:
-    return db.execute(
-        "SELECT * FROM check_runs WHERE id IN (SELECT max(id) FROM check_runs WHERE repository_id = ? AND head_sha = ?"
-        " GROUP BY name, app_id) ORDER BY id DESC",
-        (repository_id, sha),
-    ).fetchall()
+    return _latest(db, "check_runs WHERE repository_id = ? AND head_sha = ? GROUP BY name, app_id", repository_id, sha)
+
+
+def _latest(db: Connection, groups: str, *values: Any) -> list[Row]:
+    """Return the newest row of each group, the newest first."""
+    table = groups.partition(" ")[0]
+    statement = f"SELECT * FROM {table} WHERE id IN (SELECT max(id) FROM {groups}) ORDER BY id DESC"
+    return db.execute(statement, values).fetchall()
 
 
 def _checked_output(output: Fields) -> dict[str, str | None]:

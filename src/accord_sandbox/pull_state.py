@@ -151,27 +151,17 @@ def merge_pull(call: Call) -> ApiResponse:
     return ApiResponse(200, {"sha": sha, "merged": True, "message": "Pull Request successfully merged"})
 
 
-def _is_mergeable(call: Call, pull: Row) -> bool:
-    base = call.bare.branch(pull["base_ref"])
-    return pull["state"] != "closed" and base is not None and _can_merge(call.bare, base, pull["head_sha"])
-
-
-@lru_cache(maxsize=512)
-def _can_merge(bare: BareRepository, base: str, head: str) -> bool:
-    """Tell whether two commits merge without conflicts; they never change."""
-    try:
-        return bare.merged_tree(base, head) is not None
-    except GitFailed:  # no common commit
-        return False
-
-
 def _merged_tree(call: Call, pull: Row) -> str | None:
     """Return the tree that a merge makes, None for a closed pull request and one with conflicts."""
     base = call.bare.branch(pull["base_ref"])
-    if pull["state"] == "closed" or base is None:
-        return None
+    return _tree_of_merge(call.bare, base, pull["head_sha"]) if base and pull["state"] != "closed" else None
+
+
+@lru_cache(maxsize=512)
+def _tree_of_merge(bare: BareRepository, base: str, head: str) -> str | None:
+    """Return the tree of a merge of two commits, which never change; None with conflicts."""
     try:
-        return call.bare.merged_tree(base, pull["head_sha"])
+        return bare.merged_tree(base, head)
     except GitFailed:  # no common commit
         return None
 
@@ -209,7 +199,7 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
     """Return a ``pull-request``."""
     changes = pull_diff(call.bare, row["base_sha"], row["head_sha"])
     start = fork_point(call.bare, row["base_sha"], row["head_sha"])
-    mergeable = _is_mergeable(call, row)
+    mergeable = _merged_tree(call, row) is not None
     return {
         **pull_summary(call, row),
         "merged": row["merged_at"] is not None,

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage, tree_entries
-from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.responses import ApiResponse, not_found
 from accord_sandbox.tokens import BOT
-from accord_sandbox.workflow_runs import find_run, read_workflow
+from accord_sandbox.workflow_runs import read_workflow
 
 Activity = Literal["opened", "synchronize", "reopened"]
 ACTIVITIES = ("opened", "synchronize", "reopened")
@@ -128,28 +127,13 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-_HELD = "status = 'completed' AND conclusion = 'action_required'"
-
-
-@route("POST", "actions/runs/{run_id:int}/rerun", "actions/workflow-runs#re-run-a-workflow")
-def rerun(call: Call) -> ApiResponse:
-    """Start a finished run again, all its jobs."""
-    call.require("actions", AccessLevel.WRITE)
-    run = find_run(call)
-    if run["status"] != "completed":
-        raise Refusal(403, "This workflow is already running")
-    statement = "UPDATE workflow_runs SET triggering_actor_id = ?, attempt = attempt + 1 WHERE id = ?"
-    call.db.execute(statement, (call.user.user_id, run["id"]))
-    is_held_again = run["conclusion"] == "action_required" and call.user.login == BOT
-    if not is_held_again:
-        _queue(call.db, call.bare, run["id"], call.now)
-    return ApiResponse(201, {})
-
-
 def held_runs(db: Connection, repository_id: int, head_sha: str) -> list[Row]:
     """Return the runs of a commit that wait for approval, oldest first."""
-    where = f"repository_id = ? AND head_sha = ? AND {_HELD}"
-    return db.execute(f"SELECT * FROM workflow_runs WHERE {where} ORDER BY id", (repository_id, head_sha)).fetchall()
+    return db.execute(
+        "SELECT * FROM workflow_runs WHERE repository_id = ? AND head_sha = ? AND status = 'completed'"
+        " AND conclusion = 'action_required' ORDER BY id",
+        (repository_id, head_sha),
+    ).fetchall()
 
 
 def approve_pull(db: Connection, storage: GitStorage, full_name: str, number: int, now: float) -> ApiResponse:
@@ -159,10 +143,6 @@ def approve_pull(db: Connection, storage: GitStorage, full_name: str, number: in
     if pull is None:
         raise not_found()
     for run in held_runs(db, pull["repository_id"], pull["head_sha"]):
-        _queue(db, storage.open(full_name), run["id"], now)
+        db.execute("UPDATE workflow_runs SET status = 'queued', conclusion = NULL WHERE id = ?", (run["id"],))
+        queue_jobs(db, storage.open(full_name), run["id"], now)
     return ApiResponse(204)
-
-
-def _queue(db: Connection, bare: BareRepository, run_id: int, now: float) -> None:
-    db.execute("UPDATE workflow_runs SET status = 'queued', conclusion = NULL WHERE id = ?", (run_id,))
-    queue_jobs(db, bare, run_id, now)

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
-from support.code_repository import ADMIN, INSTALLATION, STRANGER, Client, Git
+from support.code_repository import INSTALLATION, Client, Git
 from support.stage import staged
 
 WORKFLOWS = {
@@ -146,34 +145,6 @@ def test_a_control_approves_and_another_completes_the_jobs(client: Client) -> No
     assert len(checks(client)) == 3
 
 
-@pytest.mark.parametrize(("token", "login"), [("app", "app[bot]"), ("writer", "wanda")])
-def test_an_app_or_a_person_starts_a_held_run_again(client: Client, token: str, login: str) -> None:
-    run = opened(client)
-    client.send(201, "POST", f"actions/runs/{run['id']}/rerun", token=token)
-    again = client("GET", f"actions/runs/{run['id']}").json()
-    assert (again["status"], again["conclusion"], again["run_attempt"]) == ("queued", None, 2)
-    assert (again["actor"]["login"], again["triggering_actor"]["login"]) == ("github-actions[bot]", login)
-    assert client("POST", f"actions/runs/{run['id']}/rerun", token=token).json()["message"] == (
-        "This workflow is already running"
-    )
-
-
-def test_the_jobs_token_does_not_release_a_run_that_is_held(client: Client) -> None:
-    run = opened(client)
-    client.send(201, "POST", f"actions/runs/{run['id']}/rerun", token=INSTALLATION)
-    again = client("GET", f"actions/runs/{run['id']}").json()
-    assert (again["status"], again["conclusion"], again["run_attempt"]) == (*HELD, 2)
-
-
-@pytest.mark.parametrize(
-    ("token", "status"), [(None, 401), (STRANGER, 403), ("reader", 403), ("blind", 403), (ADMIN, 201)]
-)
-def test_starting_a_run_needs_write_access_to_actions(client: Client, token: str | None, status: int) -> None:
-    run = opened(client)
-    assert client("POST", f"actions/runs/{run['id']}/rerun", token=token).status_code == status
-    assert client("POST", "actions/runs/99/rerun", token=token).status_code == (404 if status == 201 else status)
-
-
 def test_a_server_without_the_change_starts_nothing_for_the_jobs_token(tmp_path: Path) -> None:
     with staged(tmp_path, seed={**DOCUMENT, "holds_bot_runs": False}) as stage:
         stage.send("POST", "/repos/octo/code/pulls", token=INSTALLATION, **PULL)
@@ -181,8 +152,6 @@ def test_a_server_without_the_change_starts_nothing_for_the_jobs_token(tmp_path:
         stage.send("PATCH", "/repos/octo/code/pulls/2", state="closed")
         stage.send("PATCH", "/repos/octo/code/pulls/2", state="open")
         assert stage.get("/repos/octo/code/actions/runs")["total_count"] == 3
-        with pytest.raises(requests.HTTPError):
-            stage.send("POST", "/repos/octo/code/actions/runs/1/rerun")
 
 
 def test_a_dispatch_is_a_run_with_a_title_until_it_is_cancelled(client: Client) -> None:
