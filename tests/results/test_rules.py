@@ -49,7 +49,7 @@ PLANS = {
     "emoji in a title": plan(task("a", title="\U0001f600" * 256)),
     "update of labels alone": plan(update=[update(3, labels=["priority:high"])]),
     "update to the refinement template": plan(update=[update(3, body=refinement_body())]),
-    "numbers as names": plan(task("1"), task("2", "1", "#7"), close=["8"]),
+    "numbers as names": plan(task("1"), task("2", "#7"), close=["8"]),
     "owners": plan(
         task("a", out_of_scope="- src/b.py (owned by #b)\n- src/c.py (owned by #12)"),
         task("b", out_of_scope="- src/d.py\n\n```\n(owned by #other)\n```"),
@@ -73,6 +73,13 @@ BROKEN_PLANS: dict[str, Case] = {
     "close by name": (plan(task("a"), close=["a"]), "unknown-reference", "/close/0"),
     "update name": (plan(task("a"), update=[changed(update(1), workItemID="a")]), "unknown-reference", WORK_ITEM),
     "a number as a name, and with its sign": (plan(task("2"), task("b", "#2")), "ambiguous-reference", BLOCKER),
+    "a number as a name": (plan(task("1"), task("2", "1")), "ambiguous-reference", BLOCKER),
+    "a name like a closed item": (plan(task("8"), close=["8"]), "ambiguous-reference", "/close/0"),
+    "a name like an updated item": (
+        plan(task("#8"), update=[update(8, labels=None)]),
+        "ambiguous-reference",
+        WORK_ITEM,
+    ),
     "a sign in a name, and without it": (plan(task("#2"), task("b", "2")), "ambiguous-reference", BLOCKER),
     "two names for a number": (plan(task("2"), task("#2")), "ambiguous-reference", "/create/1/tempID"),
     "owner by a number that is a name": (
@@ -215,6 +222,7 @@ REPORTS = {
         for outcome in ("blocked", "validation-failure")
     },
     **{name: blocked_with(OPTIONS, options) for name, options in ELABORATE.items()},
+    "folded": report("blocked", f"<details><summary>Blocked: see below</summary>\n{BLOCKED}\n</details>"),
     **{
         f"quote {quote.strip()}": report(
             "blocked", BLOCKED.replace('"The list is read."', quote).replace('"Input"', "Input")
@@ -229,10 +237,27 @@ BROKEN_REPORTS = {
     "empty patch of a failed one": ("validation-failure", FAILED, "", "patch-unexpected"),
     "patch of another tool": ("completed", "Done.", "*** Begin Patch\n", "patch-invalid"),
     "no summary": ("completed", " ", PATCH, "summary-empty"),
+    "the contract's summary": (
+        "completed",
+        "Brief description of what was implemented and tested.",
+        PATCH,
+        "summary-empty",
+    ),
+    "the contract's validation": (
+        "validation-failure",
+        "Step: Which validation step failed\nTried: the make run\nOutside: a broken mirror.",
+        None,
+        "validation-step-missing",
+    ),
 }
 CHANGED = {
     "type in a code block": ("Type: spec-gap\n", "```\nType: spec-gap\n```\n", "blocker-type-missing"),
     "another type": ("spec-gap", "bad-mood", "blocker-type-unknown"),
+    "two types": ("spec-gap", "spec-gap | spec-ambiguity", "blocker-type-unknown"),
+    "two types in words": ("spec-gap", "`spec-gap` or `external-dependency`", "blocker-type-unknown"),
+    "all types": ("spec-gap", "spec-gap, spec-ambiguity, spec-contradiction", "blocker-type-unknown"),
+    "no section": (SPEC_LINE, 'Spec reference: docs/specs/a.md: "The list is read."\n', "blocker-spec-reference"),
+    "the contract's impact": ("the task cannot be finished.", "The consequence if nothing changes.", "blocker-impact"),
     "no description": ("Description: The spec does not say what an empty list means.\n", "", "blocker-description"),
     "no advice": ("Recommendation: option 2, because a hidden error costs more.\n", "", "blocker-recommendation"),
     "no impact": ("Impact: the task cannot be finished.", "", "blocker-impact"),
@@ -253,7 +278,11 @@ BROKEN_RESULTS: dict[str, Case] = {
 # Reviewer
 
 
-COMPLETE = {"labels": FINDING, "a suggestion as fix": "What: a\nWhy: b\nFix:\n```suggestion\nrange(n)\n```"}
+COMPLETE = {
+    "labels": FINDING,
+    "folded": "<details><summary>What: a</summary>\n\nWhy: b\nFix: c\n\n</details>",
+    "a suggestion as fix": "What: a\nWhy: b\nFix:\n```suggestion\nrange(n)\n```",
+}
 REVIEWS = {
     "approval": approve(),
     "approval with a warning": approve(warn("a.py")),
@@ -263,6 +292,7 @@ REVIEWS = {
 INCOMPLETE = {
     "a label in code": "What: a\nWhy: b\n```\nFix: c\n```",
     "a word that only looks alike": "What: a\nWhy: b\nFixture: c",
+    "the contract's words": "What: a\nWhy: b\nFix: **Concrete, actionable guidance** for resolving the issue.",
 }
 FIRST = "/review/comments/0"
 BROKEN_RESULTS |= {
@@ -278,6 +308,11 @@ BROKEN_RESULTS |= {
         f"path {path!r}": (needs_changes(comment(path, 1)), "path-invalid", f"{FIRST}/path")
         for path in ("", "/etc/passwd", "../a.py", "a/../../b", "C:\\a.py")
     },
+    "the contract's summary of a review": (
+        approve(summary="Confirms all checks passed and lists any warnings."),
+        "summary-empty",
+        "/review/summary",
+    ),
     "no summary of a review": (approve(summary=" "), "summary-empty", "/review/summary"),
     "empty comment": (approve(comment("a.py", None, "[Warning] ")), "comment-empty", f"{FIRST}/body"),
 }

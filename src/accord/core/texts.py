@@ -3,15 +3,77 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from accord.core.findings import Finding
 
+_TEMPLATES = """
+one sentence: what this task achieves
+criterion
+test: path/to/test.ts passes
+anything the agent needs beyond the spec
+what the agent must not do
+what is ambiguous, contradictory, or missing in the spec
+option a — description and trade-offs
+option b — description and trade-offs
+which option and why
+tasks that cannot be created until this is resolved
+section(s): the relevant sections
+an observable result of the task
+test: path/to/its/test passes
+information for the implementor beyond the specification
+limits for the implementor
+the ambiguous, contradictory or missing part
+which one, and why
+brief description of what was implemented and tested
+what was done, or why it couldn't be done
+what is blocking progress
+the obstacle
+file path, section name, and relevant quote
+file, section and quote; for the three types of spec
+at least two options with trade-offs
+what happens if the blocker is not resolved
+the consequence if nothing changes
+which validation step failed
+what the agent tried
+why the failure is outside its scope
+which validation step failed, what the agent tried, and why the failure is outside its scope
+the failed step
+your attempts
+why the cause is outside
+high-level overview of the review result
+confirms approval and includes any warnings for visibility
+confirms all checks passed and lists any warnings
+summarizes the findings
+the specific file, line, or criterion with the issue
+reference to the spec, convention, or criterion that is violated
+concrete, actionable guidance for resolving the issue
+"""
+"""Texts of the contracts' templates and of accord's prompts, which an author replaces by words of their own."""
+
+_WORDS = re.compile(r"[^\W\d_]+")
+_ARTICLES = ("a ", "an ", "the ")
 _PLACEHOLDER = re.compile(r"[\W_]*|<[^<>]*>|\{+[^{}]*\}+|(?:todo|tbd|tba|fixme|text)\W*", re.IGNORECASE)
 
 
 def is_placeholder(text: str) -> bool:
     """Tell whether a text is blank or a place for another one, such as ``...``, ``<summary>`` or ``TODO``."""
     return bool(_PLACEHOLDER.fullmatch(text.strip()))
+
+
+def is_template(text: str) -> bool:
+    """Tell whether a text is that of a template, whatever its case, marks and numbers are."""
+    return _normal(text) in _templates()
+
+
+@cache
+def _templates() -> frozenset[str]:
+    return frozenset(map(_normal, _TEMPLATES.strip().splitlines()))
+
+
+def _normal(text: str) -> str:
+    words = " ".join(_WORDS.findall(text.casefold()))
+    return next((words.removeprefix(word) for word in _ARTICLES if words.startswith(word)), words)
 
 
 def line_end_findings(text: str, path: str) -> list[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import intended
-from accord.core.texts import line_end_findings
+from accord.core.texts import is_template, line_end_findings
 from accord.results.bodies import (
     CRITERIA,
     IN_SCOPE,
@@ -29,30 +29,6 @@ _SPEC_PATH = re.compile(r"[\w.-]/[\w./*-]|\w\.(?:md|markdown|mdx|rst|txt|adoc|ya
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
 _PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
-_DRESS = " \t-*+_`\"'.:[]0123456789"
-_LEFT_OVER = frozenset(
-    (
-        "one sentence: what this task achieves",
-        "criterion",
-        "test: path/to/test.ts passes",
-        "anything the agent needs beyond the spec",
-        "what the agent must not do",
-        "what is ambiguous, contradictory, or missing in the spec",
-        "option a** — description and trade-offs",
-        "option b** — description and trade-offs",
-        "which option and why",
-        "tasks that cannot be created until this is resolved",
-        "section(s): the relevant sections",
-        "an observable result of the task",
-        "test: `path/to/its/test` passes",
-        "information for the implementor beyond the specification",
-        "limits for the implementor",
-        "the ambiguous, contradictory or missing part",
-        "which one, and why",
-    )
-)
-"""Lines of the templates, of the contract and of accord's prompt, that a work item has words of its own for."""
-
 _PATHS_LEFT_OVER = "path/to/"
 
 
@@ -128,7 +104,7 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
     """Find what the author of a body left of the template."""
     for section in body.sections:
         pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
-        lines = (line for line in section.text.splitlines() if line.strip(_DRESS).casefold() in _LEFT_OVER)
+        lines = (line for line in section.text.splitlines() if is_template(line))
         token = pattern.search(section.text)
         if left := next(lines, "") or (token.group() if token else ""):
             message = f"`{section.title}` (line {section.line} of the body) still has the template's `{left.strip()}`."

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from accord.core.texts import is_template
 from accord.text.outline import blank_code
 
 Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
@@ -42,6 +43,7 @@ _NOTHING = re.compile(
     r"[^\w<]*(?:(?:none|nothing|n/?a|tbd|todo|unknown|not applicable)[^\w<]*|(?:<[A-Za-z][^<>\n]{0,80}>[^\w<]*)+)?",
     re.IGNORECASE,
 )
+_FOLDING = re.compile(r"</?(?:details|summary)(?: [^<>]*)?>", re.IGNORECASE)
 _HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _UNDERLINE = re.compile(r"(?:-+|=+)?")
@@ -93,8 +95,13 @@ def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
 
 
 def says_something(text: str) -> bool:
-    """Return whether a text is more than a placeholder or a word such as none."""
-    return _LETTER.search(text) is not None and _NOTHING.fullmatch(text) is None
+    """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
+    return _LETTER.search(text) is not None and _NOTHING.fullmatch(text) is None and not is_template(text)
+
+
+def unfolded(text: str) -> str:
+    """Return a text without the tags that fold parts of it, with LF as line end."""
+    return _FOLDING.sub("\n", text.replace("\r\n", "\n"))
 
 
 def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.agents.registry import shipped_registry
 from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
-from accord.core.texts import line_end_findings
+from accord.core.texts import is_template, line_end_findings
 from accord.files.patterns import path_patterns
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import patch_findings
@@ -29,6 +29,7 @@ from accord.results.layouts import (
     options_among,
     read_parts,
     trade_off_gaps,
+    unfolded,
     vocabulary_of,
 )
 from accord.text.markdown import unfenced
@@ -63,6 +64,7 @@ _VALIDATION = vocabulary_of(
 _ANY_TYPE = re.compile(
     r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ _-]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
 )
+_SEVERAL_TYPES = re.compile(r"[a-z]+-[a-z]+[`*_\"']{0,2}(?: *[|/,&] *| (?:or|and) )[`*_\"']{0,2}[a-z]+-[a-z]+")
 _TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _RECOMMENDED = re.compile(r"[(\[*_](?:recommended|preferred)[)\]*_]", re.IGNORECASE)
 """The mark of the option that the author recommends."""
@@ -76,14 +78,14 @@ _QUOTED = re.compile(
     re.MULTILINE,
 )
 _SECTION = re.compile(
-    r"\u00a7|(?<!\w)sections?\b|#[\w-]+|\.\w{2,8}[`*_]{0,3}[ \t]*[,;:(>\u2192\u2013\u2014-]+[ \t]*[`*_\"]{0,3}[A-Z0-9]"
+    r"\u00a7|(?<!\w)sections?\b|#[\w-]+|\.\w{2,8}[`*_]{0,3}[ \t]*[,;:(>\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}[A-Z0-9]"
 )
 
 
 def implementor_findings(result: ImplementorResult) -> list[Finding]:
     """Check the patch against the outcome, and the summary for what it must say."""
-    if not result.summary.strip():
-        message = "The summary is empty."
+    if not result.summary.strip() or is_template(result.summary):
+        message = "The summary is empty, or the template's."
         hint = "Write what was done, or what blocks the work."
         return [*_check_patch(result), Finding("summary-empty", message, "/summary", hint=hint)]
     if escaped := line_end_findings(result.summary, "/summary"):
@@ -124,7 +126,7 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
 
 def _check_blocked(summary: str) -> Iterator[Finding]:
     """Check the parts of a blocker's summary; one without labels gets the template, and is not lost."""
-    summary = unfenced(dedent(summary.replace("\r\n", "\n")).strip())
+    summary = unfenced(dedent(unfolded(summary)).strip())
     reading = read_parts(summary, _PARTS, whole="options")
     if not reading.is_labelled:
         message = "The summary has no labels, so accord cannot tell whether it is complete."
@@ -168,6 +170,8 @@ def _check_type(blocker: str | None) -> Iterator[Finding]:
 def _blocker_type(reading: Reading, visible: str) -> str | None:
     """Return the type after the label, else one that the text mentions; None without either."""
     labelled = reading.parts.get("type", "").strip(" \t\n`*_\"'.|[]").split("\n", 1)[0].lower()
+    if _SEVERAL_TYPES.match(labelled):
+        return labelled
     named = _ANY_TYPE.search(labelled) or (None if labelled else _ANY_TYPE.search(visible))
     if named:
         return re.sub("[ _]", "-", named.group().lower())
@@ -216,7 +220,7 @@ def _check_spec(reading: Reading) -> Iterator[Finding]:
 
 def _check_validation(summary: str) -> Iterator[Finding]:
     """Check that a summary names the step, the attempts and the reason."""
-    reading = read_parts(summary.replace("\r\n", "\n"), _VALIDATION)
+    reading = read_parts(unfolded(summary), _VALIDATION)
     if not reading.is_labelled:
         message = "The summary has no labels, so accord cannot tell whether it is complete."
         hint = "Add the lines `Step:`, `Tried:` and `Outside:`."

@@ -20,7 +20,7 @@ from accord.results.labels import ItemKind, check_new_labels, check_updated_labe
 from accord.results.planner.record import content_limit
 
 if TYPE_CHECKING:
-    from accord.results.models import PlannedWorkItem, PlannerResult
+    from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate, PlannerResult
 
 _MOST_SUGGESTIONS = 20
 
@@ -101,7 +101,7 @@ class Plan:
             *_check_closed(self),
             *_check_dependency_counts(self),
             *_check_order(self),
-            *_check_changes(self.result),
+            *_check_changes(self),
         ]
 
     def blockers(self, position: int) -> list[int]:
@@ -164,6 +164,12 @@ def _spelled_otherwise(reference: str, names: Mapping[str, int]) -> str | None:
     return other if item_number(reference) and other in names and reference != other else None
 
 
+def _like_a_number(reference: str, names: Mapping[str, int]) -> str | None:
+    """Return the tempID that is the same number as a reference, which may mean an existing item, too."""
+    is_name = reference in names and item_number(reference) is not None
+    return reference if is_name else _spelled_otherwise(reference, names)
+
+
 def _ambiguous(reference: str, name: str, path: str) -> Finding:
     message = f"`{reference}` may mean the tempID `{name}` or an existing work item."
     hint = f"Give the items names that are not numbers, such as `task-{name.lstrip('#')}`."
@@ -200,11 +206,9 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
             if reference == item.temp_id:
                 hint = "Remove it from its `blockedBy`."
                 yield Finding("self-reference", f"`{reference}` blocks itself.", path, hint=hint)
-            elif reference in plan.positions:
-                continue
-            elif other := _spelled_otherwise(reference, plan.positions):
+            elif other := _like_a_number(reference, plan.positions):
                 yield _ambiguous(reference, other, path)
-            elif item_number(reference) is None:
+            elif reference not in plan.positions and item_number(reference) is None:
                 unknown += 1
                 yield _unknown(f"`{reference}`", reference, plan, path, unknown)
 
@@ -255,39 +259,47 @@ def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
                 yield Finding("dependencies-too-many", message, pointer("create", i, "blockedBy"), hint=hint)
 
 
-def _check_changes(result: PlannerResult) -> Iterator[Finding]:
+def _check_changes(plan: Plan) -> Iterator[Finding]:
+    result = plan.result
     closed: set[int] = set()
     for i, reference in enumerate(result.close):
-        number = item_number(reference)
-        if number is None:
-            yield _not_a_number(reference, pointer("close", i))
+        path, number = pointer("close", i), item_number(reference)
+        if wrong := _wrong_number(reference, plan, path):
+            yield wrong
         elif number in closed:
-            yield Finding("close-repeated", f"#{number} is closed twice.", pointer("close", i), hint="Keep one entry.")
-        else:
+            yield Finding("close-repeated", f"#{number} is closed twice.", path, hint="Keep one entry.")
+        elif number:
             closed.add(number)
     times = Counter(item_number(update.work_item_id) for update in result.update)
     for i, update in enumerate(result.update):
-        path = pointer("update", i)
-        number = item_number(update.work_item_id)
-        if number is None:
-            yield _not_a_number(update.work_item_id, path + "/workItemID")
+        path, number = pointer("update", i, "workItemID"), item_number(update.work_item_id)
+        if wrong := _wrong_number(update.work_item_id, plan, path):
+            yield wrong
         elif number in closed:
             message = f"#{number} is both closed and updated."
-            yield Finding("close-and-update", message, path + "/workItemID", hint="Keep one of the two.")
+            yield Finding("close-and-update", message, path, hint="Keep one of the two.")
         elif times[number] > 1:
             message = f"#{number} has {times[number]} updates."
-            yield Finding("update-repeated", message, path + "/workItemID", hint="Merge the updates into one.")
-        if update.body is not None:
-            body = read_body(update.body[:BODY_CHARS])
-            kind = kind_of(update.labels or ()) or likely_kind(body)
-            yield from check_length(len(update.body), content_limit("", 0, 0), path + "/body")
-            yield from body_findings(body, kind, path + "/body")
-        if update.labels is not None:
-            yield from check_updated_labels(update.labels, path + "/labels")
+            yield Finding("update-repeated", message, path, hint="Merge the updates into one.")
+        yield from _check_update(update, pointer("update", i))
 
 
-def _not_a_number(reference: str, path: str) -> Finding:
-    return Finding("unknown-reference", f"`{reference}` is not a work item number.", path, hint="Use `42` or `#42`.")
+def _check_update(update: PlannedWorkItemUpdate, path: str) -> Iterator[Finding]:
+    if update.body is not None:
+        body = read_body(update.body[:BODY_CHARS])
+        kind = kind_of(update.labels or ()) or likely_kind(body)
+        yield from check_length(len(update.body), content_limit("", 0, 0), path + "/body")
+        yield from body_findings(body, kind, path + "/body")
+    if update.labels is not None:
+        yield from check_updated_labels(update.labels, path + "/labels")
+
+
+def _wrong_number(reference: str, plan: Plan, path: str) -> Finding | None:
+    if item_number(reference) is None:
+        message = f"`{reference}` is not a work item number."
+        return Finding("unknown-reference", message, path, hint="Use `42` or `#42`.")
+    other = _like_a_number(reference, plan.positions)
+    return _ambiguous(reference, other, path) if other else None
 
 
 def _check_order(plan: Plan) -> Iterator[Finding]:

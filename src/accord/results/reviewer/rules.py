@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
-from accord.core.texts import line_end_findings
-from accord.results.layouts import read_parts, vocabulary_of
+from accord.core.texts import is_template, line_end_findings
+from accord.results.layouts import read_parts, unfolded, vocabulary_of
 
 if TYPE_CHECKING:
     from accord.results.models import AgentReviewComment, ReviewerResult
@@ -36,8 +36,8 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
     """Check the verdict against the comments, and each comment by itself."""
     review = result.review
     found: list[Finding] = []
-    if not review.summary.strip():
-        message = "The summary is empty."
+    if not review.summary.strip() or is_template(review.summary):
+        message = "The summary is empty, or the template's."
         hint = "Write the result of the review."
         found.append(Finding("summary-empty", message, pointer("review", "summary"), hint=hint))
     finding_positions = [i for i, comment in enumerate(review.comments) if not is_warning(comment)]
@@ -76,7 +76,7 @@ def _check_parts(body: str, path: str) -> Iterator[Finding]:
     if escaped := line_end_findings(body, path):
         yield from escaped
         return
-    reading = read_parts(body.replace("\r\n", "\n"), _PARTS)
+    reading = read_parts(unfolded(body), _PARTS)
     missing = [name for part, name in _NAMES.items() if not reading.has(part)]
     if "Fix" in missing and _SUGGESTION.search(body):
         missing.remove("Fix")
