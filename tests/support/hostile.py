@@ -327,6 +327,16 @@ HOSTILE = {
         "<a name='x'></a><img src='/a.png' width=1 style='a'> <td class=\"a\"\n id=b align=left>",
         "<a></a><img src='/a.png'> <td align=left>",
     ),
+    "a picture's source as a line begins an HTML block for one reader only": (
+        "x\n<source>![a](//x.test)",
+        "x\n&lt;source>[a](//x.test)",
+    ),
+    "an image in what is an address for one reader only": ("www.![a](//x.test)", "www.!\\[a](//x.test)"),
+    "a definition whose address is markup for other readers": (
+        "- [ ] [1]:[http://`c`](http://t)\n\n[x]:<g>\n\n[y]:@a(",
+        "- [ ] \\[1]:\\[http://`c`](http://t)\n\n\\[x]:&lt;g>\n\n\\[y]:@·a(",
+    ),
+    "a mention in an address that is a link for one reader only": ("http://m/@o", "http://m/@·o"),
     "an image whose text shows another host": (
         '![crates.io](https://x.test/a) <img src="//x.test" alt="crates.io">',
         '[image](https://x.test/a) <a href="//x.test">image</a>',
@@ -424,7 +434,7 @@ HOSTILE = {
     ),
     "what only looks like the end of a link hides the rest of its text": (
         'x <a href="http://t.test">[</a(http://a.test</a>',
-        'x &lt;a href="http://t.test">[</a(http://a.test</a>',
+        'x &lt;a href="http://t.test">[&lt;/a(http://a.test</a>',
     ),
     "an escaped end of a link hides the rest of its text": (
         'x <a href="http://t.test">\\</a>http://a.test</a>',

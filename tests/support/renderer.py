@@ -8,6 +8,7 @@ text goes on over links and all other tags, and `Close <https://github.com/o/r/i
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -31,7 +32,7 @@ BLOCKS = {"p", "li", "td", "th", "div", "blockquote", "br", "hr", "table", "tr",
 MENTION = re.compile(r"(?:^|[\W_])@[A-Za-z0-9]|[^\x00-\x7f]@[A-Za-z0-9][A-Za-z0-9-]*(?![A-Za-z0-9-]|\.[A-Za-z0-9])")
 CLOSING = re.compile(
     r"(?<![A-Za-z0-9_])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|duplicate\s+of):?\s+"
-    r"(?:#\d|GH-\d|(?:[\w.-]+/)?[\w.-]+#\d|https?://[^\s/]+/[^\s/]+/[^\s/]+/issues/\d|\x02)",
+    r"(?:#\d|GH-\d|(?:[\w.-]+/)?[\w.-]+#\d|https?://(?:[^\s/\x00]+/){3}issues/\d|\x02)",
     re.IGNORECASE | re.ASCII,
 )
 ISSUE = re.compile(r"(?:\S*/)?(?:issues|pulls?|discussions)/\d", re.IGNORECASE)
@@ -39,8 +40,8 @@ COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", r
 MAYBE_CODE = re.compile("`|~~~|\t|    ")
 SHOWN_HOST = re.compile(r"(?<![\w.])https?://([A-Za-z0-9][A-Za-z0-9.-]*)", re.IGNORECASE)
 LOADED = re.compile(
-    r"(?![a-z0-9+.-]*:|[/\\]{2})(?!.*/releases/(?:latest/)?download/)"
-    r"|(?:https?:)?//(?:www\.)?(?:(?:raw|(?:private-)?user-images|avatars)\.githubusercontent\.com\.?(?::\d*)?/"
+    r"(?![a-z][a-z0-9+.-]*:|[/\\]{2})(?!.*/releases/(?:latest/)?download/)"
+    r"|(?:https?:)?//(?:www\.)?(?:(?:raw|(?:private-)?user-images|avatars)\.githubusercontent\.com\.?(?::\d*)?(?:[/?#]|\Z)"
     r"|github\.com\.?(?::\d*)?/(?:user-attachments|[^/?#]+/[^/?#]+/(?:blob|raw|assets))/(?!.*/\.\.))"
 )
 """Addresses of images that an attacker can neither aim nor count."""
@@ -148,10 +149,21 @@ def rendered(markdown: str) -> str:
         return error.object.decode(errors="replace")
 
 
-def complaints(markdown: str) -> list[str]:
+def rendered_by_comrak(markdown: str) -> str:
+    """Return the HTML that another renderer, comrak, makes of a text with GitHub's extensions."""
+    import comrak
+
+    extensions, rendering = comrak.ExtensionOptions(), comrak.RenderOptions()
+    for name in ("autolink", "footnotes", "strikethrough", "table", "tasklist"):
+        setattr(extensions, name, True)
+    rendering.unsafe_ = True
+    return str(comrak.render_markdown(markdown, extensions, None, rendering))
+
+
+def complaints(markdown: str, render: Callable[[str], str] = rendered) -> list[str]:
     """List what a page made of this Markdown would do that it must not."""
     judge = Judge()
-    judge.feed(rendered(markdown))
+    judge.feed(render(markdown))
     judge.close()
     judge.end_run()
     if not MAYBE_CODE.search(markdown) and COMMAND.search(markdown):  # bots read the source

@@ -1,6 +1,7 @@
-"""Texts made by chance, for attacks: of pieces that mean something in Markdown, or of known texts, changed."""
+"""Texts made by chance, for attacks: of pieces that mean something in Markdown, by a grammar, or of known texts."""
 
 import random
+import re
 from collections.abc import Callable
 
 from support.hostile import HOSTILE, KNOWN, TOKEN
@@ -25,6 +26,85 @@ PIECES = (
 def rubble(source: random.Random) -> str:
     """Return a text of 3 to 20 pieces."""
     return "".join(source.choices(PIECES, k=source.choice((3, 5, 8, 12, 20))))
+
+
+GRAMMAR = {
+    "text": (
+        "{block}", "{block}\n\n{definition}", "{block}\n\n{block}\n\n{definition}", "{block}\n{block}", "{html}",
+    ),
+    "block": (
+        "{line}", "{line}\n{line}", "# {line}", "> {line}\n> {line}", "> {line}\n{line}", "- {line}\n  {line}",
+        "1. {line}", "- [ ] {line}", "| {line} | {line} |\n|---|---|\n| {line} | {line} |", "```\n{line}\n```",
+        "    {line}", "~~~\n{line}", "<div>\n{line}\n</div>",
+        "<details><summary>{line}</summary>\n\n{block}\n</details>", "[^{word}]: {line}", "{html}",
+        "> - {line}\n>   {html}", "{line}\n===", "{definition}\n{line}", "{sign}{word} {line}", " {sign}{word}",
+    ),
+    "html": (
+        "<br>", "<b>{line}</b>", '<p {attribute} align="center">\n{part}\n</p>', "<!-- {line} -->", "<{word}>",
+        "<td>{line}",
+        "<picture {attribute}>\n  <source {attribute} srcset={quote}{address}, {address} 2x{quote}>\n{part}</picture>",
+        "<img {attribute} src={quote}{address}{quote} {attribute}>",
+        "<a {attribute} href={quote}{address}{quote}>{line}</a>",
+    ),
+    "line": (
+        "{word}", "{part}", "{part} {part}", "{part}{part}", "{part}\n{part}", "{part} {part} {part}",
+        "{part}\\\n{part}",
+    ),
+    "part": (
+        "{word}", "@{word}", "`{part}`", "``{part}``", "*{part}*", "**{part}**", "_{part}_", "~~{part}~~", "\\{part}",
+        "&{word};", "[{part}]({address})", '[{part}](<{address}> "{part}")', "[{part}][{name}]", "[{name}]",
+        "[{name}][]", "{html}", "![{part}]({address})", "![{part}][{name}]", "![{name}]",
+        "[![{part}]({address})]({address})", "<{address}>", "{address}", "[^{word}]", "{keyword} {issue}",
+        "{keyword}: [{issue}]({address})", "{keyword}\n{issue}", "&#64;{word}", "[{address}]({address})",
+        "[`{address}`][{name}]", "[{host}]({address})", "{word}@{host}", "<@{word}>", "[{part}",
+    ),
+    "definition": (
+        "[{name}]: {address}", '[{name}]: <{address}> "{part}"', "[{name}]:\n{address}\n'{line}'",
+        "{definition}\n{definition}",
+    ),
+    "name": (
+        "a", "`a`", "`a` b", "@a", "``a` b``", "a`", "`a", "b `a` `c`", "A", "`@a`", "x@a", "<b>", "fixes #1",
+        "a\n/merge",
+    ),
+    "address": (
+        "/x", "{scheme}{host}{path}", "{scheme}{host}", "{path}", "{scheme}u@{host}", "../x{path}",
+        "{scheme}{host}:80{path}",
+    ),
+    "scheme": (
+        "https://", "//", "http://", "HTTPS://", "https:/", "https:\\\\", "javascript:", "&#47;/", "/\\",
+        "https&colon;//", "data:",
+    ),
+    "host": (
+        "github.com", "evil.test", "raw.githubusercontent.com", "camo.githubusercontent.com", "a.readthedocs.io",
+        "readthedocs.io", "github.com.evil.test", "github。com", "%65vil.test", "evil&#46;test", "evil.test.",
+        "g\u0456thub.com", "RAW.githubusercontent.com",
+    ),
+    "path": (
+        "/a.png", "/o/r/raw/a.png", "/o/r/releases/download/v1/a", "/o/r/raw/../a", "/o/r/raw/%2e%2e/a",
+        "/o/r/issues/7", "#a", "?a=`",
+    ),
+    "attribute": (
+        "", "", "name=x", 'style="a: b"', "width=1", 'width="30"', 'title="\n/merge"', "onload='x'", 'media="@a"',
+        "id=a\n", "a:b",
+    ),
+    "quote": ('"', '"', "'", ""),
+    "keyword": ("fixes", "Close", "resolved", "duplicate of", "Fi**x**es", "&#70;ix"),
+    "issue": ("#1", "o/r#2", "GH-3", "https://github.com/o/r/issues/4", "[#5]", "`#6` #7"),
+    "sign": ("/", ".", "!", "/", "\\/", "\t."),
+    "word": (
+        "a", "b", "octocat", "1", "merge", "deploy", "x\u200by", "é", "\u2060", "a_b", "-", "]", "`", "(", "<", "|",
+        "@", "\n", "  ",
+    ),
+}  # fmt: skip
+"""Rules of a grammar: a name in braces stands for one of its forms. The first form of a rule ends soon."""
+_RULE = re.compile(r"\{([a-z]+)\}")
+DEPTH = 9
+
+
+def sentence(source: random.Random, rule: str = "text", depth: int = DEPTH) -> str:
+    """Return a text of this grammar, in which all that Markdown and HTML can nest is nested."""
+    form = source.choice(GRAMMAR[rule] if depth > 0 else GRAMMAR[rule][:1])
+    return _RULE.sub(lambda name: sentence(source, name[1], depth - 1), form)
 
 
 LEADS = (

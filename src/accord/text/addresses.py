@@ -124,7 +124,7 @@ def _may_load(address: str, hosts: Sequence[str], server: str) -> bool:
         path = unquote(path)
     if _UNCLEAR.search(address + path) or "%25" in path or strip_hidden(address) != address:
         return False
-    if not _HAS_HOST.match(address.strip()):
+    if not _HAS_HOST.match(_BLANK.sub("", address)):
         return not _COUNTED_PATH.search(normpath(path).lower())
     found = _CLEAN_HOST.match(address)
     host = found[1].lower().rstrip(".").removeprefix("www.") if found else ""

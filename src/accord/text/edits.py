@@ -51,6 +51,9 @@ _NOTE_SIGN = f"{LINK}1{LINK}"
 _WORDS = re.compile(r"[A-Za-z0-9 ,;\n]*")
 """Text in which nothing needs a change, though the text after it may make a keyword of it."""
 
+_ODD_TARGET = re.compile(r"\s*(?:</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>|[^\s<\[`]*[\[`])")
+"""An address that is markup for readers who see no definition, such as behind the box of a task."""
+
 _MENTION = re.compile(r"(?<![A-Za-z0-9])@(?=[A-Za-z0-9])")
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
@@ -107,6 +110,8 @@ def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
             is_odd_label(definition.label)
             or not is_safe_address(plain_address(definition.address))
             or "<!--" in page.text[definition.start : definition.end]
+            or definition.address.count("(") != definition.address.count(")")
+            or _ODD_TARGET.match(page.text, definition.start + len(definition.label) + len("[]:"), definition.end)
         ):
             yield Edit(definition.start, definition.start + 1, "\\[", "links")
         elif page.text.startswith(definition.label, begin := definition.start + 1):
@@ -135,7 +140,7 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     edits += mention_edits(content, view, addresses)
     if not prose.is_html and "]" in content:
         known = {span.label_end for span in prose.spans}
-        edits += _odd_links(content, sure, known)
+        edits += _odd_links(content, sure, known, prose.doubt)
     rules = [] if prose.doubt else [Edit(*hit.span()) for hit in TABLE_RULE.finditer(content)]
     notes = (
         [Edit(*hit.span(), _NOTE_SIGN) for hit in _NOTE.finditer(content)]
@@ -172,7 +177,7 @@ def _doubtful_readings(
     content = prose.content
     links = [
         Edit(*hit.span(), ISSUE_LINK if leads_to_issue(hit[1]) else LINK)
-        for hit in _LINK_ADDRESS.finditer(content, prose.doubt)
+        for hit in _LINK_ADDRESS.finditer(content, max(prose.doubt, content.find("[")))
     ]
     yield as_rendered(content, [*sure, *rules], has_escapes=True)
     yield as_rendered(content, [*sure, *rules], has_escapes=False)
@@ -317,8 +322,11 @@ def _link_edits(
         yield from _name_edits(content, min(span.label_end + 2, span.end), span.end)
 
 
-def _odd_links(content: str, sure: Sequence[Edit], known: Container[int]) -> Iterator[Edit]:
-    """Break what only some readers take for a link, if it leads nowhere good; the labels of links end at ``known``."""
+def _odd_links(content: str, sure: Sequence[Edit], known: Container[int], doubt: int) -> Iterator[Edit]:
+    """Break what only some readers take for a link, if it leads nowhere good; the labels of links end at ``known``.
+
+    From ``doubt`` on, any bracket may begin a label.
+    """
     code = [(hole.start, hole.end) for hole in sure if hole.new == CODE]
     openings = [hit.start() for hit in _OPENING.finditer(content)]
     labels = Counter[int]()
@@ -327,7 +335,8 @@ def _odd_links(content: str, sure: Sequence[Edit], known: Container[int]) -> Ite
         i = bisect_left(openings, end) - 1
         if i < 0 or end in known or _is_inside(code, end):
             continue
-        opened = openings[i]
+        first = bisect_left(openings, doubt)
+        opened = openings[min(i, first)]
         labels[opened] += 1
         if labels[opened] > _MOST_LABELS or _leads_elsewhere(content[max(opened, end - _LONGEST_LABEL) : end], hit[1]):
             yield Edit(end, end + 1, "\\]", "links")

@@ -54,6 +54,9 @@ _VALUES = {
 _ATTRIBUTE = r"""(?<!\s)\s+([A-Za-z_:][A-Za-z0-9_:.-]*)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>", re.ASCII)
 _OPENING = re.compile(r"<[A-Za-z/!?]")
+_NEWER_BLOCK = re.compile(r"\s*</?source\b", re.IGNORECASE)
+"""The start of an HTML block for GitHub, but of Markdown for readers of CommonMark 0.31."""
+
 _ATTRIBUTES_IN = re.compile(_ATTRIBUTE, re.ASCII)
 
 
@@ -137,7 +140,7 @@ def _read_parts(text: str) -> Iterator[HtmlPart]:
 def _piece_at(text: str, start: int, last_end: int) -> HtmlPart | None:
     if text.startswith("<!--", start):
         return _comment_at(text, start, last_end)
-    found = _TAG.match(text, start)
+    found = None if _NEWER_BLOCK.match(text) and not text[:start].strip() else _TAG.match(text, start)
     if found and is_allowed_tag(found[0]):
         return HtmlPart("tag", start, found.end())
     return HtmlPart("refused", start, start + 1) if _OPENING.match(text, start) else None

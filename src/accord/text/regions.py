@@ -237,11 +237,13 @@ def _has_lost_backtick(label: str) -> bool:
 def _odd_address(content: str, spans: Sequence[InlineSpan]) -> int:
     """Return where a bare address begins that swallows markup: for cmark-gfm, it ends only at a blank or ``<``."""
     links = [span.start for span in spans if span.kind in ("link", "image")]
+    swallowing = (span.start for span in spans if span.kind == "address" and "[" in content[span.start : span.end])
+    odd = next(swallowing, len(content))
     for hit in _ADDRESS.finditer(content):
         i = bisect_left(links, hit.start())
         if _SWALLOWED.search(hit[0]) or (i < len(links) and links[i] < hit.end()):
-            return hit.start()
-    return len(content)
+            return min(odd, hit.start())
+    return odd
 
 
 def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:

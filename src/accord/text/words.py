@@ -65,7 +65,7 @@ _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9][A-Za-z0-9-]*)+(?!\w|:
 _COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*(?=/[A-Za-z][\w-]*(?![\w/-]|\.\w))", re.MULTILINE)
 _ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
 _BEFORE_HOST = re.compile(
-    r"(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.)",
+    r"(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(\[])(www)(?=\.)",
     re.IGNORECASE,
 )
 _IN_HOST = r"[^/?#\x09-\x0d\x20<&\\]*"
@@ -75,7 +75,7 @@ _HOST = re.compile(
 )
 _AT = re.compile(r"@|&(?:#0*64|#[xX]0*40|commat;)")
 _PLAIN_ADDRESS = re.compile(
-    r"(?:(?:https?|ftp)://|(?<![a-z0-9.-])www\.)[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]+)?(?=[/?#]|$)"
+    r"(?:(?:https?|ftp)://|(?<![a-z0-9.-])www\.)([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::[0-9]+)?(?=[/?#]|$)"
     r"(?:[a-z0-9./:%?#=+,;@!$-]|(?<=[a-z0-9])_)*",
     re.IGNORECASE,
 )
@@ -229,7 +229,7 @@ def linked_addresses(content: str, holes: Sequence[Hole]) -> list[Edit]:
             depth = max(0, depth + (1 if char == "[" else -1))
         counted = start
         plain = _PLAIN_ADDRESS.match(content, start)
-        if plain and not depth and ("://" in plain[0][:8] or "." in plain[0][4:]):
+        if plain and not depth and "." in plain[1]:
             found.append(Edit(start, plain.end()))
     return found
 
