@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import REGISTRY_PATH
+from accord.agents.registry_rules import registry_from
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
-from accord.core.findings import DoctorCheck
+from accord.core.findings import DoctorCheck, Finding, warning
 from accord.doctor.settings import LiveFacts, gather_settings, setting_checks
 from accord.files.store import file_behind, read_inside, write_whole
 from accord.github.models import Label
 from accord.kit.install import kit_check
-from accord.results.label_sync import label_checks
+from accord.loops.questions import KEEPALIVE, PAUSED
+from accord.results.label_sync import label_checks, label_names
 from accord.starts.config import approves_in, config_check
+from accord.starts.models import PLAN_LABEL, REVIEW_LABEL
 from accord.workflows.doctor import examine_workflows
-from accord.workflows.facts import read_repository
+from accord.workflows.facts import WORKFLOWS, read_repository
 from accord.workflows.fixes import Fixed, fix_workflow
-from accord.workflows.requirements import required_settings
+from accord.workflows.models import Job, Workflow
+from accord.workflows.requirements import required_settings, token_of
 
 if TYPE_CHECKING:
     from accord.github.client import Connection
+
+
+_LOOPS = ("keepalive", "autofix", "bot-comments", "verifier")
+_LOOP_CALL = re.compile(rf"[^@]*/reusable-({'|'.join(_LOOPS)})\.yml(?:@.*)?")
+_START = re.compile(r"\bstart run\b")
+_LISTENERS = {KEEPALIVE: {"keepalive"}, PAUSED: {*_LOOPS}, PLAN_LABEL: {"start"}, REVIEW_LABEL: {"start"}}
+"""The loops, or starts, that listen to labels; others are heard by workflows that name them."""
 
 
 def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:
@@ -39,12 +52,19 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
         live = connect = _without_full_stop(stopped)
     approves = approves_in(root)
     is_private = None if isinstance(live, str) else live.is_private
+    read_labels = connect if isinstance(connect, str) else cache(partial(_read_labels, connect))
     return [
-        *label_checks(root, connect if isinstance(connect, str) else partial(_read_labels, connect)),
+        *label_checks(root, read_labels),
         *setting_checks(
             live, required_settings(facts.workflows, facts.default_agent, approves=approves), facts.workflows
         ),
         *examine_workflows(root, repository, is_private),
+        loops_check(
+            facts.workflows,
+            {*label_names(root), *_labels_on_github(read_labels)},
+            _review_bots(root),
+            None if isinstance(live, str) else live.secrets,
+        ),
         config_check(root),
         kit_check(root),
     ]
@@ -53,6 +73,63 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
 def _read_labels(connect: Callable[[], Connection]) -> tuple[str, Sequence[Label]]:
     connection = connect()
     return connection.repository, connection.github.labels()
+
+
+def _labels_on_github(read_labels: Callable[[], tuple[str, Sequence[Label]]] | str) -> list[str]:
+    try:
+        return [] if isinstance(read_labels, str) else [label.name for label in read_labels()[1]]
+    except Interrupted:
+        raise
+    except AccordError:  # the check of the labels says so
+        return []
+
+
+def _review_bots(root: Path) -> Sequence[str]:
+    path = root / REGISTRY_PATH
+    try:
+        return registry_from(path.read_bytes() if path.is_file() else None).review_bots
+    except BrokenContract:  # the check of the registry says so
+        return ()
+
+
+def loops_check(
+    workflows: Mapping[str, Workflow], labels: Collection[str], bots: Sequence[str], secrets: Collection[str] | None
+) -> DoctorCheck:
+    """Check that labels, bots and names of workflows lead the loops somewhere. ``secrets`` is None if not read."""
+    jobs = [(path, job) for path, workflow in workflows.items() for job in workflow.jobs.values()]
+    calls = [(path, called[1], job) for path, job in jobs if (called := _LOOP_CALL.fullmatch(job.uses))]
+    running = {name for _, name, _ in calls}
+    running |= {"start" for _, job in jobs if any(_START.search(step.run) for step in job.steps)}
+    if not running:
+        return DoctorCheck("loops", "no workflow of a loop or of starts")
+    found = [(path, finding) for path, name, job in calls for finding in _call_findings(name, job, workflows)]
+    own = [bot for bot in bots if bot.casefold().removesuffix("[bot]") == "github-actions"]
+    for path, name, job in calls if own else ():
+        secret = token_of(job).upper()
+        if name == "bot-comments" and (not secret or secret not in (secrets if secrets is not None else (secret,))):
+            message = f"`{own[0]}` in `review_bots` is the account of this job's token, so its threads do not count."
+            found.append((path, warning("own-bot", message, hint="Pass the token of an app, or remove it there.")))
+    text = " ".join(str(workflow.model_dump(by_alias=True)) for workflow in workflows.values())
+    agents = sorted(label for label in labels if label.casefold().startswith("agents:"))
+    unheard = [
+        label
+        for label in agents
+        if not (_LISTENERS[label.casefold()] & running if label.casefold() in _LISTENERS else label in text)
+    ]
+    if unheard:
+        message = f"No workflow listens to {', '.join(f'`{label}`' for label in unheard)}."
+        hint = "Install the workflow with `accord init`, or remove the label from the label file and from GitHub."
+        found.append((WORKFLOWS, warning("label-unheard", message, hint=hint)))
+    return DoctorCheck("loops", ", ".join(sorted(running)), found)
+
+
+def _call_findings(name: str, job: Job, workflows: Mapping[str, Workflow]) -> Iterator[Finding]:
+    """Yield the workflows that a loop starts and that do not exist."""
+    for key in ("dispatch_workflow", "review_workflow"):
+        file = job.given.get(key)
+        if isinstance(file, str) and file and "${{" not in file and f"{WORKFLOWS}/{file}" not in workflows:
+            message = f"`{key}` of {name} names `{file}`, which is not in {WORKFLOWS}, so the loop cannot start it."
+            yield warning("loop-workflow-missing", message, hint="Install it with `accord init`, or remove the input.")
 
 
 def _live_facts(connect: Callable[[], Connection] | str) -> LiveFacts | str:

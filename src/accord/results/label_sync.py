@@ -260,6 +260,15 @@ def label_checks(root: Path, read_labels: Callable[[], tuple[str, Sequence[Label
         yield _compare_labels(entries, path or LABEL_FILES[0], read_labels)
 
 
+def label_names(root: Path) -> tuple[str, ...]:
+    """Return the names in the label file of a directory, those that accord ships without one; none of a broken file."""
+    path = next((name for name in LABEL_FILES if (root / name).exists()), None)
+    try:
+        return tuple(entry.name for entry in (parse_labels(read_inside(root, path)) if path else shipped_labels()))
+    except BrokenContract:
+        return ()
+
+
 def _compare_labels(
     entries: Sequence[LabelEntry], path: str, read_labels: Callable[[], tuple[str, Sequence[Label]]]
 ) -> DoctorCheck:

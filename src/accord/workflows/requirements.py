@@ -161,11 +161,12 @@ def _uses_accord(job: Job) -> bool:
 
 def _other_token(calls: Mapping[str, Sequence[Job]]) -> str:
     """Return the secret that all calls pass as their token instead of the job's own; empty without one."""
-    passed = {_token_of(job) for jobs in calls.values() for job in jobs}
+    passed = {token_of(job) for jobs in calls.values() for job in jobs}
     return passed.pop().upper() if len(passed) == 1 else ""
 
 
-def _token_of(job: Job) -> str:
+def token_of(job: Job) -> str:
+    """Return the secret that a job passes as its token instead of its own; empty without one."""
     given: list[object] = [job.secrets.get("token")] if isinstance(job.secrets, dict) else []
     given += [step.given.get("token") for step in job.steps if _APPLY.fullmatch(step.uses)]
     return next((read[1] for read in all_reads(given) if read[0] == "secrets" and read[1:]), "")

@@ -1,0 +1,63 @@
+"""The check of the loops: labels that nothing listens to, loops that start nothing, bots that are the loop itself."""
+
+from typing import Any
+
+import pytest
+
+from accord.doctor.checks import loops_check
+from accord.workflows.models import Workflow
+
+REUSABLE = "accord-ci/accord/.github/workflows/reusable-{}.yml@v0"
+BOT = "github-actions[bot]"
+KEPT = ("agents:keepalive", "agents:paused", "needs-human")
+
+
+def calling(loop: str, token: str = "", **given: str) -> Workflow:
+    secrets = {"secrets": {"token": f"${{{{ secrets.{token} }}}}"}} if token else {}
+    return Workflow.model_validate(
+        {"on": "push", "jobs": {"a": {"uses": REUSABLE.format(loop), "with": given, **secrets}}}
+    )
+
+
+def running(script: str, condition: str = "true") -> Workflow:
+    job = {"runs-on": "x", "if": condition, "steps": [{"run": script}]}
+    return Workflow.model_validate({"on": "push", "jobs": {"a": job}})
+
+
+KEEPALIVE, BOTS = calling("keepalive"), calling("bot-comments")
+START = running('bash "$ACCORD" start run')
+
+
+@pytest.mark.parametrize(
+    ("workflows", "labels", "bots", "secrets", "codes"),
+    [
+        ([KEEPALIVE], KEPT, (), None, []),
+        ([calling("verifier")], KEPT, (), None, ["label-unheard"]),
+        ([KEEPALIVE], ("agents:plan",), (), None, ["label-unheard"]),
+        ([KEEPALIVE, START], ("agents:plan", "Agents:Review"), (), None, []),
+        ([KEEPALIVE], ("agents:deploy",), (), None, ["label-unheard"]),
+        ([KEEPALIVE, running("make", "github.event.label.name == 'agents:deploy'")], ("agents:deploy",), (), None, []),
+        ([calling("keepalive", review_workflow="accord-review.yml")], (), (), None, ["loop-workflow-missing"]),
+        ([calling("autofix", dispatch_workflow="gone.yml")], (), (), None, ["loop-workflow-missing"]),
+        ([calling("autofix", dispatch_workflow="0.yml")], (), (), None, []),
+        ([calling("autofix", dispatch_workflow="${{ vars.FILE }}")], (), (), None, []),
+        ([BOTS], (), (BOT,), None, ["own-bot"]),
+        ([BOTS], (), ("coderabbitai[bot]", "GitHub-Actions"), None, ["own-bot"]),
+        ([BOTS], (), ("coderabbitai[bot]",), None, []),
+        ([calling("bot-comments", "APP_TOKEN")], (), (BOT,), frozenset({"APP_TOKEN"}), []),
+        ([calling("bot-comments", "APP_TOKEN")], (), (BOT,), frozenset(), ["own-bot"]),
+        ([calling("bot-comments", "APP_TOKEN")], (), (BOT,), None, []),
+        ([KEEPALIVE], (), (BOT,), None, []),
+    ],
+)
+def test_settings_of_loops_that_cannot_work_say_so(
+    workflows: list[Workflow], labels: tuple[str, ...], bots: tuple[str, ...], secrets: Any, codes: list[str]
+) -> None:
+    named = {f".github/workflows/{number}.yml": workflow for number, workflow in enumerate(workflows)}
+    check = loops_check(named, labels, bots, secrets)
+    assert [finding.code for _, finding in check.findings] == codes
+    assert all(finding.hint for _, finding in check.findings)
+
+
+def test_a_repository_without_loops_is_not_checked_for_them() -> None:
+    assert not loops_check({".github/workflows/ci.yml": running("make")}, KEPT, (BOT,), None).findings
