@@ -217,3 +217,29 @@ def test_init_outside_a_repository_is_refused(accord: Accord, tmp_path: Path, wo
     ended = accord("init", "--yes", *REF, *words)
     assert (ended.code, list(tmp_path.rglob("workflows"))) == (2, [])
     assert "git init" in ended.err
+
+
+@pytest.mark.parametrize("folder", ["packages/web", "."])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("labels", "list", "--file", ".github/labels.yml"),
+        ("plan", "from", "docs/TASKS.md"),
+        ("plan", "from", "specs/001-x"),
+    ],
+)
+def test_a_path_of_the_repository_is_found_from_a_folder_below(
+    accord: Accord, root: Path, folder: str, words: tuple[str, ...]
+) -> None:
+    files = {
+        ".github/labels.yml": '- {name: "x:y", description: "d", color: "1d76db"}\n',
+        "docs/TASKS.md": "- [ ] Write `src/a.py`\n",
+        "specs/001-x/tasks.md": "- [ ] T001 Write src/a.py\n",
+        "packages/web/a.txt": "a\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    accord.monkeypatch.chdir(root / folder)
+    ended = accord(*words)
+    assert ended.code == 0, ended.err

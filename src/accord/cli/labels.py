@@ -11,7 +11,7 @@ import click
 
 from accord.cli.options import FormatArguments, Group, Lines, RepositoryArguments, WritingArguments, command, option
 from accord.cli.output import Progress, cut_text, finding_lines, one_line, print_json, print_lines, screen_columns
-from accord.cli.sources import github_for, read_bytes, read_trusted
+from accord.cli.sources import at_top, github_for, read_bytes, read_trusted
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
 from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
@@ -111,6 +111,7 @@ def label_entries(file: str | None, *, is_trusted: bool = False) -> Sequence[Lab
     """Read the labels of a file; with ``is_trusted`` as the default branch has it, in a job."""
     if file is None:
         return shipped_labels()
+    file = at_top(file)
     raw = read_trusted(file) if is_trusted else read_bytes(file)
     try:
         return parse_labels(raw)

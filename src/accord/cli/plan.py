@@ -23,7 +23,7 @@ from accord.cli.options import (
     option,
 )
 from accord.cli.output import count_of, finding_lines, one_line, operation_lines, print_json
-from accord.cli.sources import github_for
+from accord.cli.sources import at_top, github_for
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors
@@ -67,7 +67,7 @@ def plan_from(given: _PlanFromArguments) -> None:
 
     With --write-back, the issues of the plan are also written into the source, so that later plans know them.
     """
-    path, issue = given.path, given.issue
+    path, issue = given.path and at_top(given.path), given.issue
     named = issue_in(path) if path and not Path(path).exists() else None
     if (path is None) == (issue is None):
         raise WrongUsage("Name one source.", hint="Pass a PATH or `--issue 12`.")

@@ -53,6 +53,13 @@ def read_trusted(source: str) -> bytes:
     return raw if trusted is None else trusted
 
 
+def at_top(path: str) -> str:
+    """Return the path below the top of the repository where a file or folder is only there; any other as it is."""
+    here = Path.cwd()
+    top = next((at for at in (here, *here.parents) if (at / ".git").exists()), here)
+    return str(top / path) if not Path(path).exists() and (top / path).exists() else path
+
+
 def read_bytes(path: str) -> bytes:
     """Read a file, or stdin for ``-``: at most one byte more than the limit, so that parsers can refuse it."""
     if path == "-":

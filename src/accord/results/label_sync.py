@@ -289,5 +289,7 @@ def _compare_labels(
     ]
     count = "1 label differs" if len(changes) == 1 else f"{len(changes)} labels differ"
     message = f"{count} from the label file: to be {'; to be '.join(texts)}."
-    found = [(path, warning("label-drift", message, hint="Run `accord labels sync`."))] if changes else []
+    file = f" --file {path}" if entries != shipped_labels() else ""
+    hint = f"Run `accord labels sync{file}`."
+    found = [(path, warning("label-drift", message, hint=hint))] if changes else []
     return DoctorCheck(LABELS_ON_GITHUB, repository, found)
