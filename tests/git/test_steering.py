@@ -10,9 +10,8 @@ from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract
 from accord.git.patch_text import absolute_names
 from accord.git.patches import apply_patch, changes_between
-from accord.git.paths import links_of
 from accord.git.program import Git, GitFailed
-from accord.git.steering import audit_changes, audit_paths, unknown_dot_files
+from accord.git.steering import audit_changes, audit_paths
 
 AGENT_FILES = shipped_registry().steering_patterns
 STEERING = """
@@ -20,7 +19,7 @@ STEERING = """
 AGENTS.override.md .claude/settings.json .claude/hooks/a.sh .codex/config.toml .gemini/settings.json
 .cursor/rules/a.mdc .cursorrules .github/copilot-instructions.md .github/instructions/a.md .github/hooks/a.json
 .github/skills/a/SKILL.md .github/agents/registry.yml .github/prompts/implement.md AGENTS.md CLAUDE.md GEMINI.md
-action.yml action.yaml .gitmodules .gitattributes .npmrc .husky/pre-commit .husky/_/h .pre-commit-config.yaml .envrc
+action.yml action.yaml .gitmodules .npmrc .husky/pre-commit .husky/_/h .pre-commit-config.yaml .envrc
 .vscode/tasks.json .devcontainer/devcontainer.json .claude .agents .github/agents .github/prompts
 .kittify/missions/software-dev/mission-runtime.yaml .kittify/memory/constitution.md .rules .accord/state.json QWEN.md
 .qwen/settings.json .clinerules/a.md .roo/rules/a.md .continue/config.yaml .junie/guidelines.md .amazonq/rules/a.md
@@ -123,31 +122,55 @@ def test_every_kind_of_change_counts(tree: Path, script: str, found: tuple[str, 
     subprocess.run(script, cwd=tree, shell=True, check=True)
     at_hand = Git(tree)
     changes = changes_between(at_hand, "HEAD", at_hand.line("write-tree"))
-    audit = audit_changes(changes, links_of(at_hand, "HEAD"), agent_files=AGENT_FILES)
+    audit = audit_changes(at_hand, "HEAD", changes, own=(AGENT_FILES, ()))
     assert (audit.steering, audit.protected) == (found, ("docs/owners",) if "owners" in script else ())
 
 
-@pytest.mark.parametrize(
-    ("path", "is_unknown"),
-    [
-        (".agent-of-tomorrow/rules.md", True),
-        ("src/.agent-of-tomorrow.toml", True),
-        (".Claude/more.md", False),
-        ("docs/.claude/more.md", False),
-        (".gitignore", False),
-        ("src/.gitkeep", False),
-        (".toolkeep/rc.toml", True),
-        ("src/new.py", False),
-    ],
-)
-def test_a_new_file_with_a_dot_name_that_the_tree_does_not_have_is_for_people(
-    tree: Path, path: str, is_unknown: bool
-) -> None:
+NEW = {
+    "steering": """
+        .agent-of-tomorrow/rules.md src/.agent-of-tomorrow.toml .toolkeep/rc.toml .config/new.toml .Config/Other/a.toml
+        docs/claude/.new/a.md .env .eslintrc.js docs/.vitepress/config.ts .trunk/a.yaml .idea/runConfigurations/a.xml
+        .codiumai.toml .vimrc simple-git-hooks.json own.rules .\u200bhidden/a .\uff41gent/a""",
+    "protected": """
+        .gitattributes src/.gitattributes .GitAttributes .cargo/config.toml sub/.cargo/config .mvn/jvm.config mvnw.cmd
+        gradle/wrapper/gradle-wrapper.jar .yarn/releases/yarn.cjs bunfig.toml src/Directory.Build.props .gitlab/ci/a.yml
+        templates/a.gitlab-ci.yml azure-pipelines-release.yml .azuredevops/a.yml ci/Jenkinsfile.release .tekton/a.yaml
+        .builds/a.yml .circleci/b.sh .buildkite/hooks/pre-command tools/bazel OWNERS netlify.toml infra/a.tf""",
+    "": """
+        .gitignore src/.gitkeep .editorconfig .nvmrc .gitlint .config/known.toml docs/.gitlint src/new.py Makefile
+        src/sbt/a.scala .Docs/more.md .agents-work/2026-01-31_csv/status.json""",
+}
+
+
+@pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind, paths in NEW.items() for path in paths.split()])
+def test_a_new_file_is_for_people_if_something_may_obey_it(tree: Path, kind: str, path: str) -> None:
     at_hand = Git(tree)
     blob = at_hand.line("rev-parse", "HEAD:src.py")
+    entries = [f"100644,{blob},{name}" for name in (".gitlint", ".config/known.toml", ".docs/a.md")]
+    for entry in entries:
+        at_hand("update-index", "--add", "--cacheinfo", entry)
+    before = at_hand.line("write-tree")
     at_hand("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+    changes = changes_between(at_hand, before, at_hand.line("write-tree"))
+    audit = audit_changes(at_hand, before, changes, own=((*AGENT_FILES, "*.rules"), ("infra/",)))
+    assert (audit.steering, audit.protected) == ((path,) * (kind == "steering"), (path,) * (kind == "protected"))
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ("mkdir .new && git mv src.py .new/a", "steering"), ("ln -s src.py .new && git add -A", "steering"),
+        ("git mv manual .new", "steering"), ("git rm -q src.py && mkdir .new && git mv docs .new/docs", "steering"),
+        ("git mv src.py .cargo", "protected"), ("ln -s src.py .GITATTRIBUTES && git add -A", "protected"),
+        ("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),.new", "steering"),
+    ],
+)  # fmt: skip
+def test_a_new_dot_name_counts_however_it_comes(tree: Path, script: str, kind: str) -> None:
+    subprocess.run(script, cwd=tree, shell=True, check=True)
+    at_hand = Git(tree)
     changes = changes_between(at_hand, "HEAD", at_hand.line("write-tree"))
-    assert unknown_dot_files(at_hand, "HEAD", changes) == ([path] if is_unknown else [])
+    audit = audit_changes(at_hand, "HEAD", changes, own=(AGENT_FILES, ()))
+    assert [path for path in getattr(audit, kind) if path.casefold().startswith((".new", ".cargo", ".gitattributes"))]
 
 
 def test_the_source_of_a_copy_counts(tree: Path) -> None:
@@ -155,9 +178,7 @@ def test_the_source_of_a_copy_counts(tree: Path) -> None:
     at_hand = Git(tree)
     changes = changes_between(at_hand, "HEAD", apply_patch(at_hand, text.encode(), "HEAD"))
     assert [change.path for change in changes] == ["notes.md"]
-    assert audit_changes(changes, links_of(at_hand, "HEAD"), text.encode(), agent_files=AGENT_FILES).steering == (
-        "AGENTS.md",
-    )
+    assert audit_changes(at_hand, "HEAD", changes, text.encode(), own=(AGENT_FILES, ())).steering == ("AGENTS.md",)
 
 
 @pytest.mark.parametrize(

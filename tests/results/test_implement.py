@@ -197,16 +197,24 @@ def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_un
 
 
 @pytest.mark.slow
-def test_the_bases_registry_adds_files_that_agents_obey(stage: Stage, tree: Path) -> None:
-    result = completed(patch_of(with_file(tree, ".duckrules", "quack\n")))
-    assert apply(stage, result, is_dry_run=True).outcome is Outcome.PLANNED
+@pytest.mark.parametrize(
+    ("registry", "code"),
+    [
+        ("agents: {duck: {command: [duck], steering_files: [duck.rules]}}\n", "steering-file"),
+        ("steering: ['*.rules']\nagents: {}\n", "steering-file"),
+        ("protected: [/DUCK.rules]\nagents: {}\n", "protected-path"),
+    ],
+)
+def test_own_names_of_the_registry_count_at_each_door(stage: Stage, tree: Path, registry: str, code: str) -> None:
+    result = completed(patch_of(with_file(tree, "duck.rules", "quack\n")))
+    planned = apply(stage, result, is_dry_run=True)
+    assert (planned.outcome, codes(planned)) == (Outcome.PLANNED, {"outside-scope"})
     git(tree, "stash", "-qu")
-    registry = "agents: {duck: {command: [duck], steering_files: [.duckrules]}}\n"
     with_file(tree, ".github/agents/registry.yml", registry)
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", "Registry")
     git(tree, "push", "-q", "origin", "HEAD:main")
-    assert codes(apply(stage, result, is_dry_run=True)) == {"steering-file"}
+    assert codes(apply(stage, result, is_dry_run=True)) - {"outside-scope"} == {code}
 
 
 def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed(stage: Stage, tree: Path) -> None:

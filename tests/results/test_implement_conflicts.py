@@ -324,7 +324,8 @@ def test_a_second_try_is_judged_by_the_commit_that_it_was_made_on(stage: Stage, 
     set_status(stage)
     second = made_on_main(tree, "Second.", {**new, "src/e.py": "e = 1\n", ".newtool/settings": "x\n"})
     assert codes(apply(stage, second, limits=ChangeLimits(files=3))) == {"change-too-large"}
-    assert {"result-replaced", "protected-path"} <= codes(apply(stage, second))
+    assert codes(apply(stage, second)) == {"steering-file"}
+    assert {"result-replaced", "protected-path"} <= codes(apply(stage, second, allows_steering=True))
 
 
 @pytest.mark.slow

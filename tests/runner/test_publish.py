@@ -465,12 +465,18 @@ def test_a_merge_that_drops_the_bases_protected_file_is_not_pushed(workshop: Wor
     assert (kind(published), "CODEOWNERS" in detail(published)) == ("steering-files", True)
 
 
-def test_files_that_an_agent_of_the_repositorys_own_registry_obeys_are_not_pushed(
-    workshop: Workshop, agent: Agent
+@pytest.mark.parametrize(
+    "registry",
+    [
+        "agents: {duck: {command: [duck], steering_files: [duck.rules]}}\n", "steering: [duck.rules]\nagents: {}\n",
+        "protected: ['*.rules']\nagents: {}\n",
+    ],
+)  # fmt: skip
+def test_files_that_the_repositorys_own_registry_names_are_not_pushed(
+    workshop: Workshop, agent: Agent, registry: str
 ) -> None:
     log = OperationLog(is_dry_run=True)
     assert kind(publish_new(workshop, agent, "duck.rules", log=log)) == ""
-    registry = "agents: {duck: {command: [duck], steering_files: [duck.rules]}}\n"
     maintainers = workshop.clone("maintainers", "main")
     (maintainers / ".github/agents").mkdir(parents=True)
     (maintainers / ".github/agents/registry.yml").write_text(registry)

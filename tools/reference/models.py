@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.agents.registry import shipped_registry
 from accord.core.schemas import ADDRESS, json_schema, strict_schema
-from accord.git.steering import DEPENDENCIES, PROTECTED, RECORDS, STEERING
+from accord.git.steering import DEPENDENCIES, HARMLESS, PROTECTED, RECORDS, STEERING
 from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.workflows.rules import OUTPUTS
@@ -97,7 +97,7 @@ def protected_paths() -> str:
     wrapper = TextWrapper(120, break_long_words=False, break_on_hyphens=False)
     steering = " ".join([*shipped_registry().steering_patterns, *STEERING.split()])
     kinds = {"Steering files": steering, "Other protected files": PROTECTED, "Dependency files": DEPENDENCIES}
-    kinds |= {"Sessions and missions": RECORDS}
+    kinds |= {"Sessions and missions": RECORDS, "New dot files that do not count": HARMLESS}
     parts = (f"**{name}**\n\n```text\n{wrapper.fill(found.strip())}\n```" for name, found in kinds.items())
     return "\n\n".join(parts)
 

@@ -248,6 +248,8 @@ class Registry(BaseModel):
     allowed_hosts: list[Word] = Field([], description="Hosts that images in posted texts may come from.")
     break_words: list[Word] = Field([], description="Commands of bots that posted texts break, such as bors r+.")
     steering_files: list[str] = Field([], description="More files that agents obey, as .gitignore patterns.")
+    steering: list[str] = Field([], description="Own files that no agent changes unseen, as .gitignore patterns.")
+    protected: list[str] = Field([], description="Own files whose change is a draft, as .gitignore patterns.")
     actions: Actions = Field(
         {}, description="More actions that run an agent, such as composite ones of other repositories."
     )
@@ -276,9 +278,9 @@ class Registry(BaseModel):
 
     @property
     def steering_patterns(self) -> tuple[str, ...]:
-        """Return the patterns of all files that agents obey. A registry adds to those that accord ships."""
+        """Return the patterns of all files that steer agents. A registry adds to those that accord ships."""
         both = shipped_registry(), self
-        lists = [*(one.steering_files for one in both)]
+        lists = [*(one.steering_files for one in both), self.steering]
         lists += [agent.steering_files for one in both for agent in one.agents.values()]
         return tuple(dict.fromkeys(pattern for patterns in lists for pattern in patterns))
 

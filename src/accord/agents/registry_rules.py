@@ -53,11 +53,12 @@ def registry_from(raw: bytes | None, path: Path = REGISTRY_PATH) -> Registry:
     return read_shape(Registry, over_shipped(document.value))
 
 
-def steering_patterns_in(raw: bytes | None) -> Sequence[str]:
-    """Return the patterns of files that agents obey, by a repository's registry; by the shipped one if it is broken."""
+def own_paths_in(raw: bytes | None) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the patterns of steering and of protected files by a repository's registry; if it is broken, accord's."""
+    registry = shipped_registry()
     with suppress(BrokenContract):
-        return registry_from(raw).steering_patterns
-    return shipped_registry().steering_patterns
+        registry = registry_from(raw)
+    return registry.steering_patterns, registry.protected
 
 
 def registry_findings(registry: Registry) -> list[Finding]:
@@ -67,7 +68,8 @@ def registry_findings(registry: Registry) -> list[Finding]:
         found.append(_unknown("default agent", registry.default_agent, "/default_agent", registry.agents))
     found += unknown_keys(type(registry), registry.model_extra or ())
     found += _fallback_findings(registry)
-    found += _pattern_findings("steering_files", registry.steering_files)
+    for key in ("steering_files", "steering", "protected"):
+        found += _pattern_findings(key, getattr(registry, key))
     for i, host in enumerate(registry.allowed_hosts):
         if problem := host_problem(host):
             found.append(Finding("host-invalid", problem[0], pointer("allowed_hosts", i), hint=problem[1]))
@@ -209,6 +211,6 @@ def _path_findings(agent: Agent) -> Iterator[Finding]:
 def own_findings(own: Registry) -> list[Finding]:
     """Check a file merged with the shipped registry; return the findings about the file's own entries."""
     merged = read_shape(Registry, over_shipped(own.model_dump(exclude_unset=True)))
-    ours = ["/default_agent", "/allowed_hosts", "/fallback", "/modes", "/steering_files"]
+    ours = ["/default_agent", "/allowed_hosts", "/fallback", "/modes", "/steering_files", "/steering", "/protected"]
     ours += [*map(pointer, own.model_extra or {}), *(f"/agents{pointer(name)}/" for name in own.agents)]
     return [finding for finding in registry_findings(merged) if finding.path.startswith(tuple(ours))]

@@ -10,12 +10,13 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from accord.files.patterns import path_patterns
 from accord.git.patch_text import header_names
 from accord.git.patches import SUBMODULE, Change
-from accord.git.paths import names_on_way
+from accord.git.paths import links_of, names_on_way
 from accord.git.program import Git, split_nul
 
 if TYPE_CHECKING:
@@ -24,24 +25,44 @@ if TYPE_CHECKING:
 
 STEERING = """
 .accord* .kittify .specify **/.github/accord **/.github/agents **/.github/chatmodes **/.github/hooks
-**/.github/instructions **/.github/prompts **/.github/skills action.yml action.yaml .gitmodules .gitattributes
-.githooks .husky lefthook.y*ml lefthook.toml lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc
-.yarnrc* .pnpmfile.cjs .envrc .vscode .devcontainer .devcontainer.json .gitpod* *.code-workspace .overcommit.yml
-mise.toml .mise* **/.config/mise* .exrc .nvimrc .nvim.lua
+**/.github/instructions **/.github/prompts **/.github/skills action.yml action.yaml .gitmodules .githooks .husky*
+lefthook.y*ml lefthook.toml lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnrc*
+*pnpmfile.*js .envrc .vscode .devcontainer devcontainer.json .devcontainer.json .gitpod* *.code-workspace
+.overcommit.yml mise.toml .mise* **/.config/mise* .exrc .nvimrc .nvim.lua .lvimrc .dir-locals.el .gdbinit
+.ycm_extra_conf.py **/.idea/runConfigurations *.sublime-project simple-git-hooks.* captainhook.json grumphp.y*ml
+lint-staged.config.* .lintstagedrc* commitlint.config.* .rusty-hook.toml .gitconfig
 """
 """Files that tools start by themselves, as .gitignore patterns. Not pushed unless allowed.
 
 ``.kittify``, ``.accord`` and some folders of ``.github`` decide what accord itself offers the next agent. The files
-that agents obey are in their registry.
+that agents obey are in their registry. A new dot file counts, too, unless it is ``HARMLESS`` or ``PROTECTED``.
 """
 
 PROTECTED = """
-.github CODEOWNERS .circleci .gitlab-ci.yml .travis.yml azure-pipelines.yml bitbucket-pipelines.yml .buildkite
-Jenkinsfile .forgejo .gitea .woodpecker* .drone.* .appveyor.yml appveyor.yml cloudbuild.y*ml .semaphore bitrise.yml
-.mergify* bors.toml renovate.json* .renovaterc*
+.github CODEOWNERS OWNERS OWNERS_ALIASES .gitattributes .lfsconfig .ci* ci_scripts .circleci circle.yml .gitlab*
+*.gitlab-ci.y*ml .travis* azure-pipelines*.y*ml .azure* .pipelines .vsts* bitbucket-pipelines.y*ml .buildkite*
+buildkite.y*ml Jenkinsfile* .jenkins* jenkins-x*.y*ml .forgejo .gitea .woodpecker* .drone* .appveyor* appveyor.y*ml
+cloudbuild*.y*ml .semaphore bitrise.y*ml .bitrise* codemagic.y*ml .cirrus* wercker.y*ml .wercker* shippable.y*ml
+.shippable* codeship-*.y*ml .scrutinizer* buildspec*.y*ml .tekton .concourse .harness .prow* .zuul* zuul.y*ml zuul.d
+.builds .build.y*ml .onedev* .teamcity .space.kts *.gocd.y*ml .dagger dagger.json .screwdriver* screwdriver.y*ml
+.packit* packit.y*ml .readthedocs* readthedocs.y*ml .atlantis* atlantis.y*ml .mergify* mergify.y*ml .bors.toml bors.toml
+.kodiak* kodiak.toml .bulldozer* .policy.y*ml renovate.json* .renovaterc* .dependabot .greenkeeper* greenkeeper.json
+netlify.toml vercel.json now.json amplify.y*ml render.y*ml heroku.yml goreleaser.y*ml release-please-config.json
+release.config.* codecov.y*ml fastlane .cargo .mvn mvnw* gradlew* gradle-wrapper.* .gradle init.gradle*
+**/.yarn/releases **/.yarn/plugins **/.yarn/sdks .pnp.* bunfig.toml .bunfig.toml /sbt .sbtopts Directory.Build.*
+Directory.Solution.* **/.config/dotnet-tools.json .bazelrc **/tools/bazel .buckconfig .bundle pip.conf .pip
+sitecustomize.py usercustomize.py
 """
-"""Other files that only people change. A patch with one becomes a draft; a run with one is not pushed unless allowed.
+"""Other files that only people change: of CI and bots, wrappers and settings of builds, and what hides a change.
+
+A patch with one becomes a draft; a run with one is not pushed unless allowed.
 """
+
+HARMLESS = """
+.*ignore .*keep .editorconfig .mailmap .git-blame-ignore-revs .nojekyll .clang-format .nvmrc .node-version
+.python-version .ruby-version .env.example .env.sample
+"""
+"""New dot files that start nothing, and change nothing for other files than those that they list."""
 
 DEPENDENCIES = """
 package.json package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml pnpm-workspace.yaml bun.lock* deno.json*
@@ -78,30 +99,25 @@ class PathAudit:
 
 
 def audit_changes(
-    changes: Iterable[Change],
-    links: Mapping[str, str],
-    patch: bytes = b"",
-    *,
-    agent_files: Sequence[str],
-    unknown: Iterable[str] = (),
+    git: Git, tree: str, changes: Iterable[Change], patch: bytes = b"", *, own: tuple[Sequence[str], Sequence[str]]
 ) -> PathAudit:
-    """Sort what a change touches: both names of a renamed or copied file, removed files too.
+    """Sort what a change of a tree touches: both names of a renamed or copied file, removed files too.
 
-    ``agent_files`` are the patterns of files that agents obey, ``unknown`` are paths that only people add.
-
-    Submodules count as steering files. The target of a link counts by the name of the link; ``links`` are those of the
-    tree before the change (see ``links_of``).
+    ``own`` are patterns of the registry, of steering and of protected files. Submodules and new dot files count as
+    steering files. The target of a link counts by the name of the link.
     """
     changes = list(changes)
     if not changes:
         return PathAudit()
+    links = links_of(git, tree)
     copied = [name for key, name in header_names(patch) if key == b"copy from"]
     paths = list(dict.fromkeys([*(change.path for change in changes), *copied]))
-    audit, linked = (audit_paths(names, agent_files=agent_files) for names in (paths, links))
+    audit, linked = (audit_paths(names, own[1], agent_files=own[0]) for names in (paths, links))
     steering, protected = (_targets(links, names) for names in (linked.steering, linked.protected))
     modules = [change.path for change in changes if change.mode == SUBMODULE]
-    steers = [*audit.steering, *(path for path in paths if _is_beside(path, steering)), *modules]
-    stays = [*audit.protected, *(path for path in paths if _is_beside(path, protected)), *unknown]
+    unknown = [path for path in _unknown_dot_files(git, tree, changes) if path not in audit.protected]
+    steers = [*audit.steering, *(path for path in paths if _is_beside(path, steering)), *modules, *unknown]
+    stays = [*audit.protected, *(path for path in paths if _is_beside(path, protected))]
     return PathAudit(
         tuple(dict.fromkeys(steers)),
         tuple(path for path in dict.fromkeys(stays) if path not in steers),
@@ -110,11 +126,10 @@ def audit_changes(
     )
 
 
-def unknown_dot_files(git: Git, tree: str, changes: Iterable[Change]) -> list[str]:
-    """Return the new files with a dot name, in any folder, that no path of the tree before has.
+def _unknown_dot_files(git: Git, tree: str, changes: Iterable[Change]) -> list[str]:
+    """Return the new files with a dot name, in any folder, that no path of the tree has.
 
-    Tools and agents that accord does not know read their settings from such files. An ignore file only lists paths, and
-    a keep file nothing.
+    Tools and agents that accord does not know read their settings from such files.
     """
     new = {change.path: _dot_names(change.path) for change in changes if change.is_new}
     if not any(new.values()):
@@ -126,9 +141,12 @@ def unknown_dot_files(git: Git, tree: str, changes: Iterable[Change]) -> list[st
 
 
 def _dot_names(path: str) -> set[str]:
+    """Return the dot names in a path; in ``.config``, each tool has a name of its own."""
     names = _folded_path(path).split("/") if "." in path else []
-    is_list = bool(names) and names[-1].endswith(("ignore", "keep"))
-    return {name for name in (names[:-1] if is_list else names) if name.startswith(".")}
+    if names and _spec_of(*HARMLESS.split()).match_file(names[-1]):
+        names.pop()
+    inside = {f".config/{name}" for above, name in pairwise(names) if above == ".config"}
+    return {name for name in names if name.startswith(".") and name != ".config"} | inside
 
 
 def _targets(links: Mapping[str, str], chosen: Iterable[str]) -> set[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH, shipped_registry
-from accord.agents.registry_rules import steering_patterns_in
+from accord.agents.registry_rules import own_paths_in
 from accord.core.clock import attempts
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding
@@ -41,7 +41,7 @@ from accord.git.patches import Change, PatchConflict, changes_between, filtered_
 from accord.git.paths import escaping_links, links_of, some_of
 from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
-from accord.git.steering import PathAudit, audit_changes, audit_paths, unknown_dot_files
+from accord.git.steering import PathAudit, audit_changes, audit_paths
 from accord.git.unfinished import marker_findings
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.pulls import are_over
@@ -338,9 +338,8 @@ class _Publisher:
 
     def _result_of(self, before: str, commit: str) -> Published:
         git, changes = self.git, own_changes(self.git, before, commit)
-        obeyed = steering_patterns_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
-        unknown = unknown_dot_files(git, before, changes)
-        audit = audit_changes(changes, links_of(git, before), self.work.patch, agent_files=obeyed, unknown=unknown)
+        own = own_paths_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
+        audit = audit_changes(git, before, changes, self.work.patch, own=own)
         count = len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes)
         return _published_of(audit, paths_with_tokens(git, changes), commit, count)
 

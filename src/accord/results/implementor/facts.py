@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
-from accord.agents.registry_rules import steering_patterns_in
+from accord.agents.registry_rules import own_paths_in
 from accord.core.findings import Finding
 from accord.git.branch_names import work_branch
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, fetch_ref, runs_of, scratch_repository
@@ -21,7 +21,7 @@ from accord.git.paths import escaping_links, links_of
 from accord.git.program import Git, file_at
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
-from accord.git.steering import PathAudit, audit_changes, unknown_dot_files
+from accord.git.steering import PathAudit, audit_changes
 from accord.git.unfinished import marked_files
 from accord.github.comments import Comment
 from accord.github.commits import CommitFacts, read_commit
@@ -194,11 +194,7 @@ def _describe(
             *filtered_findings(git, before, changes),
         ),
         audit=audit_changes(
-            changes,
-            links,
-            patch,
-            agent_files=steering_patterns_in(file_at(git, found.base, REGISTRY_PATH.as_posix())),
-            unknown=unknown_dot_files(git, before, changes),
+            git, before, changes, patch, own=own_paths_in(file_at(git, found.base, REGISTRY_PATH.as_posix()))
         ),
         conflict=MergeConflict(onto, paths) if paths else None,
         item_runs=_runs_on(git, work.found),
