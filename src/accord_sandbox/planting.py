@@ -208,15 +208,20 @@ class _Planter:
             label = find_label(db, self.row["id"], name)
             label = label or insert_label(db, self.row["id"], name, IMPLICIT_COLOR, None)
             db.execute("INSERT INTO issue_labels VALUES (?, ?)", (identifier, label["id"]))
+            if name not in {event.label for event in issue.label_events}:
+                self._plant_label_event(identifier, "labeled", name, MAINTAINER, at)
         for login in issue.assignees:
             db.execute("INSERT INTO assignees VALUES (?, ?)", (identifier, self._account(login)))
         for comment in issue.comments:
             insert_comment(db, identifier, self._account(comment.author), comment.body, self._time(comment))
         for event in issue.label_events:
             kind = {"added": "labeled", "removed": "unlabeled"}[event.change]
-            detail = {"label": {"name": event.label, "color": IMPLICIT_COLOR}}
-            insert_event(db, identifier, kind, self._account(event.author), self._time(event), detail)
+            self._plant_label_event(identifier, kind, event.label, event.author, self._time(event))
         return identifier
+
+    def _plant_label_event(self, identifier: int, kind: str, label: str, login: str, at: float) -> None:
+        detail = {"label": {"name": label, "color": IMPLICIT_COLOR}}
+        insert_event(self.db, identifier, kind, self._account(login), at, detail)
 
     def _plant_pull(self, identifier: int, issue: SeedIssue, head: str) -> None:
         db, bare = self.db, self.storage.open(self.seed.name)

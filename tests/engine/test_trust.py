@@ -1,10 +1,11 @@
-"""Texts as of a time: tables of the pure decisions."""
+"""Labels count by who set them, and texts as of a time: tables of the pure decisions."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accord.engine.trust import refused_change, text_refusal
+from accord.engine.trust import RefusedLabel, approved_at, refused_change, refused_labels, text_refusal
+from accord.github.client import LabelChange, LabelEvent
 from accord.github.graphql import TextChange
 
 ASKED = datetime(2026, 11, 27, 8, 0, tzinfo=UTC)
@@ -42,3 +43,46 @@ def test_a_refusal_names_who_changed_what_and_when() -> None:
     assert finding.code == "text-changed"
     assert "#7 was edited by `mallory`, who has no write access, at 2026-11-27T08:00:01Z." in finding.message
     assert "an unknown account" in text_refusal(7, TextChange("renamed", AFTER, ""), ASKED).message
+
+
+def event(label: str, login: str, change: LabelChange = "added", at: datetime = ASKED) -> LabelEvent:
+    return LabelEvent(label, change, login, login.endswith("[bot]"), at)
+
+
+@pytest.mark.parametrize(
+    ("label", "events", "by"),
+    [
+        ("agents:keepalive", [event("agents:keepalive", "wanda")], None),
+        ("agents:keepalive", [event("agents:keepalive", "accord[bot]")], None),
+        ("agents:keepalive", [event("agents:keepalive", "tess")], "tess"),
+        ("Agents:Keepalive", [event("agents:keepalive", "tess")], "tess"),
+        ("autofix", [event("autofix", "labeler[bot]")], "labeler[bot]"),
+        ("agent:claude", [event("agent:claude", "wanda"), event("agent:claude", "tess")], "tess"),
+        ("agent:claude", [event("agent:claude", "tess"), event("agent:claude", "wanda")], None),
+        ("agent:claude", [event("agent:claude", "wanda"), event("agent:claude", "tess", "removed")], None),
+        ("agents:review", [event("agents:plan", "wanda")], ""),
+        ("agents:review", [], ""),
+        ("agents:paused", [event("agents:paused", "tess")], None),
+        ("agent:retry", [event("agent:retry", "tess")], None),
+        ("status:ready", [event("status:ready", "tess")], None),
+        ("agents", [], None),
+    ],
+)
+def test_a_label_counts_by_who_set_it_last(label: str, events: list[LabelEvent], by: str | None) -> None:
+    expected = () if by is None else (RefusedLabel(label, by),)
+    assert refused_labels([label], events, WRITERS.__contains__) == expected
+    assert not expected or "(`label-not-allowed`)" in expected[0].text
+
+
+@pytest.mark.parametrize(
+    ("events", "at"),
+    [
+        ([event("on", "wanda", at=BEFORE), event("on", "tess", at=AFTER)], BEFORE),
+        ([event("on", "wanda", at=BEFORE), event("stop", "wanda", "removed", LATER)], LATER),
+        ([event("on", "wanda", at=BEFORE), event("stop", "tess", "removed", LATER)], BEFORE),
+        ([event("on", "wanda", "removed"), event("stop", "wanda")], None),
+        ([], None),
+    ],
+)
+def test_the_last_person_who_let_work_go_on_had_read_the_text(events: list[LabelEvent], at: datetime | None) -> None:
+    assert approved_at(events, WRITERS.__contains__, added="on", removed="stop") == at

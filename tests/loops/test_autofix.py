@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, checks, common_rows, held_rows, pull, state_of, well
 
+from accord.engine.trust import RefusedLabel
 from accord.loops.autofix import AutofixFacts
 from accord.loops.checks import CheckLog
 from accord.loops.questions import KEEPALIVE
@@ -29,6 +30,7 @@ ROWS = [
     ("merged", autofix(pull={"is_open": False, "is_merged": True})),
     ("closed", autofix(pull={"is_open": False})),
     ("not-enabled", autofix(pull={"labels": ("agent:unheard-of",)})),
+    ("label-not-allowed", autofix(pull={"labels": ("autofix",)}, refused_labels=(RefusedLabel("autofix", "tess"),))),
     ("disabled", autofix(pull={"body": "<!-- keepalive-config: {autofix_enabled: false} -->"})),
     ("fork", autofix(pull={"is_fork": True})),
     ("agent-missing", autofix(agents=(), pull={"body": "<!-- keepalive-config: {autofix: true} -->"})),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, common_rows, pull
 
+from accord.engine.trust import RefusedLabel
 from accord.loops.bot_comments import (  # fmt: skip
     BotCommentFacts,
     Thread,
@@ -41,6 +42,7 @@ ROWS = [
     ("merged", facts(pull={"is_open": False, "is_merged": True})),
     ("closed", facts(pull={"is_open": False})),
     ("not-enabled", facts(pull={"labels": ()})),
+    ("label-not-allowed", facts(refused_labels=(RefusedLabel(CODEX, ""),))),
     ("disabled", facts(pull={"body": "<!-- keepalive-config: {bot_comments: no} -->"})),
     ("fork", facts(pull={"is_fork": True})),
     ("agent-missing", facts(agents=(), pull={"body": "<!-- keepalive-config: {bot_comments: yes} -->"})),

@@ -22,6 +22,7 @@ from support.loops import (
     well,
 )
 
+from accord.engine.trust import RefusedLabel
 from accord.loops.bot_comments import Thread, ThreadComment
 from accord.loops.complete import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run, settled_state
@@ -55,6 +56,8 @@ ROWS: list[tuple[str, KeepaliveFacts]] = [
     ("closed", keepalive(pull={"is_open": False})),
     ("item-closed", keepalive(is_item_open=False)),
     ("not-enabled", keepalive(pull={"labels": ()})),
+    ("label-not-allowed", keepalive(refused_labels=(RefusedLabel("Agents:Keepalive", "tess"),))),
+    ("text-changed", keepalive(text_changed="#7 was edited by `mallory`.")),
     ("disabled", keepalive(pull={"body": BODY + "<!-- keepalive-config: {keepalive_enabled: false} -->"})),
     ("fork", keepalive(pull={"is_fork": True})),
     ("agent-missing", keepalive(agents=())),

@@ -287,7 +287,7 @@ def operations_of(turn: Turn) -> list[str]:
 def test_a_sweep_finds_the_open_pull_requests_that_are_not_stopped(turns: Turns) -> None:
     site = turns.context()
     assert list(pulls_due(LOOPS["keepalive"], site)) == [1]
-    assert site.github.requests.read == 1
+    assert site.github.requests.read == 3, "the list, who set the label, and whether that person may"
     turns.label("needs-human")
     assert list(pulls_due(LOOPS["keepalive"], turns.context())) == []
 

@@ -14,7 +14,7 @@ from accord.loops.run import Turn
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 PAGE = Path(__file__).parents[1] / "reference/requests.md"
-IDLE_REQUESTS = 6
+IDLE_REQUESTS = 7
 STAGE = partial(reviews.reviewed, is_short=True)
 Step = Callable[[Any], Any]
 

@@ -38,6 +38,7 @@ ROWS = [
     ("already-verified", verify(verified=HEAD)),
     ("no-work-item", verify(work_items=())),
     ("no-criteria", verify(work_items=(WorkItem(number=1, body="## Acceptance Criteria\n\nNone\n"),))),
+    ("text-changed", verify(text_changed="#1 was edited by `mallory`.")),
     ("verify-merged", verify()),
     ("verify-merged", verify(pull={"is_fork": True})),
     ("verify-asked", verify(is_asked=True, pull={"is_open": True, "is_merged": False}, verified=HEAD)),

@@ -76,6 +76,39 @@ def test_people_without_write_access_start_nothing_and_read_nothing(starts: Star
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "label"), [(REQUEST, "agents:plan"), (READY, "agent:claude"), (PULL, "agents:review")]
+)
+def test_a_label_of_a_person_who_only_triages_is_refused_once(starts: Starts, number: int, label: str) -> None:
+    event = starts.labelled(number, label, by="tess")
+    starts.deliver(event)
+    assert starts.deliver(event).writes == 0
+    assert (starts.started, len(starts.comments(number))) == ([], 1)
+    assert f"The label `{label}` was set by `tess`" in starts.status(number)
+    assert "(`label-not-allowed`)" in starts.status(number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["/accord implement", "/accord retry"])
+def test_the_agent_that_a_triager_chose_is_not_started(starts: Starts, command: str) -> None:
+    starts.labelled(READY, "agent:claude", by="tess")
+    if command == "/accord retry":
+        starts.deliver(starts.labelled(READY, "agent:codex"))
+        starts.end("implement", READY, {}, key=starts.dispatches[0]["inputs"]["start"])
+        starts.stage.send("DELETE", f"{starts.root}/issues/{READY}/labels/agent:codex")
+        assert starts.deliver(starts.comment(READY, command)).writes
+        assert starts.started[-1] == ("accord-implement.yml", {"work-item": "2", "agent": "codex"})
+        return
+    starts.deliver(starts.comment(READY, command))
+    assert starts.started == []
+    assert "The label `agent:claude` was set by `tess`" in starts.status(READY)
+    starts.stage.send("DELETE", f"{starts.root}/issues/{READY}/labels/agent:claude")
+    starts.labelled(READY, "agent:claude")
+    starts.deliver(starts.comment(READY, command))
+    assert starts.started == [("accord-implement.yml", {"work-item": "2", "agent": "claude"})]
+
+
+@pytest.mark.slow
 def test_a_pull_request_that_opens_is_reviewed_once_for_each_head(starts: Starts) -> None:
     starts.deliver(starts.pull_event("opened"))
     starts.deliver(starts.pull_event("review_requested"))

@@ -28,6 +28,8 @@ def seed(*assignees: str, **repository: Any) -> dict[str, Any]:
     """A repository with a little code and one work item in progress, except these parts."""
     criteria = "\n".join(f"- [ ] {text}" for text in CRITERIA)
     body = task_body(in_scope="- src/a.py", criteria=criteria)
+    events = [{"label": label, "change": "added", "author": "github-actions[bot]"} for label in LABELS]
+    item = {"title": "Do the work", "body": body, "labels": LABELS, "label_events": events}
     return {
         "tokens": [{"token": "writer", "login": "wanda"}, {"token": "reader", "login": "rita"}],
         "repositories": [
@@ -35,7 +37,7 @@ def seed(*assignees: str, **repository: Any) -> dict[str, Any]:
                 "name": "octo/code",
                 "collaborators": {"wanda": "write", "rita": "read"},
                 "files": {**FILES, **WORKFLOWS},
-                "issues": [{"title": "Do the work", "body": body, "labels": LABELS, "assignees": list(assignees)}],
+                "issues": [{**item, "assignees": list(assignees)}],
                 **repository,
             }
         ],

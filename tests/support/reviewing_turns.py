@@ -48,7 +48,7 @@ REPOSITORY: dict[str, Any] = {
         "long": {"long.txt": "1\n2\n3\n4\n5\n"},
     },
     "issues": [
-        {"title": "Make it work", "body": CRITERIA, "labels": LABELS},
+        {"title": "Make it work", "body": CRITERIA, "labels": LABELS, "author": "stranger"},
         {"title": "Work", "head": "feature", "body": "Closes #1\n\n`Closes #3` <!-- Fixes #3 -->\r\n"},
         {"title": "Left over", "body": f"{CRITERIA}\n{write_marker('follow-up', pull='9', run='9')}"},
         {"title": "More work", "head": "more", "body": "Closes: octo/home#3"},

@@ -82,7 +82,7 @@ def list_items(given: _ListItemsArguments) -> None:
         state = "closed" if status == "closed" else "all" if given.all else "open"
         issues, left_out = newest_items(github, status=status, state=state, limit=limit)
         as_of, identity = read_as_of(given.as_of, github), cache(github.identity)
-        checked = [(issue, check_text(github, as_of, identity, issue)) for issue in issues]
+        checked = [(issue, check_text(github, as_of, identity, issue.number, issue.updated_at)) for issue in issues]
     found = [item_of(issue) for issue, refusal in checked if refusal is None]
     refusals = [refusal for _, refusal in checked if refusal]
     if given.is_json:

@@ -7,7 +7,7 @@ known. A decision not to run the agent is final, and nothing more is read: a pau
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,13 +19,16 @@ from accord.core.findings import Finding
 from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.engine.owner import pull_state
+from accord.engine.trust import approved_at, check_text, is_steering, refused_labels
 from accord.git.branch_names import is_work_branch
 from accord.github.checks import Check
+from accord.github.client import LabelEvent
 from accord.github.models import Forbidden, Identity, Pull
 from accord.github.state import Stored
 from accord.loops.ledger import state_before, without_future
 from accord.loops.models import (
     ACTS,
+    APPROVALS,
     NEEDS_HUMAN,
     ActiveRun,
     GoAhead,
@@ -40,7 +43,7 @@ from accord.loops.models import (
     TokenFacts,
 )
 from accord.loops.outputs import iteration_of
-from accord.loops.questions import Question, Situation, first_decision, situation_of, with_state
+from accord.loops.questions import KEEPALIVE, Question, Situation, first_decision, situation_of, with_state
 from accord.loops.settings import NAME
 from accord.loops.state import StateStore, with_notice
 from accord.runner.models import RunOutputs
@@ -180,6 +183,7 @@ class Gathered:
     pull: Pull
     facts: Any
     stored: Stored[LoopState] | None = None
+    label_events: tuple[LabelEvent, ...] = ()
     checks: tuple[Check, ...] = ()
 
     def with_facts(self, **facts: object) -> Gathered:
@@ -204,6 +208,7 @@ class Loop:
     name: ClassVar[LoopName]
     model: ClassVar[type[LoopFacts]]
     questions: ClassVar[tuple[Question, ...]]
+    trust: ClassVar[tuple[Stage, ...]] = (lambda known: read_labels(known),)  # read whose words count
     stages: ClassVar[tuple[Stage, ...]]  # read facts in the order in which the questions need them
     details: ClassVar[tuple[Stage, ...]] = ()  # read what only the prompt needs
     unread: ClassVar[tuple[str, ...]] = ()  # facts that are None until a stage reads them
@@ -218,7 +223,7 @@ class Loop:
 
     def facts_of(self, context: LoopContext, pull: Pull, **more: Any) -> Any:
         """Return what the pull request alone tells; ``more`` are facts of one loop."""
-        return self.model(**context.base_facts(pull), **dict.fromkeys(self.unread), **more)
+        return self.model(**context.base_facts(pull), **dict.fromkeys((*self.unread, "refused_labels")), **more)
 
     def decide(self, facts: Any, redact: Callable[[str], str] = str) -> LoopDecision:
         """Decide what the loop does now; ``redact`` removes secrets from the agent's prompt. Pure."""
@@ -254,13 +259,32 @@ def gather(
     stored: Stored[LoopState] | None = None,
     *,
     for_prompt: bool = True,
+    decides_trust: bool = True,
     more: Mapping[str, object] | None = None,
 ) -> tuple[Gathered, LoopDecision]:
-    """Read as many facts as the decision takes, and decide. ``for_prompt`` also reads what only the prompt needs."""
+    """Read as many facts as the decision takes, and decide. ``for_prompt`` also reads what only the prompt needs.
+
+    ``decides_trust``: where something would be written, who set the labels is read, too.
+    """
     pull = pull or context.pull()
     gathered = Gathered(loop, context, pull, loop.facts_of(context, pull), stored).with_facts(**(more or {}))
+    gathered, decision = read_on(gathered, loop.stages)
+    if decides_trust and (decision.action in ACTS or decision.add_labels or decision.reason in APPROVALS):
+        gathered = with_trust(gathered)
+    return read_on(gathered, loop.details if for_prompt else ())
+
+
+def with_trust(gathered: Gathered) -> Gathered:
+    """Read whose words count, before anything is written on them."""
+    for stage in gathered.loop.trust:
+        gathered = stage(gathered)
+    return gathered
+
+
+def read_on(gathered: Gathered, stages: Iterable[Stage]) -> tuple[Gathered, LoopDecision]:
+    """Read facts stage by stage, as long as the decision takes more."""
     decision = gathered.decide()
-    for stage in (*loop.stages, *(loop.details if for_prompt else ())):
+    for stage in stages:
         if decision.action not in ACTS:
             break
         gathered = stage(gathered)
@@ -290,6 +314,29 @@ def read_end(run: EndedRun, running: ActiveRun) -> tuple[CompletedWork, Iteratio
 def _tree(run: EndedRun, sha: str) -> str:
     commit = run.context.github.commit_object(sha) if _COMMIT.fullmatch(sha) else None
     return commit.tree if commit else ""
+
+
+def read_labels(gathered: Gathered) -> Gathered:
+    """Read who set the labels that turn loops on and choose the agent."""
+    context, labels = gathered.context, gathered.pull.labels
+    events = context.github.label_events(context.number) if any(map(is_steering, labels)) else ()
+    found = refused_labels(labels, events, context.is_trusted)
+    return replace(gathered, label_events=events).with_facts(refused_labels=found)
+
+
+def read_text(gathered: Gathered) -> Gathered:
+    """Read whether the body is the one that was there when a person turned the loop on, or let it go on."""
+    context, pull = gathered.context, gathered.pull
+    if not gathered.label_events or context.is_trusted(pull.author):
+        return gathered  # no one else without write access can change it
+    at = approved_at(gathered.label_events, context.is_trusted, added=KEEPALIVE, removed=NEEDS_HUMAN)
+    return gathered.with_facts(text_changed=text_change(context, at, [pull.number]))
+
+
+def text_change(context: LoopContext, as_of: datetime | None, numbers: Iterable[int]) -> str:
+    """Return why one of these texts is not the one of that time; empty where all are."""
+    found = (check_text(context.github, as_of, lambda: context.identity, number) for number in numbers)
+    return next((refusal.message for refusal in found if refusal), "")
 
 
 def read_state(gathered: Gathered) -> Gathered:

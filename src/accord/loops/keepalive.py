@@ -24,7 +24,7 @@ from accord.loops.complete import (
     update_branch,
     was_announced,
 )
-from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
+from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_labels, read_state, read_text
 from accord.loops.models import LoopDecision, PendingEffects, decision_for
 from accord.loops.outputs import texts_in
 from accord.loops.questions import (
@@ -33,10 +33,12 @@ from accord.loops.questions import (
     Situation,
     check_agent,
     check_item,
+    check_labels,
     check_open,
     check_running,
     check_stop_labels,
     check_switch,
+    check_text,
     check_writable,
     has_label,
     run_decision,
@@ -59,9 +61,10 @@ _LEFT_OUT = "{n} more parts were left out for their length."
 
 
 def _check_enabled(situation: Situation) -> LoopDecision | None:
-    if not has_label(situation.facts, KEEPALIVE):
+    facts = situation.facts
+    if not has_label(facts, KEEPALIVE):
         return decision_for("not-enabled", f"Keepalive is off. Add the label `{KEEPALIVE}` to start it.")
-    return check_switch(situation)
+    return check_labels(situation, KEEPALIVE) or check_switch(situation)
 
 
 def _check_tasks(situation: Situation) -> LoopDecision | None:
@@ -207,12 +210,14 @@ class Keepalive(Loop):
         _check_mergeable,  # fork, read-only-token, running, unmergeable
         _check_enabled,  # not-enabled, disabled
         check_writable,  # fork, read-only-token
+        check_text,  # text-changed
         check_agent,  # agent-ambiguous, agent-missing
         _check_tasks,  # no-tasks
         _check_complete,  # running, announced, tasks-complete, stale-checks, …, merge-unknown, review-due, complete
         *BEFORE_A_RUN,  # running, budgets, same-error, no-progress, manual-failure, rate-limit, back-off
         _check_checks,  # stale-checks, checks-pending, checks-held and its like, checks-missing, checks-red
     )
+    trust = (read_labels, read_text)
     stages = (_read_item, read_reviews, _read_state, read_checks)
     details = (read_logs, read_threads)
     unread = ("checks", "reviews")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
+from accord.engine.trust import RefusedLabel
 from accord.runner.models import Category, Recovery
 
 Action = Literal["run", "fix", "update", "review", "announce", "wait", "stop", "defer", "report", "follow-up", "ask"]
@@ -238,6 +239,9 @@ class LoopState(Closed):
 class LoopFacts(Closed):
     """The facts of every loop. A fact that is None was not read.
 
+    ``refused_labels`` are labels of the pull request that do not count, for who set them. ``text_changed`` says why the
+    text to work on is not the one that was approved, empty where it is.
+
     ``agents`` are the enabled agents of the registry for this work, the default first. ``running_has_ended``: GitHub
     says that the workflow run of ``state.running`` is over, though the state does not. ``max_cost_usd`` is the budget
     of all runs on the pull request. ``is_item_open`` is about the item that a result opened the pull request for.
@@ -254,6 +258,8 @@ class LoopFacts(Closed):
     running_has_ended: bool = False
     max_cost_usd: Seconds | None = None
     is_item_open: bool | None = None
+    refused_labels: tuple[RefusedLabel, ...] | None = ()
+    text_changed: str = ""
 
 
 class LoopDecision(Closed):
@@ -308,6 +314,13 @@ REASONS: dict[str, Reason] = {
     "paused": Reason("stop", "It carries `agents:paused`."),
     "needs-human": Reason("stop", "It carries `needs-human`."),
     "not-enabled": Reason("stop", "No label turns the loop on.", PULLS),
+    "label-not-allowed": Reason("stop", "Someone without write access set the label that turns it on.", PULLS),
+    "text-changed": Reason(
+        "stop",
+        "Someone without write access changed the text since.",
+        ("keepalive", "verify"),
+        asks=True,
+    ),
     "disabled": Reason("stop", "The pull request's settings turn it off.", PULLS),
     "fork": Reason("stop", "The branch is in a fork.", PULLS),
     "read-only-token": Reason("stop", "The token cannot write."),

@@ -90,9 +90,14 @@ def has_label(facts: LoopFacts, label: str) -> bool:
     return any(name.casefold() == label for name in facts.pull.labels)
 
 
+def counts(facts: LoopFacts, label: str) -> bool:
+    """Tell whether the pull request carries a label that someone set who may decide so."""
+    return has_label(facts, label) and not any(one.label.casefold() == label for one in facts.refused_labels or ())
+
+
 def requested_agents(facts: LoopFacts) -> tuple[str, ...]:
     """Return the agents of the registry that ``agent:`` labels name."""
-    return tuple(name for name in facts.agents if has_label(facts, f"agent:{name}".casefold()))
+    return tuple(name for name in facts.agents if counts(facts, f"agent:{name}".casefold()))
 
 
 def check_open(situation: Situation) -> LoopDecision | None:
@@ -124,6 +129,13 @@ def check_stop_labels(situation: Situation) -> LoopDecision | None:
     if has_label(situation.facts, NEEDS_HUMAN):
         return decision_for("needs-human", f"It waits for a person. Remove the label {NEEDS_HUMAN} to continue.")
     return None
+
+
+def check_text(situation: Situation) -> LoopDecision | None:
+    """Stop where the text to work on is not the one that was approved."""
+    why = situation.facts.text_changed
+    hint = f"Read it as it is now, then remove the label {NEEDS_HUMAN}."
+    return decision_for("text-changed", f"{why} {hint}") if why else None
 
 
 def check_writable(situation: Situation) -> LoopDecision | None:
@@ -248,14 +260,25 @@ def check_switch(situation: Situation) -> LoopDecision | None:
     return decision_for("disabled", f"The pull request's settings turn {situation.loop} off.") if is_off else None
 
 
+def check_labels(situation: Situation, *labels: str) -> LoopDecision | None:
+    """Stop where the pull request has one of these labels, and who set it may not decide so."""
+    found = (one for one in situation.facts.refused_labels or () if one.label.casefold() in labels)
+    refused = next(found, None)
+    return decision_for("label-not-allowed", refused.text, about=f"{refused.label} {refused.by}") if refused else None
+
+
 def check_enabled(situation: Situation) -> LoopDecision | None:
     """Stop unless the settings turn this loop on, a label does, or one names an agent."""
     off, name = check_switch(situation), situation.loop.replace("-", "_")
     if off is not None or getattr(situation.settings, name):
         return off
+    facts = situation.facts
     labels = (KEEPALIVE, AUTOFIX) if situation.loop == "autofix" else (KEEPALIVE,)
-    if any(has_label(situation.facts, label) for label in labels) or requested_agents(situation.facts):
+    if any(counts(facts, label) for label in labels) or requested_agents(facts):
         return None
+    agents = (f"agent:{agent}".casefold() for agent in facts.agents)
+    if refused := check_labels(situation, *labels, *agents):
+        return refused
     message = f"The loop is off. Add a label `agent:NAME`, or `{name}_enabled: true` to the settings, to start it."
     return decision_for("not-enabled", message)
 
@@ -266,6 +289,7 @@ ON_A_PULL: tuple[Question, ...] = (check_open, check_stop_labels, check_enabled,
 
 def _warnings_of_run(facts: Any, state: LoopState) -> Iterator[str]:
     agents = {f"agent:{name}".casefold(): f"agent:{name}" for name in facts.agents}
+    yield from (refused.text for refused in facts.refused_labels or ())
     for label in facts.pull.labels:
         if label.casefold().startswith("agent:") and label.casefold() not in agents.keys() | NOT_AGENTS:
             message = f"The label {label} names no enabled agent of the registry and was ignored."

@@ -16,10 +16,10 @@ from accord.git.branches import Remote, fetch_ref
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden, Pull
 from accord.github.state import Stored
-from accord.loops.apply import apply_effects, ask_once, relabel, without_effects
+from accord.loops.apply import apply_effects, ask_once, comment_once, relabel, without_effects
 from accord.loops.autofix import Autofix
 from accord.loops.bot_comments import BotComments
-from accord.loops.facts import EndedRun, Gathered, Loop, LoopContext, gather, read_end, read_state
+from accord.loops.facts import EndedRun, Gathered, Loop, LoopContext, gather, read_end, read_state, with_trust
 from accord.loops.keepalive import Keepalive
 from accord.loops.ledger import end_run, settled_state, state_before
 from accord.loops.models import (
@@ -37,6 +37,9 @@ from accord.loops.plan import aftermath, next_state, plan_end, pull_after, start
 from accord.loops.questions import settings_of, with_state
 from accord.loops.verify import Verify
 from accord.runner.models import RunOutputs
+
+_OFF = ("not-enabled", "label-not-allowed", "no-tasks")
+LABEL_REFUSED = "label-refused"
 
 LOOPS: dict[str, Loop] = {loop.name: loop() for loop in (Keepalive, Autofix, Verify, BotComments)}
 
@@ -88,6 +91,8 @@ def begin(
             turn = _act(gathered, decision)
         else:
             turn = _record_stop(gathered, decision)
+        if turn.decision.reason == "label-not-allowed":
+            comment_once(context, turn.decision.message, LABEL_REFUSED, about=turn.decision.about)
         relabel(context, gathered.pull.labels, turn.decision.add_labels, turn.decision.remove_labels)
     except Forbidden as refused:
         store = context.store(loop.name)
@@ -186,7 +191,9 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
         is_over = loop.changes_code and pull.state != "open"
         after = aftermath(recorded, settings_of(loop.facts_of(context, pull)).budgets, outputs, is_over=is_over)
         pull = pull_after(run, work, iteration, after)
-        gathered, _ = gather(loop, context, pull, Stored(recorded), for_prompt=False, more=work.facts)
+        gathered, _ = gather(
+            loop, context, pull, Stored(recorded), for_prompt=False, decides_trust=False, more=work.facts
+        )
         stored = store.update(stored, plan_end(run, work, iteration, after, gathered, workflow))
     effects = stored.value.pending
     if effects is None or effects.run_id != context.run_id:
@@ -223,7 +230,9 @@ def pulls_due(loop: Loop, context: LoopContext) -> Iterator[int]:
         about = replace(context, number=pull.number, stores={})
         facts = loop.facts_of(about, pull)
         decision = loop.decide(facts, context.redact)
-        has_upkeep = loop.has_upkeep and facts.pull.is_ours and decision.reason in ("not-enabled", "no-tasks")
+        if decision.action in RUNS:
+            decision = with_trust(Gathered(loop, about, pull, facts)).decide()
+        has_upkeep = loop.has_upkeep and facts.pull.is_ours and decision.reason in _OFF
         if has_upkeep or (decision.action in ACTS and decision.action not in RUNS):
             _, decision = gather(loop, about, for_prompt=False)
         if decision.action in ACTS:

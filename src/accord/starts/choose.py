@@ -7,6 +7,7 @@ from datetime import datetime
 
 from accord.core.suggest import did_you_mean
 from accord.engine.owner import PullState, next_statuses, owner_of, unclosed_text
+from accord.engine.trust import RefusedLabel
 from accord.github.models import Issue, Pull
 from accord.results.labels import STATUSES
 from accord.results.status import is_work_item, item_state, status_if_clear
@@ -56,7 +57,7 @@ class ItemFacts:
 
     ``agents`` are the enabled ones, None where they were not read. ``is_dashboard``: the issue is the dashboard.
     ``head`` is the commit of a pull request that the sender saw, empty where no one can tell. ``pull`` is the newest
-    pull request of an item after its work.
+    pull request of an item after its work. ``refused`` are labels of agents that do not count.
     """
 
     issue: Issue
@@ -66,6 +67,7 @@ class ItemFacts:
     is_dashboard: bool = False
     head: str = ""
     pull: PullState | None = None
+    refused: tuple[RefusedLabel, ...] = ()
 
 
 def head_at(pull: Pull, at: datetime, repository: str) -> str:
@@ -112,10 +114,11 @@ def _is_start_label(event: StartEvent) -> bool:
     label = event.word.lower()
     if event.is_pull:
         return label == REVIEW_LABEL
-    return label == PLAN_LABEL or _names_agent(label)
+    return label == PLAN_LABEL or names_agent(label)
 
 
-def _names_agent(label: str) -> bool:
+def names_agent(label: str) -> bool:
+    """Return whether a label, in lower case, names an agent."""
     return label.startswith(AGENT_PREFIX) and label not in NOT_AGENTS
 
 
@@ -183,12 +186,12 @@ def _command(word: str, facts: ItemFacts, agent: str = "", *, is_retry: bool = F
         return _plan(facts)
     if word == "review":
         return _review(facts)
-    return _implement(facts, agent or _labelled_agent(facts), is_retry=is_retry)
+    return _implement(facts, agent, is_retry=is_retry)
 
 
 def _labelled_agent(facts: ItemFacts) -> str:
     """Return the agent that the labels name; empty unless there is exactly one."""
-    named = [label for label in map(str.lower, facts.issue.labels) if _names_agent(label)]
+    named = [label for label in map(str.lower, facts.issue.labels) if names_agent(label)]
     return named[0].removeprefix(AGENT_PREFIX) if len(named) == 1 else ""
 
 
@@ -224,6 +227,9 @@ def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> Choic
     status = status_if_clear(issue)
     if status != "ready" and not (is_retry and status == "in-progress"):
         return Answer(_unready(issue, status, facts.pull))
+    if facts.refused and not agent:
+        return Answer(facts.refused[0].text)
+    agent = agent or _labelled_agent(facts)
     agents = facts.agents or ()
     if agent and agent not in agents:
         known = ", ".join(map(as_code, agents))

@@ -15,16 +15,17 @@ from accord.agents.registry_rules import registry_from
 from accord.core.clock import Clock, attempts, doubling, parse_timestamp
 from accord.core.errors import BrokenContract
 from accord.engine.owner import Owner, PullState, owner_of, pull_state
+from accord.engine.trust import read_refused_labels
 from accord.files.yaml import read_mapping
 from accord.git.branch_names import CONFIG_PATHS, prefix_in, work_branch
 from accord.github.models import Identity, Issue, NotThere, Pull
 from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, item_state, open_blockers, status_if_clear
-from accord.starts.choose import ItemFacts, head_at
+from accord.starts.choose import ItemFacts, head_at, names_agent
 from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
 from accord.starts.dashboard import is_dashboard
-from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, StatusRow
+from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, StatusRow, Trigger
 from accord.starts.status import StatusView, view_of
 from accord.text.redaction import Redactor
 
@@ -100,7 +101,10 @@ def item_facts(context: StartContext, event: StartEvent) -> ItemFacts | None:
     head = head_at(pull, event.at, context.repository) if pull else event.head
     is_after_work = agents is not None and status_if_clear(issue) in ("review", "approved")
     newest = _newest_pull(context, issue.number) if is_after_work else None
-    return ItemFacts(issue, view, is_busy, agents, is_dashboard(issue, context.identity), head, newest)
+    chooses = agents is not None and event.trigger is not Trigger.LABEL
+    labels = [label for label in issue.labels if chooses and names_agent(label.lower())]
+    refused = read_refused_labels(context.github, issue.number, labels, lambda: context.identity)
+    return ItemFacts(issue, view, is_busy, agents, is_dashboard(issue, context.identity), head, newest, refused)
 
 
 def _newest_pull(context: StartContext, item: int) -> PullState | None:

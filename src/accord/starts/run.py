@@ -12,6 +12,7 @@ from accord.core.findings import warning
 from accord.core.log import log
 from accord.engine.operations import Operation, OperationStatus
 from accord.engine.receipts import Receipt, reporting
+from accord.engine.trust import RefusedLabel
 from accord.results.status import StatusFacts, find_work_item, gather_facts, plan_move
 from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, check_event, choose
@@ -91,7 +92,8 @@ def _plan(context: StartContext, event: StartEvent) -> Planned:
         moves = tuple(plan_ready(unblocked_items(context.github, event.number)))
         return moves, "" if moves else f"No pending item waited for #{event.number} alone."
     if not context.github.may_write(event.sender):
-        return (), "Only people with write access start agents."
+        is_label = event.trigger is Trigger.LABEL
+        return _refuse_label(context, event) if is_label else ((), "Only people with write access start agents.")
     if event.trigger is Trigger.SPECS:
         return _plan_specs(context, event)
     if event.trigger is Trigger.DASHBOARD:
@@ -113,6 +115,13 @@ def _plan_closings(context: StartContext, event: StartEvent) -> Planned:
     }
     moves = (*closing, *plan_ready(blocked.values()))
     return moves, "" if moves else f"No item of #{event.number} is left to close."
+
+
+def _refuse_label(context: StartContext, event: StartEvent) -> Planned:
+    """Answer once that a label does not count, for who set it."""
+    text, facts = RefusedLabel(event.word, event.sender).text, item_facts(context, event)
+    is_said = facts is None or event.key in facts.view.status.answered
+    return () if facts is None or is_said else tuple(plan_choice(event, Answer(text), facts, None, context.now())), text
 
 
 def plan_item(context: StartContext, event: StartEvent) -> Planned:
