@@ -1,4 +1,4 @@
-"""Who set a label decides: labels of people who only triage start no loop and choose no agent."""
+"""Labels of people who may only triage start no loop and choose no agent."""
 
 from pathlib import Path
 

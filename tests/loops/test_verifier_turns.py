@@ -100,6 +100,9 @@ def test_a_strangers_marker_makes_no_follow_up_of_an_item(stage: Stage) -> None:
     path = f"/repos/{stage.repository}/issues"
     made = stage.send("POST", path, token="accord-sandbox-stranger-token", title="Forged", body=forged)
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/{MERGED}", body=f"Closes #{made['number']}")
+    assert begun(stage, "verify", MERGED).decision.reason == "text-changed"
+    stage.clock.sleep(5)
+    stage.send("DELETE", f"{path}/{MERGED}/labels/needs-human")
     begun(stage, "verify", MERGED)
     assert ended(stage, "verify", MERGED, answered(FAIL)).decision.reason == "verdict-fail"
     assert len(seen(stage, MERGED)["issues"]) == 7

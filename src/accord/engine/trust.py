@@ -19,7 +19,7 @@ IsTrusted = Callable[[str], bool]
 
 
 NOT_STEERING = frozenset({"agents:paused", "agent:retry", "agent:needs-attention"})
-"""Labels that start nothing: whoever may label may pause the loops, and the others are accord's own notes."""
+"""Labels that start nothing: everyone who may label may pause the loops, and the rest are accord's own notes."""
 
 
 @dataclass(frozen=True, slots=True)

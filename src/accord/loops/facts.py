@@ -19,7 +19,7 @@ from accord.core.findings import Finding
 from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.engine.owner import pull_state
-from accord.engine.trust import approved_at, check_text, is_steering, refused_labels
+from accord.engine.trust import is_steering, refused_labels
 from accord.git.branch_names import is_work_branch
 from accord.github.checks import Check
 from accord.github.client import LabelEvent
@@ -43,7 +43,7 @@ from accord.loops.models import (
     TokenFacts,
 )
 from accord.loops.outputs import iteration_of
-from accord.loops.questions import KEEPALIVE, Question, Situation, first_decision, situation_of, with_state
+from accord.loops.questions import Question, Situation, first_decision, situation_of, with_state
 from accord.loops.settings import NAME
 from accord.loops.state import StateStore, with_notice
 from accord.runner.models import RunOutputs
@@ -322,21 +322,6 @@ def read_labels(gathered: Gathered) -> Gathered:
     events = context.github.label_events(context.number) if any(map(is_steering, labels)) else ()
     found = refused_labels(labels, events, context.is_trusted)
     return replace(gathered, label_events=events).with_facts(refused_labels=found)
-
-
-def read_text(gathered: Gathered) -> Gathered:
-    """Read whether the body is the one that was there when a person turned the loop on, or let it go on."""
-    context, pull = gathered.context, gathered.pull
-    if not gathered.label_events or context.is_trusted(pull.author):
-        return gathered  # no one else without write access can change it
-    at = approved_at(gathered.label_events, context.is_trusted, added=KEEPALIVE, removed=NEEDS_HUMAN)
-    return gathered.with_facts(text_changed=text_change(context, at, [pull.number]))
-
-
-def text_change(context: LoopContext, as_of: datetime | None, numbers: Iterable[int]) -> str:
-    """Return why one of these texts is not the one of that time; empty where all are."""
-    found = (check_text(context.github, as_of, lambda: context.identity, number) for number in numbers)
-    return next((refusal.message for refusal in found if refusal), "")
 
 
 def read_state(gathered: Gathered) -> Gathered:

@@ -16,21 +16,11 @@ from pydantic import Field
 
 from accord.core.findings import Finding
 from accord.engine.owner import ItemState, next_statuses, owner_of
-from accord.engine.trust import approved_at
 from accord.github.models import Issue, Pull
 from accord.github.pulls import closing_references
 from accord.loops.apply import comment_once
-from accord.loops.facts import (
-    CompletedWork,
-    EndedRun,
-    Gathered,
-    Loop,
-    LoopContext,
-    read_labels,
-    read_state,
-    text_change,
-)
-from accord.loops.models import NEEDS_HUMAN, Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
+from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_labels, read_state
+from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
 from accord.loops.outputs import result_of
 from accord.loops.questions import (
     BEFORE_A_RUN,
@@ -44,6 +34,7 @@ from accord.loops.questions import (
     situation_of,
 )
 from accord.loops.texts import diff_of, digest, join_parts, line_to_post, text_to_post
+from accord.loops.trust import read_criteria
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers, write_marker
@@ -242,20 +233,6 @@ def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
     )
 
 
-def _read_criteria_changes(gathered: Gathered) -> Gathered:
-    """Read whether the criteria are those of the merge, or of the request, unless a person read them since."""
-    context, as_of = gathered.context, gathered.pull.merged_at
-    numbers = [item.number for item in gathered.facts.work_items or ()]
-    if as_of is None and context.run_id.isdecimal():
-        run = context.github.workflow_run(int(context.run_id))
-        as_of = run.created_at if run else None
-    changed = text_change(context, as_of, numbers)
-    if changed and as_of:
-        again = approved_at(context.github.label_events(context.number), context.is_trusted, removed=NEEDS_HUMAN)
-        changed = text_change(context, max(as_of, again or as_of), numbers)
-    return gathered.with_facts(text_changed=changed)
-
-
 def criteria_digest(items: Sequence[WorkItem]) -> str:
     """Return a digest that identifies the criteria: a verdict is about those that the agent saw."""
     return digest("\0".join(criteria_of(items)))
@@ -345,7 +322,7 @@ class Verify(Loop):
         check_agent,
         *BEFORE_A_RUN,
     )
-    trust = (read_labels, _read_criteria_changes)
+    trust = (read_labels, read_criteria)
     stages = (read_state, lambda known: known.with_facts(work_items=read_work_items(known.context, known.pull)))
     details = (lambda known: known.with_facts(diff=diff_of(known.context.github.files(known.pull.number))),)
     unread = ("work_items",)
