@@ -43,7 +43,7 @@ NOT_INPUTS = {"format", "help"}
 ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
 """Options without a use in a job: it writes to the repository it runs in, and has no checkout."""
 
-OF_PLANS = {"request", "plan-settings", "close-vanished", "max-items"}
+OF_PLANS = {"request", "plan-settings", "close-vanished", "any-issue", "max-items"}
 OF_REVISIONS = {
     "base", "author", "co-author", "commit-type", "protect", "max-files", "max-bytes", "allow-steering-files",
     "keepalive",

@@ -183,3 +183,26 @@ def test_a_plan_over_the_limit_is_rejected_with_its_numbers_before_any_request(s
         assert (receipt.outcome, receipt.reads) == (Outcome.REJECTED, 0)
         assert "creates 4, closes 1" in finding.message
         assert "--max-items 5" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("labels", "writes"),
+    [
+        ([], 0), (["bug"], 0), (["status:pending"], 0), (["task:unknown"], 0), (["task:implement"], 1),
+        (["task:refinement"], 1),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("change", ["close", "update"])
+def test_only_work_items_are_closed_and_updated(stage: Stage, labels: list[str], writes: int, change: str) -> None:
+    stage.send("POST", path_of(stage, 0).removesuffix("/0"), title="The login is slow", body="", labels=labels)
+    result = plan(close=["1"]) if change == "close" else plan(update=[update(1, labels=["priority:high"])])
+    receipt = stage.apply(result)
+    assert ("not-a-work-item" in codes(receipt), receipt.writes) == (not writes, writes)
+    allowed = stage.apply(result, reaches_any_issue=True)
+    assert "not-a-work-item" not in codes(allowed)
+
+
+def test_an_item_that_a_plan_made_is_closed_without_its_labels_too(stage: Stage) -> None:
+    stage.apply(plan(task("a")))
+    stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=[])
+    assert stage.apply(plan(close=["1"])).outcome is Outcome.APPLIED

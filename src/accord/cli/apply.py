@@ -66,6 +66,7 @@ class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments, Forma
         "--plan-settings", "Parent, milestone, type and assignees of a plan's items (plan.yml).", metavar="FILE"
     )
     close_vanished: bool = option("--close-vanished", "Close items that the plan no longer has.")
+    any_issue: bool = option("--any-issue", "Let a plan close and update issues that are not work items.")
     max_items: int = option("--max-items", "Refuse a plan with more items.", type=click.IntRange(1), default=MOST_ITEMS)
     work_item: int | None = option("--work-item", "The work item of an implementor result.", type=Number(), metavar="N")
     pull: int | None = option("--pull", "The pull request of a reviewer result.", type=Number(), metavar="N")
@@ -179,6 +180,7 @@ def _options_of(
             *shared,
             request=given.request,
             closes_vanished=given.close_vanished,
+            reaches_any_issue=given.any_issue,
             most_items=given.max_items,
             structure=structure,
             on_warnings=_name_duplicates,

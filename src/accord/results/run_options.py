@@ -29,6 +29,7 @@ class PlanOptions(ApplyOptions):
 
     request: str = ""
     closes_vanished: bool = False
+    reaches_any_issue: bool = False  # not only work items
     most_items: int = MOST_ITEMS
     structure: IssueStructure | None = None
     on_warnings: Callable[[Sequence[Finding]], None] = lambda _: None  # called before the first write

@@ -33,6 +33,7 @@ from accord.results.labels import (
 from accord.results.planner.match import same_title
 from accord.results.planner.record import content_limit, latest_record, update_digest
 from accord.results.planner.rules import Plan, check_length, item_number, split_temp_id
+from accord.results.status import is_work_item
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
@@ -40,8 +41,11 @@ if TYPE_CHECKING:
     from accord.results.planner.facts import PlanFacts
 
 
-def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
-    """Check what only GitHub knows: that issues of the result exist, are open, fit, and keep their kind."""
+def check_facts(plan: Plan, facts: PlanFacts, *, reaches_any: bool = False) -> list[Finding]:
+    """Check what only GitHub knows: that issues of the result exist, are open, fit, and keep their kind.
+
+    Only work items are closed and updated, unless the plan ``reaches_any`` issue.
+    """
     found = [*facts.findings]
     if facts.missing_request:
         message = f"The request is issue #{facts.missing_request}, which the repository does not have."
@@ -52,6 +56,11 @@ def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
         for j, reference in enumerate(item.blocked_by):
             if reference not in plan.positions:
                 found += _missing(reference, facts, pointer("create", i, "blockedBy", j))
+    if not reaches_any:
+        changes = [(reference, pointer("close", i)) for i, reference in enumerate(plan.result.close)]
+        updates = enumerate(plan.result.update)
+        changes += [(update.work_item_id, pointer("update", i, "workItemID")) for i, update in updates]
+        found += [finding for reference, path in changes for finding in _check_work_item(reference, facts, path)]
     for i, reference in enumerate(plan.result.close):
         found += _missing(reference, facts, pointer("close", i))
         issue = existing_issue(reference, facts)
@@ -88,6 +97,14 @@ def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
         if redact(name) != name:
             message = "This name contains a secret, or a value that is secret in this process."
             yield Finding("secret-in-name", message, path, hint="Use another name.")
+
+
+def _check_work_item(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
+    issue = existing_issue(reference, facts)
+    if issue and not is_work_item(issue) and not latest_record(issue, facts.token, facts.identity):
+        message = f"#{issue.number} is not a work item: it has no type label, and no plan made it."
+        hint = "Leave it out, or pass `--any-issue` to `accord apply`."
+        yield Finding("not-a-work-item", message, path, hint=hint)
 
 
 def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) -> Iterator[Finding]:

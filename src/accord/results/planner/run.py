@@ -65,7 +65,7 @@ def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
         token = run_token(options.repository, run_key)
         facts = gather_facts(github, plan, token, options.clock, requested=requested_issue(options))
         comparisons = compare_items(plan, facts)
-        receipt.require(check_facts(plan, facts))
+        receipt.require(check_facts(plan, facts, reaches_any=options.reaches_any_issue))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
         operations = plan_operations(plan, facts, comparisons, closes_vanished=closes)
         operations += _structured(github, plan, facts, receipt, options)
