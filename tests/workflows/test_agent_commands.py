@@ -21,6 +21,8 @@ STARTS = [
     "npm exec -- claude -p x",
     "pnpm dlx @anthropic-ai/claude-code -p x",
     "docker run --rm -v a:b image claude -p x",
+    "docker run --rm -e X codiumai/pr-agent:0.30 --pr_url x review",
+    'IMAGE=codiumai/pr-agent@sha256:0\ndocker run --rm "$IMAGE" review',
     "cat prompt.md | claude -p > out.txt",
     "cat prompt.md | xargs -0 claude -p",
     "answer=$(claude -p x)",

@@ -144,6 +144,7 @@ def _is_assignment(word: str) -> bool:
 
 
 def program_of(word: str) -> str:
-    """Return a program's name without its folder, npm scope and version."""
+    """Return a program's name without its folder, npm scope and version; of an image, its name."""
     at = word.rfind("@")
-    return (word[:at] if at > 0 else word).replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+    name = (word[:at] if at > 0 else word).replace("\\", "/").rpartition("/")[2]
+    return name.removesuffix(".exe") if name.startswith("$") else name.partition(":")[0].removesuffix(".exe")

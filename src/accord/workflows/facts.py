@@ -198,7 +198,7 @@ class CalledFiles:
             self.missing.append((path, warning("called-file-missing", message, place, hint=hint)))
 
     def _action_file(self, uses: str) -> str | None:
-        paths = (posixpath.normpath(f"{uses[2:]}/action.{end}") for end in ("yml", "yaml"))
+        paths = (posixpath.normpath(posixpath.join(uses[2:], f"action.{end}")) for end in ("yml", "yaml"))
         return next((path for path in paths if self._is_file(path)), None)
 
     def _is_file(self, path: str) -> bool:
