@@ -56,6 +56,7 @@ NAMES_ONLY = [
     "sudo -E npm install -g @openai/codex", "command -v claude", "which gemini", "claude --version",
     "codex login --with-api-key", "claude mcp list", "sudo -u claude whoami", "cp -r .claude/ gemini", "cat < claude",
     "date > gemini", 'case "$AGENT" in\n  codex|claude) echo x ;;\n  gemini) true ;;\nesac', "CLAUDE=claude make",
+    "timeout 9m make -s x 'codex exec -'", "bash run.sh 'claude -p x'", "npx tool --prompt 'gemini does it'",
     "cat > prompt.md <<'EOF'\nclaude code is fun\nEOF", "gh issue comment --body-file - <<EOF\ngemini -p x\nEOF",
     "cat <<-END\n\tcodex exec -\n\tEND", "AGENT=claude\necho $AGENT -p x", "uv tool install claude",
     "accord publish run", "git commit -m 'let claude do it'", "",

@@ -39,7 +39,7 @@ def found(root: Path, files: dict[str, str]) -> list[tuple[str, str, str, int | 
         path.write_text(text, encoding="utf-8")
     return [
         (finding.code, finding.severity.value, path, finding.line)
-        for check in examine_workflows(root, "octo")
+        for check in examine_workflows(root, "octo/tools")
         for path, finding in check.findings
         if finding.code != "trigger-blocked-by-default"
     ]
@@ -81,6 +81,13 @@ ATTACKS = {
     "a script sets the ref": {
         W: caller(TARGET, "{id: a, run: source ci/ref.sh}", CHECKOUT % "${{ steps.a.outputs.x }}"),
         "ci/ref.sh": 'echo "x=refs/pull/$PR/merge" >> "$GITHUB_OUTPUT"\n'},
+    "an action by the full name of its repository": {
+        W: caller(TARGET, "uses: octo/tools/.github/actions/build@main"), ACTION: action(CHECKOUT % HEAD)},
+    "a workflow by the full name of its repository": {
+        W: "name: Call\non: pull_request_target\njobs:\n  go: {uses: Octo/Tools/.github/workflows/inner.yml@main}\n",
+        ".github/workflows/inner.yml": caller("workflow_call", CHECKOUT % HEAD).replace("name: Call", "name: Inner")},
+    "the action at the top": {
+        W: caller(TARGET, "uses: ./"), "action.yml": action(CHECKOUT % HEAD)},
     "a script of an action": {
         W: caller(TARGET, USE),
         ACTION: action("{run: '${{ github.action_path }}/pr.sh', shell: bash}"),
@@ -125,6 +132,12 @@ HARMLESS = {
     "an action that uses itself": {W: caller(TARGET, USE), ACTION: action(USE)},
     "a title in a variable": {
         W: caller("issues", USE), ACTION: action(f"{{run: 'echo $T', shell: bash, env: {{T: '{TITLE}'}}}}")},
+    "a script that a document names": {
+        W: caller(TARGET, "run: \"cat > x <<'EOF'\\n./pr.sh\\nEOF\""), "pr.sh": "gh pr checkout 3\n"},
+    "a script that a prompt names": {
+        W: caller(TARGET, "run: \"timeout 9 tool -p './pr.sh is the script'\""), "pr.sh": "gh pr checkout 3\n"},
+    "an action of another repository": {
+        W: caller(TARGET, "uses: octo/other/.github/actions/build@main"), ACTION: action(CHECKOUT % HEAD)},
     "the text of an expression in a script": {
         W: caller("issues", "run: bash ci/a.sh"), "ci/a.sh": f"echo '{TITLE}'\n"},
 }  # fmt: skip
@@ -133,6 +146,13 @@ HARMLESS = {
 @pytest.mark.parametrize("files", HARMLESS.values(), ids=HARMLESS)
 def test_harmless_calls_have_no_finding(tmp_path: Path, files: dict[str, str]) -> None:
     assert found(tmp_path, files) == []
+
+
+def test_a_command_has_its_own_line(tmp_path: Path) -> None:
+    text = caller(
+        TARGET, "run: |\n          set -e\n          git fetch origin pull/1/head\n          git merge FETCH_HEAD"
+    )
+    assert [each[3] for each in found(tmp_path, {W: text})] == [10]
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ OWN_SCRIPTS = [
     f"git fetch origin {HEAD}; git diff --stat origin/main {HEAD}", f"echo 'run git checkout {HEAD}'",
     "git fetch origin pull/$N/head; git log FETCH_HEAD", "git checkout -b fix-$GITHUB_HEAD_REF",
     "git checkout ${{ github.event.pull_request.base.sha }}", 'git checkout "$GITHUB_HEAD_REF"',
+    f"timeout 30m claude -p 'gh pr checkout 1, then git checkout {HEAD}'",
     f"claude -p 'First, run git checkout {HEAD} and gh pr checkout 1'", f'prompt="Do git checkout {HEAD}"',
     f"cat > prompt.md <<'EOF'\n  git checkout {HEAD}\n  gh pr checkout 1\n  EOF",
     f"cat <<-END\n  Then git merge {HEAD}\n  END\n  git status",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,8 +42,11 @@ _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\(|`")
 _DEEPEST = 8
-_SHELLS = frozenset({"bash", "dash", "ksh", "sh", "ssh", "su", "zsh"})
-"""Programs that run what they read."""
+_WITHOUT_OPTION = frozenset({"eval", "parallel", "ssh"})
+_SHELLS = _WITHOUT_OPTION | {"bash", "dash", "flock", "ksh", "runuser", "script", "sh", "su", "zsh"}
+"""Programs that run a text: what they read, or what follows ``-c``."""
+
+_TEXT_OPTION = re.compile(r"-[a-z]*c|--command")
 
 _DOCUMENT = re.compile(r"(?<!<)<<(?P<tabs>-?)[ \t]*(?P<quote>['\"\\]?)(?P<end>[A-Za-z_]\w*)")
 _EXPRESSION = re.compile(r"\$\{\{[^}]*\}\}")
@@ -104,8 +108,12 @@ def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
         nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
         for command in wrapped([_unquoted(word) for word in words]):
             yield command
-            if program_of(command[0]) in _WRAPPERS:
-                nested += [word for word in command if re.search(r"\s", word)]
+            if (program := program_of(command[0])) in _SHELLS:
+                nested += [
+                    word
+                    for before, word in pairwise(command)
+                    if re.search(r"\s", word) and (program in _WITHOUT_OPTION or _TEXT_OPTION.fullmatch(before))
+                ]
         for text in dict.fromkeys(nested):
             yield from _commands_of(text, depth + 1)
 

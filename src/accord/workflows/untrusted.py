@@ -140,6 +140,7 @@ def _variable(ref: Reference) -> str:
 
 _CHECKOUT_ACTION = re.compile(r"checkout|git-clone|clone-repo", re.IGNORECASE)
 _ALLOW = "allow-unsafe-pr-checkout"
+_IN_SCRIPT = ("/run", "/with/script")
 
 _GIT = re.compile(
     r"\bgit(?:['\"`]\s*,\s*(?:\[\s*)?['\"`]?|(?:\s+-[cC]\s+\S{1,200}|\s+--[\w-]{1,40}(?:=\S{1,200})?){0,6}\s+)"
@@ -205,7 +206,7 @@ def _checked_out(place: RunPlace, fetched: set[str]) -> tuple[str, str] | None:
     for text in step.script_texts:
         if command := _foreign_command(place, text, fetched):
             called = next((f"{path}: " for path, script in step.scripts.items() if script == text), "")
-            return called + command, "/run" if step.run else pointer("with", "script")
+            return called + command, _IN_SCRIPT[0 if step.run else 1]
     return None
 
 
@@ -280,4 +281,5 @@ def _finding(place: RunPlace, what: str, where: str, severity: Severity) -> Find
         "Run that code under `pull_request`, or check out `github.event.pull_request.base.sha` and read the change "
         "with `gh pr diff`."
     )
-    return Finding("untrusted-checkout", message, place.pointer + where, severity, hint=hint)
+    quote = re.split(r"[$'\"]", what)[0].rstrip() if where in _IN_SCRIPT else ""
+    return Finding("untrusted-checkout", message, place.pointer + where, severity, hint=hint, quote=quote)
