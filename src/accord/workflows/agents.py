@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,7 +38,7 @@ class KnownAgents(NamedTuple):
 
     programs: frozenset[str]
     actions: Mapping[str, AgentAction]
-    keys: re.Pattern[str]
+    keys: Sequence[str]
 
     def action(self, step: Step) -> AgentAction | None:
         """Return what is known of the action that a step uses; None if that runs no agent."""
@@ -47,11 +47,11 @@ class KnownAgents(NamedTuple):
 
     def is_model_key(self, name: str) -> bool:
         """Return whether a secret, a variable or an input has the name of a model's key."""
-        plain = name.replace("-", "_")
-        return self.keys.fullmatch(plain) is not None and not _PERSONAL.search(plain)
+        plain = name.replace("-", "_").upper()
+        return any(fnmatchcase(plain, key) for key in self.keys) and not _PERSONAL.search(plain)
 
 
-_PERSONAL = re.compile(r"(?:_|\b)PAT(?:_|\b)", re.IGNORECASE)
+_PERSONAL = re.compile(r"(?:_|\b)PAT(?:_|\b)")
 """The name of a person's token for GitHub."""
 
 
@@ -71,7 +71,7 @@ def known_agents(registry: Registry) -> KnownAgents:
         named.update(program_of(command[0]) for command in [*wrapped(words)][-1:])
         if agent.install:
             named.add(program_of(agent.install.package))
-    keys = re.compile("|".join(map(fnmatch.translate, registry.model_keys)) or "(?!)", re.IGNORECASE)
+    keys = [key.upper() for key in registry.model_keys]
     return KnownAgents(frozenset(named), {name.lower(): action for name, action in actions.items()}, keys)
 
 
@@ -140,10 +140,16 @@ def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step]) -
                     yield f"${name.upper()}"
 
 
+_ASSIGNED = re.compile(
+    r"""(?<![\w-])(?P<name>[\w-]+)(?:=|['"],[ ])"""
+    r"""(?:\((?P<list>[^()\n]*)\)|"(?P<double>[^"\n]*)"|'(?P<single>[^'\n]*)'|(?P<bare>[^"'\n>]+))"""
+)
+
+
 def _assigned(name: str, script: str) -> Iterator[str]:
     """Yield the texts that a script gives to a variable or an output."""
-    pattern = rf"""(?<![\w-]){re.escape(name)}(?:=|['"],\s*)(?:\(([^)\n]*)\)|"([^"\n]*)"|'([^'\n]*)'|([^"'\n>]+))"""
-    return (next(filter(None, at.groups()), "") for at in re.finditer(pattern, script, re.IGNORECASE))
+    found = (at for at in _ASSIGNED.finditer(script) if at["name"].lower() == name.lower())
+    return (at["list"] or at["double"] or at["single"] or at["bare"] or "" for at in found)
 
 
 HARMLESS_SCOPES = frozenset({"id-token", "models", "copilot-requests"})

@@ -49,7 +49,7 @@ _SHELLS = _WITHOUT_OPTION | {"bash", "dash", "flock", "ksh", "runuser", "script"
 _TEXT_OPTION = re.compile(r"-[a-z]*c|--command")
 
 _DOCUMENT = re.compile(r"(?<!<)<<(?P<tabs>-?)[ \t]*(?P<quote>['\"\\]?)(?P<end>[A-Za-z_]\w*)")
-_EXPRESSION = re.compile(r"\$\{\{[^}]*\}\}")
+_EXPRESSION = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}")
 _SPECIAL = {ord(char): 0xE000 + ord(char) for char in " \t\r\n;|&()<>`'\"\\"}
 _BACK = {hidden: char for char, hidden in _SPECIAL.items()}
 

@@ -149,7 +149,7 @@ class CalledFiles:
     def __init__(self, root: Path, files: RepositoryFiles, repository: str = "") -> None:
         self.missing: list[PlacedFinding] = []
         self._root, self._files = root, files
-        self._own = re.compile(rf"{re.escape(repository)}/([^@]+)@.*", re.IGNORECASE) if "/" in repository else None
+        self._repository = repository.lower()
         self._actions: dict[str, CompositeAction | None] = {}
 
     @property
@@ -171,9 +171,9 @@ class CalledFiles:
 
     def _local(self, uses: str) -> str:
         """Return the local form of a call that names the repository itself, if the file is there."""
-        own = self._own.fullmatch(uses) if self._own else None
-        is_here = own and (self._is_file(own[1]) or self._action_file(f"$/{own[1]}"))
-        return f"$/{own[1]}" if own and is_here else uses
+        path = "/".join(uses.partition("@")[0].split("/")[2:])
+        is_own = path and uses.lower().startswith(f"{self._repository}/")
+        return f"$/{path}" if is_own and (self._is_file(path) or self._action_file(f"$/{path}")) else uses
 
     def _filled_step(self, path: str, job: Job, step: Step, place: str, users: tuple[str, ...]) -> Step:
         step = step.model_copy(update={"uses": self._local(step.uses)})

@@ -36,7 +36,7 @@ _READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:
 """How languages other than those of Unix shells read a variable."""
 
 _JAVASCRIPT = re.compile(
-    r"""//[^\n]*|/\*[\s\S]*?\*/|(?P<expression>\$\{\{(?P<inner>(?:'[^']*'|[^'}]|\}(?!\}))*)\}\})"""
+    r"""//[^\n]*|/\*(?:[\s\S]*?\*/|[\s\S]*)|(?P<expression>\$\{\{(?P<inner>(?:[^}$]|\}(?!\}))*)\}\})"""
     r"""|\\[\s\S]|(?P<quote>['"`])|\n"""
 )
 
