@@ -242,5 +242,5 @@ def test_an_error_speaks_of_the_file_and_not_of_our_classes(project: Project) ->
     with pytest.raises(BrokenContract, match="The value must be an object; found 7"):
         ask(project)
     project.write("status.events.jsonl", json.dumps({"event_id": "E", "wp_id": "WP01", "to_lane": "done", "at": 7}))
-    with pytest.raises(BrokenContract, match="/at: The value is not a text; found 7"):
+    with pytest.raises(BrokenContract, match="/at: The value is not a time between 1970 and 9000; found 7"):
         project.load().log.check_readable("WP01")

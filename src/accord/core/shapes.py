@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -21,22 +22,33 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound="BaseModel")
 
 Format = Literal["json", "yaml"]
+Steps = tuple[str | int, ...]
+"""The way from the top of a document to a place in it."""
 
-_OBJECTS = ("model_type", "dict_type")
-"""Errors in which pydantic names classes of this program."""
-
+_TIMESTAMP = "a timestamp such as 2026-02-18T20:00:00Z"
 _WANTED = {
     "string_type": "a string",
-    "list_type": "an array",
-    "int_type": "an integer",
-    "bool_type": "true or false",
-    **dict.fromkeys(_OBJECTS, "an object"),
+    **dict.fromkeys(("list_type", "tuple_type"), "an array"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "an integer"),
+    "int_parsing_size": "a smaller integer",
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    "finite_number": "a finite number",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("model_type", "dict_type"), "an object"),  # pydantic names classes of this program
+    **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), _TIMESTAMP),
+    "timezone_aware": _TIMESTAMP,
+    "string_too_short": "a text of {min_length} or more characters",
     "string_too_long": "at most {max_length} characters long",
+    "too_short": "an array of {min_length} or more entries",
+    "too_long": "an array of at most {max_length} entries",
+    "greater_than": "more than {gt}",
     "greater_than_equal": "{ge} or more",
+    "less_than": "less than {lt}",
     "less_than_equal": "{le} or less",
     "string_pattern_mismatch": "text that matches `{pattern}`",
+    **dict.fromkeys(("literal_error", "enum"), "{expected}"),
 }
-"""The wanted type in words, by pydantic's name of the error."""
+"""The wanted value in words, by pydantic's name of the error."""
 
 _QUOTED = re.compile(r"'([^']*)'")
 
@@ -51,17 +63,43 @@ def read_shape(model: type[Model], value: Any) -> Model:
     try:
         return model.model_validate(value, by_alias=True, by_name=False)
     except ValidationError as error:
-        findings = shape_findings(error, model)
+        findings = shape_findings(error, model, value)
         raise BrokenContract("The document does not have the shape of its kind.", findings=findings) from None
 
 
-def shape_findings(error: ValidationError, model: type[BaseModel]) -> list[Finding]:
-    """Return one ``schema`` finding for each place that does not fit the model."""
-    return [_finding(detail, model) for detail in error.errors(include_url=False, include_context=True)]
+def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -> list[Finding]:
+    """Return one ``schema`` finding for each place of a value that does not fit the model.
+
+    pydantic names each member of a union, and reports the errors of all: the place has no such step, and where a
+    member fits in its outer shape, only its errors count.
+    """
+    places: dict[Steps, list[ErrorDetails]] = {}
+    unions, fitting = set[Steps](), set[Steps]()
+    for detail in error.errors(include_url=False, include_context=True):
+        place, union = _place_of(detail["loc"], model, value)
+        places.setdefault(place, []).append(detail)
+        if union is not None:
+            (unions if union == place else fitting).add(union)
+    return [_finding(each, place, model) for place, each in places.items() if place not in unions & fitting]
 
 
-def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
-    steps, given, kind = detail["loc"], detail["input"], detail["type"]
+def _place_of(steps: Steps, model: type[BaseModel], value: Any) -> tuple[Steps, Steps | None]:
+    """Return the place of an error without the names of members of unions, and that of the last union."""
+    place, union = Steps(), None
+    for step in steps:
+        is_there = isinstance(value, dict) and step in value
+        if not is_there and isinstance(step, str) and step not in keys_at(model, place):
+            union = place
+            continue
+        is_there = is_there or (isinstance(value, list) and isinstance(step, int) and step < len(value))
+        value = value[step] if is_there else None
+        place = (*place, step)
+    return place, union
+
+
+def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseModel]) -> Finding:
+    """Return the finding about a place; several errors are those of the members of a union."""
+    given, kind, context = details[0]["input"], details[0]["type"], details[0].get("ctx", {})
     key = str(steps[-1]) if steps else "document"
     found = f"found {_description_of(given)}"
     if kind == "missing":
@@ -72,18 +110,26 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
     elif kind == "extra_forbidden":
         message = f"The key `{short_name(key)}` is not part of the contract."
         hint = did_you_mean(key, keys_at(model, steps[:-1])) or "Remove it."
-    elif kind in ("literal_error", "enum"):
-        expected = detail["ctx"]["expected"]
-        message = f"{_name_of(steps)} must be {expected}; {found}."
-        hint = did_you_mean(str(given), _QUOTED.findall(expected)) or f"Write {expected}."
+    elif kind == "value_error":
+        message, hint = (*context["error"].args, "Write another value.")[:2]
+        message = f"{message}; {found}."
     else:
-        context = detail.get("ctx", {})
-        wanted = _WANTED.get(kind, "").format(**context)
-        reason = detail["msg"].removeprefix("Value error, ")
-        message = f"{_name_of(steps)} must be {wanted}; {found}." if wanted else f"{reason}; {found}."
-        hint = "Shorten it." if kind == "string_too_long" else f"Write {wanted}." if wanted else "Correct it."
-        hint = context.get("hint", hint)
-    return Finding("schema", message, pointer(*steps), hint=hint)
+        wanted = _joined([part for detail in details for part in _wanted(detail)])
+        message = f"{_name_of(steps)} must be {wanted}; {found}."
+        hint = "Shorten it." if kind == "string_too_long" else did_you_mean(str(given), _QUOTED.findall(wanted))
+    return Finding("schema", message, pointer(*steps), hint=hint or f"Write {wanted}.")
+
+
+def _wanted(detail: ErrorDetails) -> list[str]:
+    """Return what a place may hold, in words."""
+    words = _WANTED.get(detail["type"], detail["msg"].removeprefix("Input should be "))
+    words = words.format(**detail.get("ctx", {}))
+    return re.split(", | or ", words) if detail["type"] in ("literal_error", "enum") else [words]
+
+
+def _joined(parts: Sequence[str]) -> str:
+    *front, last = dict.fromkeys(parts)
+    return f"{', '.join(front)} or {last}" if front else last
 
 
 def _name_of(steps: Sequence[str | int]) -> str:
@@ -103,9 +149,15 @@ def _description_of(value: Any) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{type(value).__name__} of {len(text)} characters"
 
 
+@lru_cache(maxsize=8)
+def _schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
+    """Return the JSON Schema of a model, by the names of its documents."""
+    return model.model_json_schema(by_alias=True)
+
+
 def keys_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[str]:
     """Return the keys that the schema of a model knows at a place; several shapes may be allowed there."""
-    schema = model.model_json_schema(by_alias=True)
+    schema = _schema_of(model)
     definitions = schema.get("$defs", {})
 
     def shapes(node: Any) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract
@@ -105,7 +104,7 @@ def _check_timestamp(text: str) -> str:
     try:
         parse_timestamp(text if "T" in text else "")
     except ValueError:
-        raise PydanticCustomError("timestamp", "Input should be a timestamp such as 2026-02-18T20:00:00Z") from None
+        raise ValueError("The value is not a timestamp", "Write one such as 2026-02-18T20:00:00Z.") from None
     return text
 
 

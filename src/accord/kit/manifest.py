@@ -39,7 +39,7 @@ def digest_of(text: str) -> str:
 
 def _checked_path(path: str) -> str:
     if not _PATH.fullmatch(path) or path == PLACE:
-        raise ValueError(f"a path of the kit is below {FOLDER} and has plain names, or is one of its skills")
+        raise ValueError(f"The path is neither below {FOLDER} nor one of the kit's skills", "Remove it.")
     return path
 
 

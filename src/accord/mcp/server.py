@@ -37,11 +37,12 @@ class _Server(MCPServer[Any]):
                 raise
             tool = self._tool_manager.get_tool(name)
             model = tool.fn_metadata.arg_model if tool else ArgModelBase
-            raise ToolError(_wrong_inputs(name, error.__cause__, model)) from error
+            raise ToolError(_wrong_inputs(name, error.__cause__, model, arguments)) from error
 
 
-def _wrong_inputs(name: str, error: ValidationError, model: type[BaseModel]) -> str:
-    lines = dict.fromkeys(f"- at {each.path or 'the top'}: {each.text}" for each in shape_findings(error, model))
+def _wrong_inputs(name: str, error: ValidationError, model: type[BaseModel], given: dict[str, Any]) -> str:
+    found = shape_findings(error, model, given)
+    lines = dict.fromkeys(f"- at {each.path or 'the top'}: {each.text}" for each in found)
     note = " The result is the object that `contract` shows as `example`." if "result" in EXAMPLES[name] else ""
     example = json.dumps(EXAMPLES[name], ensure_ascii=False)
     return "\n".join([f"`{name}` was not called, because its inputs are wrong:", *lines, f"Example: {example}{note}"])

@@ -29,7 +29,9 @@ from accord.results.run import example_folder
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError("`number` must be a number such as 42, or a text such as `#42`")
+        raise ValueError(
+            "`number` is not the number of a work item", "Write a number such as 42, or a text such as `#42`."
+        )
     return value
 
 

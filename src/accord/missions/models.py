@@ -44,7 +44,7 @@ def _check_rfc3339(text: str) -> str:
         if is_leap and time.strftime("%H:%M") != "23:59":
             raise ValueError
     except ValueError:
-        raise ValueError("The value is not an RFC 3339 timestamp such as 2026-11-22T05:00:00Z") from None
+        raise ValueError("The value is not an RFC 3339 timestamp", "Write one such as 2026-11-22T05:00:00Z.") from None
     return text
 
 
@@ -55,7 +55,7 @@ DateTime = Annotated[str, StringConstraints(strict=True), AfterValidator(_check_
 def _true(value: Any) -> Any:
     """Refuse the number 1, which equals true in Python but not in JSON."""
     if value is not True:
-        raise ValueError("The value is not true")
+        raise ValueError("The value is not true", "Write true.")
     return value
 
 
@@ -116,7 +116,7 @@ class NextQueryResponse(_Answer):
     @model_validator(mode="after")
     def _previews(self) -> NextQueryResponse:
         if self.mission_state == "not_started" and not self.preview_step:
-            raise ValueError("A run that is not started needs its first step in preview_step")
+            raise ValueError("A run that is not started needs its first step in preview_step", "Add it.")
         return self
 
 
@@ -134,7 +134,7 @@ class StaleStatus(_Answer):
     def _says_why(self) -> StaleStatus:
         times = (self.minutes_since_commit, self.last_commit_time)
         if self.status == "not_applicable" and (self.reason, *times) != (SHARED_WORKSPACE, None, None):
-            raise ValueError(f"not_applicable needs the reason {SHARED_WORKSPACE} and no times")
+            raise ValueError(f"not_applicable needs the reason {SHARED_WORKSPACE} and no times", "Write these.")
         return self
 
 
@@ -206,7 +206,7 @@ def _distinct_lanes(lanes: list[ExecutionLane]) -> list[ExecutionLane]:
     names = [lane.lane_id for lane in lanes]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise ValueError(f"Two lanes are named {name}")
+            raise ValueError(f"Two lanes are named {name}", "Give one of them another name.")
     return lanes
 
 
@@ -245,11 +245,12 @@ def _status(value: Any) -> Any:
 
 
 def _event_time(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise ValueError("The value is not a text")
-    time = parse_timestamp(value)
-    if not 1970 <= time.year < 9000:
-        raise ValueError("The year is out of range")
+    try:
+        time = parse_timestamp(str(value))
+    except ValueError:
+        time = None
+    if time is None or not 1970 <= time.year < 9000:
+        raise ValueError("The value is not a time between 1970 and 9000", "Write one such as 2026-11-22T05:00:00Z.")
     return time
 
 

@@ -38,13 +38,15 @@ _COLOR = re.compile(r"[0-9a-fA-F]{6}")
 
 def _label_name(text: str) -> str:
     if text.strip() != text or not 0 < len(text) <= LABEL_NAME_CHARS:
-        raise ValueError(f"A name is text of 1 to {LABEL_NAME_CHARS} characters without whitespace around it")
+        raise ValueError(
+            "The value is not a name of a label", f"Write 1 to {LABEL_NAME_CHARS} characters without spaces around."
+        )
     return text
 
 
 def _color(value: Any) -> str:
     if not isinstance(value, str) or not _COLOR.fullmatch(value):
-        raise ValueError("A color is six hex digits without `#`, in quotes")
+        raise ValueError("The value is not a color", "Write six hex digits without `#`, in quotes.")
     return value.lower()
 
 

@@ -65,7 +65,7 @@ def _check_as_text(value: Any) -> Any:
 
 def _with_text(value: str) -> str:
     if not value.strip():
-        raise ValueError("The text is empty")
+        raise ValueError("The text is empty", "Write it.")
     return value
 
 

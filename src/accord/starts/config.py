@@ -39,7 +39,7 @@ class StartSwitches(BaseModel):
 
 def _checked_prefix(value: str) -> str:
     if not is_prefix(value):
-        raise ValueError("not the beginning of a branch name")
+        raise ValueError("The value is not the beginning of a branch name", "Write one such as `accord/`.")
     return value
 
 
