@@ -91,8 +91,12 @@ def test_a_dry_run_and_a_refused_patch_write_nothing_and_a_refused_move_only_its
     ended = accord("handoff", "move", path, "--to", "review", "--role", "tester", "--dry-run")
     assert (": planned" in ended.out, path.read_bytes()) == (True, before)
     change = accord.file("patch.json", patch(planningArtifact={"goals": ["Mine"]}))
-    assert accord.document("handoff", "patch", path, change, "--role", "tester", code=1)["outcome"] == "rejected"
-    assert path.read_bytes() == before
+    for words in (("patch", path, change), ("move", path, "--to", "planning", "--patch", change)):
+        ended = accord("handoff", *words, "--role", "tester")
+        assert (ended.code, ended.out.split(": error")[0]) == (1, f"{change}:4")
+        assert f"{path} at implementing: rejected" in ended.out
+        assert json.loads(path.read_text())["metadata"]["planningArtifact"] == PLAN
+        path.write_bytes(before)
     accord("handoff", "move", path, "--to", "done", "--role", "tester")
     task = json.loads(path.read_text())
     assert task["metadata"].pop("workflowRuntime")["blockingReasons"][0]["code"] == "INVALID_STATUS_TRANSITION"

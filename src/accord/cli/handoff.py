@@ -31,7 +31,7 @@ from accord.cli.step import as_output, findings_table, present, report_step
 from accord.core.clock import SystemClock, timestamp
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
-from accord.core.findings import Finding, Severity, has_errors
+from accord.core.findings import Finding, Severity, has_errors, with_lines
 from accord.core.kinds import KINDS
 from accord.core.machine import NextMove, moves_to_json
 from accord.engine.operations import OperationLog
@@ -264,7 +264,8 @@ def _change(
 
     reading = patch_path or name
     try:
-        merged = redact_json(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
+        given_patch = read_object(read_bytes(patch_path)) if patch_path else None
+        merged = redact_json(given_patch.value, redact) if given_patch else {}
         reading = name
         if issue is None:
             decision = _changer(path, None, None)(decide_on, not given.dry_run)
@@ -277,7 +278,10 @@ def _change(
     done = "unchanged" if decision.task in before else "planned" if given.dry_run else "applied"
     outcome = done if decision.is_ok else "rejected"
     command = _command(path, given, given.role, given.actor)
-    _present(decision.task, decision.reasons, outcome, name, given, decision.is_redirected, command, log)
+    source, reasons = name, list(decision.reasons)
+    if given_patch and patch_path and decision.blames_patch:
+        reasons, source = with_lines(reasons, given_patch.lines), patch_path
+    _present(decision.task, reasons, outcome, name, given, decision.is_redirected, command, log, source)
     return 0 if decision.is_ok else 1
 
 
@@ -305,8 +309,12 @@ def _present(
     is_redirected: bool = False,
     command: HandoffCommand | None = None,
     log: OperationLog | None = None,
+    source: str = "",
 ) -> None:
-    """Print a handoff with its next moves; without a ``command``, it was not read, and has none."""
+    """Print a handoff with its next moves; without a ``command``, it was not read, and has none.
+
+    ``source`` is the file of the findings, where that is another.
+    """
     documents: Sequence[LinkedDocument] = ()
     if command and given.issue and not given.repo:
         from accord.plans.links import documents_of
@@ -331,7 +339,7 @@ def _present(
     at = f" at {click.style(one_line(str(status)), bold=True)}" if task else ""
     also = " (redirected to a person)" if is_redirected else ""
     line = f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}"
-    lines = [*finding_lines(findings, name), line, *document_lines(documents), *next_lines(moves)]
+    lines = [*finding_lines(findings, source or name), line, *document_lines(documents), *next_lines(moves)]
     present(given, document, lines, log)
 
 

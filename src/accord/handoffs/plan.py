@@ -50,11 +50,15 @@ class Author:
 
 @dataclass(frozen=True)
 class HandoffDecision:
-    """The task after a request, the reasons against it, and whether it moved to awaiting_human instead."""
+    """The task after a request, the reasons against it, and whether it moved to awaiting_human instead.
+
+    ``blames_patch`` tells that the reasons are about the patch.
+    """
 
     task: dict[str, Any]
     reasons: tuple[Finding, ...] = ()
     is_redirected: bool = False
+    blames_patch: bool = False
 
     @property
     def is_ok(self) -> bool:
@@ -88,7 +92,7 @@ def decide_patch(
     wanted = as_patch({"metadata": patch} if patch and rules.ROLE_KEYS.issuperset(patch) else patch)
     reasons = [*_patch_findings(wanted, task, target), *rules.engine_findings(wanted)]
     if reasons:
-        return HandoffDecision(dict(task), tuple(reasons))
+        return HandoffDecision(dict(task), tuple(reasons), blames_patch=True)
     wanted.pop("status", None)
     merged = normalise(rules.merge_patch(task, wanted))
     _keep_task_id(task, merged)
@@ -96,7 +100,7 @@ def decide_patch(
         read_handoff(merged)
         read_object(json.dumps(merged).encode())  # the limits of documents
     except BrokenContract as broken:
-        return HandoffDecision(dict(task), broken.findings)
+        return HandoffDecision(dict(task), broken.findings, blames_patch=True)
     found = list(rules.field_changes(task, merged))
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in found)]
     if is_judged := (judged := rules.judged_work(task, merged, wanted, author.role)) != _judged(task):
@@ -106,7 +110,7 @@ def decide_patch(
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
     if reasons or not (found or is_judged):
-        return HandoffDecision(dict(task), tuple(reasons))
+        return HandoffDecision(dict(task), tuple(reasons), blames_patch=bool(reasons))
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
 
 
@@ -121,7 +125,7 @@ def decide_move(
     """Move a task, after an optional patch. ``redirects`` asks a person where an artifact is missing."""
     patched = decide_patch(task, patch, author, target) if patch else HandoffDecision(dict(task))
     if patched.reasons:
-        return HandoffDecision(with_refusal(task, target, author.at, patched.reasons), patched.reasons)
+        return replace(patched, task=with_refusal(task, target, author.at, patched.reasons))
     now = patched.task
     if now["status"] == target:
         return patched
