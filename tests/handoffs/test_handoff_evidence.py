@@ -7,7 +7,7 @@ import pytest
 from support.handoffs import DONE, EVERYTHING, QUESTION, REVIEW, VERIFICATION, by, codes, patch
 from support.handoffs import handoff as task_in
 
-from accord.handoffs.evidence import is_placeholder
+from accord.core.texts import is_placeholder
 from accord.handoffs.models import read_handoff
 from accord.handoffs.plan import decide_move, decide_patch
 from accord.handoffs.rules import handoff_findings
