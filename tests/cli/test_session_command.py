@@ -359,5 +359,9 @@ def test_an_issue_asks_and_answers_and_outputs_the_next_step(accord: Accord, sta
     assert "ignored: stranger, UD-1: Only people with write access" in ended.err
     assert (step.outputs["state"], step.outputs["next"]) == ("DESIGN", "continue")
     assert accord("session", "answer", play.folder, "UD-1=x", "--from-issue", 1).code == 2
-    missing = accord.document("session", "ask", play.folder, "--question", "And?", "--issue", 99, code=4)
-    assert missing["outcome"] == "refused"
+    for words in (
+        ("ask", play.folder, "--question", "And?", "--issue", 99),
+        ("answer", play.folder, "--from-issue", 99),
+    ):
+        (missing,) = accord.document("session", *words, code=1)["findings"]
+        assert (missing["code"], "no issue #99" in missing["message"]) == ("unknown-reference", True)

@@ -155,19 +155,26 @@ def test_an_entry_that_is_not_a_mission_hides_no_other_and_is_found(project: Pro
         (specs / name / "tasks").mkdir(parents=True)
     (specs / "900-link").symlink_to("078-ships")
     (specs / "901-gone").symlink_to("nowhere")
+    (specs / "902-folder/status.events.jsonl").mkdir(parents=True)
+    (specs / "903-nowhere").mkdir()
+    (specs / "903-nowhere/status.events.jsonl").symlink_to("nowhere")
     for name in (".hidden", "_old", "assets"):
         (specs / name).mkdir()
     (specs / "README.md").symlink_to("078-ships/meta.json")
     assert mission_slugs(project.root) == ["078-ships", "assets"]
     found = check_missions(project.root, [], "", None, NOW)
     told = {path: [one.code for one in items] for path, items in found.files.items() if items}
-    assert told == {
-        f"kitty-specs/{name}": ["mission-not-read"] for name in ("-x", "001-größe", "900-link", "901-gone", "two words")
-    }
+    odd = ("-x", "001-größe", "900-link", "901-gone", "902-folder", "903-nowhere", "two words")
+    assert told == {f"kitty-specs/{name}": ["mission-not-read"] for name in odd}
     assert [one["mission_slug"] for one in found.standings] == ["078-ships", "assets"]
     with pytest.raises(BrokenContract, match="is a link") as broken:
         load_mission(project.root, "900-link")
     assert "900-link" not in broken.value.findings[0].hint, "what was typed is not suggested"
+    with pytest.raises(BrokenContract, match=r"its status\.events\.jsonl is not a file"):
+        load_mission(project.root, "902-folder")
+    for name in ("meta.json", "lanes.json"):
+        (specs / "assets" / name).mkdir()
+    assert [*load_mission(project.root, "assets").broken] == ["meta.json", "lanes.json"]
 
 
 def test_an_id_of_two_missions_names_neither(project: Project) -> None:

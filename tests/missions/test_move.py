@@ -170,8 +170,18 @@ def test_a_code_change_needs_a_commit_of_its_own_for_review(code: Project) -> No
     assert code.move("WP02", "for_review").events
 
 
-def test_open_subtasks_of_this_work_package_keep_it_from_review(planning: Project) -> None:
-    planning.work_package("WP01", PLANNING, subtasks=["T001", "T002"])
+NAMED_SUBTASKS = {
+    "names": ["T001", "T002"],
+    "objects": [{"id": "T001"}, {"title": "T002 b", "done": False}],
+    "lines": ["T001: a", "- [ ] **T002** b"],
+    "one text": "T001, T002",
+    "a mapping": {"T001": "a", "T002": "b"},
+}
+
+
+@pytest.mark.parametrize("form", NAMED_SUBTASKS)
+def test_open_subtasks_of_this_work_package_keep_it_from_review(planning: Project, form: str) -> None:
+    planning.work_package("WP01", PLANNING, subtasks=NAMED_SUBTASKS[form])
     planning.write("tasks.md", "- [x] T001 a\n- [ ] **T002** b\n- [ ] T003 after T001\n\n```\n- [ ] T001\n```\n")
     planning.move("WP01", "in_progress")
     with pytest.raises(BrokenContract, match=r"open in tasks\.md: T002"):

@@ -33,6 +33,7 @@ from accord.missions.models import (
     Meta,
     WorkPackageStatus,
     WorkspaceContext,
+    first_name,
 )
 from accord.missions.modes import ResolvedMode, settle_mode
 
@@ -43,7 +44,6 @@ _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]+)(.*)", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
 _PARTS = ("meta.json", "spec.md", "plan.md", "tasks.md", "tasks", "lanes.json", FILE)
-_FIRST_WORD = re.compile(r"\A\W*(\w+)")
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 Model = TypeVar("Model", bound="BaseModel")
@@ -108,8 +108,7 @@ class Mission:
 
         path = self.folder / "tasks.md"
         listed = tasks(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
-        words = (_FIRST_WORD.match(task.text) for task in listed if not task.is_checked)
-        return tuple(word[1] for word in words if word)
+        return tuple(first_name(task.text) for task in listed if not task.is_checked)
 
     @cached_property
     def blockers(self) -> dict[str, Blockers]:
@@ -215,6 +214,9 @@ def _entry_problem(path: Path) -> Finding | None:
     if path.is_symlink():
         message = f"`{path.name}` is a link, which is not read as a mission."
         return Finding("mission-not-read", message, hint="Replace it with the directory.")
+    if os.path.lexists(log := log_path(path)) and not (log.is_file() and os.access(log, os.R_OK)):
+        message = f"`{path.name}` is not read: its {FILE} is not a file that can be read."
+        return Finding("mission-not-read", message, hint="Restore it from git.")
     if _SLUG.fullmatch(path.name) or not any((path / part).exists() for part in _PARTS):
         return None
     form = "at most 200 of a-z, A-Z, 0-9, `.`, `_` and `-`, with a letter or a digit in front"
@@ -253,9 +255,9 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
             raise BrokenContract.of(repeated_id(slug, named))
         slug = named[0]
     folder = root / SPECS / slug
-    if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
-        if problem := mission_entries(root).get(slug):
-            raise BrokenContract.of(problem)
+    if folder.name == slug and os.path.lexists(folder) and (problem := _entry_problem(folder)):
+        raise BrokenContract.of(problem)
+    if not _SLUG.fullmatch(slug) or not folder.is_dir():
         message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
         raise BrokenContract.of(Finding("unknown-mission", message, hint=_hint(slug, mission_slugs(root))))
     broken: dict[str, BrokenContract] = {}
@@ -300,13 +302,11 @@ def _hint(word: str, known: Iterable[str]) -> str:
 
 
 def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]) -> Model | None:
-    if not path.is_file():
-        return None
     try:
-        return read_shape(model, read_object(path.read_bytes()).value)
+        return read_shape(model, read_object(_read(path)).value) if os.path.lexists(path) else None
     except BrokenContract as error:
         broken[path.name] = _with_file_name(path.name, error)
-        return None
+    return None
 
 
 def _with_file_name(file: str, error: BrokenContract) -> BrokenContract:

@@ -161,6 +161,22 @@ def _to_list(value: Any) -> Any:
 Listed = Annotated[list[str], BeforeValidator(_to_list)]
 
 
+_NAME = re.compile(r"\A\W*(\w+)")
+
+
+def first_name(text: str) -> str:
+    """Return the name with which the line of a subtask begins, such as ``T001``; empty without one."""
+    found = _NAME.match(text)
+    return found[1] if found else ""
+
+
+def _to_names(value: Any) -> Any:
+    """Return the names of subtasks, which may also be objects or whole lines."""
+    listed = _to_list(list(value) if isinstance(value, dict) else value)
+    texts = [one.get("id") or one.get("title") if isinstance(one, dict) else one for one in listed]
+    return [first_name(str(text)) if isinstance(text, (str, int)) else text for text in texts]
+
+
 LenientText = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 
 
@@ -175,7 +191,7 @@ class Frontmatter(MissionFileModel):
     owned_files: Listed = []
     authoritative_surface: LenientText = ""
     merge_target_branch: LenientText = ""
-    subtasks: Listed = []
+    subtasks: Annotated[list[str], BeforeValidator(_to_names)] = []
     lane: LenientText = ""
     work_item: Annotated[int, BeforeValidator(issue_number)] = 0
 

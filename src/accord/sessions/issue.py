@@ -12,14 +12,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
+from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
 from accord.engine.operations import OperationLog, skipped_if
 from accord.github.comments import Comment, show_comment
-from accord.github.models import Identity
+from accord.github.models import Identity, NotThere
 from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import is_about_security
 from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
+from accord.sessions.policy import refuse
 from accord.sessions.questions import UserQuestion
 from accord.sessions.run import answer, answer_problem, ask, close_question
 from accord.text.markdown import code_block
@@ -284,10 +286,16 @@ def answer_from(issue: SessionIssue) -> tuple[SelectedAnswers, PostedComment]:
 
 
 def read_thread(issue: SessionIssue) -> ThreadFacts:
-    """Read the comments of the issue."""
-    name = issue.writer.folder.absolute().name
+    """Read the comments of the issue. Raises BrokenContract ``unknown-reference`` where it does not exist."""
+    name = issue.writer.read().name
     identity = issue.github.identity()
-    comments = tuple(sorted(issue.github.comments(issue.number), key=lambda comment: comment.id))
+    try:
+        comments = tuple(sorted(issue.github.comments(issue.number), key=lambda comment: comment.id))
+    except NotThere:
+        message = f"This repository has no issue #{issue.number}."
+        raise refuse(
+            message, Finding("unknown-reference", message, hint="Pass the number of an existing one.")
+        ) from None
     ours = [
         (comment, asked)
         for comment in comments
@@ -306,12 +314,12 @@ def _select(issue: SessionIssue, thread: ThreadFacts) -> SelectedAnswers:
 
 def _body(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerCommand]) -> str:
     """Return the comment that is in step with the session; empty where there is nothing to ask."""
-    status = status_of(issue.writer.read())
+    session = issue.writer.read()
+    status = status_of(session)
     if not thread.ours and not status.pending:
         return ""
     asked = questions_on_issue(status, thread.questions, thread.comments)
-    name = issue.writer.folder.absolute().name
-    return render_questions(name, status, asked, ignored, secrets=issue.secrets, policy=issue.policy)
+    return render_questions(session.name, status, asked, ignored, secrets=issue.secrets, policy=issue.policy)
 
 
 def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerCommand]) -> PostedComment:
