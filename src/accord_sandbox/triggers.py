@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage, tree_entries
-from accord_sandbox.responses import ApiResponse, not_found
+from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.tokens import BOT
-from accord_sandbox.workflow_runs import read_workflow
+from accord_sandbox.workflow_runs import find_run, read_workflow
 
 Activity = Literal["opened", "synchronize", "reopened"]
 ACTIVITIES = ("opened", "synchronize", "reopened")
@@ -134,6 +135,19 @@ def held_runs(db: Connection, repository_id: int, head_sha: str) -> list[Row]:
         " AND conclusion = 'action_required' ORDER BY id",
         (repository_id, head_sha),
     ).fetchall()
+
+
+@route("POST", "actions/runs/{run_id:int}/rerun", "actions/workflow-runs#re-run-a-workflow")
+def rerun(call: Call) -> ApiResponse:
+    """Run all jobs of a run again, as its next attempt."""
+    call.require("actions", AccessLevel.WRITE)
+    row = find_run(call)
+    if row["status"] != "completed":
+        raise Refusal(403, "This workflow is already running")
+    again = "UPDATE workflow_runs SET status = 'queued', conclusion = NULL, attempt = attempt + 1 WHERE id = ?"
+    call.db.execute(again, (row["id"],))
+    queue_jobs(call.db, call.bare, row["id"], call.now)
+    return ApiResponse(201, {})
 
 
 def approve_pull(db: Connection, storage: GitStorage, full_name: str, number: int, now: float) -> ApiResponse:

@@ -22,10 +22,11 @@ from accord.loops.checks import (
     inconclusive_text,
     is_own,
     may_be_held,
+    runs_to_repeat,
 )
 from accord.loops.keepalive import appendix
 from accord.loops.ledger import begin_run, state_before
-from accord.loops.models import InconclusiveCheck, LoopDecision, LoopState, Notice, decision_for
+from accord.loops.models import CheckFacts, InconclusiveCheck, LoopDecision, LoopState, Notice, decision_for
 from accord.loops.outputs import read_outputs
 from accord.loops.plan import next_state, start_run
 from accord.loops.run import LOOPS
@@ -92,6 +93,24 @@ def test_the_table_has_every_conclusion_of_githubs_description() -> None:
     page = json.loads((Path(__file__).parents[1] / "data/github-openapi.json").read_text())
     listed = page["components"]["schemas"]["check-run"]["properties"]["conclusion"]["enum"]
     assert {name for name in listed if name} <= CONCLUSIONS.keys()
+
+
+@pytest.mark.parametrize(
+    ("lost", "runs"),
+    [
+        ([("cancelled", 7, False)], [7]),
+        ([("stale", 7, False), ("cancelled", 8, False), ("cancelled", 7, False)], [7, 8]),
+        ([("cancelled", 7, True)], []),
+        ([("cancelled", 0, False)], []),
+        ([("action_required", 7, False)], []),
+        ([("startup_failure", 7, False)], []),
+    ],
+)
+def test_a_run_that_lost_its_result_is_repeated_unless_it_was_or_a_person_is_needed(
+    lost: list[tuple[str, int, bool]], runs: list[int]
+) -> None:
+    found = [InconclusiveCheck(name="t", conclusion=what, workflow_run=run, is_retried=is_) for what, run, is_ in lost]
+    assert runs_to_repeat(CheckFacts(head_sha="h", inconclusive=tuple(found))) == runs
 
 
 def test_a_failing_check_is_fixed_though_another_was_cancelled_with_it() -> None:

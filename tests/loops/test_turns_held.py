@@ -118,3 +118,37 @@ def test_the_loops_own_workflow_does_not_wait_for_its_own_approval(held: Turns) 
     context = replace(held.context("1"), workflow=".github/workflows/ci.yml")
     _, decision = gather(LOOPS["keepalive"], context)
     assert decision.reason == "tasks-open"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["keepalive", "autofix"])
+def test_a_cancelled_run_is_run_again_once(held: Turns, loop: str) -> None:
+    held.control("approvals/1")
+    finish(held, "cancelled")
+    if loop == "autofix":
+        held.unlabel("agents:keepalive")
+        held.label("autofix")
+        held.loop = loop
+    shown = held.begin("1", is_dry_run=True)
+    assert (shown.context.github.requests.write, held.runs[0]["run_attempt"]) == (0, 1)
+    assert held.begin("2").decision.reason == "checks-pending"
+    assert held.runs[0]["run_attempt"] == 2
+    assert "gh run rerun" not in "".join(held.comments)
+    finish(held, "cancelled")
+    last = held.begin("3")
+    assert (last.decision.reason, held.runs[0]["run_attempt"]) == ("checks-inconclusive", 2)
+
+
+@pytest.mark.slow
+def test_a_token_that_may_not_run_it_again_names_the_command(tmp_path: Path) -> None:
+    given, rights = seed(files=FILES), dict.fromkeys(("contents", "issues", "pull_requests"), "write")
+    token = {"token": "only-reads-runs", "login": "github-actions[bot]", "kind": "installation"}
+    given["tokens"].append({**token, "permissions": {**rights, "actions": "read", "checks": "read"}})
+    with staged(tmp_path, seed=given) as stage:
+        turns = Turns(stage, token="only-reads-runs")
+        turns.push("new", token=INSTALLATION_TOKEN)
+        stage.clock.sleep(300)
+        turns.control("approvals/1")
+        finish(turns, "cancelled")
+        assert turns.begin("1").decision.reason == "checks-inconclusive"
+        assert f"gh run rerun {turns.runs[0]['id']}" in turns.comments[0]

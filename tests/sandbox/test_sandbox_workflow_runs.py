@@ -167,4 +167,7 @@ def test_a_dispatch_is_a_run_with_a_title_until_it_is_cancelled(client: Client) 
         assert client("GET", f"{path}/runs", params=query).json()["total_count"] == count
     for token, status in (("reader", 403), ("writer", 202), ("writer", 409)):
         client.send(status, "POST", f"actions/runs/{run['id']}/cancel", token=token)
+    for token, status in (("reader", 403), ("writer", 201), ("writer", 403)):
+        client.send(status, "POST", f"actions/runs/{run['id']}/rerun", token=token)
+    assert runs(client)[0]["run_attempt"] == 2
     client.send(404, "GET", "actions/workflows/none.yml/runs")

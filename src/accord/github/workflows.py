@@ -87,6 +87,10 @@ class WorkflowMethods(Rest):
             return False
         return True
 
+    def rerun(self, run_id: int) -> None:
+        """Run all jobs of a workflow run again. POST …/actions/runs/{run_id}/rerun, with actions: write."""
+        self._call("POST", f"/actions/runs/{run_id}/rerun")
+
     def runs_of(self, sha: str) -> tuple[WorkflowRun, ...]:
         """List the runs of a commit, newest first. Raises Forbidden without ``actions: read``."""
         return tuple(self._list_items("/actions/runs", _run, key="workflow_runs", head_sha=sha))

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
 from accord.core.findings import names_of
 from accord.engine.owner import reason_of_checks
 from accord.github.checks import CONCLUSIONS, Check
-from accord.github.models import Forbidden
+from accord.github.models import Conflict, Forbidden, NotThere
 from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import CheckFacts, Closed, HeldRun, InconclusiveCheck, LoopDecision, decision_for
 from accord.loops.questions import Situation
@@ -118,8 +120,32 @@ def read_checks(gathered: Gathered) -> Gathered:
     checks = checks if held else (*checks, *github.statuses(pull.head_sha))
     now = github.server_time()
     quiet = 0 if pull.updated_at is None else max(0, int((now - pull.updated_at).total_seconds()))
-    facts = check_facts(checks, pull.head_sha, quiet).model_copy(update={"held": held})
+    facts, again = check_facts(checks, pull.head_sha, quiet), {run.id for run in runs or () if run.attempt > 1}
+    lost = tuple(one.model_copy(update={"is_retried": one.workflow_run in again}) for one in facts.inconclusive)
+    facts = facts.model_copy(update={"held": held, "inconclusive": lost})
     return replace(gathered, checks=checks).with_facts(checks=facts, now=now)
+
+
+def runs_to_repeat(checks: CheckFacts) -> list[int]:
+    """Return the workflow runs whose first attempt ended without a result that another one may have."""
+    lost = [one for one in checks.inconclusive if one.conclusion not in _BY_HAND and not one.is_retried]
+    return list(dict.fromkeys(one.workflow_run for one in lost if one.workflow_run))
+
+
+def rerun_lost(gathered: Gathered) -> Gathered:
+    """Run again, once, what ended without a result; what the token may not is left to a person."""
+    context, checks, started = gathered.context, gathered.facts.checks, set()
+    if checks is None or gathered.decide().reason != "checks-inconclusive":
+        return gathered
+    for run in runs_to_repeat(checks):
+        with suppress(Forbidden, Conflict, NotThere):  # such as a run that is too old
+            send = partial(context.github.rerun, run)
+            context.log.write("rerun-workflow", f"run {run}", send, number=gathered.pull.number)
+            started.add(run)
+    left = tuple(one for one in checks.inconclusive if one.workflow_run not in started)
+    again = (one.name for one in checks.inconclusive if one.workflow_run in started)
+    update = {"pending": tuple(sorted({*checks.pending, *again})), "inconclusive": left}
+    return gathered.with_facts(checks=checks.model_copy(update=update)) if started else gathered
 
 
 def read_code_checks(

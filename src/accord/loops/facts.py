@@ -237,8 +237,9 @@ class Loop:
         """Return what the agent works on, or refers to by number."""
         return ()
 
-    def settle(self, gathered: Gathered) -> None:
-        """Change what no decision depends on."""
+    def settle(self, gathered: Gathered) -> Gathered:
+        """Change what needs no agent, before the decision counts; return the facts after it."""
+        return gathered
 
     def act(self, _gathered: Gathered, decision: LoopDecision) -> LoopDecision:
         """Carry out an action that runs no agent, and return the outcome."""

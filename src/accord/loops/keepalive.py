@@ -15,7 +15,7 @@ from accord.engine.owner import items_of_result
 from accord.github.models import Forbidden, IssueChange, Pull
 from accord.github.pulls import closing_references
 from accord.loops.checks import appendix as checks_appendix
-from accord.loops.checks import check_settled, read_checks, read_logs
+from accord.loops.checks import check_settled, read_checks, read_logs, rerun_lost
 from accord.loops.complete import (
     KeepaliveFacts,
     announce,
@@ -227,6 +227,10 @@ class Keepalive(Loop):
     def facts_of(self, context: LoopContext, pull: Pull, **more: Any) -> Any:
         """Return what the pull request alone tells, and the workflow that reviews."""
         return super().facts_of(context, pull, review_workflow=context.review_workflow, **more)
+
+    def settle(self, gathered: Gathered) -> Gathered:
+        """Run checks again that ended without a result."""
+        return rerun_lost(gathered)
 
     def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
         """Run the agent on failing checks and requested changes, else on open tasks."""

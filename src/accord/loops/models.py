@@ -91,11 +91,15 @@ class HeldRun(Closed):
 
 
 class InconclusiveCheck(Closed):
-    """A check that ended without a result; ``workflow_run`` is 0 where it is not a job of GitHub Actions."""
+    """A check that ended without a result; ``workflow_run`` is 0 where it is not a job of GitHub Actions.
+
+    ``is_retried``: that run is not the first attempt.
+    """
 
     name: str
     conclusion: Word = ""
     workflow_run: int = Field(0, ge=0)
+    is_retried: bool = False
 
 
 class CheckFacts(Closed):

@@ -80,9 +80,10 @@ def begin(
     gathered, decision = gather(loop, context)
     if (decision.reason in PERSONS_STOP and context.by_person) or decision.reason in APPROVALS:
         gathered = read_state(gathered)
-    planned = _turn(gathered, "planned", decision)
     try:
-        loop.settle(gathered)
+        if (settled := loop.settle(gathered)) is not gathered:
+            gathered, decision = settled, settled.decide()
+        planned = _turn(gathered, "planned", decision)
         if decision.action in RUNS:
             if not is_dry_run:
                 ready(decision)

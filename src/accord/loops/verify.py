@@ -355,7 +355,7 @@ class Verify(Loop):
         """Return the commit, and a digest of its criteria."""
         return facts.commit, criteria_digest(facts.work_items or ())
 
-    def settle(self, gathered: Gathered) -> None:
+    def settle(self, gathered: Gathered) -> Gathered:
         """Remove the status of work items that the merge closed: closed is a status of its own."""
         context = gathered.context
         for item in gathered.facts.work_items or () if gathered.pull.is_merged else ():
@@ -363,6 +363,7 @@ class Verify(Loop):
                 if label.startswith("status:"):
                     remove = partial(context.github.remove_label, item.number, label)
                     context.log.write("remove-label", label, remove, number=item.number)
+        return gathered
 
     def complete(self, run: EndedRun) -> CompletedWork:
         """Decide what the verdict leads to. A failed run has none, and is handled as any failure."""
