@@ -39,7 +39,6 @@ from accord.engine.receipts import Receipt, reporting
 from accord.files.patterns import path_patterns
 from accord.files.store import can_be_written, write_whole
 from accord.git.branch_names import APPROVALS
-from accord.git.branches import check_author
 from accord.results.planner.structure import IssueStructure, read_settings
 from accord.results.run import APPLICABLE, CheckedResult, apply_result, read_result, with_patch
 from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, PlanOptions, ReviewOptions, RevisionOptions
@@ -230,6 +229,8 @@ def _check_kind(kind: str, given: _ApplyArguments) -> None:
         message = f"`{commit[:80]}` is not the full SHA of a commit."
         raise WrongUsage(message, hint="Pass `--commit` with all 40 or 64 digits.")
     if kind == "implementor-result":
+        from accord.git.branches import check_author  # slow, and no other kind needs it
+
         for name in filter(None, (given.author, *given.co_author)):
             check_author(name)
         path_patterns(given.protect)

@@ -34,12 +34,12 @@ from accord.records.build import (
 from accord.records.chain import append_record, redact_record
 from accord.records.models import AgentKind, PublicRecord
 from accord.runner.models import RunOutputs
-from accord.runner.record import RunRecord, make_writable, read_record
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.engine.receipts import Receipt
     from accord.github.client import Connection
+    from accord.runner.record import RunRecord
 
 FILE = "run-record.json"
 
@@ -69,6 +69,8 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
         record = build()
         if folder is not None:
             path = folder / FILE
+            from accord.runner.record import make_writable  # imported here: an apply has no folder of a run
+
             make_writable(path)
             write_whole(path, redact_record(record, redactor).as_json() + "\n")
         if connection is not None:
@@ -90,6 +92,8 @@ def agent_facts(run_dir: Path | None, outputs: RunOutputs | None, record: RunRec
     if run_dir is None or not run_dir.is_dir():
         return AgentFacts(outputs)
     if record is None:
+        from accord.runner.record import read_record
+
         try:
             record = read_record(run_dir)
         except BrokenContract:

@@ -17,9 +17,9 @@ from functools import cached_property
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
 from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
 from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
-from accord.git.patches import SUBMODULE, changes_between, difference, paths_with_new_markers
+from accord.git.patches import changes_between, difference, paths_with_new_markers
 from accord.git.paths import some_of
-from accord.git.program import Git, GitFailed, is_ancestor, join_nul, split_nul
+from accord.git.program import SUBMODULE, Git, GitFailed, is_ancestor, join_nul, split_nul
 from accord.git.secrets import refuse_secrets
 from accord.git.snapshots import (
     BY_TREE,

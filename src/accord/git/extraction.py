@@ -15,9 +15,9 @@ from accord.core.errors import Refused, WrongUsage
 from accord.git.filters import LFS, Settings, filtered_content, is_pointer_file, read_settings, stays_as_stored
 from accord.git.index import add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
 from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
-from accord.git.patches import SUBMODULE, changes_between, contents_of, difference, filters_at, paths_with_new_markers
+from accord.git.patches import changes_between, contents_of, difference, filters_at, paths_with_new_markers
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, join_nul, split_nul
+from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
 from accord.git.unfinished import marker_findings, stopped_merge, unmerged_paths
 
 

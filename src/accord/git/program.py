@@ -42,6 +42,10 @@ _STORING = ("core.autocrlf", "core.safecrlf", "core.attributesFile")
 _QUIET |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
+SUBMODULE = "160000"
+"""The mode of an entry that is a commit of another repository."""
+
+
 class GitFailed(Refused):
     """Git ended with an error; ``stderr`` is what it said."""
 

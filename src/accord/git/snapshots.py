@@ -24,8 +24,7 @@ from accord.git.beside import Beside, look_beside, write_new
 from accord.git.filters import LFS, Settings, filters_of, read_settings, stays_as_stored
 from accord.git.index import IndexEntry, blobs_of, entries_of, files_below, ignored_paths, stage_all, untracked_files
 from accord.git.leaving_out import MOST_FILE_BYTES
-from accord.git.patches import SUBMODULE
-from accord.git.program import UNTRUSTED, Git, join_nul, make_repository, split_nul
+from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, make_repository, split_nul
 from accord.git.unfinished import stopped_merge, unmerged_paths
 
 _TICK = 20_000_000

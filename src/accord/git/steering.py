@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from accord.files.patterns import path_patterns
 from accord.git.patch_text import header_names
-from accord.git.patches import SUBMODULE, Change
+from accord.git.patches import Change
 from accord.git.paths import links_of, names_on_way
-from accord.git.program import Git, split_nul
+from accord.git.program import SUBMODULE, Git, split_nul
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from accord.core.clock import Clock
 from accord.core.errors import Refused
-from accord.git.patches import SUBMODULE
+from accord.git.program import SUBMODULE
 from accord.github.models import Conflict, EmptyRepository, NotThere
 from accord.github.once import send_once
 from accord.github.rest import Rest, optional_timestamp, segment, segments

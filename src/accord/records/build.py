@@ -29,11 +29,10 @@ from accord.records.models import (
     record_id,
 )
 from accord.runner.models import Category, Disposition, RunOutputs
-from accord.runner.record import PROMPT, SCHEMA, Attempt, open_regular
-from accord.starts.models import Trigger
 
 if TYPE_CHECKING:
     from accord.engine.receipts import Receipt
+    from accord.runner.record import Attempt
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 DISPOSITIONS: tuple[str, ...] = get_args(Disposition)
@@ -54,15 +53,6 @@ _CAUSES: Mapping[str, Cause] = {
     "workflow_run": "workflow",
 }
 """The cause that an event of GitHub shows by its name; by default ``event``."""
-
-_CAUSES_OF_STARTS: Mapping[str, Cause] = {
-    Trigger.LABEL: "label",
-    Trigger.COMMENT: "comment",
-    Trigger.DASHBOARD: "dashboard",
-    Trigger.SPECS: "specification",
-    Trigger.PULL: "pull-request",
-    Trigger.REVIEW_REQUEST: "review-request",
-}
 
 
 @dataclass(frozen=True)
@@ -112,7 +102,17 @@ def job_facts(environment: Mapping[str, str], repository: str, local_id: str, ac
 
 def trigger_of_start(cause: str, by: str, *, has_key: bool) -> RecordTrigger:
     """Return the trigger of started work; ``cause`` is the event's line of the configuration, empty if unknown."""
-    found: Cause = _CAUSES_OF_STARTS.get(cause, "event") if has_key else "hand"
+    from accord.starts.models import Trigger  # imported here: an apply needs neither this nor the folder of a run
+
+    causes: Mapping[str, Cause] = {
+        Trigger.LABEL: "label",
+        Trigger.COMMENT: "comment",
+        Trigger.DASHBOARD: "dashboard",
+        Trigger.SPECS: "specification",
+        Trigger.PULL: "pull-request",
+        Trigger.REVIEW_REQUEST: "review-request",
+    }
+    found: Cause = causes.get(cause, "event") if has_key else "hand"
     return RecordTrigger(cause=found, by=by, event="workflow_dispatch")
 
 
@@ -128,10 +128,14 @@ class AgentFacts:
 
 def read_inputs(run_dir: Path) -> tuple[RecordInput, ...]:
     """Return the digests of what an agent was given: its prompt, and the schema of its result."""
+    from accord.runner.record import PROMPT, SCHEMA
+
     return tuple(entry for name in (PROMPT, SCHEMA) if (entry := _digest_of(run_dir / name)) is not None)
 
 
 def _digest_of(path: Path) -> RecordInput | None:
+    from accord.runner.record import open_regular
+
     try:
         with open_regular(path) as file:
             return RecordInput(name=path.name, sha256=hashlib.sha256(file.read()).hexdigest())

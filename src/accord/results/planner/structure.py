@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from accord.agents.registry import shipped_registry
 from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, has_errors, warning
@@ -74,6 +73,8 @@ MOST_SUB_ISSUES = 100
 @cache
 def _accounts() -> dict[str, str]:
     """Return the accounts of agents that begin to work when they are assigned, by the agent's name."""
+    from accord.agents.registry import shipped_registry  # slow, and few plans assign anyone
+
     return {name: agent.assignee for name, agent in shipped_registry().agents.items() if agent.assignee}
 
 
