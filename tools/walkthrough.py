@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +51,16 @@ PROGRAMS = {
 _MOST_TURNS = 5
 _MOST_SECONDS = 60
 
+Accord = Callable[[Sequence[str], Path, Mapping[str, str]], tuple[int, str, str]]
+"""Runs ``accord`` with these arguments, in this folder and environment; returns its code and what it printed."""
+
+
+def run_accord(arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str, str]:
+    """Run ``accord`` in a process."""
+    settings: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": _MOST_SECONDS}
+    done = subprocess.run(["accord", *arguments], cwd=folder, env=environment, **settings)
+    return done.returncode, done.stdout, done.stderr
+
 
 def steps(page: str) -> Iterator[tuple[str, str]]:
     """Return the steps of the page in order: ``block`` to run, ``button`` to press, and ``picture`` to take."""
@@ -70,6 +80,7 @@ class Walk:
 
     home: Path
     github: RunningSandbox
+    accord: Accord
     followed: int = 0
     turns: int = 0
     output: list[str] = field(default_factory=list)
@@ -112,7 +123,11 @@ class Walk:
         """Run ``accord`` as a job of a workflow does, with the job's own token."""
         where = {"GITHUB_REPOSITORY": REPOSITORY, "GITHUB_TOKEN": INSTALLATION_TOKEN, "GITHUB_RUN_ID": str(run_id)}
         env = self.environment(**where, GITHUB_ACTOR="maintainer", OPENAI_API_KEY="sk-example", **more)
-        found: dict[str, Any] = json.loads(self.run("accord", *words, "--format", "json", env=env, cwd=self.home))
+        code, out, err = self.accord([*words, "--format", "json"], self.home, env)
+        self.output.append(out + err)
+        if code:
+            raise RuntimeError(f"accord {' '.join(words)} exited with {code}:\n{out}{err}")
+        found: dict[str, Any] = json.loads(out)
         return found
 
     def block(self, text: str) -> None:
@@ -249,8 +264,8 @@ def _make_source(walk: Walk) -> None:
 
 
 @contextmanager
-def begun(home: Path) -> Iterator[Walk]:
-    """Serve the repository of the page as GitHub makes a new one, and clone it."""
+def begun(home: Path, accord: Accord = run_accord) -> Iterator[Walk]:
+    """Serve the repository of the page as GitHub makes a new one, and clone it; jobs run ``accord``."""
     seed = yaml.safe_load((EXAMPLES / "sandbox-seed.yml").read_text(encoding="utf-8"))
     (repository,) = seed["repositories"]
     repository["files"].pop("docs/specs/export.md")
@@ -269,7 +284,7 @@ def begun(home: Path) -> Iterator[Walk]:
     (home / "plan.json").write_bytes((EXAMPLES / "planner-result.json").read_bytes())
     settings = SandboxSettings(rate_limits=None)
     with serving(home / "sandbox", seed=path, settings=settings) as github:
-        walk = Walk(home, github)
+        walk = Walk(home, github, accord)
         address = f"http://x-access-token:{github.token}@{github.url.partition('//')[2]}/"
         (home / "gitconfig").write_text(
             f'[user]\nname = Maintainer\nemail = maintainer@example.org\n[url "{address}"]\ninsteadOf = https://github.com/\n'

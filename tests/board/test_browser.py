@@ -104,6 +104,7 @@ def test_keys_change_the_page_and_move_between_entries(browser: Any, shown: Show
         page.wait_for_url("**/item-2.html")
         page.keyboard.press("1")
         page.wait_for_url("**/index.html")
+        assert page.url.endswith("/index.html")
 
 
 def test_a_link_to_an_item_works_by_itself_and_the_graph_leads_to_it(browser: Any, shown: Shown) -> None:

@@ -1,8 +1,7 @@
 """``accord report``: on repositories with records and without."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from functools import partial
 
 import pytest
 from support.commands import Accord
@@ -29,11 +28,13 @@ ISSUES = {
 EVER = datetime(2020, 1, 1, tzinfo=UTC)
 
 
+STAGE = partial(starts_stage, tokens=[ISSUES])
+
+
 @pytest.fixture
-def starts(tmp_path: Path, accord: Accord) -> Iterator[Starts]:
-    with starts_stage(tmp_path / "sandbox", tokens=[ISSUES]) as stage:
-        accord.on(stage)
-        yield Starts(stage)
+def starts(stage: Stage, accord: Accord) -> Starts:
+    accord.on(stage)
+    return Starts(stage)
 
 
 def keep(stage: Stage, *records: PublicRecord) -> None:

@@ -78,3 +78,4 @@ def test_a_closed_stream_ends_nothing(ticks: Ticks) -> None:
         status.show(STARTED)
         ticks.now = 9.0
         status.tick()
+    assert stream.closed

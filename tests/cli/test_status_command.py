@@ -1,6 +1,5 @@
 """``accord status`` on a repository that agents work on."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from support.commands import Accord
 from support.plans import task_body
 from support.records import record
-from support.stage import staged
+from support.stage import Stage, staged
 from support.starts import DRAFT, LABELS, PENDING, PULL, READY, Starts, starts_stage
 from support.trees import git
 
@@ -26,11 +25,13 @@ from accord_sandbox.server import serving
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 
 
+STAGE = starts_stage
+
+
 @pytest.fixture
-def starts(tmp_path: Path, accord: Accord) -> Iterator[Starts]:
-    with starts_stage(tmp_path / "sandbox") as stage:
-        accord.on(stage)
-        yield Starts(stage)
+def starts(stage: Stage, accord: Accord) -> Starts:
+    accord.on(stage)
+    return Starts(stage)
 
 
 def ids(document: dict[str, Any]) -> dict[str, list[str]]:

@@ -75,4 +75,4 @@ def test_nothing_of_tls_is_imported_for_a_server_of_this_machine() -> None:
         "import sys; from accord.core.connections import session_for; session_for('http://127.0.0.1:9');"
         "assert 'truststore' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0

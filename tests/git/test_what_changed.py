@@ -3,8 +3,10 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import pytest
 from support.trees import commit, git, repository, write
@@ -68,17 +70,90 @@ def test_hidden_files_are_not_in_the_patch_and_named_if_the_agent_changes_them(w
     assert paths(extract(work, "HEAD").patch) == ["new.txt"]
 
 
-def test_a_file_that_was_ignored_stays_private_when_the_agent_deletes_the_rule(work: Path) -> None:
-    for name in ("old.gen", "private/key"):
-        (work / name).parent.mkdir(exist_ok=True)
-        (work / name).write_text("secret\n")
+COMMIT = "git add -A; git commit -qm Before"
+AS_MERGED = """
+git switch {how} side; echo password > public.txt; git add public.txt; git commit -qm side
+git update-ref refs/remotes/origin/side HEAD; git switch -q main; git merge -q --allow-unrelated-histories side
+"""
 
-    def agent() -> None:
-        (work / ".gitignore").write_text("")
-        (work / "old.gen").chmod(0o600)
-        write(work, {"new.gen": "new\n", "private/new": "new\n"})
 
-    assert paths(ran(work, agent).patch) == [".gitignore", "new.gen", "private/new"]
+class Case(NamedTuple):
+    """What an agent does in a shell, after what a person did; what is in the patch, and what is left out and named."""
+
+    agent: str
+    patch: list[str]
+    left_out: Mapping[str, str] = MappingProxyType({})
+    before: str = ""
+    extracted: list[str] | None = None
+    remark: str = ""
+
+
+CASES = {
+    "a file whose rule the agent deletes stays private": Case(
+        "true > .gitignore; chmod 600 old.gen; echo new | tee new.gen > private/new",
+        [".gitignore", "new.gen", "private/new"], before="mkdir private; echo secret | tee old.gen > private/key",
+    ),
+    "a change outside of the sparse cone": Case(
+        "mkdir -p c; echo new > c/new.txt; echo b = 2 > src/b.py", ["c/new.txt", "src/b.py"],
+        before="git sparse-checkout set src", extracted=["c/new.txt", "src/b.py"],
+    ),
+    "a pipe in the place of a file": Case(
+        "rm a.txt; mkfifo a.txt; echo new > new.txt", ["new.txt"], {"a.txt": UNREADABLE}
+    ),
+    "new files that git does not list": Case(
+        "mkfifo pipe pipe.log; mkdir -p deep/.GIT; echo '[core]' > deep/.GIT/config; echo new > new.txt", ["new.txt"],
+        dict.fromkeys(["deep/.GIT/config", "pipe"], UNREADABLE),
+        f"echo '*.log' > .gitignore; {COMMIT}; mkfifo old", ["new.txt"], f"{UNREADABLE}: deep/.GIT/config.",
+    ),
+    "a link has no filter": Case(
+        "ln -s a.txt link.key", ["link.key"], before=f"echo '*.key filter=upper' > .gitattributes; {COMMIT}",
+        extracted=["link.key"],
+    ),
+    **{
+        f"an index that says nothing of the agent's work: {how}": Case(
+            f"{how}; echo b = 2 > src/b.py", ["src/b.py"], before=f"echo new > new.txt; {COMMIT}"
+        )
+        for how in ("rm .git/index", "git reset -q HEAD~1", "git sparse-checkout set src")
+    },
+    "all is added without the user's settings": Case(
+        "git -c core.excludesFile=/dev/null add -A; git commit -qm all", [],
+        before="echo '*.local' > ../all; git config core.excludesFile $PWD/../all; echo password > mine.local",
+    ),
+    "a name that looks like a pattern": Case(
+        "echo more > mine.local", [], {"mine.local": HIDDEN},
+        "mkdir -p .git/info; echo '*.local' > .git/info/exclude; echo password > mine.local; echo x > ':!x'",
+    ),
+    "a private file that the agent calls merged": Case(
+        AS_MERGED.format(how="-q --orphan"), [], {"public.txt": HIDDEN}, "echo password > key.gen"
+    ),
+    "a private file on a ref of the agent": Case(
+        AS_MERGED.format(how="-qc"), [], {"public.txt": HIDDEN}, "echo password > key.gen"
+    ),
+    "a private file beside a folder of many": Case(
+        "mv my.secret public.txt", [], {"public.txt": HIDDEN},
+        f"printf '.cache/\\n*.secret\\n' > .gitignore; {COMMIT}; mkdir .cache; "
+        "for n in $(seq 1100); do echo $n > .cache/$n; done; echo password > my.secret",
+    ),
+    "a new file in the place of a moved one": Case(
+        "true", [], before="git mv src/b.py src/c.py; echo shim > src/b.py", extracted=["src/b.py", "src/c.py"]
+    ),
+}  # fmt: skip
+
+
+def shell(work: Path, text: str) -> None:
+    subprocess.run(["sh", "-ec", text], cwd=work, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_change_is_in_the_patch_or_left_out_and_named(work: Path, name: str) -> None:
+    case = CASES[name]
+    shell(work, case.before)
+    changes = ran(work, lambda: shell(work, case.agent))
+    assert (paths(changes.patch), changes.left_out) == (case.patch, case.left_out)
+    assert b"password" not in changes.patch
+    if case.extracted is not None:
+        found = extract(work, "HEAD")
+        assert (paths(found.patch), found.remarks) == (case.extracted, (case.remark,) if case.remark else ())
 
 
 def test_staged_files_count_as_they_are_staged(work: Path) -> None:
@@ -103,16 +178,6 @@ def test_files_that_a_person_had_staged_or_left_undone_are_not_the_agents(work: 
     (work / "note.txt").write_text("mine\n")
     changes = ran(work, lambda: commit(work, "agent adds all"))
     assert (changes.patch, sorted(changes.untouched)) == (b"", ["note.txt", "src/b.py"])
-
-
-def test_a_change_outside_of_the_sparse_cone_is_in_it_and_absent_files_are_not_deleted(work: Path) -> None:
-    git(work, "sparse-checkout", "set", "src")
-
-    def agent() -> None:
-        write(work, {"c/new.txt": "new\n", "src/b.py": "b = 2\n"})
-
-    assert paths(ran(work, agent).patch) == ["c/new.txt", "src/b.py"]
-    assert paths(extract(work, "HEAD").patch) == ["c/new.txt", "src/b.py"]
 
 
 @pytest.mark.parametrize(
@@ -140,33 +205,6 @@ def test_one_file_in_another_encoding_takes_no_other_with_it(
     assert (name.encode() in changes.patch) == is_stored
     assert b"+new" in changes.patch  # a text is still readable beside a binary one
     assert extract(work, "HEAD").remarks == (() if is_stored else (f"{UNREADABLE}: {name}.",))
-
-
-def test_a_pipe_is_named_and_the_rest_stays(work: Path) -> None:
-    def agent() -> None:
-        (work / "a.txt").unlink()
-        os.mkfifo(work / "a.txt")
-        (work / "new.txt").write_text("new\n")
-
-    changes = ran(work, agent)
-    assert (paths(changes.patch), changes.left_out) == (["new.txt"], {"a.txt": UNREADABLE})
-
-
-def test_new_files_that_git_does_not_list_are_named_unless_ignored(work: Path) -> None:
-    (work / ".gitignore").write_text("*.log\n")
-    git(work, "add", ".gitignore")
-    git(work, "commit", "-qm", "Ignore logs")
-    os.mkfifo(work / "old")
-
-    def agent() -> None:
-        os.mkfifo(work / "pipe")
-        os.mkfifo(work / "pipe.log")
-        write(work, {"deep/.GIT/config": "[core]\n", "new.txt": "new\n"})
-
-    changes = ran(work, agent)
-    assert paths(changes.patch) == ["new.txt"]
-    assert changes.left_out == dict.fromkeys(["deep/.GIT/config", "pipe"], UNREADABLE)
-    assert extract(work, "HEAD").remarks == (f"{UNREADABLE}: deep/.GIT/config.",)
 
 
 def crlf(work: Path) -> None:
@@ -474,18 +512,6 @@ def test_a_merge_takes_filtered_files_of_the_base_as_they_are_stored_there(
     assert git(made, "cat-file", "blob", ":one.key") == "STORED AGAIN"
 
 
-def test_a_link_has_no_filter(work: Path) -> None:
-    (work / ".gitattributes").write_text("*.key filter=upper\n")
-    commit(work, "a filter")
-
-    def agent() -> None:
-        (work / "link.key").symlink_to("a.txt")
-
-    changes = ran(work, agent)
-    assert (paths(changes.patch), changes.left_out) == (["link.key"], {})
-    assert paths(extract(work, "HEAD").patch) == ["link.key"]
-
-
 def test_an_agents_repository_runs_no_program_and_lends_no_other_repository(work: Path, tmp_path: Path) -> None:
     """A missing object is not fetched, no filter of a submodule runs, and no work tree of elsewhere is read."""
     add_submodule(work, tmp_path)
@@ -526,38 +552,6 @@ def test_an_agents_repository_runs_no_program_and_lends_no_other_repository(work
     kept = b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
     assert b"private" not in kept
     assert any("part" in text for text in said)
-
-
-@pytest.mark.parametrize("damage", ["no index", "mixed reset", "sparse"])
-def test_an_index_that_says_nothing_of_the_agents_work_deletes_nothing(work: Path, damage: str) -> None:
-    (work / "new.txt").write_text("new\n")
-    commit(work, "two")
-
-    def agent() -> None:
-        if damage == "no index":
-            (work / ".git/index").unlink()
-        elif damage == "mixed reset":
-            git(work, "reset", "-q", "HEAD~1")
-        else:
-            git(work, "sparse-checkout", "set", "src")
-        (work / "src/b.py").write_text("b = 2\n")
-
-    assert paths(ran(work, agent).patch) == ["src/b.py"]
-
-
-@needs_lfs
-@pytest.mark.parametrize("kind", ["pipe", "link"])
-def test_a_file_of_lfs_that_became_something_else_holds_up_nothing(work: Path, tmp_path: Path, kind: str) -> None:
-    with_lfs(work)
-    copy = tmp_path / "copy"
-    copy.write_bytes((work / "old.bin").read_bytes())
-
-    def agent() -> None:
-        (work / "old.bin").unlink()
-        os.mkfifo(work / "old.bin") if kind == "pipe" else (work / "old.bin").symlink_to(copy)
-
-    changes = ran(work, agent)
-    assert {*changes.left_out, *paths(changes.patch)} == {"old.bin"}
 
 
 def test_an_empty_filter_and_a_deep_folder_stop_nothing(work: Path) -> None:
@@ -603,14 +597,19 @@ def test_a_private_file_is_not_published_because_its_folder_was_renamed(work: Pa
     assert b"password" not in changes.patch
 
 
-def test_adding_all_by_an_agent_that_does_not_know_the_users_settings_publishes_nothing(work: Path) -> None:
-    hide(work, "user")
+@needs_lfs
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_file_of_lfs_that_became_something_else_holds_up_nothing(work: Path, tmp_path: Path, kind: str) -> None:
+    with_lfs(work)
+    copy = tmp_path / "copy"
+    copy.write_bytes((work / "old.bin").read_bytes())
 
     def agent() -> None:
-        git(work, "-c", "core.excludesFile=/dev/null", "add", "-A")
-        commit(work, "all")
+        (work / "old.bin").unlink()
+        os.mkfifo(work / "old.bin") if kind == "pipe" else (work / "old.bin").symlink_to(copy)
 
-    assert ran(work, agent).patch == b""
+    changes = ran(work, agent)
+    assert {*changes.left_out, *paths(changes.patch)} == {"old.bin"}
 
 
 @needs_crypt
@@ -629,12 +628,6 @@ def test_a_moved_file_of_lfs_keeps_its_pointer(work: Path) -> None:
     assert (changes.left_out, b"rename to moved.bin" in changes.patch) == ({}, True)
 
 
-def test_a_name_that_looks_like_a_pattern_hides_no_rule(work: Path) -> None:
-    path = hide(work, "exclude")
-    (work / ":!x").write_text("x\n")
-    assert ran(work, lambda: path.write_text("more\n")).left_out == {path.name: HIDDEN}
-
-
 def test_a_submodule_that_was_not_checked_out_can_be_removed_and_moved_on(work: Path, tmp_path: Path) -> None:
     add_submodule(work, tmp_path)
     git(work, "submodule", "--quiet", "deinit", "-f", "part")
@@ -642,12 +635,6 @@ def test_a_submodule_that_was_not_checked_out_can_be_removed_and_moved_on(work: 
     assert b"Subproject" in ran(work, lambda: git(work, "update-index", "--cacheinfo", f"160000,{head},part")).patch
     git(work, "reset", "-q", "--hard")
     assert b"deleted file mode 160000" in ran(work, lambda: git(work, "rm", "-q", "part")).patch
-
-
-def test_a_new_file_in_the_place_of_a_moved_one_is_in_the_patch(work: Path) -> None:
-    git(work, "mv", "src/b.py", "src/c.py")
-    (work / "src/b.py").write_text("shim\n")
-    assert b"+shim" in extract(work, "HEAD").patch
 
 
 def test_a_repository_in_a_folder_with_an_odd_name_has_a_patch(work: Path) -> None:
@@ -671,12 +658,6 @@ def test_a_branch_whose_name_is_not_utf8_stops_nothing(work: Path, tmp_path: Pat
     assert said.encode()
 
 
-def test_a_conflict_from_before_is_not_blamed_on_the_run(work: Path) -> None:
-    conflict(work)
-    attempt(work, "merge", "side")
-    assert ran(work, lambda: (work / "c/d.txt").write_text("more\n")).unfinished == ""
-
-
 @needs_lfs
 def test_a_new_file_of_lfs_may_have_any_name(work: Path) -> None:
     with_lfs(work)
@@ -689,34 +670,6 @@ def test_a_new_file_of_lfs_may_have_any_name(work: Path) -> None:
     assert sorted(ran(work, lambda: [(work / name).write_bytes(b"\0newer\n") for name in names]).left_out) == sorted(
         names
     )
-
-
-@pytest.mark.parametrize("how", ["merge", "ref"])
-def test_a_private_file_that_the_agent_calls_merged_stays_private(work: Path, how: str) -> None:
-    (work / "key.gen").write_text("password\n")
-
-    def agent() -> None:
-        git(work, "switch", "-qc", "side") if how == "ref" else git(work, "switch", "-q", "--orphan", "side")
-        (work / "public.txt").write_text("password\n")
-        git(work, "add", "public.txt")
-        git(work, "commit", "-qm", "side")
-        git(work, "update-ref", "refs/remotes/origin/side", "HEAD")
-        git(work, "switch", "-q", "main")
-        git(work, "merge", "-q", "--allow-unrelated-histories", "side")
-
-    changes = ran(work, agent)
-    assert changes.left_out == {"public.txt": HIDDEN}
-    assert b"password" not in changes.patch
-
-
-def test_a_single_private_file_is_known_beside_a_folder_of_many(work: Path) -> None:
-    (work / ".gitignore").write_text(".cache/\n*.secret\n")
-    commit(work, "rules")
-    (work / ".cache").mkdir()
-    for number in range(1100):
-        (work / f".cache/{number}").write_text(f"{number}\n")
-    (work / "my.secret").write_text("password\n")
-    assert ran(work, lambda: (work / "my.secret").rename(work / "public.txt")).left_out == {"public.txt": HIDDEN}
 
 
 def test_a_commit_in_a_submodule_is_kept_beside_and_one_of_its_remote_is_stored(work: Path, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_requests_are_counted_with_their_repetitions(stage: Stage) -> None:
     ("given", "login", "counted"),
     [
         ("", "github-actions[bot]", []),
-        ("somebody", "somebody", []),
+        ("octocat", "octocat", []),
         (",", "github-actions[bot]", []),
         ("my-app[bot]", "my-app[bot]", []),
         (",my-app[bot]", "github-actions[bot]", ["my-app[bot]"]),
@@ -165,7 +165,7 @@ def test_the_first_given_login_is_the_tokens_and_the_others_count_too(
 ) -> None:
     app = stage.adapter(token=INSTALLATION_TOKEN, identity=given).identity()
     assert app.login == login
-    logins = ["", "somebody", "github-actions[bot]", "my-app[bot]", "reviewer[bot]", "a[bot]", "b[bot]"]
+    logins = ["", "octocat", "github-actions[bot]", "my-app[bot]", "reviewer[bot]", "a[bot]", "b[bot]"]
     assert {name for name in logins if app.counts(name.upper())} == {login, *counted}
     assert not app.counts(None)
     person = stage.adapter(identity=given).identity()

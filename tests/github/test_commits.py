@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.implementations import clone, remote_of
+from support.rotation import rotate
 from support.stage import Stage, staged
 from support.trees import commit, git, write
 
@@ -119,6 +120,15 @@ KINDS: dict[str, tuple[Callable[[Path], object], int]] = {
 }
 """Changes, and how many requests beside tree, commit and ref they need: one for each content that is not short text."""
 
+REMOVED = ("a removed file", "a removed submodule", "a folder that becomes a file", "a link that becomes a file")
+LATER = (
+    (*REMOVED, "a changed binary file", "an executable made plain"),
+    ("a renamed file", "a copied file"),
+    *((name,) for name in ("a moved folder", "a file made executable", "a file that becomes a link", "no change")),
+)
+TOGETHER = (tuple(name for name in KINDS if not any(name in names for names in LATER)), *LATER)
+"""All changes, in groups that one commit can have: so they are met by day, at night also alone."""
+
 
 def committed(tree: Path) -> str:
     """Commit all that was changed; the folders of submodules are empty in a clone."""
@@ -146,11 +156,17 @@ def written(stage: Stage) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("change", "more"), KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(
+    "names",
+    [*TOGETHER, *(pytest.param((name,), marks=pytest.mark.matrix) for name in KINDS)],
+    ids=lambda names: names[0],
+)
 def test_every_kind_of_change_arrives_byte_for_byte_signed_and_pushed(
-    stage: Stage, tree: Path, change: Callable[[Path], object], more: int
+    stage: Stage, tree: Path, names: tuple[str, ...]
 ) -> None:
-    change(tree)
+    for name in names:
+        KINDS[name][0](tree)
+    more = sum(KINDS[name][1] for name in names)
     local = committed(tree)
     written(stage)
     signed = deliver(stage, tree, local, "signed")
@@ -226,20 +242,24 @@ def test_a_branch_that_github_does_not_move_is_named_with_githubs_own_reason(
             deliver(stage, tree, local, branch)
 
 
+WRITES = ("blobs", "trees", "commits", "refs")
+FAULTS = ("lost-before", "truncated", "error-502", "error-500-after")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["lost-before", "lost-after", "truncated", "error-502", "error-500-after"])
 @pytest.mark.parametrize("expected", ["new", "existing"])
-def test_a_lost_answer_at_any_request_makes_one_commit(stage: Stage, tree: Path, fault: str, expected: str) -> None:
+def test_a_lost_answer_at_any_request_makes_one_commit(stage: Stage, tree: Path, expected: str) -> None:
+    """An answer is lost at each request, and the other faults take turns."""
     (tree / "b.dat").write_bytes(b"\0binary")
     local = committed(tree)
-    for nth in range(1, 5):
-        branch = f"work-{nth}"
+    for nth, fault in [*rotate(WRITES, ["lost-after"], lambda *_: True), *rotate(WRITES, FAULTS, lambda *_: True)]:
+        branch = f"{fault}-{nth}"
         if expected == "existing":
             git(tree, "push", "-q", "origin", f"origin/main:refs/heads/{branch}")
-        stage.server.faults.add(Fault(fault, nth=nth, path=r"^/repos/.*/git/(blobs|trees|commits|refs)"))
+        stage.server.faults.add(Fault(fault, nth=nth, path=rf"^/repos/.*/git/({'|'.join(WRITES)})"))
         made = deliver(stage, tree, local, branch)
         stage.server.faults.clear()
-        assert made, nth
+        assert made, (nth, fault)
         assert stage.get(f"/repos/{stage.repository}/git/ref/heads/{branch}")["object"]["sha"] == made.commit
         assert made.is_verified
 

@@ -38,4 +38,4 @@ assert not {"jwt", "cryptography", "nacl"} & sys.modules.keys()
 
 @pytest.mark.slow
 def test_pygithub_works_without_the_packages_that_actions_leave_out() -> None:
-    subprocess.run([sys.executable, "-P", "-c", WITHOUT_WEB_TOKENS], check=True)
+    assert subprocess.run([sys.executable, "-P", "-c", WITHOUT_WEB_TOKENS], check=False).returncode == 0

@@ -14,6 +14,8 @@ from accord.handoffs.plan import HandoffDecision, decide_move, decide_patch
 from accord.handoffs.rules import APPEND_ONLY, IMMUTABLE, ROLES, field_changes, may_change, merge_patch, value_at
 from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
 
+pytestmark = pytest.mark.slow
+
 words = st.sampled_from(["a", "b", "-->", "@all", ""])
 texts = st.lists(words, max_size=3)
 moments = st.sampled_from(["2026-11-01T08:00:00Z", "2026-11-02T08:00:00Z", None, "never"])
@@ -69,7 +71,6 @@ def history(task: dict[str, Any]) -> list[Any]:
     return value_at(task, ("metadata", "workflowRuntime", "actionHistory")) or []
 
 
-@pytest.mark.slow
 @seed(os.environ.get("ACCORD_FUZZ_SEED", "accord"))
 @settings(max_examples=int(os.environ.get("ACCORD_WALKS", "150")), deadline=None)
 @given(start=st.sampled_from(["backlog", "planning", "implementing"]), steps=steps)
@@ -115,7 +116,6 @@ json_values = st.recursive(
 objects = st.dictionaries(words, json_values, max_size=3)
 
 
-@pytest.mark.slow
 @given(task=objects, patch=objects)
 def test_a_merge_changes_only_what_the_patch_names_and_twice_is_once(task: Any, patch: Any) -> None:
     merged = merge_patch(task, patch)
@@ -125,7 +125,6 @@ def test_a_merge_changes_only_what_the_patch_names_and_twice_is_once(task: Any, 
             assert merged[key] == task[key]
 
 
-@pytest.mark.slow
 @given(task=st.fixed_dictionaries({"metadata": json_values}, optional={"status": json_values, "tasks": objects}))
 def test_reading_never_crashes_and_what_is_read_twice_stays(task: Any) -> None:
     if "tasks" in task and "status" not in task:

@@ -3,6 +3,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,14 @@ from accord.kit.templates import Kit, Pin
 from accord_sandbox.faults import Fault
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with consumer_stage(tmp_path, edited(installed(tmp_path / "kit", older_kit()))) as stage:
+@contextmanager
+def edited_stage(folder: Path) -> Iterator[Stage]:
+    with consumer_stage(folder, edited(installed(folder / "kit", older_kit()))) as stage:
+        stage.begin_at_present()
         yield stage
+
+
+STAGE = edited_stage
 
 
 def text_at(stage: Stage, path: str, ref: str) -> str:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, check_reasons, checks, common_rows, held_rows, pull, state_of, well
+from support.loops import HEAD, NOW, assert_reasons, checks, common_rows, held_rows, pull, state_of, well
 
 from accord.engine.trust import RefusedLabel
 from accord.loops.autofix import AutofixFacts
@@ -49,7 +49,7 @@ ROWS = [
 
 
 def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
-    check_reasons("autofix", ROWS, decide)
+    assert_reasons("autofix", ROWS, decide)
 
 
 def test_a_new_head_does_not_restart_the_budget() -> None:

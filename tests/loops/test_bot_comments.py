@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, check_reasons, common_rows, pull
+from support.loops import HEAD, NOW, assert_reasons, common_rows, pull
 
 from accord.engine.trust import RefusedLabel
 from accord.loops.bot_comments import (  # fmt: skip
@@ -73,7 +73,7 @@ def test_a_listed_bot_with_the_loops_own_account_is_named(
 
 
 def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
-    check_reasons("bot-comments", ROWS, decide)
+    assert_reasons("bot-comments", ROWS, decide)
 
 
 @pytest.mark.parametrize(

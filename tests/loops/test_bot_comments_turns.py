@@ -8,6 +8,8 @@ from support.stage import Stage
 
 from accord.cli.loops_output import result_lines
 
+pytestmark = pytest.mark.slow
+
 STAGE = reviewed
 PUSHED = "c" * 40
 
@@ -30,7 +32,6 @@ def say(stage: Stage, thread: int, body: str, token: str = "") -> None:
     stage.send("POST", path, token=token, body=body)
 
 
-@pytest.mark.slow
 def test_one_run_is_given_all_threads_that_wait_and_none_that_a_person_has_answered(stage: Stage) -> None:
     turn = begun(stage, "bot-comments", OPEN)
     assert (turn.decision.reason, turn.should_run) == ("threads-open", True)
@@ -41,7 +42,6 @@ def test_one_run_is_given_all_threads_that_wait_and_none_that_a_person_has_answe
         assert absent not in appendix
 
 
-@pytest.mark.slow
 def test_each_thread_gets_one_reply(stage: Stage) -> None:
     begun(stage, "bot-comments", OPEN)
     turn = ended(stage, "bot-comments", OPEN, done())
@@ -57,7 +57,6 @@ def test_each_thread_gets_one_reply(stage: Stage) -> None:
     assert begun(stage, "bot-comments", OPEN, "2").decision.reason == "no-threads"
 
 
-@pytest.mark.slow
 def test_a_thread_that_a_person_took_up_meanwhile_is_left_to_that_person(stage: Stage) -> None:
     begun(stage, "bot-comments", OPEN)
     say(stage, 0, "I am on it.", token="accord-sandbox-stranger-token")
@@ -66,7 +65,6 @@ def test_a_thread_that_a_person_took_up_meanwhile_is_left_to_that_person(stage: 
     assert "It is short enough." in only
 
 
-@pytest.mark.slow
 def test_numbers_mean_the_threads_that_the_run_was_shown(stage: Stage) -> None:
     begun(stage, "bot-comments", OPEN)
     say(stage, 0, "Never mind, I have looked.")
@@ -76,7 +74,6 @@ def test_numbers_mean_the_threads_that_the_run_was_shown(stage: Stage) -> None:
     assert threads[5].comments[-1].body.startswith("Not changed.")
 
 
-@pytest.mark.slow
 def test_a_run_that_begins_once_more_after_a_crash_is_given_the_threads_as_they_are_now(stage: Stage) -> None:
     begun(stage, "bot-comments", OPEN)
     say(stage, 0, "I am on it.", token="accord-sandbox-stranger-token")
@@ -88,7 +85,6 @@ def test_a_run_that_begins_once_more_after_a_crash_is_given_the_threads_as_they_
     assert threads[5].comments[-1].body.startswith("Fixed in")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("document", [None, {"role": "bot-comments"}, {"role": "bot-comments", "threads": []}])
 def test_a_run_without_answers_replies_nothing_and_is_not_repeated_for_ever(stage: Stage, document: Any) -> None:
     reasons = []
@@ -101,14 +97,12 @@ def test_a_run_without_answers_replies_nothing_and_is_not_repeated_for_ever(stag
     assert seen(stage, OPEN)["labels"] == ["agent:codex", "needs-human"]
 
 
-@pytest.mark.slow
 def test_people_read_that_answers_have_another_shape(stage: Stage) -> None:
     begun(stage, "bot-comments", OPEN)
     turn = ended(stage, "bot-comments", OPEN, done({"answers": []}, changes_made="false", commit_sha=""))
     assert "do not have the required shape" in result_lines(turn)[1]
 
 
-@pytest.mark.slow
 def test_where_no_bot_is_listed_nothing_is_read(stage: Stage) -> None:
     turn = begun(stage, "bot-comments", OPEN, bots=())
     assert (turn.decision.reason, turn.context.github.requests.read) == ("no-threads", 1)

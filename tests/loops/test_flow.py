@@ -12,6 +12,8 @@ from accord.loops.run import LOOPS, pulls_due
 from accord.text.hidden import GUARD
 from accord.text.outline import tasks
 
+pytestmark = pytest.mark.slow
+
 WORKS, ASKS = CRITERIA[0], CRITERIA[1].replace("@", f"@{GUARD}")
 
 
@@ -19,7 +21,6 @@ def ticked(flow: Flow) -> list[bool]:
     return [box.is_checked for box in tasks(flow.item["body"])]
 
 
-@pytest.mark.slow
 def test_the_criteria_of_the_item_are_the_tasks_and_their_ticks_reach_it(flow: Flow) -> None:
     before = flow.item["body"]
     begun = flow.begin("1")
@@ -34,7 +35,6 @@ def test_the_criteria_of_the_item_are_the_tasks_and_their_ticks_reach_it(flow: F
     assert ticked(flow) == [True, True]
 
 
-@pytest.mark.slow
 def test_a_box_that_a_person_unticked_in_the_item_stays_unticked(flow: Flow) -> None:
     flow.begin("1")
     flow.end(did(WORKS), "1")
@@ -45,7 +45,6 @@ def test_a_box_that_a_person_unticked_in_the_item_stays_unticked(flow: Flow) -> 
     assert flow.item["body"].endswith("Mine.")
 
 
-@pytest.mark.slow
 def test_only_a_criterion_is_ticked_in_the_item(flow: Flow) -> None:
     body = f"{flow.body}\n\n- [ ] It is fast"
     flow.stage.send("PATCH", f"{flow.root}/pulls/{flow.number}", body=body)
@@ -56,7 +55,6 @@ def test_only_a_criterion_is_ticked_in_the_item(flow: Flow) -> None:
     assert ticked(flow) == [False, False, False]
 
 
-@pytest.mark.slow
 def test_changes_that_a_review_requests_are_worked_in_before_the_next_review(flow: Flow) -> None:
     flow.review = REVIEW
     flow.tick_all()
@@ -90,7 +88,6 @@ def test_changes_that_a_review_requests_are_worked_in_before_the_next_review(flo
     assert flow.begin("6").decision.reason == "complete"
 
 
-@pytest.mark.slow
 def test_threads_that_people_ended_and_findings_that_are_gone_are_not_worked_in(flow: Flow) -> None:
     stage = flow.stage
     flow.tick_all()
@@ -109,7 +106,6 @@ def test_threads_that_people_ended_and_findings_that_are_gone_are_not_worked_in(
     assert shown == texts[2:]
 
 
-@pytest.mark.slow
 def test_a_review_of_an_older_head_is_worked_in_too_and_runs_that_change_nothing_ask_a_person(flow: Flow) -> None:
     flow.judge(needs_changes(comment("src/a.py", 1)), token="writer")
     flow.tick_all()
@@ -136,7 +132,6 @@ def test_reviews_of_people_without_write_access_and_dismissed_ones_do_not_count(
     assert flow.begin().decision.reason == "tasks-complete"
 
 
-@pytest.mark.slow
 def test_a_complete_head_is_announced_once_to_a_person_who_can_merge(flow: Flow) -> None:
     flow.tick_all()
     flow.judge(approve())
@@ -159,7 +154,6 @@ def test_a_complete_head_is_announced_once_to_a_person_who_can_merge(flow: Flow)
     assert len(flow.announcements) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("assignee", "told"), [("rita", "@maintainer **"), ("", "**This")])
 def test_the_announcement_mentions_who_is_assigned_and_can_merge(tmp_path: Path, assignee: str, told: str) -> None:
     with flow_stage(tmp_path, *filter(None, [assignee])) as stage:
@@ -172,7 +166,6 @@ def test_the_announcement_mentions_who_is_assigned_and_can_merge(tmp_path: Path,
         assert flow.announcements[0].startswith(told)
 
 
-@pytest.mark.slow
 def test_the_end_of_the_last_task_starts_the_next_turn_which_announces_it(flow: Flow) -> None:
     flow.judge(approve())
     flow.begin("1")
@@ -181,7 +174,6 @@ def test_the_end_of_the_last_task_starts_the_next_turn_which_announces_it(flow: 
     assert flow.begin("2").outcome == "acted"
 
 
-@pytest.mark.slow
 def test_the_merge_closes_the_item_and_the_verifier_takes_its_status_off(flow: Flow) -> None:
     flow.tick_all()
     flow.judge(approve())

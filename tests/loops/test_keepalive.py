@@ -12,7 +12,7 @@ from support.loops import (
     LONG_AGO,
     NOW,
     TRANSIENT,
-    check_reasons,
+    assert_reasons,
     common_rows,
     failed,
     held_rows,
@@ -88,7 +88,7 @@ ROWS: list[tuple[str, KeepaliveFacts]] = [
 
 
 def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
-    check_reasons("keepalive", ROWS, decide)
+    assert_reasons("keepalive", ROWS, decide)
 
 
 @pytest.mark.parametrize("label", [PAUSED, NEEDS_HUMAN])

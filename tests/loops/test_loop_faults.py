@@ -130,8 +130,8 @@ PHASES = {
     "judge": Phase(Reviewing, begun, answers(reviews.FAIL)),
     "answer bots": Phase(BOTS, begun, answers(reviews.ANSWERS, **PUSHED)),
 }
-ALIKE = ("ask about a conflict", "answer bots")
-"""Phases whose writes are of kinds that others have."""
+ALIKE = ("begin, runs held", "end well", "start a review", "ask about a conflict", "answer bots")
+"""Phases whose writes are of kinds that others have: by method, path and what they set."""
 
 DAILY = [pytest.param(name, marks=pytest.mark.matrix if name in ALIKE else ()) for name in PHASES]
 KILLED_DAILY = ("begin", "begin, runs held", "announce", "judge")
@@ -170,7 +170,7 @@ class Case:
             return [(nth, kind) for nth in range(1, self.count + 1) for kind in kinds]
         return [(self.writes[(self.count + i) % len(self.writes)], kind) for i, kind in enumerate(kinds)]
 
-    def check_end(self, nth: int) -> None:
+    def assert_end(self, nth: int) -> None:
         """Its end is that of a clean run, and each workflow was started once: one that was started is found again."""
         self.stage.server.faults.clear()
         with suppress(Stopped):
@@ -202,7 +202,7 @@ def test_a_turn_lost_at_any_write_is_continued_by_the_same_command(case: Case) -
         case.stage.server.faults.add(Fault(kind, nth=nth, times=10_000))
         with pytest.raises(Stopped):
             case.phase.act(case.subject)
-        case.check_end(nth)
+        case.assert_end(nth)
 
 
 @pytest.mark.parametrize("case", DAILY, indirect=True)
@@ -212,7 +212,7 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(case: Case) ->
         case.stage.server.faults.add(Fault(kind, nth=nth))
         with suppress(Stopped) if case.phase.uses_git else nullcontext():  # git gives up sooner than the client
             case.phase.act(case.subject)
-        case.check_end(nth)
+        case.assert_end(nth)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_a_turn_killed_at_any_write_is_continued_when_repeated(case: Case, tmp_p
     for nth in killed(case.writes):
         case.put_back()
         kill_at(nth, words, case.stage, GITHUB_RUN_ID=RUN, **secrets)
-        case.check_end(nth)
+        case.assert_end(nth)
 
 
 @pytest.mark.parametrize("case", ["end well", "end badly"], indirect=True)

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 from support.loops import running, state_of, well
+from support.rotation import in_turns
 from support.stage import Stage
 
 from accord.core.errors import Refused, Stopped
@@ -26,7 +27,7 @@ repositories:
     files: {a.txt: "One\\n"}
     branches: {feature: {a.txt: "Two\\n"}}
     issues: [{title: The change, head: feature}@MORE@]
-""".replace("@MORE@", ", {title: Another}" * 12)
+""".replace("@MORE@", ", {title: Another}" * 51)
 
 
 def store(stage: Stage, github: GitHub | None = None, pull: int = 1) -> StateStore:
@@ -73,25 +74,30 @@ REQUESTS = 13
 """So many requests read a state, write it for the first time, and write it again."""
 
 
-ONCE = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated")
+FAULTS = {
+    "lost": (("lost-before", 1), ("lost-after", 1)),
+    "answered wrongly": tuple((kind, 1) for kind in ("error-500", "error-500-after", "secondary-403", "truncated")),
+    "lost for good": (("lost-after", 1000), ("lost-before", 1000)),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "times"), [*((one, 1) for one in ONCE), ("lost-before", 1000), ("lost-after", 1000)])
-def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: Stage, kind: str, times: int) -> None:
+@pytest.mark.parametrize("faults", FAULTS)
+def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: Stage, faults: str) -> None:
     def run(pull: int) -> None:
         where = store(stage, pull=pull)
         kept = where.update(where.load(), lambda state: state if state.history else begin_run(state, running("1")))
         where.update(kept, end("1"))
 
-    for nth in range(1, REQUESTS + 1):
+    accidents = [(nth, *fault) for nth in range(1, REQUESTS + 1) for fault in in_turns(nth, FAULTS[faults])]
+    for pull, (nth, kind, times) in enumerate(accidents, 1):
         stage.server.faults.add(Fault(kind, nth=nth, times=times))
         with nullcontext() if times == 1 else pytest.raises(Stopped):
-            run(nth)
+            run(pull)
         stage.server.faults.clear()
         if times > 1:
-            run(nth)
-        state = shown(stage, nth)
+            run(pull)
+        state = shown(stage, pull)
         assert (state.iterations, state.revision, len(state.history)) == (1, 2, 1), f"request {nth}"
 
 

@@ -13,6 +13,8 @@ from accord.loops.facts import gather
 from accord.loops.run import LOOPS
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
+pytestmark = pytest.mark.slow
+
 FILES = {".github/workflows/ci.yml": CI}
 DAY = 24 * 3600
 
@@ -36,7 +38,6 @@ def finish(turns: Turns, conclusion: str = "success") -> None:
         turns.control(f"runs/{run['id']}", status="completed", conclusion=conclusion)
 
 
-@pytest.mark.slow
 def test_a_pull_request_of_the_jobs_token_waits_until_a_person_approves_its_runs(turns: Turns) -> None:
     pull = {"title": "Agent's work", "head": "other", "base": "main", "body": BODY}
     turns.number = turns.stage.send("POST", f"{turns.root}/pulls", token=INSTALLATION_TOKEN, **pull)["number"]
@@ -63,7 +64,6 @@ def test_a_pull_request_of_the_jobs_token_waits_until_a_person_approves_its_runs
     assert (begun.should_run, begun.decision.reason, begun.decision.iteration) == (True, "tasks-open", 1)
 
 
-@pytest.mark.slow
 def test_a_push_of_the_jobs_token_is_held_and_the_end_of_the_run_says_so(turns: Turns) -> None:
     turns.begin("1")
     pushed = turns.push("new", token=INSTALLATION_TOKEN)
@@ -77,7 +77,6 @@ def test_a_push_of_the_jobs_token_is_held_and_the_end_of_the_run_says_so(turns: 
     assert turns.begin("3").decision.reason == "checks-failing"
 
 
-@pytest.mark.slow
 def test_a_person_is_asked_once_after_a_day_without_approval(held: Turns) -> None:
     assert held.begin("1").decision.reason == "checks-held"
     held.stage.clock.sleep(DAY)
@@ -99,7 +98,6 @@ def test_a_person_is_asked_once_after_a_day_without_approval(held: Turns) -> Non
     assert held.begin("5").should_run
 
 
-@pytest.mark.slow
 def test_a_token_that_cannot_read_runs_warns_and_goes_on(tmp_path: Path) -> None:
     document = seed(FILES)
     del document["tokens"][-1]["permissions"]["actions"]
@@ -113,7 +111,6 @@ def test_a_token_that_cannot_read_runs_warns_and_goes_on(tmp_path: Path) -> None
         assert "actions: read" in turn.decision.warnings[0]
 
 
-@pytest.mark.slow
 def test_the_loops_own_workflow_does_not_wait_for_its_own_approval(held: Turns) -> None:
     context = replace(held.context("1"), workflow=".github/workflows/ci.yml")
     _, decision = gather(LOOPS["keepalive"], context)

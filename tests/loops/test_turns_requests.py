@@ -13,6 +13,8 @@ from support.turns import REVIEW, WORKFLOW, Turns, did, failed
 from accord.loops.run import Turn
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[1] / "reference/requests.md"
 IDLE_REQUESTS = 7
 STAGE = partial(reviews.reviewed, is_short=True)
@@ -104,7 +106,6 @@ def costs(stage: Stage, cases: dict[str, list[Step]], made: Step = lambda stage:
     return found
 
 
-@pytest.mark.slow
 def test_the_page_tells_what_each_turn_costs(turns_stage: Stage) -> None:
     idle = costs(turns_stage, IDLE, Turns).values()
     most = (max(read for read, _ in idle), max(write for _, write in idle))
@@ -112,7 +113,6 @@ def test_the_page_tells_what_each_turn_costs(turns_stage: Stage) -> None:
     assert told("keepalive") == {"nothing to do, at most": most, **costs(turns_stage, TURNS, Turns)}
 
 
-@pytest.mark.slow
 def test_the_page_tells_what_the_verifier_costs(stage: Stage) -> None:
     def start(run: str = "1", number: int = reviews.MERGED) -> Step:
         return lambda stage: reviews.begun(stage, "verify", number, run, token=INSTALLATION_TOKEN)
@@ -134,7 +134,6 @@ def test_the_page_tells_what_the_verifier_costs(stage: Stage) -> None:
     )
 
 
-@pytest.mark.slow
 def test_the_page_tells_what_answering_bots_costs(stage: Stage) -> None:
     answered = reviews.answered(reviews.ANSWERS, changes_made="true", commit_sha="c" * 40)
     path = f"/repos/{stage.repository}/issues/{reviews.OPEN}/labels"

@@ -23,10 +23,11 @@ from support.stage import Stage
 from accord.text.markers import write_marker
 from accord_sandbox.planting import STRANGER_TOKEN
 
+pytestmark = pytest.mark.slow
+
 STAGE = reviewed
 
 
-@pytest.mark.slow
 def test_a_merged_change_is_shown_with_the_criteria_of_the_item_that_it_closes(stage: Stage) -> None:
     turn = begun(stage, "verify", MERGED)
     assert (turn.outcome, turn.decision.reason, turn.should_run) == ("begun", "verify-merged", True)
@@ -36,7 +37,6 @@ def test_a_merged_change_is_shown_with_the_criteria_of_the_item_that_it_closes(s
     assert "--- /dev/null\n+++ new.txt" in appendix
 
 
-@pytest.mark.slow
 def test_criteria_that_a_stranger_changed_after_the_merge_wait_for_a_person(stage: Stage) -> None:
     path = f"/repos/{stage.repository}/issues"
     stage.clock.sleep(5)
@@ -49,7 +49,6 @@ def test_criteria_that_a_stranger_changed_after_the_merge_wait_for_a_person(stag
     assert begun(stage, "verify", MERGED, "2").should_run
 
 
-@pytest.mark.slow
 def test_a_change_that_passes_gets_one_comment_and_no_second_run(stage: Stage) -> None:
     begun(stage, "verify", MERGED)
     turn = ended(stage, "verify", MERGED, answered(PASS))
@@ -66,7 +65,6 @@ def test_a_change_that_passes_gets_one_comment_and_no_second_run(stage: Stage) -
     assert begun(stage, "verify", MERGED, "2").decision.reason == "already-verified"
 
 
-@pytest.mark.slow
 def test_remaining_work_becomes_one_pending_work_item(stage: Stage) -> None:
     begun(stage, "verify", MERGED)
     turn = ended(stage, "verify", MERGED, answered(FAIL))
@@ -82,7 +80,6 @@ def test_remaining_work_becomes_one_pending_work_item(stage: Stage) -> None:
     assert now["labels"] == []
 
 
-@pytest.mark.slow
 def test_a_follow_up_of_a_follow_up_asks_a_person_instead(stage: Stage) -> None:
     begun(stage, "verify", CHAINED)
     turn = ended(stage, "verify", CHAINED, answered(FAIL))
@@ -94,7 +91,6 @@ def test_a_follow_up_of_a_follow_up_asks_a_person_instead(stage: Stage) -> None:
     assert begun(stage, "verify", CHAINED, "2", is_asked=True).decision.reason == "needs-human"
 
 
-@pytest.mark.slow
 def test_a_strangers_marker_makes_no_follow_up_of_an_item(stage: Stage) -> None:
     forged = f"{CRITERIA}\n{write_marker('follow-up', pull='2', run='1')}"
     path = f"/repos/{stage.repository}/issues"
@@ -108,7 +104,6 @@ def test_a_strangers_marker_makes_no_follow_up_of_an_item(stage: Stage) -> None:
     assert len(seen(stage, MERGED)["issues"]) == 7
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -124,7 +119,6 @@ def test_a_verdict_that_settles_nothing_asks_a_person(stage: Stage, answer: Any,
     assert (now["labels"], len(now["issues"])) == (["needs-human"], 5)
 
 
-@pytest.mark.slow
 def test_criteria_that_were_changed_while_they_were_judged_have_no_verdict(stage: Stage) -> None:
     begun(stage, "verify", MERGED)
     stage.send("PATCH", f"/repos/{stage.repository}/issues/{ITEM}", body=CRITERIA.replace("works", "flies"))
@@ -133,7 +127,6 @@ def test_criteria_that_were_changed_while_they_were_judged_have_no_verdict(stage
     assert "flies" not in "".join(seen(stage, MERGED)["comments"])
 
 
-@pytest.mark.slow
 def test_a_run_that_failed_gives_no_verdict_and_is_tried_again(stage: Stage) -> None:
     begun(stage, "verify", MERGED)
     lost = answered(PASS, exit_code="1", error_category="transient", error_recovery="retry", error_summary="429")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, check_reasons, common_rows, pull, state_of, well
+from support.loops import HEAD, NOW, assert_reasons, common_rows, pull, state_of, well
 
 from accord.loops.run import LOOPS
 from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, follow_up_text
@@ -52,7 +52,7 @@ ROWS = [
 
 
 def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
-    check_reasons("verify", ROWS, decide)
+    assert_reasons("verify", ROWS, decide)
 
 
 def test_a_verdict_is_progress_though_it_changes_no_file() -> None:

@@ -11,6 +11,8 @@ from support.trees import difference_of, git
 from accord.engine.receipts import Outcome
 from accord_sandbox.faults import Fault
 
+pytestmark = pytest.mark.slow
+
 STAGE = implement_stage
 
 
@@ -39,15 +41,12 @@ def work(tree: Path, text: str, name: str = "src/a.py") -> dict[str, Any]:
     return completed(patch, f"It is {text.strip()} now.")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "branch"),
     [
         ("squash", "accord/1-2"),
-        ("rebase", "accord/1-2"),
-        ("elsewhere", "accord/1-2"),
-        ("closed", "accord/1-2"),
         ("merge", "accord/1"),
+        *(pytest.param(how, "accord/1-2", marks=pytest.mark.matrix) for how in ("rebase", "elsewhere", "closed")),
     ],
 )
 def test_the_next_pull_request_shows_its_own_change_alone(stage: Stage, tmp_path: Path, how: str, branch: str) -> None:
@@ -74,7 +73,6 @@ def test_the_next_pull_request_shows_its_own_change_alone(stage: Stage, tmp_path
     assert apply(stage, second).writes == 0
 
 
-@pytest.mark.slow
 def test_a_number_that_a_person_took_is_left_to_the_person(stage: Stage, tmp_path: Path) -> None:
     tree = clone(stage, tmp_path / "tree")
     apply(stage, work(tree, "a = 2\n"))
@@ -89,7 +87,6 @@ def test_a_number_that_a_person_took_is_left_to_the_person(stage: Stage, tmp_pat
     assert changed(stage, 3) == ["src/a.py"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("other", ["accord", "accord/1/notes"])
 def test_a_branch_in_the_way_is_named_before_the_first_write(stage: Stage, tmp_path: Path, other: str) -> None:
     tree = clone(stage, tmp_path / "tree")
@@ -101,7 +98,6 @@ def test_a_branch_in_the_way_is_named_before_the_first_write(stage: Stage, tmp_p
         assert f"`{other}` is in the way" in str(receipt.error)
 
 
-@pytest.mark.slow
 def test_a_prefix_of_the_configuration_leads_past_a_branch_in_the_way(stage: Stage, tmp_path: Path) -> None:
     tree = clone(stage, tmp_path / "tree")
     git(tree, "push", "-q", "origin", "HEAD:refs/heads/accord")

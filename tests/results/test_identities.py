@@ -19,6 +19,8 @@ from support.stage import Stage, codes
 from accord.engine.receipts import Outcome
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
+pytestmark = pytest.mark.slow
+
 STAGE = implement_stage
 PULL = 2
 CHANGES = needs_changes(comment("src/a.py", 1))
@@ -47,7 +49,6 @@ def review_states(stage: Stage) -> list[tuple[str, str]]:
     return [(review["user"]["login"], review["state"]) for review in reviews(stage, PULL)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("access", "login"),
     [(AS_JOB, JOB), (AS_REVIEWER, REVIEWER), (AS_WRITER, WRITER)],
@@ -66,14 +67,12 @@ def test_a_review_is_a_verdict_unless_the_writer_posts_it(
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
 
 
-@pytest.mark.slow
 def test_the_writer_finds_its_pull_request_again_after_another_account_reviewed_it(written: Stage, patch: str) -> None:
     post(written, approve(), pull=PULL, adapter=written.adapter(**AS_REVIEWER))
     again = apply(written, completed(patch), **AS_WRITER)
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0), again.error
 
 
-@pytest.mark.slow
 def test_a_reviewer_that_took_over_replaces_the_review_of_the_account_before(written: Stage) -> None:
     before = post(written, CHANGES, pull=PULL, adapter=written.adapter(**AS_JOB))
     assert before.outcome is Outcome.APPLIED
@@ -83,7 +82,6 @@ def test_a_reviewer_that_took_over_replaces_the_review_of_the_account_before(wri
     assert review_states(written) == [(JOB, "DISMISSED"), (REVIEWER, "APPROVED")]
 
 
-@pytest.mark.slow
 def test_a_pull_request_of_an_account_before_is_found_if_its_login_is_listed(stage: Stage, patch: str) -> None:
     assert apply(stage, completed(patch), token=INSTALLATION_TOKEN).outcome is Outcome.APPLIED
     both = {"token": WRITER_TOKEN, "identity": f"{WRITER},{JOB}"}

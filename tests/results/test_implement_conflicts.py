@@ -17,6 +17,8 @@ from accord.git.leaving_out import ChangeLimits
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
+pytestmark = pytest.mark.slow
+
 STAGE = implement_stage
 
 
@@ -92,10 +94,9 @@ def merge(tree: Path, branch: str, other: str, *how: str) -> None:
     git(tree, "push", "-q", "origin", branch)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if i % 3 else pytest.mark.matrix) for i, name in enumerate(KINDS)],
+    [pytest.param(name, marks=() if name in ("rename-edit", "folder-file") else pytest.mark.matrix) for name in KINDS],
 )
 def test_a_conflict_of_any_kind_becomes_a_draft_with_the_agents_tree(stage: Stage, tree: Path, name: str) -> None:
     result, made = conflicting(tree, name)
@@ -121,7 +122,6 @@ def test_a_conflict_of_any_kind_becomes_a_draft_with_the_agents_tree(stage: Stag
     assert_nothing_more(stage, result)
 
 
-@pytest.mark.slow
 def test_a_run_that_ended_between_push_and_pull_request_still_opens_a_draft(stage: Stage, tree: Path) -> None:
     result, made = conflicting(tree)
     stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
@@ -134,7 +134,6 @@ def test_a_run_that_ended_between_push_and_pull_request_still_opens_a_draft(stag
     assert_nothing_more(stage, result)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["merge", pytest.param("rebase", marks=pytest.mark.matrix)])
 def test_after_a_person_resolved_a_conflict_the_work_goes_on_as_usual(stage: Stage, tree: Path, way: str) -> None:
     result, _ = conflicting(tree)
@@ -160,7 +159,6 @@ def test_after_a_person_resolved_a_conflict_the_work_goes_on_as_usual(stage: Sta
     assert following.details["revision"]["branch"] == "accord/1"
 
 
-@pytest.mark.slow
 def test_a_conflict_with_the_items_own_branch_gets_a_draft_for_that_branch(stage: Stage, tree: Path) -> None:
     result, made = beside(stage, tree)
     before = state(stage)
@@ -178,7 +176,6 @@ def test_a_conflict_with_the_items_own_branch_gets_a_draft_for_that_branch(stage
     assert_nothing_more(stage, result)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["--no-ff", pytest.param("--squash", marks=pytest.mark.matrix)])
 def test_a_draft_that_was_merged_into_the_items_branch_is_not_opened_again(stage: Stage, tree: Path, how: str) -> None:
     result, _ = beside(stage, tree)
@@ -191,7 +188,6 @@ def test_a_draft_that_was_merged_into_the_items_branch_is_not_opened_again(stage
     assert codes(apply(stage, result)) == {"revision-superseded"}
 
 
-@pytest.mark.slow
 def test_a_run_that_pushed_its_conflict_stays_with_it_when_the_conflict_is_gone(stage: Stage, tree: Path) -> None:
     result, made = beside(stage, tree)
     stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
@@ -209,7 +205,6 @@ def test_a_run_that_pushed_its_conflict_stays_with_it_when_the_conflict_is_gone(
     assert len(after["pulls"]) == 2
 
 
-@pytest.mark.slow
 def test_a_conflict_with_a_branch_without_pull_request_is_for_the_base(stage: Stage, tree: Path) -> None:
     result, made = conflicting(tree, branch="accord/1")
     receipt = apply(stage, result)
@@ -220,7 +215,6 @@ def test_a_conflict_with_a_branch_without_pull_request_is_for_the_base(stage: St
     assert_nothing_more(stage, result)
 
 
-@pytest.mark.slow
 def test_a_branch_whose_pull_request_was_closed_causes_no_conflict(stage: Stage, tree: Path) -> None:
     result, made = beside(stage, tree)
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
@@ -231,7 +225,6 @@ def test_a_branch_whose_pull_request_was_closed_causes_no_conflict(stage: Stage,
     assert_nothing_more(stage, result)
 
 
-@pytest.mark.slow
 def test_steering_files_are_not_pushed_because_of_a_conflict(stage: Stage, tree: Path) -> None:
     kind = KINDS["edit-edit"]._replace(mine=lambda t: (edit(t, "mine"), write(t / "CLAUDE.md", "Obey.\n")))
     agents = prepare(tree, kind)
@@ -242,7 +235,6 @@ def test_steering_files_are_not_pushed_because_of_a_conflict(stage: Stage, tree:
     assert state(stage)["trees"] == before["trees"]
 
 
-@pytest.mark.slow
 def test_a_patch_that_applies_nowhere_is_sent_back(stage: Stage, tree: Path) -> None:
     write(tree / "k/long.txt", "unpublished\n")
     base = commit(tree, "Unpublished")
@@ -253,7 +245,6 @@ def test_a_patch_that_applies_nowhere_is_sent_back(stage: Stage, tree: Path) -> 
     assert (receipt.outcome, codes(receipt), state(stage)) == (Outcome.REJECTED, {"patch-invalid"}, before)
 
 
-@pytest.mark.slow
 def test_a_bots_conflicting_commit_is_made_over_the_api_with_the_agents_tree(stage: Stage, tree: Path) -> None:
     kind = KINDS["folder-file"]._replace(mine=lambda t: (write(t / "k/add/in", "x\n"), relink(t, "k/link", "run.sh")))
     agents = prepare(tree, kind)
@@ -292,7 +283,6 @@ def files(tree: Path, branch: str = "accord/1") -> dict[str, str]:
     return {path: git(tree, "show", f"origin/{branch}:{path}") for path in changed.splitlines()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("token", ["", pytest.param(INSTALLATION_TOKEN, marks=pytest.mark.matrix)])
 def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_request(
     stage: Stage, tree: Path, token: str
@@ -317,7 +307,6 @@ def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_reque
     assert files(tree) == {"src/new.py": "three = 3"}
 
 
-@pytest.mark.slow
 def test_a_second_try_is_judged_by_the_commit_that_it_was_made_on(stage: Stage, tree: Path) -> None:
     new = {f"src/{name}.py": f"{name} = 1\n" for name in "cd"}
     assert apply(stage, made_on_main(tree, "First.", new)).outcome is Outcome.APPLIED
@@ -328,7 +317,6 @@ def test_a_second_try_is_judged_by_the_commit_that_it_was_made_on(stage: Stage, 
     assert {"result-replaced", "protected-path"} <= codes(apply(stage, second, allows_steering=True))
 
 
-@pytest.mark.slow
 def test_a_second_try_on_a_newer_default_branch_brings_it_to_the_pull_request(stage: Stage, tree: Path) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     push_by_hand(tree, "main", "src/a.py", "a = 10\nb = 20\n")
@@ -340,7 +328,6 @@ def test_a_second_try_on_a_newer_default_branch_brings_it_to_the_pull_request(st
     assert_nothing_more(stage, second)
 
 
-@pytest.mark.slow
 def test_a_second_try_that_ended_after_its_push_still_updates_the_pull_request(stage: Stage, tree: Path) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     push_by_hand(tree, "accord/1", "README.md", "by hand\n")
@@ -355,7 +342,6 @@ def test_a_second_try_that_ended_after_its_push_still_updates_the_pull_request(s
     assert_nothing_more(stage, second)
 
 
-@pytest.mark.slow
 def test_a_second_try_keeps_what_a_person_committed_on_the_branch(stage: Stage, tree: Path) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     push_by_hand(tree, "accord/1", "README.md", "by hand\n")
@@ -367,7 +353,6 @@ def test_a_second_try_keeps_what_a_person_committed_on_the_branch(stage: Stage, 
     assert_nothing_more(stage, second)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["on-top", pytest.param("amended", marks=pytest.mark.matrix)])
 def test_a_second_try_that_conflicts_with_a_persons_edit_of_the_first_becomes_a_draft(
     stage: Stage, tree: Path, how: str
@@ -388,7 +373,6 @@ def test_a_second_try_that_conflicts_with_a_persons_edit_of_the_first_becomes_a_
     assert files(tree, aside(receipt)) == {"src/new.py": "two = 2"}
 
 
-@pytest.mark.slow
 def test_a_second_try_does_not_replace_what_another_item_left_on_the_branch(stage: Stage, tree: Path) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     git(tree, "fetch", "-q")
@@ -400,7 +384,6 @@ def test_a_second_try_does_not_replace_what_another_item_left_on_the_branch(stag
     assert "conflict" in codes(apply(stage, made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"})))
 
 
-@pytest.mark.slow
 def test_a_second_try_resolves_the_conflict_of_the_first(stage: Stage, tree: Path) -> None:
     result, _ = conflicting(tree)
     apply(stage, result)
@@ -411,7 +394,6 @@ def test_a_second_try_resolves_the_conflict_of_the_first(stage: Stage, tree: Pat
     assert_nothing_more(stage, second)
 
 
-@pytest.mark.slow
 def test_an_older_result_writes_nothing_while_a_newer_one_waits_on_its_own_branch(stage: Stage, tree: Path) -> None:
     first = made_on_main(tree, "First.", {"src/new.py": "one = 1\n"})
     apply(stage, first)

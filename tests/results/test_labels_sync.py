@@ -111,18 +111,18 @@ def test_of_two_aliases_the_first_is_renamed_and_the_other_is_reported(stage: St
     [([], set()), (["gone"], {"gone"}), (["GONE"], {"gone"}), (["kept", "gone"], {"gone"}), (["absent"], set())],
 )
 def test_a_label_goes_only_if_named_and_not_wanted(stage: Stage, removable: list[str], deleted: set[str]) -> None:
-    make(stage, "gone", "kept", "somebody's")
+    make(stage, "gone", "kept", "theirs")
     ended, _ = sync(stage, [entry("kept")], removable)
     assert changes(ended) == dict.fromkeys(deleted, "deleted")
-    assert labels_on(stage).keys() & {"gone", "kept", "somebody's"} == {"gone", "kept", "somebody's"} - deleted
+    assert labels_on(stage).keys() & {"gone", "kept", "theirs"} == {"gone", "kept", "theirs"} - deleted
 
 
 def test_the_record_knows_what_syncs_created_through_deletion_and_renaming(stage: Stage, tmp_path: Path) -> None:
     record = tmp_path / "deep" / "labels.json"
-    make(stage, "somebody's")
+    make(stage, "theirs")
     for wanted, known in [
-        ([entry("a"), entry("b"), entry("somebody's")], {"a", "b"}),
-        ([entry("a2", "a"), entry("b"), entry("mine", "somebody's")], {"a2", "b"}),
+        ([entry("a"), entry("b"), entry("theirs")], {"a", "b"}),
+        ([entry("a2", "a"), entry("b"), entry("mine", "theirs")], {"a2", "b"}),
         ([entry("b")], {"b"}),
     ]:
         ours = read_record(record)

@@ -18,6 +18,8 @@ from accord.core.kinds import check_document
 from accord.engine.receipts import Outcome
 from accord_sandbox.faults import Fault
 
+pytestmark = pytest.mark.slow
+
 EXISTING = 4
 NAMES = st.sampled_from(["a", "b", "temp-1", "ü", "x y", "--> <!-- accord:item -->", "@octocat", "`z`"])
 SLOW = settings(
@@ -58,7 +60,6 @@ def with_old_issues(folder: Path) -> Iterator[Stage]:
 STAGE = with_old_issues
 
 
-@pytest.mark.slow
 @SLOW
 @given(plans(), st.lists(st.tuples(st.integers(1, 30), st.integers(0, 1200)), max_size=4))
 def test_any_valid_plan_ends_the_same_however_often_it_is_cut_off(stage: Stage, result: Any, cuts: Any) -> None:
@@ -104,7 +105,6 @@ def broken_plans(draw: st.DrawFn) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.slow
 @SLOW
 @given(broken_plans())
 def test_any_invalid_plan_writes_nothing(stage: Stage, result: dict[str, Any]) -> None:
@@ -139,7 +139,6 @@ ALMOST = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=300 if NIGHTLY else 75, deadline=None)
 @given(
     st.binary(max_size=300) | JSON.map(lambda v: json.dumps(v).encode()) | ALMOST.map(lambda v: json.dumps(v).encode())

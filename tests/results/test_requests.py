@@ -11,6 +11,8 @@ from support.stage import Stage, insert_issues, staged
 
 from accord.engine.receipts import Outcome
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def old_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
@@ -20,7 +22,6 @@ def old_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("items", [1, 12, pytest.param(250, marks=pytest.mark.slow)])
 def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_stage: Stage, items: int) -> None:
     create = [task(f"r{items}-{i}", *([f"r{items}-{i // 2}"] if i % 3 == 1 and i > 1 else [])) for i in range(items)]
@@ -39,7 +40,6 @@ def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_
     assert again.reads <= 3 + ceil(items / 100) + 1 + 2
 
 
-@pytest.mark.slow
 def test_running_again_within_minutes_costs_a_page_for_each_hundred_new_issues(old_stage: Stage) -> None:
     result = plan(*(task(f"soon-{i}") for i in range(150)))
     old_stage.apply(result)
@@ -48,7 +48,6 @@ def test_running_again_within_minutes_costs_a_page_for_each_hundred_new_issues(o
     assert again.reads <= 3 + 1 + 4 + 2
 
 
-@pytest.mark.slow
 def test_an_empty_plan_asks_nothing(old_stage: Stage) -> None:
     receipt = old_stage.apply(plan())
     assert (receipt.outcome, receipt.reads, receipt.writes) == (Outcome.UNCHANGED, 0, 0)
@@ -68,7 +67,6 @@ def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(t
     assert took <= rehearsal.estimated_seconds <= took + 600
 
 
-@pytest.mark.slow
 def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path: Path) -> None:
     result = plan(*(task(f"t{i}") for i in range(100)))
     with staged(tmp_path) as stage:
@@ -81,7 +79,6 @@ def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path: Path) ->
         assert len(stage.issues()) == 100
 
 
-@pytest.mark.slow
 def test_a_review_of_fifty_comments_on_lines_costs_the_requests_of_one_with_five(tmp_path: Path) -> None:
     costs = []
     with review_stage(tmp_path) as stage:

@@ -167,7 +167,7 @@ def test_the_same_review_twice_writes_nothing(stage: Stage) -> None:
 
 def test_a_verdict_that_is_refused_for_a_wrong_identity_is_commented(stage: Stage) -> None:
     """An app without a configured name learns only from GitHub that the pull request is its own."""
-    receipt = post(stage, approve(), pull=OWN, adapter=stage.adapter(identity="somebody-else"))
+    receipt = post(stage, approve(), pull=OWN, adapter=stage.adapter(identity="another-login"))
     assert receipt.details["review"]["verdict_applied"] == "comment"
     assert reviews(stage, OWN)[0]["state"] == "COMMENTED"
 

@@ -29,6 +29,8 @@ from accord.engine.receipts import Outcome, Receipt
 from accord_sandbox import graphql
 from accord_sandbox.faults import Fault
 
+pytestmark = pytest.mark.slow
+
 STAGE = review_stage
 JOB = "accord-sandbox-installation-token"
 ONE, TWO, THREE = (
@@ -64,7 +66,6 @@ def states(stage: Stage) -> list[bool]:
     return [thread["isResolved"] for thread in threads(stage)]
 
 
-@pytest.mark.slow
 def test_only_new_findings_are_posted_and_gone_ones_are_resolved_with_a_reply(stage: Stage) -> None:
     post(stage, needs_changes(ONE, TWO))
     later = push(stage, NEW + "one more\n")
@@ -82,7 +83,6 @@ def test_only_new_findings_are_posted_and_gone_ones_are_resolved_with_a_reply(st
     assert snapshot(stage) == before
 
 
-@pytest.mark.slow
 def test_a_finding_on_a_line_that_was_rewritten_keeps_its_outdated_thread(stage: Stage) -> None:
     post(stage, needs_changes(TWO))
     later = push(stage, NEW.replace("line three\n", "line 3, again\nand more\n"))
@@ -91,7 +91,6 @@ def test_a_finding_on_a_line_that_was_rewritten_keeps_its_outdated_thread(stage:
     assert (counts(receipt), states(stage)) == ((0, 0, 0, 1, 0, 0), [False])
 
 
-@pytest.mark.slow
 def test_a_finding_in_other_words_keeps_its_thread_on_a_moved_and_rewritten_line(stage: Stage) -> None:
     post(stage, needs_changes(TWO))
     later = push(stage, "first\n" + NEW.replace("line three\n", "line 3, again\nand more\n"))
@@ -101,7 +100,6 @@ def test_a_finding_in_other_words_keeps_its_thread_on_a_moved_and_rewritten_line
     assert [len(texts) for texts in said(stage)] == [1]
 
 
-@pytest.mark.slow
 def test_comments_on_files_keep_their_threads_and_those_in_the_body_are_listed_again(stage: Stage) -> None:
     on_file, in_body = comment("src/long.txt", 15), comment("no/such.txt", 1)
     assert counts(post(stage, needs_changes(on_file, in_body))) == (0, 1, 1, 0, 0, 0)
@@ -113,7 +111,6 @@ def test_comments_on_files_keep_their_threads_and_those_in_the_body_are_listed_a
     assert counts(post(stage, approve(), commit=last)) == (0, 0, 0, 0, 0, 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("token", ["", JOB])
 def test_a_thread_that_a_person_ended_stays_so_and_its_finding_is_in_the_body(stage: Stage, token: str) -> None:
     adapter = stage.adapter(token=token)
@@ -133,7 +130,6 @@ def test_a_thread_that_a_person_ended_stays_so_and_its_finding_is_in_the_body(st
     assert [len(thread["comments"]) for thread in threads(stage)] == [1, 1]
 
 
-@pytest.mark.slow
 def test_a_thread_in_which_a_person_wrote_gets_one_reply_and_stays_open(stage: Stage) -> None:
     post(stage, needs_changes(ONE))
     answer(stage, threads(stage)[0], "I see this differently.")
@@ -144,7 +140,6 @@ def test_a_thread_in_which_a_person_wrote_gets_one_reply_and_stays_open(stage: S
     assert [text[:19] for text in said(stage)[0][1:]] == ["I see this differen", "No longer found at "]
 
 
-@pytest.mark.slow
 def test_a_thread_that_a_person_opened_again_is_left_open(stage: Stage) -> None:
     post(stage, needs_changes(ONE))
     gone = push(stage, NEW + "one more\n")
@@ -155,7 +150,6 @@ def test_a_thread_that_a_person_opened_again_is_left_open(stage: Stage) -> None:
     assert (states(stage), len(threads(stage)[0]["comments"])) == ([False], 2)
 
 
-@pytest.mark.slow
 def test_a_finding_that_comes_back_after_accord_resolved_it_is_posted_again(stage: Stage) -> None:
     adapter = stage.adapter(token=JOB)
     post(stage, needs_changes(ONE), adapter=adapter)
@@ -164,7 +158,6 @@ def test_a_finding_that_comes_back_after_accord_resolved_it_is_posted_again(stag
     assert (counts(receipt), states(stage)) == ((1, 0, 0, 0, 0, 0), [True, False])
 
 
-@pytest.mark.slow
 def test_a_token_that_may_not_resolve_replies_once_and_says_so(stage: Stage) -> None:
     reader = stage.adapter(token="job-token")
     post(stage, needs_changes(ONE), adapter=reader)
@@ -182,7 +175,6 @@ def test_a_token_that_may_not_resolve_replies_once_and_says_so(stage: Stage) -> 
     assert (states(stage), len(threads(stage)[0]["comments"])) == ([True], 2)
 
 
-@pytest.mark.slow
 def test_a_refusal_to_resolve_that_github_did_not_announce_is_a_warning(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +190,6 @@ def test_a_refusal_to_resolve_that_github_did_not_announce_is_a_warning(
     assert post(stage, approve(), commit=later, adapter=reader).writes == 0
 
 
-@pytest.mark.slow
 def test_a_refused_reply_is_a_warning_and_the_label_still_changes(stage: Stage) -> None:
     post(stage, needs_changes(ONE, TWO))
     labels: list[str] = ["task:implement", "status:review"]
@@ -217,7 +208,6 @@ def test_a_refused_reply_is_a_warning_and_the_label_still_changes(stage: Stage) 
     assert "status:approved" in {label["name"] for label in item["labels"]}
 
 
-@pytest.mark.slow
 def test_a_token_that_graphql_forbids_posts_the_review_and_ends_no_thread(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +227,6 @@ def test_a_token_that_graphql_forbids_posts_the_review_and_ends_no_thread(
     assert [len(texts) for texts in said(stage)] == [1, 1, 1]
 
 
-@pytest.mark.slow
 def test_where_github_does_not_tell_what_is_resolved_threads_are_kept_and_none_is_ended(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +248,6 @@ def test_the_same_findings_at_the_same_head_are_not_posted_again(stage: Stage) -
     assert snapshot(stage) == before
 
 
-@pytest.mark.slow
 def test_a_limit_moves_the_rest_to_the_body_and_the_next_review_posts_them(stage: Stage) -> None:
     result = needs_changes(warn("src/long.txt", 1), ONE, TWO, THREE)
     assert counts(post(stage, result, max_comments=2)) == (2, 0, 2, 0, 0, 0)
@@ -269,7 +257,6 @@ def test_a_limit_moves_the_rest_to_the_body_and_the_next_review_posts_them(stage
     assert counts(post(stage, result, commit=later, max_comments=2)) == (2, 0, 0, 2, 0, 0)
 
 
-@pytest.mark.slow
 def test_a_dry_run_shows_what_would_be_kept_and_resolved(stage: Stage) -> None:
     post(stage, needs_changes(ONE, TWO))
     later = push(stage, NEW + "one more\n")
@@ -281,7 +268,6 @@ def test_a_dry_run_shows_what_would_be_kept_and_resolved(stage: Stage) -> None:
     assert [(one.op, one.key) for one in rehearsal.operations] == [(one.op, one.key) for one in real.operations]
 
 
-@pytest.mark.slow
 def test_a_thread_that_is_deleted_meanwhile_does_not_stop_the_review(stage: Stage) -> None:
     post(stage, needs_changes(ONE))
     later = push(stage, NEW + "one more\n")
@@ -294,7 +280,6 @@ def test_a_thread_that_is_deleted_meanwhile_does_not_stop_the_review(stage: Stag
     assert post(stage, approve(), commit=later, on_entry=delete).outcome is Outcome.APPLIED
 
 
-@pytest.mark.slow
 def test_many_threads_cost_no_more_reads_than_few(stage: Stage) -> None:
     costs = []
     for count in (2, 40):
@@ -308,7 +293,6 @@ def test_many_threads_cost_no_more_reads_than_few(stage: Stage) -> None:
     assert costs[0] == costs[1] == (6, 2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
 def test_a_lost_answer_to_a_reply_makes_no_second_one(stage: Stage, kind: str) -> None:
     post(stage, needs_changes(ONE))
@@ -317,7 +301,6 @@ def test_a_lost_answer_to_a_reply_makes_no_second_one(stage: Stage, kind: str) -
     assert (receipt.outcome, len(said(stage)[0])) == (Outcome.APPLIED, 2)
 
 
-@pytest.mark.slow
 def test_the_label_of_the_work_item_changes_last(stage: Stage) -> None:
     post(stage, needs_changes(ONE))
     labels: list[str] = ["task:implement", "status:review"]

@@ -16,45 +16,32 @@ def read(message: str, body: str = BODY, todos: tuple[Todo, ...] = ()) -> tuple[
     return completed_by_boxes(TaskEvidence(body, message, todos=todos), tasks(body))
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("- [x] Add tests", [0]), ("Done.\n\n* [X] Add tests\n* [ ] Fix docs", [0]),
-        ("1. [x] Fix docs\n2. [x] Add   tests", [0, 1]),
-        ("- [ ] Add tests\n\nWorked on it.\n\n- [x] Add tests", [0]),
-        ("I could not run the linter. State of the tasks:\n\n- [x] Add tests", [0]),
-        ("## Done\n\n- [x] Add tests\n\n## Not done\n\n- [x] Fix docs", [0]),
-        ("- [x] Add tests\n- Not touched: Windows", [0]),
-    ],
-)  # fmt: skip
-def test_checked_boxes_of_exactly_these_words_are_strong_evidence(message: str, expected: list[int]) -> None:
-    assert read(message) == (expected, 0.7)
+STRONG, WEAK = 0.7, 0.5
+EVIDENCE: list[tuple[str, list[int], float]] = [
+    ("- [x] Add tests", [0], STRONG), ("Done.\n\n* [X] Add tests\n* [ ] Fix docs", [0], STRONG),
+    ("1. [x] Fix docs\n2. [x] Add   tests", [0, 1], STRONG),
+    ("- [ ] Add tests\n\nWorked on it.\n\n- [x] Add tests", [0], STRONG),
+    ("I could not run the linter. State of the tasks:\n\n- [x] Add tests", [0], STRONG),
+    ("## Done\n\n- [x] Add tests\n\n## Not done\n\n- [x] Fix docs", [0], STRONG),
+    ("- [x] Add tests\n- Not touched: Windows", [0], STRONG),
+    ("- [x] add tests.", [0], WEAK), ("- [x] **Add tests**", [0], WEAK),
+    ("- [x] [Add tests](tests/test_a.py)", [0], WEAK), ("- [x] Add tests\n- [x] fix docs", [0, 1], WEAK),
+]  # fmt: skip
+NONE = [
+    "", "All good.", "Add tests: done.", "✅ Add tests", "Completed:\n\n- Add tests", "- [ ] Add tests",
+    "- [x] Add tests\n- [ ] Add tests", "- [x] Add tests for the API", "- [x] More: Add tests", "- [x] Old thing",
+    "```\n- [x] Add tests\n```", "<!--\n- [x] Add tests\n-->", "- [x] Add tests (not done for Windows)",
+    "- [x] Add tests: 90 %", "- [x] Add tests\n\n  This is not done on Windows.",
+    "- [x] Add tests\n  - not done: Windows", "- [x] Add tests\n\nNote that Add tests is not done for Windows.",
+    "- [x] Add tests\n\n- Add tests isn\u2019t done.", "## Not done\n\n- [x] Add tests",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("- [x] add tests.", [0]), ("- [x] **Add tests**", [0]), ("- [x] [Add tests](tests/test_a.py)", [0]),
-        ("- [x] Add tests\n- [x] fix docs", [0, 1]),
-    ],
-)  # fmt: skip
-def test_boxes_of_these_words_in_another_form_are_weak_evidence(message: str, expected: list[int]) -> None:
-    assert read(message) == (expected, 0.5)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "", "All good.", "Add tests: done.", "✅ Add tests", "Completed:\n\n- Add tests", "- [ ] Add tests",
-        "- [x] Add tests\n- [ ] Add tests", "- [x] Add tests for the API", "- [x] More: Add tests", "- [x] Old thing",
-        "```\n- [x] Add tests\n```", "<!--\n- [x] Add tests\n-->", "- [x] Add tests (not done for Windows)",
-        "- [x] Add tests: 90 %", "- [x] Add tests\n\n  This is not done on Windows.",
-        "- [x] Add tests\n  - not done: Windows", "- [x] Add tests\n\nNote that Add tests is not done for Windows.",
-        "- [x] Add tests\n\n- Add tests isn\u2019t done.", "## Not done\n\n- [x] Add tests",
-    ],
-)  # fmt: skip
-def test_nothing_counts_as_done_that_is_not_a_plain_checked_box(message: str) -> None:
-    assert read(message) == ([], 0.0)
+@pytest.mark.parametrize(("message", "expected", "confidence"), [*EVIDENCE, *((text, [], 0.0) for text in NONE)])
+def test_plain_checked_boxes_of_these_words_alone_are_evidence(
+    message: str, expected: list[int], confidence: float
+) -> None:
+    assert read(message) == (expected, confidence)
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_a_failed_run_only_says_where_its_changes_are(
 
 def test_a_pull_request_of_a_fork_gets_no_branch_here(run: Run) -> None:
     run.leave(transcript(DONE))
-    outputs = run.outputs(repository="somebody/else")
+    outputs = run.outputs(repository="octo/other")
     assert "accord/sandbox" in outputs["error-summary"]
     assert (outputs["error-recovery"], run.workshop.tip()) == ("manual", run.agent.base)
 
@@ -362,7 +362,7 @@ def test_a_patch_that_is_not_the_runs_own_is_a_failure_and_not_a_run_without_cha
 def test_no_link_in_the_folder_is_followed(run: Run, name: str) -> None:
     run.leave(transcript(DONE))
     stolen = run.folder.parent / "stolen"
-    stolen.write_text((run.folder / name).read_text() if name == RECORD else "of-somebody-else")
+    stolen.write_text((run.folder / name).read_text() if name == RECORD else "of-another-owner")
     (run.folder / name).unlink(missing_ok=True)
     (run.folder / name).symlink_to(stolen)
     if name == RECORD:
@@ -370,7 +370,7 @@ def test_no_link_in_the_folder_is_followed(run: Run, name: str) -> None:
             run.outputs()
         return
     message = base64.b64decode(run.outputs()["final-message"]).decode()
-    assert (message, stolen.read_text()) == ("" if name == STDOUT else DONE, "of-somebody-else")
+    assert (message, stolen.read_text()) == ("" if name == STDOUT else DONE, "of-another-owner")
 
 
 @pytest.mark.parametrize("record", [None, "", "{}", '{"version": 2}', "[]", "\udcff"])

@@ -53,7 +53,7 @@ def account_in(codec: str, stream: Any) -> Account:
     return account_of(codec, lines(stream), codec) if codec in FORMATS else plain_account(stream, codec)
 
 
-def check_reading(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
+def assert_readable(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
     account = account_in(codec, io.BytesIO(raw))
     evidence = RunEvidence(
         exit_code, account, stderr=stderr, text="" if account.is_structured else account.final_message
@@ -74,7 +74,7 @@ def check_reading(codec: str, raw: bytes, exit_code: int | None, stderr: str) ->
 )
 @pytest.mark.slow
 def test_no_bytes_make_reading_fail(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
-    check_reading(codec, raw, exit_code, stderr)
+    assert_readable(codec, raw, exit_code, stderr)
 
 
 @pytest.mark.parametrize("codec", [*FORMATS, "plain"])
@@ -82,7 +82,7 @@ def test_no_bytes_make_reading_fail(codec: str, raw: bytes, exit_code: int | Non
     "raw", [b"[" * 100_000, b'{"a":' * 50_000, b'{"type":' + b"9" * 10_000 + b"}", b"\n" * 50_000, b"\x00" * 5000]
 )
 def test_no_nesting_and_no_number_makes_reading_fail(codec: str, raw: bytes) -> None:
-    check_reading(codec, raw, 1, "")
+    assert_readable(codec, raw, 1, "")
 
 
 class Endless(io.RawIOBase):

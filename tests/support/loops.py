@@ -110,7 +110,7 @@ def common_rows(
     ]
 
 
-def check_reasons(loop: LoopName, rows: list[tuple[str, Any]], decide: Callable[[Any], LoopDecision]) -> None:
+def assert_reasons(loop: LoopName, rows: list[tuple[str, Any]], decide: Callable[[Any], LoopDecision]) -> None:
     """Check that each row's facts lead to its reason, and that no reason of the loop is left out.
 
     Only the end of a run knows that a verdict is missing, and only a merge that two branches conflict.

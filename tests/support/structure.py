@@ -34,7 +34,7 @@ def _page(text: str, options: int = 0) -> str:
         return error.object.decode(errors="replace")
 
 
-def check_blocks(text: str) -> str | None:
+def assert_same_blocks(text: str) -> str | None:
     """Return how the blocks of a text differ. Paragraphs of tight lists and unused footnotes are on no page."""
     page = Counter[tuple[object, ...]]()
     for hit in _BLOCK.finditer(_page(text, Options.CMARK_OPT_SOURCEPOS)):
@@ -85,7 +85,7 @@ def check_outline(text: str) -> str | None:
     return None
 
 
-def check_inlines(text: str) -> str | None:
+def assert_same_inlines(text: str) -> str | None:
     """Return how the code, tags, links and images of a text differ. It must contain neither footnotes nor fences."""
     ours, page = Counter[str](), Counter[str]()
     for hit in _PART.finditer(_page(text)):

@@ -8,7 +8,7 @@ import random
 import pytest
 from support.rotation import NIGHTLY
 from support.rubble import PIECES, shortest
-from support.structure import check_blocks, check_inlines, check_outline
+from support.structure import assert_same_blocks, assert_same_inlines, check_outline
 
 from accord.text.block_syntax import read_definition, read_row
 from accord.text.blocks import read_blocks
@@ -36,9 +36,9 @@ def test_random_texts_have_the_same_blocks() -> None:
     pieces = (*PIECES, *STARTS, *STARTS)
     for _ in range(TEXTS):
         text = "".join(source.choices(pieces, k=source.choice((3, 5, 8, 12, 20)))).replace("\0", "")
-        if check_blocks(text):
-            text = shortest(text, lambda shorter: check_blocks(shorter) is not None)
-            pytest.fail(f"{text!r}: {check_blocks(text)}")
+        if assert_same_blocks(text):
+            text = shortest(text, lambda shorter: assert_same_blocks(shorter) is not None)
+            pytest.fail(f"{text!r}: {assert_same_blocks(text)}")
 
 
 ORDINARY = (
@@ -56,9 +56,9 @@ def test_random_texts_have_the_same_tasks_sections_and_code(texts: int) -> None:
     for _ in range(texts):
         pieces = source.choices(ORDINARY, k=source.choice((3, 5, 8, 12, 20)))
         text = "".join(piece + source.choice(("\n", "\n", "\n", "\n\n", "\r\n", "\r", "")) for piece in pieces)
-        if problem := check_outline(text) or check_blocks(text):
-            text = shortest(text, lambda shorter: bool(check_outline(shorter) or check_blocks(shorter)))
-            pytest.fail(f"{text!r}: {check_outline(text)} {check_blocks(text)} {problem}")
+        if problem := check_outline(text) or assert_same_blocks(text):
+            text = shortest(text, lambda shorter: bool(check_outline(shorter) or assert_same_blocks(shorter)))
+            pytest.fail(f"{text!r}: {check_outline(text)} {assert_same_blocks(text)} {problem}")
 
 
 @pytest.mark.slow
@@ -66,8 +66,8 @@ def test_random_paragraphs_have_the_same_parts() -> None:
     source = random.Random(SEED)
     for _ in range(TEXTS):
         text = "p " + "".join(source.choices(INSIDE, k=source.choice((3, 5, 8, 12, 20)))) + "\n\n[a]: /u"
-        if "[^" not in text and check_inlines(text):
-            pytest.fail(f"{text!r}: {check_inlines(text)}")
+        if "[^" not in text and assert_same_inlines(text):
+            pytest.fail(f"{text!r}: {assert_same_inlines(text)}")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_random_paragraphs_have_the_same_parts() -> None:
 )  # fmt: skip
 def test_a_text_consists_of_these_blocks(text: str, kinds: list[str]) -> None:
     assert [block.kind for block in read_blocks(text).leaves] == kinds
-    assert check_blocks(text) is None
+    assert assert_same_blocks(text) is None
 
 
 @pytest.mark.parametrize(

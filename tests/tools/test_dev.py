@@ -27,22 +27,21 @@ def checkout(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("choice", ["", "0"])
-def test_dev_lets_uv_trust_the_certificates_of_the_system(checkout: Path, choice: str) -> None:
-    script(checkout / "uv", 'echo "$UV_SYSTEM_CERTS" > told')
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("UV_SYSTEM_CERTS", {}, "1"),  # so that it trusts the certificates of the system
+        ("UV_SYSTEM_CERTS", {"UV_SYSTEM_CERTS": "0"}, "0"),
+        ("LC_ALL", {"LC_ALL": "POSIX"}, "C.UTF-8"),  # for a path with letters that the locale lacks
+        ("UV_CACHE_DIR", {"HOME": "/proc"}, "{checkout}/.uv/cache"),  # where a home cannot be written
+    ],
+)
+def test_dev_gives_uv_an_environment_that_works(checkout: Path, name: str, given: dict[str, str], told: str) -> None:
+    script(checkout / "uv", f'echo "${name}" > told')
     script(checkout / "actions" / "setup" / "uv.sh", 'echo "$PWD/uv"')
-    own = {name: value for name, value in os.environ.items() if name != "UV_SYSTEM_CERTS"}
-    command = [str(checkout / "dev"), "demo"]
-    subprocess.run(command, env=own | ({"UV_SYSTEM_CERTS": choice} if choice else {}), capture_output=True, check=True)
-    assert (checkout / "told").read_text() == f"{choice or 1}\n"
-
-
-def test_dev_installs_below_a_path_with_letters_that_the_locale_lacks(checkout: Path) -> None:
-    script(checkout / "uv", 'echo "$LC_ALL" > told')
-    script(checkout / "actions" / "setup" / "uv.sh", 'echo "$PWD/uv"')
-    environment = os.environ | {"LC_ALL": "POSIX"}
-    subprocess.run([str(checkout / "dev"), "demo"], env=environment, capture_output=True, check=True)
-    assert (checkout / "told").read_text() == "C.UTF-8\n"
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("UV_", "XDG_CACHE_HOME"))}
+    subprocess.run([str(checkout / "dev"), "demo"], env=own | given, capture_output=True, check=True)
+    assert (checkout / "told").read_text() == f"{told.format(checkout=checkout)}\n"
 
 
 def test_dev_accord_reads_files_relative_to_the_callers_folder(checkout: Path, tmp_path: Path) -> None:
@@ -83,11 +82,3 @@ def test_dev_starts_from_another_folder_with_a_search_path_for_cd(checkout: Path
         ["accord/dev", "accord"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[0] == str(tmp_path)
-
-
-def test_dev_keeps_what_uv_downloads_where_a_home_cannot_be_written(checkout: Path) -> None:
-    script(checkout / "uv", 'echo "$UV_CACHE_DIR" > told')
-    script(checkout / "actions" / "setup" / "uv.sh", 'echo "$PWD/uv"')
-    own = {name: value for name, value in os.environ.items() if name not in ("UV_CACHE_DIR", "XDG_CACHE_HOME")}
-    subprocess.run([str(checkout / "dev"), "demo"], env=own | {"HOME": "/proc"}, capture_output=True, check=True)
-    assert (checkout / "told").read_text() == f"{checkout}/.uv/cache\n"

@@ -41,7 +41,7 @@ def accord_commands(block: str) -> list[list[str]]:
     return found
 
 
-def check_arguments(arguments: list[str]) -> None:
+def assert_arguments_exist(arguments: list[str]) -> None:
     """Raise click's error, or an AssertionError, where the command line does not take the arguments."""
     command: click.Command = accord
     context = click.Context(accord, info_name="accord")
@@ -70,7 +70,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_a_documented_command_exists(arguments: list[str]) -> None:
-    check_arguments(arguments)
+    assert_arguments_exist(arguments)
 
 
 def test_commands_are_found_in_blocks() -> None:
@@ -89,7 +89,7 @@ uvx accord demo && accord status
 )
 def test_a_wrong_command_is_noticed(wrong: list[str]) -> None:
     with pytest.raises((click.UsageError, AssertionError)):
-        check_arguments(wrong)
+        assert_arguments_exist(wrong)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,16 +1,24 @@
 """Every block of docs/getting-started.md is run in order, and leads to a merged pull request."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from screenshots import EXAMPLES, MOST_BYTES, VIEWS
+from support.forks import Forked
 from walkthrough import PAGE, begun, steps, walk_through
+
+
+def forked_accord(arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str, str]:
+    with Forked(arguments, folder, environment) as started:
+        out, err = started.communicate(60)
+    return started.returncode or 0, out, err
 
 
 @pytest.mark.slow
 def test_the_blocks_of_getting_started_lead_to_a_merged_pull_request(tmp_path: Path) -> None:
     reached = []
-    with begun(tmp_path) as walk:
+    with begun(tmp_path, forked_accord) as walk:
         walk_through(walk, reached.append)
         world = walk.world
     assert len(reached) == len(VIEWS)
