@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import cache
 
 import click
-import pytest
 
 from accord.cli.main import COMMANDS, HEADINGS, accord
 from accord.cli.options import why_read_only, writes
@@ -43,51 +42,45 @@ def options_of(name: str) -> list[click.Option]:
     return [option for option in tree()[name][0].params if isinstance(option, click.Option)]
 
 
-@pytest.fixture(params=sorted(tree()))
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def test_help_fits_the_terminal_and_truncates_nothing() -> None:
+    for command, context in tree().values():
+        lines = command.get_help(context).splitlines()
+        assert [line for line in lines if len(line) > COLUMNS] == []
+        assert [line for line in lines if line.endswith("...") and not line.startswith("Usage:")] == []
 
 
-def test_help_fits_the_terminal_and_truncates_nothing(name: str) -> None:
-    command, context = tree()[name]
-    lines = command.get_help(context).splitlines()
-    assert [line for line in lines if len(line) > COLUMNS] == []
-    assert [line for line in lines if line.endswith("...") and not line.startswith("Usage:")] == []
+def test_a_summary_is_short() -> None:
+    for name, (command, _) in tree().items():
+        assert 0 < len(command.get_short_help_str(limit=1000)) < (60 if name else 75), name
 
 
-def test_a_summary_is_short(name: str) -> None:
-    command, _ = tree()[name]
-    summary = command.get_short_help_str(limit=1000)
-    assert summary
-    assert len(summary) < (60 if name else 75), summary
-
-
-def test_the_help_of_an_option_is_a_short_phrase(name: str) -> None:
-    texts = {option.opts[-1]: option.help or "" for option in options_of(name)}
+def test_the_help_of_an_option_is_a_short_phrase() -> None:
+    texts = {(name, option.opts[-1]): option.help or "" for name in tree() for option in options_of(name)}
     assert {option: text for option, text in texts.items() if not 0 < len(text) < 70} == {}
     assert {option: text for option, text in texts.items() if not text[0].isupper()} == {}
 
 
-def test_one_concept_has_one_name(name: str) -> None:
-    names = {spelling for option in options_of(name) for spelling in option.opts}
-    if name == "board":
-        names.remove("--write")  # a server that takes answers; the command itself writes nothing
-    assert {spelling: OTHER_NAMES[spelling] for spelling in names & OTHER_NAMES.keys()} == {}
-    if "--dir" in names:
-        assert name.partition(" ")[0] in {"sandbox", "demo"}, "--dir is the sandbox's own folder"
-    for option in options_of(name):
-        if "--repo" in option.opts:
-            assert option.make_metavar(tree()[name][1]) == "OWNER/NAME"
+def test_one_concept_has_one_name() -> None:
+    for name, (_, context) in tree().items():
+        names = {spelling for option in options_of(name) for spelling in option.opts}
+        if name == "board":
+            names.remove("--write")  # a server that takes answers; the command itself writes nothing
+        assert {spelling: OTHER_NAMES[spelling] for spelling in names & OTHER_NAMES.keys()} == {}, name
+        if "--dir" in names:
+            assert name.partition(" ")[0] in {"sandbox", "demo"}, "--dir is the sandbox's own folder"
+        for option in options_of(name):
+            if "--repo" in option.opts:
+                assert option.make_metavar(context) == "OWNER/NAME", name
 
 
-def test_only_a_command_with_a_dry_run_may_write_to_github(name: str) -> None:
-    command, context = tree()[name]
-    has_dry_run = any("--dry-run" in option.opts for option in options_of(name))
-    for given in (False, True):
-        context.params["dry_run"] = given
-        with context.scope(cleanup=False):
-            assert bool(why_read_only()) is not (has_dry_run and not given)
-    assert writes(command) is has_dry_run
+def test_only_a_command_with_a_dry_run_may_write_to_github() -> None:
+    for name, (command, context) in tree().items():
+        has_dry_run = any("--dry-run" in option.opts for option in options_of(name))
+        for given in (False, True):
+            context.params["dry_run"] = given
+            with context.scope(cleanup=False):
+                assert bool(why_read_only()) is not (has_dry_run and not given), name
+        assert writes(command) is has_dry_run, name
 
 
 def test_every_command_is_listed_once_under_a_heading() -> None:

@@ -44,7 +44,7 @@ def differing(before: View, after: View) -> set[str]:
     return {path for path in {*before, *after} if before.get(path) != after.get(path)}
 
 
-SEEDS = range(2000) if NIGHTLY else range(0, 2000, 100)
+SEEDS = range(2000) if NIGHTLY else range(0, 2000, 200)
 TEXTS = ["one\ntwo\nthree\n", "one\r\ntwo\r\n", "mixed\r\nends\n", "", "no end", "h\xe9llo\n", "\0binary\0", "$Id$\n"]
 NAMES = ["a.txt", "b.txt", "src/c.py", "src/deep/d.sh", "docs/é ü.md", "win.bat", 'quo"te.txt', "x y/z.bin", "e.log"]
 ATTRIBUTES = [

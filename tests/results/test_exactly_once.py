@@ -316,7 +316,9 @@ def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, cases: lis
     assert_survives_faults(work, cases)
 
 
-@pytest.mark.parametrize("work", [pytest.param(name, marks=marks(name)) for name in WORKS], indirect=True)
+@pytest.mark.parametrize(
+    "work", [pytest.param(name, marks=marks(name, {*NIGHTLY_ONLY, "conflict"})) for name in WORKS], indirect=True
+)
 def test_a_run_that_is_killed_at_any_request_is_finished_by_the_next_one(work: Work, tmp_path: Path) -> None:
     """For an implementor also between push and pull request; git is killed with it."""
     file = tmp_path / "result.json"
@@ -335,7 +337,7 @@ def test_an_answer_after_the_time_limit_is_found_not_sent_again(work: Work, monk
 
 
 @pytest.mark.parametrize("work", ["reviewer"], indirect=True)
-@pytest.mark.parametrize("posted", range(1, 5))
+@pytest.mark.parametrize("posted", [1, 4, *(pytest.param(n, marks=pytest.mark.matrix) for n in (2, 3))])
 def test_a_head_that_moves_between_two_runs_changes_nothing_of_a_review_that_was_begun(work: Work, posted: int) -> None:
     """The second run finishes the review of the first commit, though the files of the pull request look different."""
     stage, expected = work.stage, work.clean.state

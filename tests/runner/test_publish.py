@@ -199,7 +199,13 @@ def test_a_push_to_what_is_not_a_branch_is_refused_before_any_request(workshop: 
 
 
 @pytest.mark.parametrize(
-    ("end", "branch"), [("squash", "feature-2"), ("closed", "feature-2"), ("merge", "feature"), ("", "feature")]
+    ("end", "branch"),
+    [
+        ("squash", "feature-2"),
+        ("merge", "feature"),
+        pytest.param("closed", "feature-2", marks=pytest.mark.matrix),
+        pytest.param("", "feature", marks=pytest.mark.matrix),
+    ],
 )
 def test_a_branch_whose_pull_requests_are_over_gets_no_more_commits(
     workshop: Workshop, agent: Agent, end: str, branch: str
