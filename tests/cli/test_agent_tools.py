@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from support import trees
 from support.commands import Accord
 from support.plans import plan, task, task_body
 from support.reviews import approve, comment
@@ -52,24 +52,11 @@ def call(arguments: Sequence[str], *calls: tuple[str, dict[str, Any]]) -> list[t
 
 def repository(folder: Path) -> str:
     """Make a repository with a change on a branch; return the commit before it."""
-
-    def git(*words: str) -> str:
-        user = ["-c", "user.name=octo", "-c", "user.email=octo@example.invalid"]
-        done = subprocess.run(["git", *user, *words], cwd=folder, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
-
-    folder.mkdir(parents=True, exist_ok=True)
-    git("init", "--quiet", "--initial-branch=main")
-    (folder / "a.txt").write_text("".join(f"{n}\n" for n in range(1, 31)))
-    (folder / "old.txt").write_text("gone\n")
-    git("add", "--all")
-    git("commit", "--quiet", "--message=Start")
-    base = git("rev-parse", "HEAD")
-    (folder / "a.txt").write_text("".join(f"{n}\n" for n in range(1, 31) if n != 20))
+    trees.repository(folder, {"a.txt": "".join(f"{n}\n" for n in range(1, 31)), "old.txt": "gone\n"})
+    base = trees.git(folder, "rev-parse", "HEAD")
     (folder / "old.txt").unlink()
-    (folder / "ünï:x.txt").write_text("new\n")
-    git("add", "--all")
-    git("commit", "--quiet", "--message=Change")
+    trees.write(folder, {"a.txt": "".join(f"{n}\n" for n in range(1, 31) if n != 20), "ünï:x.txt": "new\n"})
+    trees.commit(folder)
     return base
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.commands import Accord
+from support.implementations import completed
 from support.plans import plan, task, task_body
 from support.stage import Stage, insert_issues, staged
 from support.trees import commit, git
@@ -446,12 +447,7 @@ def test_labels_are_listed_without_github(accord: Accord) -> None:
 
 def test_an_invalid_protect_pattern_is_wrong_usage_before_any_request(accord: Accord, stage: Stage) -> None:
     stage.server.requests.clear()
-    result = {
-        "role": "implementor",
-        "outcome": "completed",
-        "patch": "diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n",
-        "summary": "Done.",
-    }
+    result = completed("diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n")
     ended = accord("apply", accord.file("result.json", result), "--work-item", 1, "--protect", "[z-a]")
     assert (ended.code, len(stage.server.requests)) == (2, 0)
     assert "[z-a]" in ended.err

@@ -10,10 +10,8 @@ from support.stage import Stage
 
 
 @pytest.fixture
-def github(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setenv("GITHUB_API_URL", stage.server.url)
-    monkeypatch.setenv("GITHUB_TOKEN", stage.server.token)
-    monkeypatch.setenv("GITHUB_REPOSITORY", stage.repository)
+def github(accord: Accord, stage: Stage) -> Stage:
+    accord.on(stage)
     return stage
 
 

@@ -1,6 +1,5 @@
 """Lists and waits on a terminal: long lists go through the pager, lines fit, and a wait counts down."""
 
-import io
 import os
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.commands import Accord
 from support.stage import staged
+from test_run_status import Screen
 
 from accord.cli.output import Progress, cut_text, print_wait
 
@@ -63,11 +63,6 @@ def test_a_long_list_goes_through_the_pager_and_its_lines_fit(tmp_path: Path, ac
     assert max(map(len, short)) == 40
     assert not [line for line in short if line.startswith("paged:")]
     assert all(line.endswith("can hold") for line in piped)
-
-
-class Screen(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_wait_is_a_line_of_its_own_in_the_place_of_the_bar(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.implementations import apply, clone, completed, implement_stage
+from support.implementations import apply, clone, completed, implement_stage, set_status
 from support.stage import Stage, codes
 from support.trees import difference_of, git
 
@@ -24,7 +24,7 @@ def end(stage: Stage, number: int, how: str) -> None:
     else:
         stage.send("PUT", f"{pull}/merge", merge_method=how if how in ("squash", "rebase") else "merge")
     stage.send("PATCH", f"/repos/{stage.repository}/issues/1", state="open")
-    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+    set_status(stage)
 
 
 def changed(stage: Stage, number: int) -> list[str]:

@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 from support.exactly_once import FaultCase, Work, assert_survives_faults, assert_survives_kills
-from support.implementations import BLOCKED, apply, clone, completed, ended, implement_stage, state, work_of_agent
+from support.implementations import (
+    BLOCKED,
+    apply,
+    clone,
+    completed,
+    ended,
+    implement_stage,
+    set_status,
+    state,
+    work_of_agent,
+)
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
 from support.reviews import (
     FINDING,
@@ -238,7 +248,7 @@ def conflict_work(folder: Path) -> Iterator[Work]:
         path = f"/repos/{stage.repository}/contents/src/a.py"
         sha, content = stage.get(path, ref="accord/1")["sha"], base64.b64encode(b"a = 4\n").decode()
         stage.send("PUT", path, message="By hand", content=content, branch="accord/1", sha=sha)
-        stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+        set_status(stage)
         second = clone(stage, folder / "second")
         (second / "src" / "a.py").write_text("a = 3\n")
         result = completed(difference_of(second, "origin/main").decode(), "Second.")

@@ -16,6 +16,7 @@ from support.implementations import (
     ended,
     implement_stage,
     remote_of,
+    set_status,
     state,
     work_of_agent,
 )
@@ -68,10 +69,6 @@ def commit_by_hand(tree: Path, path: str, text: str, branch: str) -> None:
     with_file(tree, path, text)
     git(tree, "commit", "-qam", "By hand")
     git(tree, "push", "-q", "origin", branch)
-
-
-def set_status(stage: Stage, status: str = "in-progress") -> None:
-    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", f"status:{status}"])
 
 
 def pull_body(stage: Stage) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.conflicts import KINDS, add_files, edit, prepare, relink, write
-from support.implementations import WRITER, WRITER_TOKEN, apply, clone, completed, implement_stage, state
+from support.implementations import WRITER, WRITER_TOKEN, apply, clone, completed, implement_stage, set_status, state
 from support.stage import Stage, codes
 from support.trees import commit, difference_of, git
 
@@ -65,10 +65,6 @@ def beside(stage: Stage, tree: Path) -> tuple[dict[str, Any], str]:
     git(tree, "reset", "-q", "--hard")
     set_status(stage)
     return completed(patch, "Second."), made
-
-
-def set_status(stage: Stage, status: str = "in-progress") -> None:
-    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", f"status:{status}"])
 
 
 def aside(receipt: Receipt) -> str:

@@ -76,6 +76,10 @@ def ended(outcome: str, summary: str) -> dict[str, Any]:
     return {"role": "implementor", "outcome": outcome, "patch": None, "summary": summary}
 
 
+def set_status(stage: Stage, status: str = "in-progress") -> None:
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", f"status:{status}"])
+
+
 def remote_of(stage: Stage, token: str = "") -> Remote:
     url, token = f"{stage.server.url}/{stage.repository}.git", token or stage.server.token
     return Remote(url, stage.server.url, token, stage.clock)
