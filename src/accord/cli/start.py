@@ -104,7 +104,7 @@ class _EndArguments(WorkArguments):
 
 @command(_BeginArguments, "begin", of=start)
 def begin_command(given: _BeginArguments) -> int:
-    """Show in the status comment that a run began, and find the commit to review.
+    """Show that a run began, and find the commit to review.
 
     A step gets it as the output head. A fork whose pull request changed after --as-of is refused.
     """
