@@ -78,7 +78,7 @@ git update-ref refs/remotes/origin/side HEAD; git switch -q main; git merge -q -
 
 
 class Case(NamedTuple):
-    """What an agent does in a shell, after what a person did; what is in the patch, and what is left out and named."""
+    """The work of an agent in a shell, that of a person before it, the paths in the patch, and those left out."""
 
     agent: str
     patch: list[str]
