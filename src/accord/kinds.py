@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accord.core.findings import Finding
-from accord.core.kinds import FOLDERS, KINDS, READERS, Contents, FolderKind, Kind
+from accord.core.kinds import FOLDERS, KINDS, READERS, Contents, Contract, FolderKind, Kind
 from accord.core.shapes import Located
 
 
@@ -198,11 +198,23 @@ def _run_record() -> Contents:
     return Contents(PublicRecord)
 
 
+_RESULTS = Contract("workflow-contracts", "1.0.0")
+_RUNNERS = Contract("runner-output-contract", "1.0")
+_SESSIONS = Contract("global-agent-contract", None)
+_MISSIONS = Contract("mission-contracts", "078")
+_HANDOFFS = Contract("handoff-schema", "2026-02-18")
+
 _TABLE = (
-    Kind("planner-result", _planner_result, {"role": "planner"}),
-    Kind("implementor-result", _implementor_result, {"role": "implementor"}, own_keys=frozenset({"patch"})),
-    Kind("reviewer-result", _reviewer_result, {"role": "reviewer"}),
-    Kind("runner-workflow", _runner_workflow, {"on": _is_reusable}, "yaml"),
+    Kind("planner-result", _planner_result, {"role": "planner"}, contract=_RESULTS),
+    Kind(
+        "implementor-result",
+        _implementor_result,
+        {"role": "implementor"},
+        own_keys=frozenset({"patch"}),
+        contract=_RESULTS,
+    ),
+    Kind("reviewer-result", _reviewer_result, {"role": "reviewer"}, contract=_RESULTS),
+    Kind("runner-workflow", _runner_workflow, {"on": _is_reusable}, "yaml", contract=_RUNNERS),
     Kind("agent-registry", _agent_registry, {"agents": _is_given}, "yaml"),
     Kind("accord-config", _accord_config, {"starts": _is_given}, "yaml"),
     Kind("plan-settings", _plan_settings, {"plan": _is_given}, "yaml"),
@@ -213,20 +225,33 @@ _TABLE = (
     Kind("keepalive-facts", _keepalive_facts, {"kind": "keepalive-facts"}),
     Kind("verify-facts", _verify_facts, {"kind": "verify-facts"}),
     Kind("verdict", _verdict, {"role": "verifier"}),
-    Kind("agent-input", _agent_input, {"task": _is(dict)}, is_alone=True, has_role=True),
-    Kind("agent-output", _agent_output, {"status": _is(str), "gates": _is(dict)}, is_alone=True, has_role=True),
-    Kind("session-status", _session_status, {"current_state": _is(str)}, is_alone=True),
-    Kind("session-tasks", _session_tasks, {"tasks": _is(list)}, "yaml"),
+    Kind("agent-input", _agent_input, {"task": _is(dict)}, is_alone=True, has_role=True, contract=_SESSIONS),
+    Kind(
+        "agent-output",
+        _agent_output,
+        {"status": _is(str), "gates": _is(dict)},
+        is_alone=True,
+        has_role=True,
+        contract=_SESSIONS,
+    ),
+    Kind("session-status", _session_status, {"current_state": _is(str)}, is_alone=True, contract=_SESSIONS),
+    Kind("session-tasks", _session_tasks, {"tasks": _is(list)}, "yaml", contract=_SESSIONS),
     Kind(
         "session-acceptance",
         _session_acceptance,
         {"acceptance_criteria": _is(list)},
         is_alone=True,
         list_key="acceptance_criteria",
+        contract=_SESSIONS,
     ),
-    Kind("next-query-response", _next_query_response, {"kind": "query", "is_query": True}),
-    Kind("stale-status", _stale_status, {"status": lambda value: value in ("fresh", "stale", "not_applicable")}),
-    Kind("handoff", _handoff, {"metadata": _is(dict)}),
+    Kind("next-query-response", _next_query_response, {"kind": "query", "is_query": True}, contract=_MISSIONS),
+    Kind(
+        "stale-status",
+        _stale_status,
+        {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
+        contract=_MISSIONS,
+    ),
+    Kind("handoff", _handoff, {"metadata": _is(dict)}, contract=_HANDOFFS),
     Kind("run-record", _run_record, {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)}),
 )
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.plans import plan, refinement, task, update
 
 from accord.core.errors import BrokenContract
-from accord.core.kinds import KINDS, Kind
+from accord.core.kinds import KINDS, Kind, contract_of
 from accord.core.schemas import json_schema, strict_schema
 from accord.core.shapes import read_shape
 from accord.results.models import PlannerResult
@@ -102,3 +102,20 @@ def test_schema_and_reader_agree_on_what_fits(key: str, value: Any) -> None:
         fits = False
     assert jsonschema_rs.Draft202012Validator(json_schema(PlannerResult)).is_valid(document) is fits
     assert jsonschema_rs.Draft202012Validator(strict_schema(PlannerResult)).is_valid(document) is fits
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_a_schema_names_the_contract_with_its_version(name: str) -> None:
+    comment = json_schema(KINDS[name].model, name).get("$comment", "")
+    contract = KINDS[name].contract
+    assert (comment == "") == (contract is None)
+    assert (
+        contract is None or comment == f"Contract: {contract.name}{f' {contract.version}' if contract.version else ''}"
+    )
+
+
+def test_kinds_of_results_and_runners_have_a_versioned_contract() -> None:
+    versions = {name: KINDS[name].contract for name in ("planner-result", "runner-workflow", "handoff")}
+    assert [contract and contract.version for contract in versions.values()] == ["1.0.0", "1.0", "2026-02-18"]
+    assert contract_of("planner-result") == {"contract": {"name": "workflow-contracts", "version": "1.0.0"}}
+    assert contract_of("keepalive-facts") == contract_of(None) == {}

@@ -25,7 +25,7 @@ from accord.cli.step import (
 )
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import Finding, has_errors
-from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder
+from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder, contract_of
 from accord.files.store import file_behind, write_whole
 from accord.text.markdown import table
 
@@ -170,6 +170,7 @@ def print_checks(
             {
                 "path": path,
                 "kind": kind,
+                **contract_of(kind),
                 "findings": [finding.as_json() for finding in findings],
                 **({"fixes": [fix.as_json() for fix in fixes[path]]} if fixes.get(path) else {}),
             }

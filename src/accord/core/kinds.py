@@ -42,6 +42,17 @@ def _is_array(raw: bytes) -> bool:
         return False
 
 
+class Contract(NamedTuple):
+    """A public contract; one that does not count its versions has the date or the number of its decision, or none."""
+
+    name: str
+    version: str | None
+
+    def as_json(self) -> dict[str, str | None]:
+        """Return the object of reports."""
+        return self._asdict()
+
+
 @dataclass(frozen=True)
 class Kind:
     """One kind of document. Its code is imported when it is first used."""
@@ -61,6 +72,9 @@ class Kind:
 
     list_key: str = ""
     """The key where the entries of a bare array belong."""
+
+    contract: Contract | None = None
+    """The contract that defines it; None for a kind of accord's own."""
 
     @property
     def model(self) -> type[BaseModel]:
@@ -115,6 +129,12 @@ _MOST_WRAPPINGS = 5
 
 KINDS: dict[str, Kind] = {}
 """Every kind of document by its name, in the order in which a document is held against them."""
+
+
+def contract_of(kind: str | None) -> dict[str, dict[str, str | None]]:
+    """Return the part of a report that names the contract of a kind; nothing for another kind."""
+    known = KINDS.get(kind or "")
+    return {"contract": known.contract.as_json()} if known and known.contract else {}
 
 
 class FolderKind(NamedTuple):

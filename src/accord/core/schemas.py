@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from accord.core.kinds import KINDS
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _KEPT = frozenset({"additionalProperties", "description", "enum", "items", "properties", "required", "type"})
@@ -19,8 +21,11 @@ ADDRESS = "https://raw.githubusercontent.com/accord-ci/accord/v0/schemas/"
 
 
 def json_schema(model: type[BaseModel], name: str = "") -> dict[str, Any]:
-    """Return the model's schema in JSON Schema 2020-12, with its published address if it has a ``name``."""
+    """Return the schema in JSON Schema 2020-12; with a ``name``, it has its published address and its contract."""
     address = {"$id": f"{ADDRESS}{name}.schema.json"} if name else {}
+    contract = KINDS[name].contract if name in KINDS else None
+    if contract:
+        address["$comment"] = " ".join(filter(None, ("Contract:", *contract)))
     return {"$schema": DIALECT, **address, **model.model_json_schema(by_alias=True)}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import Finding, has_errors
+from accord.core.kinds import contract_of
 from accord.engine.operations import LedgerEntry, OperationStatus
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Receipt:
         """Return the JSON document of ``accord apply``."""
         document: dict[str, Any] = {
             "kind": self.kind,
+            **contract_of(self.kind),
             "outcome": self.outcome.value,
             "run_key": self.run_key,
             "repository": self.repository,
