@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -39,6 +38,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import KINDS
 from accord.files.store import write_whole
 from accord.git.trusted_files import TrustedFiles, trusted_files
+from accord.github.client import Connection
 from accord.loops.apply import WorkflowStart, dispatch
 from accord.loops.facts import Loop, LoopContext
 from accord.loops.models import TokenFacts
@@ -49,9 +49,6 @@ from accord.runner.models import RunOutputs
 from accord.runner.registry import load_registry
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from accord.github.client import Connection
 
 _REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
 """Events by which a person requests a turn; empty at a terminal."""

@@ -31,6 +31,7 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.engine.operations import OperationLog
 from accord.engine.receipts import Outcome, Receipt
+from accord.github.client import Connection
 from accord.starts.choose import HEAD_UNKNOWN, head_at
 from accord.starts.ends import RunOfWork, WorkReport, begin, end, read_needs, report_of
 from accord.starts.events import check_repository, read_event
@@ -40,7 +41,6 @@ from accord.starts.run import start as start_work
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from accord.github.client import Connection
     from accord.runner.models import Disposition, RunOutputs
 
 

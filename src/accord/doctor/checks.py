@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
@@ -14,6 +13,7 @@ from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
 from accord.core.findings import DoctorCheck, Finding, warning
 from accord.doctor.settings import LiveFacts, gather_settings, setting_checks
 from accord.files.store import file_behind, read_inside, write_whole
+from accord.github.client import Connection
 from accord.github.models import Label
 from accord.kit.install import kit_check
 from accord.loops.questions import KEEPALIVE, PAUSED
@@ -25,10 +25,6 @@ from accord.workflows.facts import WORKFLOWS, read_repository
 from accord.workflows.fixes import Fixed, fix_workflow
 from accord.workflows.models import Job, Workflow
 from accord.workflows.requirements import required_settings, token_of
-
-if TYPE_CHECKING:
-    from accord.github.client import Connection
-
 
 _LOOPS = ("keepalive", "autofix", "bot-comments", "verifier")
 _LOOP_CALL = re.compile(rf"[^@]*/reusable-({'|'.join(_LOOPS)})\.yml(?:@.*)?")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from accord.core.clock import SystemClock
 from accord.core.errors import Refused
 from accord.core.findings import Severity
 from accord.doctor.checks import doctor_checks
 from accord.git.branches import folder_at_head
+from accord.github.client import Connection
 from accord.kit.many import ManyOutcome, ManyResult, failed, result_of
 from accord.kit.sync import sync_repository
 from accord.kit.templates import Pin, shipped_kit
 from accord.results.label_sync import FAILED, apply_labels, plan_labels, shipped_labels
-
-if TYPE_CHECKING:
-    from accord.github.client import Connection
 
 
 def examine_repository(connection: Connection) -> ManyResult:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.findings import DoctorCheck, Finding, PlacedFinding, warning
@@ -22,14 +22,11 @@ from accord.core.refusals import (
     SettingsPage,
 )
 from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, folders_of, prefix_in, way_refusal, work_branch
+from accord.github.client import Connection, GitHub
 from accord.github.models import Forbidden, NotThere
 from accord.workflows.facts import WORKFLOWS
 from accord.workflows.models import Workflow
 from accord.workflows.requirements import ENVIRONMENT, Requirement, secrets_of_callers
-
-if TYPE_CHECKING:
-    from accord.github.client import Connection, GitHub
-
 
 SIGNATURES = "required_signatures"
 """The rule that the commits of people's tokens break. GitHub signs those of bots."""

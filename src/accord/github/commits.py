@@ -12,20 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.clock import Clock, attempts
 from accord.core.errors import Refused
 from accord.git.branches import Remote, push
 from accord.git.patches import Change, changes_between
 from accord.git.program import Git
+from accord.github.client import GitHub
 from accord.github.git_data import Commit, StoredObject, TreeChange, create_ref_once
 from accord.github.limits import BLOB_BYTES, COMMIT_REQUESTS, TREE_ENTRIES, TREE_TEXT_BYTES
 from accord.github.models import Conflict
 from accord.github.once import send_until_answered
-
-if TYPE_CHECKING:
-    from accord.github.client import GitHub
 
 PERSON = "GitHub signs only the commits of bots, and the token is a person's."
 AUTHOR = "GitHub does not sign a commit with an author of its own."

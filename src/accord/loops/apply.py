@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from accord.github.comments import Comment
 from accord.github.models import NotThere
 from accord.github.once import send_once
+from accord.github.workflows import WorkflowRun
 from accord.loops.facts import EndedRun, LoopContext
 from accord.loops.models import NEEDS_HUMAN, LoopName, LoopState, PendingEffects
 from accord.text.markdown import cell
 from accord.text.markers import find_markers, write_marker
-
-if TYPE_CHECKING:
-    from accord.github.workflows import WorkflowRun
-
 
 ASKS = "loop-asks"
 _CLOCKS_DIFFER_SECONDS = 5

@@ -6,13 +6,14 @@ Threads with a comment of a person belong to people; threads of other bots are i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from accord.core.findings import Finding
 from accord.github.comments import Comment
 from accord.github.once import send_once
+from accord.github.threads import ReviewThread
 from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
 from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
 from accord.loops.outputs import result_of
@@ -23,10 +24,6 @@ from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
-
-if TYPE_CHECKING:
-    from accord.github.threads import ReviewThread
-
 
 BODY_CHARACTERS = 3_000
 REPLY_CHARACTERS = 2_000

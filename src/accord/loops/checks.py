@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
 from accord.core.findings import names_of
 from accord.engine.owner import reason_of_checks
 from accord.github.checks import CONCLUSIONS, Check
+from accord.github.client import GitHub
 from accord.github.models import Conflict, Forbidden, NotThere
+from accord.github.workflows import WorkflowRun
 from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import CheckFacts, Closed, HeldRun, InconclusiveCheck, LoopDecision, decision_for
 from accord.loops.questions import Situation
@@ -26,10 +27,6 @@ from accord.loops.texts import join_parts
 from accord.text.hidden import as_seen, strip_hidden
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
-
-if TYPE_CHECKING:
-    from accord.github.client import GitHub
-    from accord.github.workflows import WorkflowRun
 
 SETTLING_SECONDS = 120
 """How long a commit without any check may still get one; GitHub starts workflows within seconds."""

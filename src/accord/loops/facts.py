@@ -22,7 +22,7 @@ from accord.engine.owner import pull_state
 from accord.engine.trust import is_steering, refused_labels
 from accord.git.branch_names import is_work_branch
 from accord.github.checks import Check
-from accord.github.client import LabelEvent
+from accord.github.client import GitHub, LabelEvent
 from accord.github.models import Forbidden, Identity, Pull
 from accord.github.state import Stored
 from accord.loops.ledger import state_before, without_future
@@ -53,7 +53,6 @@ from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from accord.git.branches import Remote
-    from accord.github.client import GitHub
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

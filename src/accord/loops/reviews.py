@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from accord.github.models import Identity, Review
+from accord.github.threads import ReviewThread
 from accord.loops.bot_comments import Thread, thread_facts, thread_part
 from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import Closed, LoopFacts, Word
@@ -21,10 +22,6 @@ from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, take_markers
 from accord.text.outline import tasks
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
-
-if TYPE_CHECKING:
-    from accord.github.threads import ReviewThread
-
 
 Verdict = Literal["approve", "needs-changes"]
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from accord.core.clock import Clock, attempts
 from accord.core.errors import Refused
+from accord.github.client import GitHub
 from accord.github.comments import Comment, show_comment
 from accord.github.state import PAUSE_SECONDS, Link, Stored, StoredDocument
 from accord.loops.models import Closed, Iteration, LoopDecision, LoopName, LoopState, Notice
@@ -24,7 +25,6 @@ from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from accord.engine.operations import OperationLog
-    from accord.github.client import GitHub
 
 
 README = (

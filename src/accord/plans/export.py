@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from accord.github.models import Issue
 from accord.results.bodies import split_body
 from accord.results.labels import STATUS_AT_CREATION, Category, category_of, in_category
 from accord.results.models import PlannedWorkItem, PlannerResult
 from accord.results.planner.record import planned_blockers
 from accord.results.planner.rules import numbered
-
-if TYPE_CHECKING:
-    from accord.github.models import Issue
 
 
 def export_list(issues: Sequence[Issue], repository: str, *, is_tasks: bool) -> str:

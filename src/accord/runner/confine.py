@@ -23,12 +23,10 @@ import stat
 import struct
 import sys
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any, NoReturn
 
 PROXY = "127.0.0.1:3128"
 """Where a container without other network reaches the proxy."""

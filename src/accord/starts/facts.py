@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import count
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
@@ -18,8 +17,10 @@ from accord.engine.owner import Owner, PullState, owner_of, pull_state
 from accord.engine.trust import read_refused_labels
 from accord.files.yaml import read_mapping
 from accord.git.branch_names import CONFIG_PATHS, prefix_in, work_branch
+from accord.github.client import GitHub
 from accord.github.models import Identity, Issue, NotThere, Pull
 from accord.github.pulls import closing_references
+from accord.github.workflows import WorkflowRun
 from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, item_state, open_blockers, status_if_clear
 from accord.starts.choose import ItemFacts, head_at, names_agent
@@ -28,10 +29,6 @@ from accord.starts.dashboard import is_dashboard
 from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, StatusRow, Trigger
 from accord.starts.status import StatusView, view_of
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from accord.github.client import GitHub
-    from accord.github.workflows import WorkflowRun
 
 _CLOCKS_DIFFER = timedelta(minutes=5)
 _FIRST_PAUSE_SECONDS = 2.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from accord.core.clock import timestamp
 from accord.core.errors import AccordError
@@ -13,6 +12,7 @@ from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.engine.owner import Owner, next_statuses, owner_of
 from accord.github.comments import Comment
 from accord.github.models import Issue
+from accord.github.workflows import WorkflowRun
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import MoveWorkItem, StatusFacts, item_state, plan_move, status_if_clear
 from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts
@@ -20,9 +20,6 @@ from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, It
 from accord.starts.status import StatusView
 from accord.text.markdown import as_code, cell
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from accord.github.workflows import WorkflowRun
 
 EYES, CONFUSED = "eyes", "confused"
 RETRY = "Comment `/accord retry` to start it again."

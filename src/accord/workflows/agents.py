@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from accord.agents.registry import AgentAction, shipped_registry
+from accord.agents.registry import AgentAction, Registry, shipped_registry
 from accord.workflows.commands import commands_of, program_of, wrapped
 from accord.workflows.expressions import embedded, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from accord.agents.registry import Registry
-    from accord.workflows.models import Job, Step, Workflow
+from accord.workflows.models import Job, Step, Workflow
 
 _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNORECASE)
 _OF_RUN = AgentAction(
