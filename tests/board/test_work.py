@@ -8,6 +8,7 @@ import pytest
 
 from accord.board.models import BoardItem, BoardPull, BoardRepository, EndedPull, address_of, overview_from
 from accord.board.work import overview_of_work
+from accord.engine.trust import RefusedLabel
 from accord.github.checks import Check
 from accord.github.models import Identity, Issue, Pull
 from accord.github.workflows import WorkflowRun
@@ -22,6 +23,9 @@ TASK = ("task:implement", "priority:high")
 RUNNING = StatusRow(key="k", work="implement", state="running", since="2026-11-02T08:00:00Z", run=7, agent="codex")
 FAILED = RUNNING.model_copy(update={"state": "failed", "result": "auth: the key expired"})
 HELD = WorkflowRun(9, "CI", "ci.yml", "pull_request", "completed", "action_required", "h" * 40, "b", (), NOW)
+
+
+SET_BY_TESS = RefusedLabel("agents:keepalive", "tess")
 
 
 def item(*labels: str, rows: tuple[StatusRow, ...] = (), number: int = 3, **more: Any) -> BoardItem:
@@ -164,6 +168,13 @@ ACTIVE = LoopState(iterations=2, running=ActiveRun(run_id="8", head_sha="h", sta
         (pull("agents:keepalive", checks=(RED, LOST)), "waiting", "pull", "Checks fail: test.", ""),
         (pull("agents:keepalive", checks=(RED,)), "waiting", "pull", "Keepalive works on it.", ""),
         (pull("agents:keepalive", checks=(GREEN,)), "waiting", "pull", "Keepalive works on it.", ""),
+        (
+            pull("agents:keepalive", checks=(RED,), refused=(SET_BY_TESS,)),
+            "needs_you",
+            "label",
+            "`tess`",
+            "--remove-label",
+        ),
         (pull(is_mergeable=False), "needs_you", "conflict", "conflicts with its base", "agents:keepalive"),
         (pull(wants_changes=True, is_approved=False), "needs_you", "needs-human", "requests changes", "keepalive"),
         (pull(held=(HELD,)), "needs_you", "approval", "until you approve them: CI.", "gh run rerun 9"),

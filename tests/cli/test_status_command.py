@@ -10,7 +10,7 @@ from support.commands import Accord
 from support.plans import task_body
 from support.records import record
 from support.stage import Stage, staged
-from support.starts import DRAFT, LABELS, PENDING, PULL, READY, Starts, starts_stage
+from support.starts import DRAFT, LABELS, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 from support.trees import git
 
 from accord.board.models import Entry, Overview, address_of
@@ -76,6 +76,23 @@ def test_a_look_only_reads_and_takes_few_requests(accord: Accord, starts: Starts
     sent = [method for method, *_ in starts.stage.server.requests]
     assert set(sent) == {"GET"}
     assert len(sent) <= 7
+
+
+@pytest.mark.slow
+def test_labels_of_people_who_may_only_triage_need_a_person(accord: Accord, starts: Starts) -> None:
+    for number, label in ((REQUEST, "agents:plan"), (READY, "agent:claude"), (PULL, "agents:keepalive")):
+        starts.labelled(number, label, by="tess")
+    needs = {entry["id"]: entry for entry in accord.document("status")["needs_you"]}
+    for number in (REQUEST, READY, PULL):
+        entry = needs[f"#{number}"]
+        assert (entry["kind"], "`tess`" in entry["why"]) == ("label", True)
+    assert needs[f"#{PULL}"]["command"].startswith(f"gh pr edit {PULL} --remove-label agents:keepalive")
+    shown = accord.document("items", "show", READY)
+    assert shown["refused_labels"] == [{"label": "agent:claude", "by": "tess"}]
+    assert "(`label-not-allowed`)" in accord("items", "show", READY).out
+    starts.stage.send("DELETE", f"{starts.root}/issues/{READY}/labels/agent:claude")
+    starts.labelled(READY, "agent:claude")
+    assert accord.document("items", "show", READY)["refused_labels"] == []
 
 
 def test_watching_without_a_terminal_says_that_it_shows_once(accord: Accord, starts: Starts) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -12,7 +12,8 @@ from accord.board.models import Address, BoardItem, BoardPull, BoardRepository, 
 from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
 from accord.engine.owner import items_of_result
-from accord.github.client import INSTALLATION_LOGIN, GitHub
+from accord.engine.trust import RefusedLabel, read_refused_labels
+from accord.github.client import GitHub, as_reader
 from accord.github.comments import Comment
 from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, Review
 from accord.github.pulls import closing_references
@@ -61,10 +62,8 @@ class Reader:
 
 
 def reader_of(github: GitHub, repository: str, identity: Identity) -> Reader:
-    """Return a reader; a person's token reads, but accord wrote as the workflow's."""
-    if identity.is_person:
-        identity = replace(identity, others=(*identity.others, INSTALLATION_LOGIN))
-    return Reader(github, repository, identity)
+    """Return a reader of what accord wrote."""
+    return Reader(github, repository, as_reader(identity))
 
 
 def read_repository(
@@ -175,7 +174,12 @@ def _items(
         if len(blockers) != count and left:
             left -= 1
             blockers = {*visible, *(one.number for one in reader.github.blockers(issue.number) if one.is_open)}
-        yield BoardItem(issue, rows.get(issue.number, ()), count, tuple(sorted(blockers)))
+        refused = _refused(reader, issue)
+        yield BoardItem(issue, rows.get(issue.number, ()), count, tuple(sorted(blockers)), refused)
+
+
+def _refused(reader: Reader, issue: Issue | Pull) -> tuple[RefusedLabel, ...]:
+    return read_refused_labels(reader.github, issue.number, issue.labels, lambda: reader.identity)
 
 
 def _pulls(reader: Reader, now: datetime, open_issues: Set[int]) -> tuple[list[BoardPull], list[str]]:
@@ -222,6 +226,7 @@ def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: dateti
         any(opinion.verdict == "needs-changes" for opinion in opinions),
         bool(items := {*items_of_result(pull.body)}) and not open_issues & items,
         tuple(one for one in reviews if is_shown(one, reader)),
+        _refused(reader, pull),
     )
 
 

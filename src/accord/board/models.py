@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from accord.core.clock import timestamp
+from accord.engine.trust import RefusedLabel
 from accord.github.checks import Check
 from accord.github.models import Identity, Issue, Pull, Review
 from accord.github.workflows import WorkflowRun
@@ -31,6 +32,7 @@ NeedKind = Literal[
     "handoff",
     "stale",
     "broken",
+    "label",
 ]
 """Why a person is needed, in the order in which an overview lists them."""
 
@@ -147,12 +149,16 @@ def _rank(placed: Placed) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class BoardItem:
-    """An open issue: its starts, oldest first, and its open blockers; ``blockers`` are those known by number."""
+    """An open issue: its starts, oldest first, and its open blockers; ``blockers`` are those known by number.
+
+    ``refused`` are labels that start or steer work, and that someone set who may not.
+    """
 
     issue: Issue
     rows: tuple[StatusRow, ...] = ()
     open_blockers: int = 0
     blockers: tuple[int, ...] = ()
+    refused: tuple[RefusedLabel, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,7 @@ class BoardPull:
     wants_changes: bool = False
     is_item_closed: bool = False  # every item that it was opened for
     reviews: tuple[Review, ...] = ()  # of people who count and of accord, oldest first
+    refused: tuple[RefusedLabel, ...] = ()  # labels that someone set who may not start or steer work
 
     @property
     def number(self) -> int:

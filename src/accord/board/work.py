@@ -19,6 +19,7 @@ from accord.engine.owner import (
     pull_state,
     unclosed_text,
 )
+from accord.engine.trust import RefusedLabel
 from accord.git.branch_names import is_work_branch
 from accord.github.models import Issue
 from accord.loops.checks import check_facts, held_runs, inconclusive_text
@@ -72,6 +73,8 @@ def _place_item(facts: BoardRepository, item: BoardItem, pull: BoardPull | None)
         return "needs_you", _failed(entry, last, _comment(facts, "issue", issue.number, "/accord retry"))
     if NEEDS_HUMAN in issue.labels:
         return "needs_you", _needs_human(facts, entry, "issue", issue.number)
+    if item.refused and (status in ("pending", "ready") or not is_work_item(issue)):
+        return "needs_you", _refused(facts, entry, "issue", issue.number, item.refused[0])
     if is_work_item(issue):
         return _place_idle(facts, item, entry, status, pull)
     return ("waiting", replace(entry, why="A plan was asked for.")) if PLAN_LABEL in issue.labels else None
@@ -171,6 +174,8 @@ def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
         return "needs_you", replace(entry, kind="approval", why=why, since=since, command=command)
     if NEEDS_HUMAN in one.labels:
         return "needs_you", _asked(facts, pull, entry)
+    if pull.refused:
+        return "needs_you", _refused(facts, entry, "pr", one.number, pull.refused[0])
     if last and last.state == "failed":
         return "needs_you", _failed(entry, last, _comment(facts, "pr", one.number, "/accord retry"))
     return _place_open(facts, pull, entry, owner, checks)
@@ -267,6 +272,11 @@ def _running(facts: BoardRepository, entry: Entry, row: StatusRow) -> Entry:
 
 def _failed(entry: Entry, row: StatusRow, command: str) -> Entry:
     return replace(entry, kind="failure", why=row.result, since=time_of(row.since), command=command, start="retry")
+
+
+def _refused(facts: BoardRepository, entry: Entry, kind: str, number: int, refused: RefusedLabel) -> Entry:
+    command = facts.address.gh_command(kind, "edit", number, "--remove-label", refused.label)
+    return replace(entry, kind="label", why=refused.text, command=command)
 
 
 def _needs_human(facts: BoardRepository, entry: Entry, kind: str, number: int) -> Entry:

@@ -38,7 +38,7 @@ from accord.cli.step import leave_outputs, present, redact
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.engine.operations import OperationLog
-from accord.engine.trust import check_text, require_text
+from accord.engine.trust import check_text, read_refused_labels, require_text
 from accord.results.planner.rules import item_number
 from accord.results.status import (
     WORK_ITEM,
@@ -164,6 +164,8 @@ def show(given: _ShowItemArguments) -> int:
             issue = find_work_item(way.github, item_closed_by(pull, way.repository) if pull else number)
             check(issue)
             item = detail_of(issue, gather_facts(way.github, issue)) | more
+            refused = read_refused_labels(way.github, issue.number, issue.labels, cache(way.github.identity))
+            item["refused_labels"] = [{"label": one.label, "by": one.by} for one in refused]
             handoff = handoff_of(way.github, issue, SystemClock())
             leave_outputs(base)
         except BrokenContract as broken:
@@ -177,7 +179,7 @@ def show(given: _ShowItemArguments) -> int:
     folder = given.root or (None if given.repo else Path())
     documents = [*filter(None, [handoff]), *(documents_of(folder, issue.number) if folder else [])]
     item["documents"] = [document.as_json() for document in documents]
-    present(given, item, _detail_lines(item, documents))
+    present(given, item, [*_detail_lines(item, documents), *(one_line(one.text) for one in refused)])
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -67,6 +67,11 @@ _STRUCTURE_EVENTS = {
 
 INSTALLATION_LOGIN = "github-actions[bot]"
 """The login of GITHUB_TOKEN. Tokens of other apps write under their own name, which the caller must give."""
+
+
+def as_reader(identity: Identity) -> Identity:
+    """Return the identity whose texts are accord's: a person's token reads what the workflows wrote, too."""
+    return replace(identity, others=(*identity.others, INSTALLATION_LOGIN)) if identity.is_person else identity
 
 
 class GitHub(
@@ -264,7 +269,7 @@ class GitHub(
         Other bots may pass on untrusted text. No one counts where the token may not ask.
         """
         if login.endswith("[bot]"):
-            return identity().counts(login)
+            return as_reader(identity()).counts(login)
         if login.lower() not in self._trusted:
             try:
                 self._trusted[login.lower()] = bool(login) and self.may_write(login)

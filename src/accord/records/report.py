@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from accord.core.clock import timestamp
-from accord.github.client import INSTALLATION_LOGIN, GitHub
+from accord.github.client import GitHub, as_reader
 from accord.github.models import Identity, Pull
 from accord.records.chain import read_records
 from accord.records.models import PublicRecord
@@ -36,9 +36,7 @@ class RunHistory:
 
 def read_history(github: GitHub, repository: str, options: tuple[str, ...], since: datetime) -> RunHistory:
     """Read the runs since then: one request for each hundred records and pull requests, and three more."""
-    identity = github.identity()
-    if identity.is_person:  # their token reads, but accord wrote as the workflow's
-        identity = replace(identity, others=(*identity.others, INSTALLATION_LOGIN))
+    identity = as_reader(github.identity())
     records = read_records(github, since)
     pulls = [pull for pull in github.pulls_changed_since(since) if is_result(pull, identity) and _is_in(pull, since)]
     return RunHistory(repository, options, since, github.server_time(), records, tuple(pulls))
