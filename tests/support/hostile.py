@@ -225,6 +225,10 @@ HOSTILE = {
     "a bot reads a command behind another line end": ("x\r/merge", "x\r/·merge"),
     "a comment hides a command": ("<!-- x -->/merge", "/·merge"),
     "a bot reads a command in an HTML block": ("<div>\n/gemini review\n</div>", "<div>\n/·gemini review\n</div>"),
+    "a bot would deploy": (
+        ".deploy main to production\n  .noop\n!deploy\n.lock --info\n\t!ok-to-test.",
+        ".·deploy main to production\n  .·noop\n!·deploy\n.·lock --info\n\t!·ok-to-test.",
+    ),
     "a workflow tests how a comment starts": ("/merge!\n/deploy@prod", "/·merge!\n/·deploy@prod"),
     # HTML
     "a script would run": ("<script>x()</script>", "&lt;script>x()&lt;/script>"),

@@ -40,7 +40,7 @@ INNOCENT = {
     "versions with at signs": "Pinned react@18.2.0 and actions/checkout@v4, at 3 @ 5 dollars.",
     "references": "Follows #12, octo/repo#13 and GH-14; see https://github.com/o/r/issues/15.",
     "words that are not keywords here": "This fixes the bug in #12. We closed it. Resolve conflicts, prefixes and fixtures.",
-    "paths at the start of a line": "/usr/bin/env is used.\n/etc/hosts too.\n- /merge is a route",
+    "paths at the start of a line": "/usr/bin/env is used.\n/etc/hosts too.\n- /merge is a route\n.github/x and\n.a.yml\n...",
     "links": '[a](https://x.test/a?b=c#d "t") <https://x.test> [b][c] ![i](https://user-images.githubusercontent.com/1/i.png)\n\n[c]: ./docs/a.md "T"',
     "a tag in code in a link": '[`<a href="https://x.test">`](https://x.test/a?b=1&amp;c=2) and [`<a href>`](https://y.test)',
     "a link to a line of a file": "[here](src/app.py:12), [there](app.py:3) and [top](#top)",

@@ -36,7 +36,7 @@ CLOSING = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 ISSUE = re.compile(r"(?:\S*/)?(?:issues|pulls?|discussions)/\d", re.IGNORECASE)
-COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
+COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*[/.!][A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
 MAYBE_CODE = re.compile("`|~~~|\t|    ")
 SHOWN_HOST = re.compile(r"(?<![\w.])https?://([A-Za-z0-9][A-Za-z0-9.-]*)", re.IGNORECASE)
 LOADED = re.compile(

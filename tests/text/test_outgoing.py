@@ -216,6 +216,19 @@ COMMITS = {
         "Done\n\nCo-authored-by: A <a@b.c>\nsigned-off-BY : B <b@c.d>\nWritten by: me\n",
         "Done\n\n(Co-authored-by) A <a@b.c>\n(signed-off-BY) B <b@c.d>\nWritten by: me\n",
     ),
+    "no service skipped": (
+        "[skip netlify] [Vercel Skip] [skip-cd] [CF-Pages-Skip] [travis ci skip] [skip: azp] [no deploy] ***NO_CI***",
+        "(skip netlify) (Vercel Skip) (skip-cd) (CF-Pages-Skip) (travis ci skip) (skip: azp) (no deploy) (NO_CI)",
+    ),
+    "nothing that is only in brackets": (
+        "[no-deprecated] [skip] [skipped tests] [x] [a skip b] ***bold*** [skip the rest of the list]",
+        "[no-deprecated] [skip] [skipped tests] [x] [a skip b] ***bold*** [skip the rest of the list]",
+    ),
+    "no release set": (
+        "Release-As: 9.0.0\nrelease-as #9.0.0\nSee Release-As: 1\nBEGIN_COMMIT_OVERRIDE\nfeat!: x\nend_NESTED_COMMIT",
+        "(Release-As) 9.0.0\n(release-as)#9.0.0\nSee Release-As: 1\nBEGIN COMMIT_OVERRIDE\nfeat!: x\nend NESTED_COMMIT",
+    ),
+    "no bot called": (".deploy prod\n!deploy\n.gitignore: x", ".·deploy prod\n!·deploy\n.·gitignore: x"),
 }
 
 

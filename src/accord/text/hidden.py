@@ -61,7 +61,7 @@ _KEPT = "|".join(
         "(?<=[\u0591-\u05c7])\u034f(?=[\u0591-\u05c7])",  # order of Hebrew points
         f"(?<=@){GUARD}(?=[A-Za-z0-9&<*_~!\\]\\[])",
         f"(?<![A-Za-z0-9][cdfrCDFR])(?<=[cdfrCDFR]){GUARD}(?=(?i:[lieu<&*_~!\\]\\[]))",
-        f"(?<![A-Za-z0-9]/)(?<=/){GUARD}(?=[A-Za-z])",
+        f"(?<![A-Za-z0-9][/.!])(?<=[/.!]){GUARD}(?=[A-Za-z])",
         f"(?<=:){GUARD}(?=//)",
         f"(?<=[wW]{{3}}){GUARD}(?=\\.)",
     )

@@ -62,7 +62,7 @@ _CLOSING = re.compile(
 _ISSUE_ADDRESS = re.compile(r"(?:\A|[/\\])(?:issues|pulls?|discussions)/[0-9]", re.IGNORECASE)
 _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
 _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9][A-Za-z0-9-]*)+(?!\w|:/)")
-_COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*(?=/[A-Za-z][\w-]*(?![\w/-]|\.\w))", re.MULTILINE)
+_COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*(?=[/.!][A-Za-z][\w-]*(?![\w/-]|\.\w))", re.MULTILINE)
 _ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
 _BEFORE_HOST = re.compile(
     r"(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(\[])(www)(?=\.)",
@@ -87,9 +87,12 @@ _HTML_ENTITY = re.compile(
 """In raw HTML, numbers and the names of HTML 2 need no semicolon (HTML Standard, "Named character reference state")."""
 
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])|" + _ENTITY.pattern)
+_SKIPPED = r"\w{1,30}(?:[\s:_-]{1,9}\w{1,30})?"
 _COMMIT_COMMAND = re.compile(
-    r"\[(skip\s+ci|ci\s+skip|no\s+ci|skip\s+actions|actions\s+skip)\]"
-    r"|^[ \t]*(skip-checks|[a-z0-9][a-z0-9-]{0,60}-by)[ \t]*:",
+    rf"\[\s{{0,9}}((?:skip[\s:_-]{{1,9}}|no\s{{1,9}}){_SKIPPED}|{_SKIPPED}[\s:_-]{{1,9}}skip)\s{{0,9}}\]"
+    r"|\*{3}((?:no|skip)_\w{1,30})\*{3}"
+    r"|^[ \t]*(skip-checks|release-as|[a-z0-9][a-z0-9-]{0,60}-by)[ \t]*(?::|(?=#))"
+    r"|(?P<part>BEGIN|END)_(?=[A-Z_]{0,30}COMMIT)",
     re.IGNORECASE | re.MULTILINE,
 )
 _WORKING = frozenset("\u200b\u200c\u200d\u200e\u200f\ufe0e\ufe0f")
@@ -147,23 +150,25 @@ def keyword_edits(blocks: Sequence[tuple[str, View]], *, between: str = "\n") ->
 
 
 def command_edits(content: str, holes: Sequence[Hole] = ()) -> Iterator[Edit]:
-    """Break ``/word`` at the start of a line outside of these holes; ``/usr/bin`` and ``/etc/hosts`` are paths.
+    """Break ``/word``, ``.word`` and ``!word`` at the start of a line outside of these holes; ``/usr/bin`` is a path.
 
     Bots read the source, so titles of links and attributes of tags count, too.
     """
     inside = Cursor(holes)
     for hit in _COMMAND.finditer(content):
         if not inside(hit.end()):
-            yield Edit(hit.end(), hit.end() + 1, "/" + GUARD, "commands")
+            yield Edit(hit.end(), hit.end() + 1, content[hit.end()] + GUARD, "commands")
 
 
 def skip_edits(content: str) -> Iterator[Edit]:
-    """Put round brackets where a commit message would skip checks, or credit or sign for a person with a trailer.
+    """Put round brackets where a commit message would skip a service, credit or sign for a person, or set a release.
 
-    Source: GitHub documentation, "Skipping workflow runs" and "Creating a commit with multiple authors".
+    ``[skip NAME]`` and ``[NAME skip]`` skip a service (GitHub documentation, "Skipping workflow runs"), ``***NO_CI***``
+    Azure Pipelines. release-please takes what is behind ``BEGIN_COMMIT_OVERRIDE`` for the message.
     """
     for hit in _COMMIT_COMMAND.finditer(content):
-        yield Edit(hit.start(), hit.end(), f"({hit[1] or hit[2]})", "commands")
+        harmless = f"{hit['part']} " if hit["part"] else f"({hit[hit.lastindex or 0]})"
+        yield Edit(hit.start(), hit.end(), harmless, "commands")
 
 
 def message_edits(content: str) -> Iterator[Edit]:
