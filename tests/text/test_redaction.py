@@ -76,7 +76,8 @@ dbtc_{w40} bkua_{h40} CCIPAT_{A22}_{h40} sqp_{h40} sgp_{h16}_{h40} slk_{h64} tsk
 aio_{A28} p8e-{a32} LTAI{A20} AKID{A32} AQVN{w36} ico-{A32} API-{U26} pat.{w22}.{h24}.{A20} tk-us-{w48} rdme_{a70}
 sha256~{w43} fio-u-{w64} {A6}_{A29}_mmk sm_pat_{A16} phx_{A43} RGAPI-{u} EAACEdEose0cBA{A120} ory_at_{w43}.{w43}
 s-s4t2ud-{h64} eyJrIjoi{A80}= https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}
-redis://:{A12}@h.test amqp://:{A4}@h.test sv=2024&sig={A43}%3D X-Amz-Signature={h64} SharedAccessKey={b43}=
+redis://:{A12}@h.test amqp://:{A4}@{A8}@h.test <SecretAccessKey>{b40}</SecretAccessKey> npm_{h36} t1.{w60}==.{w86}
+4b1d{A38} sc_{a12}.{a5}.acc_{a16}.{w64} sv=2024&sig={A43}%3D X-Amz-Signature={h64} SharedAccessKey={b43}=
 "SecretAccessKey":"{b40}" \\"SecretAccessKey\\":\\"{b40}\\" "client_secret":"{A40}" "auth":"{A38}=="
 _authToken={u} aws_session_token={b200} "SessionToken":"{b200}==" "refresh_token":"{w60}"
 """

@@ -18,26 +18,32 @@ _TOKENS = {
     rf"{_MIXED}[A-Za-z0-9_.=~-]{{35,}}": """
         pscale_tkn_ pscale_pw_ pscale_oauth_ duffel_live_ duffel_test_ figd_ CFPAT- fo1_ ory_at_ ory_pat_ tgp_v1_
         nvapi- fio-u- tfp_ tk-us- AQVN sha256~ sq0csp- 1//0 sk.eyJ hcaik_ hcbik_ HRKU-AA""",
-    r"(?![a-f0-9]{28})[A-Za-z0-9]{28,}": """
-        npm_ hf_ api_org_ gsk_ r8_ pplx- xai- lin_api_ ntn_ csk- jina_ llx- esecret_ vcp_ vca_ vci_ vcr_ vck_ nfp_ nfc_
-        nfo_ nfu_ rnd_ napi_ cfut_ cfat_ pnu_ pnb_ aio_ ico- rdme_ p8e- CLOJARS_ phx_""",
+    r"[A-Za-z0-9]{28,}": """
+        npm_ hf_ api_org_ gsk_ pplx- xai- lin_api_ ntn_ csk- jina_ llx- esecret_ vcp_ vca_ vci_ vcr_ vck_ nfp_ nfc_
+        nfo_ nfu_ rnd_ napi_ cfut_ cfat_ pnu_ pnb_ aio_ rdme_ p8e- CLOJARS_ phx_""",
     r"[A-Fa-f0-9]{32,}(?:[_-][A-Za-z0-9]{1,40})?": """
         dop_v1_ doo_v1_ dor_v1_ dapi shpat_ shpca_ shppa_ shpss_ lsv2_pt_ lsv2_sk_ shippo_live_ shippo_test_ rubygems_
         pul- sbp_ bkua_ sqp_ squ_ sqa_ sntryu_ sntryi_ e2b_ crsr_ lin_oauth_ slk_ sgp_ sgp_local_ xkeysib- xsmtpsib-
         FLWSECK- FLWSECK_TEST- SK s-s4t2ud- s-s4t2af- _gitlab_session=""",
-    r"[A-Za-z0-9+/_=-]{32,}": "bedrock-api-key- fm1a_ fm1r_ fm2_ glc_ sntrys_ ops_eyJ ATATT3 ATCTT3 eyJrIjoi whsec_",
+    r"[A-Za-z0-9+/_=-]{32,}": "bedrock-api-key- fm1a_ fm1r_ fm2_ sntrys_ ops_eyJ ATATT3 ATCTT3 eyJrIjoi whsec_",
     r"(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}": "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
     r"[A-Za-z0-9+/]{100,}={0,2}": "ABSK",
     r"[A-Za-z0-9]{14}(?:[A-Za-z0-9]{2,10})?(?![A-Za-z0-9])": "rzp_live_ rzp_test_ sm_aat_ sm_pat_ sm_sat_",
     r"[A-Za-z0-9]{20,}": "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_",
     r"[A-Za-z0-9]{20}(?![A-Za-z0-9])": "LTAI",
     r"[A-Za-z0-9]{32}(?![A-Za-z0-9])": "cio AKID ATBB",
+    r"(?![a-f0-9]{32})[A-Za-z0-9]{32}(?![A-Za-z0-9])": "ico-",
     r"[a-z0-9]{43}(?![A-Za-z0-9])": "oy2",
     r"[A-Za-z0-9]{43}(?![A-Za-z0-9])": "secret_",
+    r"(?<![_-]r8_)[A-Za-z0-9]{37}(?![A-Za-z0-9])": "r8_",
+    r"(?<![_-]glc_)[A-Za-z0-9+/]{32,}={0,2}": "glc_",
     r"[A-Za-z0-9]{54}(?![A-Za-z0-9])": "EZAK EZTK",
     r"[A-Za-z0-9]{59}(?:[A-Za-z0-9]{10})?(?![A-Za-z0-9+/=])": "cmVmd AKCp",
     r"[A-Z0-9]{26,27}(?![A-Za-z0-9])": "API- NRAK-",
     r"[a-f0-9]{19}(?![A-Za-z0-9])": "NRJS-",
+    r"[A-Za-z0-9]{38}(?![A-Za-z0-9])": "4b1d",
+    r"[A-Za-z0-9_-]{1,400}={0,2}\.[A-Za-z0-9_-]{86}": "t1.",
+    r"[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}": "sc_ ext_ scauth_ authress_",
     r"[a-f0-9]{16}_[a-f0-9]{40}": "sgp_",
     r"[A-Za-z0-9]{8}_[A-Za-z0-9]{24}(?![A-Za-z0-9])": "re_",
     r"[A-Za-z0-9]{14}\.[a-f0-9]{64}": "pat",
@@ -67,7 +73,7 @@ def _service_tokens() -> str:
     return rf"(?<![A-Za-z0-9])(?:{'|'.join(groups)})"
 
 
-_IS = r"(?:\\{0,8}[\"'])?[ \t]{0,4}(?:[:=]|=>)[ \t]{0,4}(?:\\{0,8}[\"'])?"
+_IS = r"(?:\\{0,8}[\"'])?[ \t]{0,4}(?:=>?|[:>])[ \t]{0,4}(?:\\{0,8}[\"'])?"
 """Between a name and its value, also in JSON that is a text of JSON."""
 
 SHAPES = {
@@ -95,7 +101,7 @@ SHAPES = {
         r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{76}(?:APIM|ACDb|\+A(?:Ba|MC|St))|[A-Za-z0-9_-]{44}AzFu"
         r"|[A-Za-z0-9+/]{42}(?:AzSe|\+ACR))[A-Za-z0-9+/_-]{5,6}[AQgw]?={0,2}(?![A-Za-z0-9+/=])"
     ),
-    ("password", "://"): r"(?<=://)[^\s:/?#@\"'<>\[\]{}$]{0,100}:[^\s:/?#@\"'<>\[\]{}$]{3,200}(?=@[A-Za-z0-9.-])",
+    ("password", "://"): r"(?<=://)[^\s:/?#@\"'<>\[\]{}$]{0,100}:[^\s:/?#\"'<>\[\]{}$]{3,200}(?=@[A-Za-z0-9.-])",
     ("password", "accountkey sharedaccesskey sig= x-amz- x-goog-"): (
         rf"(?i:(?:AccountKey|SharedAccessKey){_IS})([A-Za-z0-9+/]{{40,120}}={{0,2}})"
         r"|(?i:(?<![a-z])sig=)([A-Za-z0-9+/%]{40,200}(?:%3[Dd]|=))"
@@ -105,10 +111,10 @@ SHAPES = {
         rf"(?i:secret_?access_?key{_IS})([A-Za-z0-9+/]{{40}})(?![A-Za-z0-9+/=])"
         rf"|(?i:session_?token{_IS})([A-Za-z0-9+/]{{100,4000}}={{0,2}})"
     ),
-    ("password", "access_token refresh_token client_secret _authtoken= auth"): (
+    ("password", "access_token refresh_token client_secret auth"): (
         r"(?i:\"(?:access_token|refresh_token|client_secret|auth)\\{0,8}\"[ \t]{0,4}:[ \t]{0,4}\\{0,8}\")"
         r"((?=(?:[^\s\"0-9=]{0,80}[0-9=]){2})[A-Za-z0-9_.~+/=-]{16,4000})(?=\\{0,8}\")"
-        r"|(?i:_authToken=)([A-Za-z0-9_.~+/=-]{16,400})"
+        r"|(?i:_auth(?:Token)?=)([A-Za-z0-9_.~+/=-]{16,400})"
     ),
     ("authorization", "authorization x-api-key x-goog-api-key x-vault-token private-token job-token"): (
         rf"(?i:authorization{_IS}(?:basic|bearer|token|bot|ssws)[ \t]{{1,4}})"
