@@ -1,5 +1,6 @@
 """The classifier: which evidence counts, in which order, and which never does."""
 
+import json
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -7,10 +8,15 @@ import pytest
 from support.runs import Reader, as_lines, words_of
 
 from accord.runner.classify import classify, contract_exit_code
+from accord.runner.finish import conclude
 from accord.runner.models import InternalError, InternalErrorKind
+from accord.runner.outputs import RunFacts
+from accord.runner.record import Attempt
 from accord.runner.transcripts import error_rules
 from accord.runner.transcripts.error_rules import CAUSES, INTERNAL_ERRORS
 from accord.runner.transcripts.wording import cut, delay_in, status_in
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 
 THREAD = {"type": "thread.started", "thread_id": "1"}
 DONE = {"type": "turn.completed", "usage": {}}
@@ -97,6 +103,24 @@ def test_a_run_without_a_successful_command_a_change_or_a_result_is_a_failure(
         category = "infrastructure" if rule == "no-sandboxed-command" else "logic"
         assert (failure.category, failure.recovery, failure.evidence.source) == (category, "manual", "event")
         assert ("RTM_NEWADDR" if category == "infrastructure" else "`pytest`") in failure.summary
+
+
+@pytest.mark.parametrize(
+    ("found", "has_changes", "outcome"),
+    [
+        ([ran(NO_SANDBOX), CHANGED], False, "failed"), ([ran(NO_SANDBOX)], True, "done"),
+        ([WORKED], False, "done"), ([ran("1 failed")], False, "failed"),
+    ],
+)  # fmt: skip
+def test_the_last_attempt_is_judged_by_the_changes_that_were_read(
+    reader: Reader, found: list[dict[str, Any]], has_changes: bool, outcome: str
+) -> None:
+    evidence = replace(reader.evidence("codex", as_lines(THREAD, *found, DONE)), has_changes=has_changes)
+    for first in ("done", "failed"):
+        facts = RunFacts("codex", attempts=(Attempt(agent="codex", outcome=first),))
+        outputs = conclude(facts, evidence, Redactor(), PostingPolicy())
+        (attempt,) = json.loads(outputs.attempts)
+        assert (attempt["outcome"], outputs.exit_code == "0") == (outcome, outcome == "done")
 
 
 def test_a_run_whose_tools_were_denied_did_not_fail(reader: Reader) -> None:

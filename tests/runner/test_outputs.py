@@ -65,6 +65,10 @@ def written(facts: RunFacts, redact: Redactor = NO_SECRETS) -> dict[str, str]:
         (RunFacts("codex"), "no-change"),
         (RunFacts("codex", published=Published()), "no-change"),
         (RunFacts("codex", published=Published("abc", 3)), "success"),
+        (RunFacts("codex", has_changes=True), "patch"),
+        (RunFacts("codex", has_changes=True, published=Published()), "no-change"),
+        (RunFacts("codex", has_changes=True, is_result_broken=True), "failure"),
+        (RunFacts("codex", 1, has_changes=True), "failure"),
         (RunFacts("codex", is_result_broken=True), "failure"),
         (RunFacts("codex", published=Published("abc", 3), is_result_broken=True), "success"),
         (RunFacts("codex", account=Account("codex", "success", structured={"outcome": "blocked"})), "blocked"),
@@ -363,9 +367,9 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
     tasks = json.loads(outputs["llm-completed-tasks"])
     assert (outputs["llm-has-completions"] == "true") == bool(tasks)
     assert {outputs[name] for name in CAPABILITY_OUTPUTS} == {""}, "all or none, and accord knows no capability"
-    assert outputs["terminal-disposition"] in ("success", "failure", "no-change", "blocked", "cancelled")
+    assert outputs["terminal-disposition"] in ("success", "patch", "failure", "no-change", "blocked", "cancelled")
     assert outputs["terminal-disposition"] != "success" or outputs["changes-made"] == "true"
-    assert (outputs["terminal-disposition"] in ("success", "no-change")) <= (outputs["exit-code"] == "0")
+    assert (outputs["terminal-disposition"] in ("success", "patch", "no-change")) <= (outputs["exit-code"] == "0")
     for name in ("llm-attempts", "error-evidence", "run-warnings", "result-json", "attempts"):
         assert outputs[name] == "" or json.loads(outputs[name]) is not None
     for text in (*outputs.values(), message_of(outputs), summary_page(outputs_of(facts, KNOWN, PostingPolicy()))):

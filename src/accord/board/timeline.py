@@ -76,7 +76,7 @@ def _record_events(facts: BoardRepository, number: int) -> Iterator[TimelineEven
             agent = f" by {record.agent}" if record.agent else ""
             text = f"{_NOUNS.get(record.kind, record.kind.capitalize())}{agent}: {record.result.disposition}"
             url = _run_url(facts, str(links.workflow_run))
-            is_good = record.result.disposition == "success"
+            is_good = record.result.disposition in ("success", "patch")
             detail = record.result.error_category or record.result.error
             yield TimelineEvent(record.ended_at, "run", text, detail, is_good, url, _cost(record), record.seconds or 0)
 

@@ -191,7 +191,7 @@ def figures_of(runs: Sequence[PublicRecord]) -> Figures:
     seconds = [run.seconds for run in runs if run.seconds]
     return Figures(
         len(runs),
-        sum(run.result.disposition in ("success", "no-change") for run in runs),
+        sum(run.result.disposition in ("success", "patch", "no-change") for run in runs),
         sum(map(has_failed, runs)),
         round(math.fsum(costs), 6) if costs else None,
         len(costs),

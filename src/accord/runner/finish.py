@@ -27,10 +27,10 @@ from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
 from accord.runner.conflicts import report_conflict
 from accord.runner.contract import check_result
-from accord.runner.models import InternalError, RunOutputs
+from accord.runner.models import Classification, InternalError, RunOutputs
 from accord.runner.outputs import FinishOptions, RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
-from accord.runner.record import RunRecord, make_writable, open_regular, read_record
+from accord.runner.record import Attempt, RunRecord, make_writable, open_regular, read_record
 from accord.runner.registry import registry_at
 from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.account import Account
@@ -90,8 +90,21 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor, policy: P
     """Classify a failure and return the outputs. A failed push is a failed run."""
     if facts.published and facts.published.failure:
         evidence = replace(evidence, error=facts.published.failure)
-    facts = replace(facts, classification=classify(evidence), exit_code=contract_exit_code(evidence))
+    failure = classify(evidence)
+    if not evidence.error:
+        facts = replace(facts, attempts=_judged(facts.attempts, failure, redact))
+    exit_code = contract_exit_code(evidence)
+    facts = replace(facts, classification=failure, exit_code=exit_code, has_changes=bool(evidence.has_changes))
     return outputs_of(facts, redact, policy)
+
+
+def _judged(attempts: tuple[Attempt, ...], failure: Classification | None, redact: Redactor) -> tuple[Attempt, ...]:
+    """Return the attempts, the last one as the whole run ended: when it did, its changes were not read yet."""
+    if not attempts or attempts[-1].outcome not in ("done", "failed"):
+        return attempts
+    reason = redact(failure.summary) if failure else ""
+    known = {"outcome": "failed" if failure else "done", "cause": failure.cause if failure else "", "reason": reason}
+    return (*attempts[:-1], attempts[-1].model_copy(update=known))
 
 
 def outputs_of_error(error: InternalError, redact: Redactor, policy: PostingPolicy) -> RunOutputs:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
 Origin = Literal["agent", "infrastructure", "auth", "unknown"]
 Recovery = Literal["retry", "manual", "ignore"]
-Disposition = Literal["success", "failure", "no-change", "blocked", "cancelled"]
+Disposition = Literal["success", "patch", "no-change", "blocked", "cancelled", "failure"]
 Source = Literal["own", "event", "stderr", "text", "exit"]
 InternalErrorKind = Literal[
     "time-limit", "cancelled", "install-failed", "credential-missing", "credential-invalid", "prompt-invalid",
@@ -209,7 +209,7 @@ class RunOutputs(BaseModel):
     evidence_artifact_ref: str = Field("", description="Where the evidence of that effect is.")
     supervision_mode: str = Field("", description="How people supervised that capability.")
     capability_evidence_status: str = Field("", description="Verdict on that evidence.")
-    terminal_disposition: str = Field("", description="success, failure, no-change, blocked or cancelled.")
+    terminal_disposition: str = Field("", description="success, patch, no-change, blocked, cancelled or failure.")
 
     def as_outputs(self) -> dict[str, str]:
         """Return all outputs by their wire names."""

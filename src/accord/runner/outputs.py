@@ -113,6 +113,7 @@ class RunFacts:
     duration_seconds: float | None = None
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    has_changes: bool = False  # in the work tree, pushed or not
     is_result_broken: bool = False  # the caller asked for a result, and the run left no valid one
 
 
@@ -166,7 +167,9 @@ def disposition_of(facts: RunFacts) -> Disposition:
         return "blocked"
     if facts.published and facts.published.commit_sha:
         return "success"
-    return "failure" if facts.is_result_broken else "no-change"
+    if facts.is_result_broken:
+        return "failure"
+    return "patch" if facts.has_changes and facts.published is None else "no-change"
 
 
 def _error(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> dict[str, str]:
