@@ -154,6 +154,17 @@ def test_a_complete_head_is_announced_once_to_a_person_who_can_merge(flow: Flow)
     assert len(flow.announcements) == 2
 
 
+@pytest.mark.parametrize("base", ["main", "develop"])
+def test_the_announcement_names_the_items_that_the_merge_closes(flow: Flow, base: str) -> None:
+    main = flow.stage.get(f"{flow.root}/git/ref/heads/main")["object"]["sha"]
+    flow.stage.send("POST", f"{flow.root}/git/refs", ref="refs/heads/develop", sha=main)
+    flow.stage.send("PATCH", f"{flow.root}/pulls/2", base=base)
+    flow.tick_all()
+    flow.judge(approve())
+    assert flow.begin("1").decision.reason == "complete"
+    assert ("closes #1" in flow.announcements[0]) is (base == "main")
+
+
 @pytest.mark.parametrize(("assignee", "told"), [("rita", "@maintainer **"), ("", "**This")])
 def test_the_announcement_mentions_who_is_assigned_and_can_merge(tmp_path: Path, assignee: str, told: str) -> None:
     with flow_stage(tmp_path, *filter(None, [assignee])) as stage:

@@ -17,6 +17,7 @@ from accord.engine.owner import (
     next_statuses,
     owner_of,
     pull_state,
+    reason_of_checks,
     unclosed_text,
 )
 from accord.engine.trust import RefusedLabel
@@ -166,7 +167,8 @@ def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
     if last and last.state in ACTIVE:
         return "running", _running(facts, entry, last)
     state, checks = _pull_state(pull), _checks(pull)
-    owner = owner_of(ItemState(is_open=False) if pull.is_item_closed else None, state, checks)
+    reason = reason_of_checks(checks.held or (), checks.pending, checks.failing, checks.inconclusive)
+    owner = owner_of(ItemState(is_open=False) if pull.is_item_closed else None, state, reason)
     if owner.reason == "held":
         why = f"GitHub holds workflow runs until you approve them: {_list([run.name for run in checks.held or ()])}."
         command = facts.address.gh_command("run", "rerun", pull.held[-1].id)

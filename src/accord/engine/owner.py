@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from accord.github.models import Pull
 from accord.text.markers import REVISION, find_markers
@@ -15,36 +15,11 @@ from accord.text.markers import REVISION, find_markers
 Who = Literal["person", "agent", "github", "blockers", "no one"]
 
 Reason = Literal[
-    # of an item
-    "done",
-    "status-unclear",
-    "decision",
-    "question",
-    "blocked",
-    "not-ready",
-    "ready",
-    "in-progress",
-    "no-pull",
-    "not-closing",
-    "reopened",
-    "merged-elsewhere",
-    "pull-closed",
-    # of a pull request
-    "merged",
-    "item-closed",
-    "held",
-    "checks-pending",
-    "inconclusive",
-    "failing",
-    "conflict",
-    "changes-requested",
-    "draft",
-    "merge",
-    "merge-unknown",
-    "locked",
-    "agent-works",
-    "review-due",
-]
+    "done", "status-unclear", "decision", "question", "blocked", "not-ready", "ready", "in-progress", "no-pull",
+    "not-closing", "reopened", "merged-elsewhere", "pull-closed",  # of an item
+    "merged", "item-closed", "held", "checks-pending", "inconclusive", "failing", "conflict", "changes-requested",
+    "draft", "merge", "merge-unknown", "locked", "agent-works", "review-due",  # of a pull request
+]  # fmt: skip
 
 _OTHERS: dict[Reason, Who] = {
     **dict.fromkeys(("done", "merged"), "no one"),
@@ -75,26 +50,6 @@ class ItemState:
     status: str | None = None
     is_refinement: bool = False
     open_blockers: int = 0
-
-
-class ChecksState(Protocol):
-    """The checks of a head, and its workflow runs that wait for approval."""
-
-    @property
-    def held(self) -> Sequence[object] | None:
-        """Runs that wait for approval."""
-
-    @property
-    def pending(self) -> Sequence[object]:
-        """Checks that go on."""
-
-    @property
-    def failing(self) -> Sequence[object]:
-        """Checks that failed."""
-
-    @property
-    def inconclusive(self) -> Sequence[object]:
-        """Checks that ended without a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +92,8 @@ def pull_state(pull: Pull, *, closes: bool = True) -> PullState:
     )
 
 
-def owner_of(item: ItemState | None, pull: PullState | None, checks: ChecksState | None = None) -> Owner:
-    """Return who acts next; without an item on the pull request alone."""
+def owner_of(item: ItemState | None, pull: PullState | None, checks: Reason | None = None) -> Owner:
+    """Return who acts next, on the pull request alone without an item; ``checks`` is the reason of its checks."""
     reason = _reason_of(item, pull, checks)
     is_agents = pull is not None and pull.has_agent and reason in _AGENTS
     return Owner("agent" if is_agents else _OTHERS.get(reason, "person"), reason, pull.number if pull else 0)
@@ -168,13 +123,13 @@ def is_over(pull: PullState) -> bool:
     return owner_of(None, pull).reason in ("merged", "pull-closed")
 
 
-def _reason_of(item: ItemState | None, pull: PullState | None, checks: ChecksState | None) -> Reason:
+def _reason_of(item: ItemState | None, pull: PullState | None, checks: Reason | None) -> Reason:
     is_open = pull is not None and pull.state == "open"
     if item is not None and not item.is_open:
         return "item-closed" if is_open else "done"
     has_work = item is None or item.status in ("in-progress", "review", "approved", "blocked", "needs-refinement")
-    if pull is not None and is_open and pull.closes and has_work:
-        return _reason_of_open(pull, checks)
+    if pull is not None and is_open and (item is None or pull.closes) and has_work:
+        return checks or _reason_of_open(pull)
     if item is None:
         return "pull-closed" if pull and pull.state == "closed" else "merged"
     if item.status is None:
@@ -202,9 +157,7 @@ def _reason_after_work(item: ItemState, pull: PullState | None) -> Reason:
     return "reopened" if pull.is_main and pull.closes else "merged-elsewhere"
 
 
-def _reason_of_open(pull: PullState, checks: ChecksState | None) -> Reason:
-    if checks is not None and (reason := reason_of_checks(checks)):
-        return reason
+def _reason_of_open(pull: PullState) -> Reason:
     if pull.is_mergeable is False:
         return "conflict"
     if pull.review == "changes-requested":
@@ -218,12 +171,14 @@ def _reason_of_open(pull: PullState, checks: ChecksState | None) -> Reason:
     return "agent-works" if pull.has_agent else "review-due"
 
 
-def reason_of_checks(checks: ChecksState) -> Reason | None:
+def reason_of_checks(
+    held: Sequence[object], pending: Sequence[object], failing: Sequence[object], inconclusive: Sequence[object]
+) -> Reason | None:
     """Return why checks decide; None where all that ran have passed. An agent only works on failing ones."""
-    if checks.held:
+    if held:
         return "held"
-    if checks.pending:
+    if pending:
         return "checks-pending"
-    if checks.failing:
+    if failing:
         return "failing"
-    return "inconclusive" if checks.inconclusive else None
+    return "inconclusive" if inconclusive else None

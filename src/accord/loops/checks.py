@@ -82,7 +82,7 @@ def check_settled(situation: Situation, checks: CheckFacts) -> LoopDecision | No
     pull = situation.facts.pull
     if checks.head_sha != pull.head_sha:
         return decision_for("stale-checks", "The checks belong to another commit than the head.")
-    match reason_of_checks(checks):
+    match reason_of_checks(checks.held or (), checks.pending, checks.failing, checks.inconclusive):
         case "held":
             return check_held(situation, checks)
         case "checks-pending":
