@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,3 +157,10 @@ def test_the_actions_of_the_loops_differ_in_words_and_in_two_inputs() -> None:
         assert json.dumps(action["runs"]) == same.replace("keepalive run", f"{command} run")
         assert {**action["inputs"], "token": ""} == inputs
         assert action["outputs"] == keepalive["outputs"]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("reusable-*.yml")), ids=lambda path: path.stem)
+def test_a_job_fetches_the_artifact_that_was_named_and_guesses_none(path: Path) -> None:
+    """A job that failed before it named its artifact has none; one of a common name may be another job's."""
+    found = [step for job in read_yaml(path)["jobs"].values() for step in job.get("steps", ())]
+    assert all("||" not in step["with"]["name"] for step in found if step.get("uses") == "$/actions/artifact")

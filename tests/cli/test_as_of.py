@@ -1,5 +1,6 @@
 """An approval is bound to what was read: a stranger's change between the approval and the agent is not handed over."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -13,6 +14,9 @@ from support.stage import START, staged
 from support.starts import LABELS, Starts, seed
 
 from accord.core.clock import timestamp
+from accord.core.errors import WrongUsage
+from accord.mcp.tools import list_work_items, read_work_item
+from accord.mcp.workspace import Workspace
 from accord.starts.choose import head_at
 
 STRANGER = "accord-sandbox-stranger-token"
@@ -104,6 +108,11 @@ def test_a_planner_is_not_shown_work_items_that_a_stranger_changed_since(starts:
     assert [item["id"] for item in listed["items"]] == ["4"]
     assert [found["code"] for found in listed["findings"]] == ["text-changed"]
     assert len(accord.document("items", "list")["items"]) == 2
+    (accord.home / "work-items.json").write_text(json.dumps(listed))
+    tools = Workspace(accord.home, accord.home, "planner")
+    assert [item["id"] for item in list_work_items(tools)] == ["4"]
+    with pytest.raises(WrongUsage):
+        read_work_item(tools, ITEM)
 
 
 @pytest.mark.slow
