@@ -234,6 +234,7 @@ CLOSED = [
     job(f"{CLAUDE}\nwith: {{anthropic_api_key: '${{{{ secrets.X }}}}'}}", on="issue_comment"),
     job(SECRET, on="issues").replace("    perm", "    environment: gate\n    perm"),
     job(SECRET, on="issues").replace("    perm", "    if: needs.check.outputs.is-member == 'true'\n    perm"),
+    f"{job(SECRET, on='issues')}    needs: b\n  b:\n    if: needs.check.outputs.is-member == 'true'\n    steps: []\n",
 ]  # fmt: skip
 
 

@@ -264,11 +264,11 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         found: list[tuple[str, str, str]] = []
         for job_id, job in workflow.jobs.items() if starts else ():
             actions = (facts.known.action(step) for step, _ in agent_steps(workflow, job, facts.known))
-            is_asked = _is_computed(job) or any(action and action.is_for_writers for action in actions)
+            is_asked = _is_computed(workflow, job_id) or any(action and action.is_for_writers for action in actions)
             has = "" if is_asked else _possessions(workflow, job)
             step, users = next(reversed([*job.nested_steps()]), (None, ()))
             places = [RunPlace(files, path, start, job_id, step, users) for start in starts if has]
-            places = [at for at in places if not any(_is_computed(files[p].jobs[j]) for p, j in at.start.calls)]
+            places = [at for at in places if not any(_is_computed(files[p], j) for p, j in at.start.calls)]
             found += [(job_id, at.start.event, has) for at in places if at.is_reached_by(Actor.ALONE)][:1]
         for job_id, event, has in found[:1]:
             more = f" More jobs in this file: {len(found) - 1}." if found[1:] else ""
@@ -279,10 +279,15 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             yield path, warning("job-for-anyone", message, pointer("jobs", job_id), hint=hint)
 
 
-def _is_computed(job: Job) -> bool:
-    """Return whether a job depends on what another one found out, which may be who started it."""
+def _is_computed(workflow: Workflow, job_id: str, seen: frozenset[str] = frozenset()) -> bool:
+    """Return whether a job, or one that it needs, depends on what another found out, which may be who started it."""
+    name, job = workflow.job(job_id) or ("", None)
+    if job is None or name in seen:
+        return False
     condition = parse_condition(job.condition)
-    return condition is not None and any(ref[0] == "needs" and "outputs" in ref for ref in condition.reads)
+    if condition and any(ref[0] == "needs" and "outputs" in ref for ref in condition.reads):
+        return True
+    return any(_is_computed(workflow, each, seen | {name}) for each in job.needs)
 
 
 def _possessions(workflow: Workflow, job: Job) -> str:
