@@ -168,6 +168,7 @@ def test_label_events_tell_who_took_a_label_off_and_whether_it_was_a_person(stag
     events = github.label_events(1)
     assert [(event.label, event.change, event.login, event.is_bot) for event in events] == [
         ("needs-human", "removed", "wanda", False),
+        ("agent:codex", "added", "maintainer", False),
         ("needs-human", "added", "github-actions[bot]", True),
         ("agents:paused", "added", "maintainer", False),
         ("agents:paused", "removed", "maintainer", False),

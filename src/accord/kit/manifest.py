@@ -39,7 +39,7 @@ def digest_of(text: str) -> str:
 
 def _checked_path(path: str) -> str:
     if not _PATH.fullmatch(path) or path == PLACE:
-        raise ValueError(f"The path is neither below {FOLDER} nor one of the kit's skills", "Remove it.")
+        raise ValueError(f"The path has no plain names below {FOLDER} and is not a skill of the kit", "Remove it.")
     return path
 
 
