@@ -19,6 +19,7 @@ from accord.cli.output import one_line
 from accord.cli.step import redact, warn
 from accord.core.clock import SystemClock, time_of
 from accord.core.errors import AccordError, BrokenContract, Interrupted
+from accord.core.numbers import issue_number
 from accord.files.store import write_whole
 from accord.github.models import EmptyRepository, Forbidden, NotThere
 from accord.records.build import (
@@ -129,8 +130,7 @@ def leave_run_record(
     if record.is_skipped:
         return
     repository = connection.repository if connection else os.environ.get("GITHUB_REPOSITORY", "")
-    text = record.context.pull.strip().removeprefix("#")
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+    number = issue_number(record.context.pull) or None
     leave_agent_record(
         "run",
         number,

@@ -66,7 +66,7 @@ def read_object(raw: bytes) -> Document:
     document = Document(value, text, start, is_alone)
     if repeated:
         raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))
-    if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+    if not is_utf8(json.dumps(value, ensure_ascii=False)):
         message = "The text holds half of a surrogate pair (such as \\ud83d alone), which is not a character."
         raise _broken_contract("not-json", message, "Write the whole character, or its complete pair of escapes.")
     return document
@@ -74,6 +74,11 @@ def read_object(raw: bytes) -> Document:
 
 def _broken_contract(code: str, message: str, hint: str, *, line: int | None = None) -> BrokenContract:
     return BrokenContract.of(Finding(code, message, line=line, hint=hint))
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether a text can be written as UTF-8; bytes that were not were kept as surrogates."""
+    return not _LONE_SURROGATE.search(text)
 
 
 def _line_at(text: str, place: int) -> int:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from accord.core.clock import Clock, attempts
+from accord.core.documents import is_utf8
 from accord.core.errors import Refused
 from accord.git.branches import Remote, push
 from accord.git.patches import Change, changes_between
@@ -152,20 +153,12 @@ def _reason_to_push(facts: CommitFacts) -> str:
         return PERSON
     if facts.has_author:
         return AUTHOR
-    if any(not _is_utf8(change.path) for change in facts.changes):
+    if any(not is_utf8(change.path) for change in facts.changes):
         return "The API cannot carry a path that is not UTF-8."
     largest = max(facts.sizes.values(), default=0)
     if largest > BLOB_BYTES:
         return f"A file has {largest} bytes; the API takes {BLOB_BYTES}."
     return ""
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _trees(facts: CommitFacts) -> Iterator[dict[str, TreeChange]]:

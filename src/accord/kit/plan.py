@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from accord.core.documents import is_utf8
 from accord.git.program import Git
 from accord.kit.manifest import Manifest, bases
 from accord.kit.skills import AGENTS_FILE, block_in, has_broken_block, with_block
@@ -133,7 +134,7 @@ def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: 
     if note == EDITED and action is Action.KEEP and lines is not None:
         after = with_pin(lines, pin, sources=(last.source,), only=last.commit)
     after = found if action is Action.CONFLICT or note in (OWN, RETIRED) else with_ends(after)
-    if after is not None and not _is_text(after):
+    if after is not None and not is_utf8(after):
         after = found
     if action is Action.MERGE and after == found:
         action = Action.KEEP
@@ -149,7 +150,7 @@ def plan_block(path: str, texts: tuple[str | None, str | None, str | None], pin:
     base, found, template = texts
     lines, with_ends = _lines_of(found)
     text = lines or ""
-    if has_broken_block(text) or not _is_text(text):
+    if has_broken_block(text) or not is_utf8(text):
         return FilePlan(path, Action.KEEP, found, found, BROKEN)
     block = plan_file(path, (base, block_in(text), template), pin, last)
     if block is None:
@@ -181,18 +182,9 @@ def _decide(then: str | None, own: str | None, now: str | None) -> tuple[Action,
     if now == then:
         return Action.KEEP, own, EDITED
     both = merge_texts(own, then, now)
-    if both is None or not _is_text(both):
+    if both is None or not is_utf8(both):
         return Action.CONFLICT, own, CLASHES
     return Action.MERGE, both, EDITED
-
-
-def _is_text(text: str) -> bool:
-    """Return whether a text can be written as UTF-8; other bytes were kept as surrogates."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def merge_texts(own: str, base: str, template: str) -> str | None:

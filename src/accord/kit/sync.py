@@ -14,6 +14,7 @@ from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
 from accord.git.branch_names import branch_in_the_way, way_refusal
+from accord.git.filters import blob_id
 from accord.github.commits import CommitWay, DeliveredCommit
 from accord.github.git_data import Tree, TreeChange, TreeEntry, create_ref_once
 from accord.github.limits import BODY_CHARS
@@ -198,8 +199,7 @@ def _check_folders(path: str, entries: Mapping[str, TreeEntry]) -> None:
 
 def blob_of(text: str) -> str:
     """Return the id that git gives a file with this text."""
-    data = text.encode("utf-8", "surrogateescape")
-    return hashlib.sha1(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest()
+    return blob_id(text.encode("utf-8", "surrogateescape"), "sha1")
 
 
 def _text(github: GitHub, path: str, commit: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from accord.core.documents import MAX_BYTES
 from accord.core.errors import WrongUsage
 
 Role = Literal["planner", "implementor", "reviewer"]
@@ -14,7 +15,6 @@ Role = Literal["planner", "implementor", "reviewer"]
 SNAPSHOT = "work-items.json"
 CHANGES = "change-lines.json"
 RESULT = "result.json"
-MAX_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -44,23 +44,27 @@ class Workspace:
 
     def items(self) -> dict[str, dict[str, Any]]:
         """Return the work items of the snapshot by number. Raises WrongUsage if the job took none."""
-        path = self.run_dir / SNAPSHOT
         hint = f"The job takes one with `accord items list --format json > {SNAPSHOT}` in the run folder."
-        if not path.is_file() or path.is_symlink() or path.stat().st_size > MAX_BYTES:
+        raw = self._read(SNAPSHOT)
+        if raw is None:
             raise WrongUsage("The job took no snapshot of work items.", hint=hint)
         try:
-            items = json.loads(path.read_bytes())["items"]
+            items = json.loads(raw)["items"]
             return {str(item["id"]): item for item in items}
         except (ValueError, KeyError, TypeError) as error:
             raise WrongUsage("The snapshot of work items cannot be read.", hint=hint) from error
 
     def changes(self) -> dict[str, list[int]] | None:
         """Return the lines that the diff of the reviewed change shows of each file; None if the job gave no diff."""
-        path = self.run_dir / CHANGES
-        if not path.is_file() or path.is_symlink() or path.stat().st_size > MAX_BYTES:
-            return None
-        files: dict[str, list[int]] = json.loads(path.read_bytes())
+        raw = self._read(CHANGES)
+        files: dict[str, list[int]] | None = None if raw is None else json.loads(raw)
         return files
+
+    def _read(self, name: str) -> bytes | None:
+        """Read a file that the job left in the run folder; None without one."""
+        path = self.run_dir / name
+        is_plain = path.is_file() and not path.is_symlink()
+        return path.read_bytes() if is_plain and path.stat().st_size <= MAX_BYTES else None
 
     def item(self, number: str | int) -> dict[str, Any]:
         """Return a work item of the snapshot. Raises WrongUsage if it has no such item."""
