@@ -20,9 +20,10 @@ from pathlib import Path
 from accord.core.errors import AccordError
 from accord.git.extraction import extract
 from accord.git.filters import read_settings
+from accord.git.index import work_trees
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, is_ancestor, own_repository, split_nul
+from accord.git.program import UNTRUSTED, Git, is_ancestor, own_repository
 from accord.git.secrets import has_new_secret
 
 BUNDLE = "beside.bundle"
@@ -72,12 +73,10 @@ def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[s
             fetched.add(commit)
         elif name and name != "refs/stash":
             commits[name.removeprefix("refs/heads/")] = commit
-    edits, place = dict[str, bytes](), ""
-    for entry in split_nul(git("worktree", "list", "--porcelain", "-z").replace(b"\0\0", b"\0")):
-        kind, _, value = entry.partition(" ")
-        place = value if kind == "worktree" else place
-        if kind == "HEAD" and Path(place).resolve() != git.directory.resolve():
-            commits.setdefault(f"the work tree {_safe_name(place)}", value)
+    edits = dict[str, bytes]()
+    for tree in work_trees(git):
+        if "HEAD" in tree and Path(place := tree["worktree"]).resolve() != git.directory.resolve():
+            commits.setdefault(f"the work tree {_safe_name(place)}", tree["HEAD"])
             if _is_linked(Path(place), shared):
                 edits[place] = _edits(Path(place), "HEAD", state_files)
     for path, start in submodules.items():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from accord.git.program import UNTRUSTED, Git, join_nul, split_nul
+from accord.git.program import UNTRUSTED, Git, GitFailed, join_nul, split_nul
 
 
 class IndexEntry(NamedTuple):
@@ -101,11 +102,17 @@ def submodules(git: Git) -> set[str]:
 
 
 def linked_work_trees(git: Git) -> list[str]:
-    """Return the paths of the repository's other work trees that lie below this one."""
-    listed = split_nul(git.attempt("worktree", "list", "--porcelain", "-z").stdout.replace(b"\0\0", b"\0"))
-    top = git.directory.resolve()
-    places = [Path(entry[len("worktree ") :]) for entry in listed if entry.startswith("worktree ")]
+    """Return the paths of the repository's other work trees that lie below this one; none without a repository."""
+    top, places = git.directory.resolve(), list[Path]()
+    with suppress(GitFailed):
+        places = [Path(tree["worktree"]) for tree in work_trees(git)]
     return [str(place.relative_to(top)) for place in places if place != top and place.is_relative_to(top)]
+
+
+def work_trees(git: Git) -> list[dict[str, str]]:
+    """Return the work trees that git knows, each as its attributes. Raises GitFailed."""
+    listed = git("worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape").split("\0\0")
+    return [dict(line.partition(" ")[::2] for line in tree.split("\0")) for tree in listed if tree]
 
 
 def ignored_paths(git: Git, paths: Sequence[str], *patterns: bytes) -> set[str]:

@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accord.git.program import Git, GitFailed, split_nul
+from accord.git.index import work_trees
+from accord.git.program import Git, GitFailed
 
 _FORMAT = "--format=%(refname) %(objectname) %(symref)"
 _TRUSTED = ("refs/remotes/", "refs/heads/main", "refs/heads/master", "refs/replace/")
@@ -69,10 +70,5 @@ def _refs(git: Git, here: str) -> Mapping[str, str]:
     """Return every ref with its commit, or with the ref that it stands for, and the heads of the other work trees."""
     lines = (line.split(" ") for line in git.line("for-each-ref", _FORMAT).splitlines())
     refs = {name: symref or commit for name, commit, *rest in lines for symref in [rest[0] if rest else ""]}
-    place = ""
-    for entry in split_nul(git("worktree", "list", "--porcelain", "-z").replace(b"\0\0", b"\0")):
-        kind, _, value = entry.partition(" ")
-        place = value if kind == "worktree" else place
-        if kind in ("HEAD", "branch") and place != here:
-            refs[f"HEAD of {place}"] = value
-    return refs
+    others = [tree for tree in work_trees(git) if tree["worktree"] != here and "HEAD" in tree]
+    return refs | {f"HEAD of {tree['worktree']}": tree.get("branch", tree["HEAD"]) for tree in others}

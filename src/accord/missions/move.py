@@ -96,7 +96,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     """Gather the facts of a move; git reads only what this move needs."""
     work_package = mission.work_package(request.wp_id)
     is_code = work_package.mode.value == "code_change"
-    events = own_events(mission, request.wp_id)
+    events = mission.log.by_work_package.get(request.wp_id, [])
     branch, workspace_problem, evidence_problem, lane_problem = "", "", "", None
     try:
         workspace = resolve_workspace(mission, request.wp_id)
@@ -129,16 +129,11 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     )
 
 
-def own_events(mission: Mission, wp_id: str) -> list[StatusEvent]:
-    """Return the events of a work package, in the order of time."""
-    return mission.log.by_work_package.get(wp_id, [])
-
-
 def plan_events(
     mission: Mission, facts: MoveFacts, steps: tuple[Step, ...], now: datetime
 ) -> tuple[dict[str, Any], ...]:
     """Return the events of a move, each strictly later than all before it, whatever the clock says."""
-    request, earlier = facts.request, own_events(mission, facts.request.wp_id)
+    request, earlier = facts.request, mission.log.by_work_package.get(facts.request.wp_id, [])
     before = max((event.at for event in earlier), default=None)
     at = max(now, before.astimezone(UTC) + timedelta(microseconds=1)) if before else now
     strategy = "worktree" if mission.work_package(request.wp_id).mode.value == "code_change" else "direct_repo"

@@ -36,22 +36,16 @@ def mission_moves(mission: Mission, command: str) -> list[NextMove]:
     for wp_id in mission.ids:
         is_held = wp_id in mission.blockers and mission.blockers[wp_id].waits_for
         if not (is_held and mission.known_status(wp_id) in WAITING):
-            found += [
-                replace(move, to=f"{wp_id} {move.to}") for move in _moves(mission, wp_id, command, ahead_only=True)
-            ]
+            moves = next_moves(mission, wp_id, command, ahead_only=True)
+            found += [replace(move, to=f"{wp_id} {move.to}") for move in moves]
     return found
 
 
-def next_moves(mission: Mission, wp_id: str, command: str) -> list[NextMove]:
-    """Return the legal moves of a work package, the way forward first; none of one that is broken.
+def next_moves(mission: Mission, wp_id: str, command: str, *, ahead_only: bool = False) -> list[NextMove]:
+    """Return the legal moves of a work package, the way forward first, or only that; none of one that is broken.
 
     ``command`` is how to call ``accord mission`` for this project.
     """
-    return _moves(mission, wp_id, command)
-
-
-def _moves(mission: Mission, wp_id: str, command: str, *, ahead_only: bool = False) -> list[NextMove]:
-    """Return the moves that one command can make, or only the way forward; empty at the end."""
     try:
         mission.log.check_readable(wp_id)
         source = mission.status_of(wp_id)
@@ -115,7 +109,7 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
         return f"{back}{move}"
     if target in ("claimed", "in_progress"):
         first = mission.blockers[wp_id].first if wp_id in mission.blockers else wp_id
-        ahead = _moves(mission, first, command, ahead_only=True) if first != wp_id else []
+        ahead = next_moves(mission, first, command, ahead_only=True) if first != wp_id else []
         return ahead[0].command if ahead and not facts.dependency_problem else f"{command} check {mission.slug}"
     if target == "for_review" and not facts.open_subtasks:
         path = resolve_workspace(mission, wp_id).workspace_path

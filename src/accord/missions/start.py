@@ -17,6 +17,7 @@ from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of
 from accord.files.store import Storage, change_file
+from accord.git.index import work_trees
 from accord.git.program import Git, GitFailed
 from accord.missions.branches import RECORDED, MissingWork, git_of, missing_work, short_ref
 from accord.missions.lifecycle import WAITING, MoveRequest
@@ -180,7 +181,7 @@ def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
     if path.parent.is_symlink() or path.is_symlink():
         raise Refused(f"{path} is behind a symbolic link.", hint="Replace it with a directory.")
     try:
-        trees = _work_trees(git)
+        trees = work_trees(git)
     except (GitFailed, OSError):
         message = f"{mission.root} is not a git repository, so it cannot have work trees."
         raise Refused(message, hint="Run `git init`, and commit.") from None
@@ -206,16 +207,6 @@ def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
         is_ignored=git.attempt("check-ignore", "--quiet", f"{WORKTREES}/").returncode == 0,
         prefix=git.line("rev-parse", "--show-prefix"),
     )
-
-
-def _work_trees(git: Git) -> list[dict[str, str]]:
-    """Return the work trees that git knows, each as its attributes."""
-    listed = git("worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape")
-    trees: list[dict[str, str]] = []
-    for block in listed.split("\0\0"):
-        pairs = (line.partition(" ") for line in block.split("\0") if line)
-        trees.append({name: value for name, _, value in pairs})
-    return [tree for tree in trees if "worktree" in tree]
 
 
 def _carry_out(git: Git, step: LaneOperation, storage: Storage) -> None:
