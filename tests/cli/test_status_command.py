@@ -60,10 +60,17 @@ def test_a_start_goes_from_ready_to_running_to_what_needs_you(accord: Accord, st
 def test_facts_that_the_token_may_not_read_are_noted(accord: Accord, tmp_path: Path) -> None:
     permissions = {"issues": "read", "pull_requests": "read"}
     token = {"token": "narrow", "login": "app[bot]", "kind": "installation", "permissions": permissions}
-    seed = {"tokens": [token], "repositories": [{"name": "octo/web", "private": True, "files": {"a.txt": "One\n"}}]}
+    repository = {"name": "octo/web", "private": True, "files": {"a.txt": "One\n"}}
+    repository["branches"] = {"accord/1": {"b.txt": "Two\n"}}
+    pull = {"title": "The change", "head": "accord/1", "body": "Closes #1", "author": "github-actions[bot]"}
+    repository["issues"] = [{"title": "Do it", "labels": ["task:implement", "status:review"]}, pull]
+    seed = {"tokens": [token], "repositories": [repository]}
     with staged(tmp_path / "sandbox", seed=seed, rate_limits=None) as stage:
+        stage.send("PATCH", "/repos/octo/web/pulls/2", state="closed")
         accord.on(stage, GITHUB_TOKEN="narrow")
-        notes = accord.document("status")["notes"]
+        status = accord.document("status")
+        notes = status["notes"]
+        assert [entry["why"].rpartition(", and ")[2] for entry in status["needs_you"]] == ["#2 was closed."]
         assert accord("board", "--static", "board").code == 0
     assert notes == ["The token cannot read workflow runs, so runs that wait for approval are not shown."]
     page = (accord.home / "board" / "index.html").read_text(encoding="utf-8")

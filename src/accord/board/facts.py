@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -108,8 +109,11 @@ def _ended(reader: Reader, ended: Iterable[Issue], open_issues: Set[int]) -> Ite
         pull, has_branch = None, True
         if left and open_issues & {*items}:
             left -= 1
-            pull = reader.github.pull(one.number)
-            has_branch = bool(pull and (pull.is_merged or reader.github.ref(f"heads/{pull.head_branch}")))
+            with suppress(Forbidden):
+                pull = reader.github.pull(one.number)
+                has_branch = (
+                    pull is None or pull.is_merged or reader.github.ref(f"heads/{pull.head_branch}") is not None
+                )
         yield EndedPull(one, items, closes, pull, has_branch)
 
 

@@ -195,7 +195,9 @@ def _read_state(gathered: Gathered) -> Gathered:
 def _read_item(gathered: Gathered) -> Gathered:
     """Read whether the item is open that a result opened the pull request for."""
     number = next(iter(items_of_result(gathered.pull.body)), 0) if gathered.facts.pull.is_ours else 0
-    issue = gathered.context.github.issue(number) if number else None
+    issue = None
+    with suppress(Forbidden):
+        issue = gathered.context.github.issue(number) if number else None
     return gathered.with_facts(is_item_open=issue.is_open if issue else None)
 
 
