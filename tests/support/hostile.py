@@ -337,10 +337,14 @@ HOSTILE = {
     ),
     "an image in what is an address for one reader only": ("www.![a](//x.test)", "www.!\\[a](//x.test)"),
     "a definition whose address is markup for other readers": (
-        "- [ ] [1]:[http://`c`](http://t)\n\n[x]:<g>\n\n[y]:@a(",
-        "- [ ] \\[1]:\\[http://`c`](http://t)\n\n\\[x]:&lt;g>\n\n\\[y]:@·a(",
+        "- [ ] [1]:@b\n\n- [1]:[http://`c`](http://t)\n\n[x]:<g>\n\n[y]:@a(",
+        "- [ ] \\[1]:@·b\n\n- \\[1]:\\[http://`c`](http://t)\n\n\\[x]:&lt;g>\n\n\\[y]:@·a(",
     ),
     "a mention in an address that is a link for one reader only": ("http://m/@o", "http://m/@·o"),
+    "an image in the host that the text of a tag shows": (
+        '<a href="//t.test">http![](x)://h.test</a>',
+        '&lt;a href="//t.test">http![](x)://h.test</a>',
+    ),
     "an image whose text shows another host": (
         '![crates.io](https://x.test/a) <img src="//x.test" alt="crates.io">',
         '[image](https://x.test/a) <a href="//x.test">image</a>',

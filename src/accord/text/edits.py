@@ -51,6 +51,8 @@ _NOTE_SIGN = f"{LINK}1{LINK}"
 _WORDS = re.compile(r"[A-Za-z0-9 ,;\n]*")
 """Text in which nothing needs a change, though the text after it may make a keyword of it."""
 
+_BOX = re.compile(r"\[[ xX]\][ \t]+\Z")
+_IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _ODD_TARGET = re.compile(r"\s*(?:</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>|[^\s<\[`]*[\[`])")
 """An address that is markup for readers who see no definition, such as behind the box of a task."""
 
@@ -111,6 +113,7 @@ def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
             or not is_safe_address(plain_address(definition.address))
             or "<!--" in page.text[definition.start : definition.end]
             or definition.address.count("(") != definition.address.count(")")
+            or _BOX.search(page.text, max(0, definition.start - len("[x]    ")), definition.start)
             or _ODD_TARGET.match(page.text, definition.start + len(definition.label) + len("[]:"), definition.end)
         ):
             yield Edit(definition.start, definition.start + 1, "\\[", "links")
@@ -279,7 +282,8 @@ def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
     stop = next((hit.start() for hit in closing if not _is_inside(page.code, hit.start())), longest)
     if stop - begin == _LONGEST_LABEL or page.text.count("<", begin, stop) > _MOST_TAGS:
         return True
-    return any(is_misleading(label, address) for label in _without_tags(page.text, [(begin, stop)], page.code))
+    labels = _without_tags(page.text, [(begin, stop)], page.code)
+    return any(is_misleading(shown, address) for label in labels for shown in {label, _IMAGE.sub("", label)})
 
 
 def _is_inside(code: Sequence[tuple[int, int]], position: int) -> bool:
