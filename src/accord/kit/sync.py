@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
@@ -15,6 +15,7 @@ from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
 from accord.git.branch_names import branch_in_the_way, way_refusal
 from accord.git.filters import blob_id
+from accord.github.client import GitHub
 from accord.github.commits import CommitWay, DeliveredCommit
 from accord.github.git_data import Tree, TreeChange, TreeEntry, create_ref_once
 from accord.github.limits import BODY_CHARS
@@ -26,9 +27,6 @@ from accord.kit.plan import Action, KitPlan, for_repository, plan_kit, unified_d
 from accord.kit.templates import FOLDER, Kit, Pin, with_pin
 from accord.text.markdown import cell, code_block, table
 from accord.text.markers import find_markers, write_marker
-
-if TYPE_CHECKING:
-    from accord.github.client import GitHub
 
 BRANCH = "accord/sync"
 REF = f"refs/heads/{BRANCH}"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord.core.errors import AccordError
 from accord.git.conflicts import conflict_notice, resolution
+from accord.github.client import GitHub
 from accord.github.models import Pull
 from accord.github.once import send_once
 from accord.runner.outputs import FinishOptions, safe_line, summary_of
 from accord.runner.publish import ConflictBranch
 from accord.text.markdown import as_code
-
-if TYPE_CHECKING:
-    from accord.github.client import GitHub
 
 NEEDS_HUMAN = "needs-human"
 _PATH_CHARS = 200

@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH, shipped_registry
 from accord.agents.registry_rules import own_paths_in
@@ -43,6 +42,7 @@ from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
 from accord.git.steering import PathAudit, audit_changes, audit_paths
 from accord.git.unfinished import marker_findings
+from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.pulls import are_over
 from accord.runner.models import InternalError, InternalErrorKind
@@ -50,9 +50,6 @@ from accord.runner.refs import branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
 from accord.text.redaction import Redactor
 from accord.text.words import without_skips
-
-if TYPE_CHECKING:
-    from accord.github.client import GitHub
 
 _DEFAULT = "default"
 """The name of the fetched default branch, whose registry counts."""

@@ -23,6 +23,7 @@ from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
 from accord.git.steering import PathAudit, audit_changes
 from accord.git.unfinished import marked_files
+from accord.github.client import GitHub
 from accord.github.comments import Comment
 from accord.github.commits import CommitFacts, read_commit
 from accord.github.models import Identity, Issue, Pull
@@ -40,7 +41,6 @@ from accord.results.texts import TextSanitizer, posted_message
 from accord.text.markers import find_markers
 
 if TYPE_CHECKING:
-    from accord.github.client import GitHub
     from accord.results.models import ImplementorResult
     from accord.results.run_options import RevisionOptions
 

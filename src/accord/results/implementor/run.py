@@ -10,6 +10,7 @@ from accord.core.clock import Clock
 from accord.core.errors import Stopped
 from accord.engine.operations import apply_in_order
 from accord.engine.receipts import Receipt, default_run_key, reporting
+from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit
 from accord.github.models import Pull, PullsNotAllowed
 from accord.github.once import send_once
@@ -38,7 +39,6 @@ from accord.results.texts import TextSanitizer, require_postable, with_safe_text
 from accord.text.markers import run_token
 
 if TYPE_CHECKING:
-    from accord.github.client import GitHub
     from accord.results.models import ImplementorResult
     from accord.results.run_options import RevisionOptions
 
