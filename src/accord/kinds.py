@@ -133,7 +133,8 @@ def _verify_facts() -> Contents:
 
 
 def _verdict() -> Contents:
-    from accord.loops.verify import Verdict, verdict_findings
+    from accord.loops.follow_up import Verdict
+    from accord.loops.verify import verdict_findings
 
     return Contents(Verdict, verdict_findings)
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accord.loops.follow_up import Verdict
 from accord.loops.texts import line_to_post, text_to_post
-from accord.loops.verify import Verdict, verdict_comment
+from accord.loops.verify import verdict_comment
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -72,12 +72,22 @@ def test_remaining_work_becomes_one_pending_work_item(stage: Stage) -> None:
     now = seen(stage, MERGED)
     title, body, state, labels = now["issues"][5]
     assert (title.replace("\u2060", ""), state) == ("Finish @it", "open")
-    assert labels == ["priority:high", "status:pending", "task:implement"]
+    assert labels == ["complexity:low", "priority:high", "status:pending", "task:implement"]
     assert "Remaining work of #1 after #2." in body
     assert SECRET not in body
     assert "Fixes #1" not in body
     assert "The remaining work is in #6." in now["comments"][1]
     assert now["labels"] == []
+
+
+def test_a_second_verdict_makes_no_second_work_item(stage: Stage) -> None:
+    for run in ("1", "2"):
+        begun(stage, "verify", MERGED, run, is_asked=run == "2")
+        ended(stage, "verify", MERGED, answered(FAIL), run)
+        stage.clock.sleep(3600)
+    now = seen(stage, MERGED)
+    assert len(now["issues"]) == 6
+    assert sum("The remaining work is in #6." in comment for comment in now["comments"]) == 2
 
 
 def test_a_follow_up_of_a_follow_up_asks_a_person_instead(stage: Stage) -> None:

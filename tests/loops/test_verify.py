@@ -4,9 +4,19 @@ from typing import Any
 
 import pytest
 from support.loops import HEAD, NOW, assert_reasons, common_rows, pull, state_of, well
+from support.plans import task_body
 
+from accord.loops.follow_up import (
+    FollowUpIssue,
+    Verdict,
+    WorkItem,
+    follow_up_body,
+    follow_up_findings,
+    follow_up_text,
+    unmet_criteria,
+)
 from accord.loops.run import LOOPS
-from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, follow_up_text
+from accord.loops.verify import VerifyFacts, criteria_of
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -98,8 +108,52 @@ def test_the_run_is_shown_numbered_criteria_and_a_bounded_diff_without_secrets()
 
 
 def test_a_follow_up_is_made_fit_to_be_posted() -> None:
-    title, body = follow_up_text(verdict("fail", "no", "yes", left=True), ITEM, 7, Redactor(), PostingPolicy())
+    follow_up = FollowUpIssue(title="Finish @it", body="Fixes #1. <script>x</script>")
+    title, body = follow_up_text(follow_up, ITEM, ["It works"], 7, Redactor(), PostingPolicy())
     assert "@it" not in title
     assert "Fixes #1" not in body
     assert "<script>" not in body
     assert body.endswith("Remaining work of #12 after #7.")
+
+
+WHOLE = task_body(
+    in_scope="- `src/a.py`\n- src/b/ (new)",
+    out_of_scope="- src/z.py (owned by #3)",
+    criteria="- [x] One\n- [ ] Two\n- [ ] Three",
+    constraints="No new dependency.\n\n<!-- accord:item run=1 -->",
+)
+ITEMS = {
+    "a whole task": WorkItem(number=5, body=WHOLE, labels=("task:implement", "priority:high", "complexity:medium")),
+    "with CRLF": WorkItem(number=5, body=WHOLE.replace("\n", "\r\n")),
+    "criteria alone": ITEM,
+    "an empty scope": WorkItem(number=5, body=task_body(in_scope="")),
+}
+
+
+@pytest.mark.parametrize("name", ITEMS)
+@pytest.mark.parametrize(
+    "proposal", ["Finish it.", "## Acceptance Criteria\n\n- [ ] Mine\n\n### In Scope\n\n- `**`", "> q\n```"]
+)
+def test_a_follow_up_is_a_full_task_whatever_the_agent_proposes(name: str, proposal: str) -> None:
+    follow_up, unmet = FollowUpIssue(title="Finish it", body=proposal), ["Two", "Three"]
+    assert follow_up_findings(follow_up, ITEMS[name], unmet) == []
+    body = follow_up_body(follow_up, ITEMS[name], unmet)
+    assert criteria_of([WorkItem(number=6, body=body)]) == unmet
+    if name == "a whole task":
+        for kept in ("Spec: `docs/specs/a.md`", "- src/b/ (new)", "(owned by #3)", "No new dependency."):
+            assert kept in body
+        assert "accord:item" not in body
+
+
+def test_a_follow_up_that_breaks_a_rule_asks_a_person() -> None:
+    broken = WorkItem(number=5, body=task_body(in_scope="- ../a.py", criteria="- [ ] It works\n- [ ] It is fast"))
+    decision = decide(verify(verdict=verdict("fail", "no", "yes", left=True), work_items=(broken,)))
+    assert (decision.action, decision.reason) == ("ask", "follow-up-empty")
+    assert "../a.py" in decision.message
+
+
+@pytest.mark.parametrize(
+    ("met", "unmet"), [(("no", "yes"), ["a"]), (("unclear", "no"), ["a", "b"]), (("yes", "yes"), [])]
+)
+def test_unmet_criteria_are_those_that_the_verdict_does_not_call_met(met: tuple[str, str], unmet: list[str]) -> None:
+    assert unmet_criteria(verdict("fail", *met), ["a", "b"]) == unmet

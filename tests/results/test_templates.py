@@ -207,6 +207,7 @@ LISTS = {
         "- `tests/test_a.py` — covers `src/a.py`\n- src/b.py (used by src/c.py)",
         "tests/test_a.py src/b.py",
     ),
+    "everything": ("- `**`", "**"),
     "a lone word": ("- Dockerfile\n- LICENSE — new year", "Dockerfile LICENSE"),
 }
 UNREAD = {

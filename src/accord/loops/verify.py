@@ -8,19 +8,24 @@ the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import Field
-
 from accord.core.findings import Finding
 from accord.engine.owner import ItemState, next_statuses, owner_of
-from accord.github.models import Issue, Pull
+from accord.github.models import Pull
 from accord.github.pulls import closing_references
 from accord.loops.apply import comment_once
 from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_labels, read_state
-from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
+from accord.loops.follow_up import (
+    FOLLOW_UP_MARKER,
+    Verdict,
+    WorkItem,
+    create_follow_up,
+    follow_up_findings,
+    unmet_criteria,
+)
+from accord.loops.models import LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
 from accord.loops.outputs import result_of
 from accord.loops.questions import (
     BEFORE_A_RUN,
@@ -33,66 +38,23 @@ from accord.loops.questions import (
     run_decision,
     situation_of,
 )
-from accord.loops.texts import diff_of, digest, join_parts, line_to_post, text_to_post
+from accord.loops.texts import diff_of, digest, join_parts, text_to_post
 from accord.loops.trust import read_criteria
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
-from accord.text.markers import find_markers, write_marker
+from accord.text.markers import find_markers
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 VERDICT_MARKER = "verdict"
-FOLLOW_UP_MARKER = "follow-up"
 SHOWN_DIFF_CHARACTERS = 20_000
-TITLE_CHARACTERS = 200
-BODY_CHARACTERS = 30_000
 SUMMARY_CHARACTERS = 6_000
 TABLE_CHARACTERS = 40_000
 """With a summary of twice its length, still within a comment's 65,536 characters."""
 
-CLOCKS_DIFFER = timedelta(minutes=10)
-"""How long before the end of a run its follow-up is searched for."""
-
-_KEPT_LABELS = ("task:", "priority:", "complexity:")
 _SIGNS = {"yes": "✅", "no": "❌", "unclear": "❔"}
-
-
-class WorkItem(Closed):
-    """A linked work item. ``is_follow_up`` counts only where a marker of our own login says so."""
-
-    number: int
-    title: str = ""
-    body: str = ""
-    is_follow_up: bool = False
-    is_open: bool = True
-    labels: tuple[str, ...] = ()
-
-
-class Criterion(Closed):
-    """A criterion by its number in the prompt, whether it is met, and the evidence."""
-
-    number: int = Field(ge=1)
-    met: Literal["yes", "no", "unclear"]
-    evidence: str = Field(min_length=1)
-
-
-class FollowUpIssue(Closed):
-    """A work item for the remaining work."""
-
-    title: str = Field(min_length=1)
-    body: str = Field(min_length=1)
-
-
-class Verdict(Closed):
-    """The agent's answer: every criterion once, and a follow-up or null."""
-
-    role: Literal["verifier"]
-    verdict: Literal["pass", "fail", "unsure"]
-    summary: str = Field(min_length=1)
-    criteria: tuple[Criterion, ...]
-    follow_up: FollowUpIssue | None
 
 
 class VerifyFacts(LoopFacts):
@@ -201,6 +163,8 @@ def decide_verdict(items: Sequence[WorkItem], verdict: Verdict) -> LoopDecision:
         return decision_for("follow-up-chain", message)
     if verdict.follow_up is None:
         return decision_for("follow-up-empty", f"{summary} The verdict proposes no work. Decide what to do.")
+    if broken := follow_up_findings(verdict.follow_up, items[0], unmet_criteria(verdict, criteria_of(items))):
+        return decision_for("follow-up-empty", f"{summary} The follow-up breaks a rule: {broken[0].text}")
     return decision_for("verdict-fail", f"{summary} A follow-up work item holds the rest.")
 
 
@@ -236,45 +200,6 @@ def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
 def criteria_digest(items: Sequence[WorkItem]) -> str:
     """Return a digest that identifies the criteria: a verdict is about those that the agent saw."""
     return digest("\0".join(criteria_of(items)))
-
-
-def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue | None:
-    """Return the follow-up of this run, created if it does not exist; None in a dry run."""
-    context, github = run.context, run.context.github
-    fields = {"pull": str(context.number), "run": context.run_id}
-    title, body = follow_up_text(verdict, item, context.number, context.redact, context.policy)
-    body = f"{body}\n\n{write_marker(FOLLOW_UP_MARKER, **fields)}"
-    ends = (iteration.ended_at for iteration in run.state.history if iteration.run_id == context.run_id)
-    since = next(ends, github.server_time()) - CLOCKS_DIFFER
-
-    def find() -> Issue | None:
-        for issue in github.issues():
-            if issue.created_at < since:
-                return None
-            if context.identity.counts(issue.author) and fields in find_markers(issue.body, FOLLOW_UP_MARKER):
-                return issue
-        return None
-
-    send = partial(github.create_issue, title, body, follow_up_labels(item.labels))
-    return context.log.write_once("create-follow-up", f"rest of #{item.number}", send, find, context.clock)
-
-
-def follow_up_text(
-    verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor, policy: PostingPolicy
-) -> tuple[str, str]:
-    """Return title and body of the follow-up, safe to post. Raises ValueError where the verdict has none."""
-    if verdict.follow_up is None:
-        raise ValueError("the verdict has no follow-up")
-    title = line_to_post(verdict.follow_up.title, secrets, policy, TITLE_CHARACTERS)
-    title = title or f"Remaining work of #{item.number}"
-    body = text_to_post(verdict.follow_up.body, secrets, policy, BODY_CHARACTERS)
-    return title, f"{body}\n\nRemaining work of #{item.number} after #{pull}."
-
-
-def follow_up_labels(labels: Sequence[str]) -> list[str]:
-    """Return the labels of a follow-up: those of its work item, with the first status."""
-    kept = [label for label in labels if label.startswith(_KEPT_LABELS)]
-    return [*kept, "status:pending"] if any(label.startswith("status:") for label in labels) or kept else kept
 
 
 def verdict_comment(
@@ -391,8 +316,10 @@ class Verify(Loop):
         commit, *shown = effects.about
         items = read_work_items(run.context, run.pull)
         is_left = run.state.notice is not None and run.state.notice.reason == "verdict-fail"
-        issue = _create_follow_up(run, verdict, items[0]) if is_left and items else None
+        unmet = unmet_criteria(verdict, criteria_of(items))
+        follow_up = verdict.follow_up if is_left and items else None
+        issue = create_follow_up(run, follow_up, items[0], unmet) if follow_up else None
         criteria = criteria_of(items) if [criteria_digest(items)] == shown else []
-        follow_up, context = issue.number if issue else None, run.context
-        text = verdict_comment(verdict, criteria, commit, follow_up, context.redact, context.policy)
+        context, number = run.context, issue.number if issue else None
+        text = verdict_comment(verdict, criteria, commit, number, context.redact, context.policy)
         comment_once(context, text, VERDICT_MARKER, run=context.run_id)

@@ -27,6 +27,9 @@ _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
 _LINK = re.compile(r"\[([^\]]+)\]\([^()]*\)")
 _EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^*]+)(?<!/)\1")
 _EXTENSION = re.compile(r"\w[\w.-]*")
+_WHOLE = (".", "*", "**")
+"""Paths of the whole repository."""
+
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
 _LINES = re.compile(r"(?::\d+(?:[-\N{EN DASH}]\d+)?|#L\d+(?:-L\d+)?)$")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
@@ -172,7 +175,7 @@ def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> lis
         is_path = is_marked or names_file or "/" in path or is_alone
     else:
         is_path = (names_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
-    if not is_path or NONE.fullmatch(path) or (is_placeholder(path) and path != "."):
+    if not is_path or NONE.fullmatch(path) or (is_placeholder(path) and path not in _WHOLE):
         return []
     parts = _BRACES.split(path)
     choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
