@@ -62,7 +62,7 @@ jobs:
         with:
           result: plan.json
 """
-CALL = """
+APPLIED = """
 on: workflow_dispatch
 jobs:
   agent:
@@ -77,9 +77,12 @@ jobs:
     needs: agent
     uses: accord-ci/accord/.github/workflows/reusable-apply-result.yml@v0
     with:
-      run-key: plan-7
-      max-wait: "60"
       result-json: ${{ needs.agent.outputs.json }}
+""".replace("CHECKOUT", CHECKOUT)
+"""A workflow that applies the result of a job."""
+
+CALL = f"""{APPLIED}      run-key: plan-7
+      max-wait: "60"
   plan:
     needs: call
     if: always()
@@ -95,8 +98,8 @@ jobs:
       - id: after
         run: printf 'needs=%s\\n' "$(jq -c . <<< "$NEEDS")" >> "$GITHUB_OUTPUT"
         env:
-          NEEDS: ${{ toJSON(needs) }}
-""".replace("CHECKOUT", CHECKOUT)
+          NEEDS: ${{{{ toJSON(needs) }}}}
+"""
 
 
 @pytest.fixture

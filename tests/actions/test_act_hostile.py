@@ -7,32 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.act import CHECKOUT, Bench, Run
+from support.act import Bench, Run
 from support.plans import plan, task
+from test_act_apply import APPLIED
 
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import RunningSandbox
 from accord_sandbox.show import document
 
 pytestmark = pytest.mark.slow
-
-WORKFLOW = """
-on: workflow_dispatch
-jobs:
-  agent:
-    runs-on: ubuntu-latest
-    outputs:
-      json: ${{ steps.result.outputs.json }}
-    steps:
-      - uses: CHECKOUT
-      - id: result
-        run: printf 'json=%s\\n' "$(cat plan.json)" >> "$GITHUB_OUTPUT"
-  call:
-    needs: agent
-    uses: accord-ci/accord/.github/workflows/reusable-apply-result.yml@v0
-    with:
-      result-json: ${{ needs.agent.outputs.json }}
-""".replace("CHECKOUT", CHECKOUT)
 
 
 def texts(canary: Path) -> list[str]:
@@ -68,7 +51,7 @@ def hostile_plan(canary: Path) -> dict[str, Any]:
 
 def run_hostile(bench: Bench, github: RunningSandbox, tmp_path: Path, result: dict[str, Any]) -> Run:
     files = {"plan.json": json.dumps(result)}
-    return bench.run(WORKFLOW, tmp_path, files=files, api_url=github.url, token=INSTALLATION_TOKEN)
+    return bench.run(APPLIED, tmp_path, files=files, api_url=github.url, token=INSTALLATION_TOKEN)
 
 
 def test_hostile_texts_are_applied_as_mere_texts(bench: Bench, github: RunningSandbox, tmp_path: Path) -> None:

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 from support.act import (
     CONSUMER,
     Bench,
     Run,
-    job_token,
     job_tokens,
     make_consumer,
     template,
     with_own_tokens,
     workflow_files,
 )
+from support.loop_calls import POWERLESS, ask
 from support.plans import task_body
 from support.stage import seed_file
 
@@ -33,8 +32,6 @@ pytestmark = pytest.mark.slow
 SOURCE = Path(__file__).parent / "consumer"
 FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in SOURCE.rglob("*") if path.is_file()}
 EXAMPLES = {name: template(name) for name in ("plan", "implement")}
-POWERLESS = job_token({})
-"""The value of ``github.token`` under act if a job does not set it, such as in the agent's environment."""
 
 
 @pytest.fixture
@@ -62,12 +59,7 @@ class Loop:
         return self.bench.run(with_own_tokens(workflow), self.home / name, files=FILES, inputs=inputs, **access)
 
     def api(self, method: str, path: str, **options: Any) -> Any:
-        """Ask as a person who may do everything."""
-        headers = {"authorization": f"Bearer {self.github.token}"}
-        url = f"{self.github.url}/repos/{CONSUMER}/{path}"
-        answer = requests.request(method, url, headers=headers, timeout=20, **options)
-        answer.raise_for_status()
-        return answer.json() if answer.content else None
+        return ask(self.github, method, path, **options)
 
     def status(self, number: int) -> str:
         """Return the one status comment of an item."""

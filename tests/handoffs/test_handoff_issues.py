@@ -13,7 +13,7 @@ import pytest
 from support.handoffs import REVIEW, VERIFICATION, by, codes, handoff, patch
 from support.killing import kill_at
 from support.plans import TASK_LABELS, plan, task_body, update
-from support.rotation import in_turns, killed
+from support.rotation import FAULTS, in_turns, killed
 from support.stage import Stage, staged
 
 from accord.core.errors import BrokenContract, Refused, Stopped
@@ -137,13 +137,6 @@ def test_the_matrices_below_reach_every_request(stage: Stage) -> None:
     stage.server.requests.clear()
     go(stage)
     assert len(stage.server.requests) == REQUESTS
-
-
-FAULTS = {
-    "lost": (("lost-before", 1), ("lost-after", 1)),
-    "answered wrongly": tuple((kind, 1) for kind in ("error-500", "error-500-after", "secondary-403", "truncated")),
-    "lost for good": (("lost-after", 1000), ("lost-before", 1000)),
-}
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 from support.loops import running, state_of, well
-from support.rotation import in_turns
+from support.rotation import FAULTS, in_turns
 from support.stage import Stage
 
 from accord.core.errors import Refused, Stopped
@@ -72,13 +72,6 @@ def test_a_state_is_written_and_read_in_one_request(stage: Stage) -> None:
 
 REQUESTS = 13
 """So many requests read a state, write it for the first time, and write it again."""
-
-
-FAULTS = {
-    "lost": (("lost-before", 1), ("lost-after", 1)),
-    "answered wrongly": tuple((kind, 1) for kind in ("error-500", "error-500-after", "secondary-403", "truncated")),
-    "lost for good": (("lost-after", 1000), ("lost-before", 1000)),
-}
 
 
 @pytest.mark.slow

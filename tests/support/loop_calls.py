@@ -81,6 +81,15 @@ def seed(files: Mapping[str, str], **repository: Any) -> dict[str, Any]:
     }
 
 
+def ask(github: RunningSandbox, method: str, path: str, **options: Any) -> Any:
+    """Ask about the consumer's repository, as a person who may do everything."""
+    headers = {"authorization": f"Bearer {github.token}"}
+    url = f"{github.url}/repos/{CONSUMER}/{path}"
+    answer = requests.request(method, url, headers=headers, timeout=20, **options)
+    answer.raise_for_status()
+    return answer.json() if answer.content else None
+
+
 @dataclass
 class Consumer:
     """A repository on a local GitHub, and the workflow runs in it."""
@@ -134,12 +143,7 @@ class Consumer:
         return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
     def api(self, method: str, path: str, **options: Any) -> Any:
-        """Ask as a person who may do everything."""
-        headers = {"authorization": f"Bearer {self.github.token}"}
-        url = f"{self.github.url}/repos/{CONSUMER}/{path}"
-        answer = requests.request(method, url, headers=headers, timeout=20, **options)
-        answer.raise_for_status()
-        return answer.json() if answer.content else None
+        return ask(self.github, method, path, **options)
 
     def checks_pass(self, pull: int) -> None:
         """Do what the repository's CI does for a new head."""

@@ -9,6 +9,14 @@ Accident = TypeVar("Accident")
 NIGHTLY = bool(os.environ.get("ACCORD_NIGHTLY"))
 
 
+FAULTS = {
+    "lost": (("lost-before", 1), ("lost-after", 1)),
+    "answered wrongly": tuple((kind, 1) for kind in ("error-500", "error-500-after", "secondary-403", "truncated")),
+    "lost for good": (("lost-after", 1000), ("lost-before", 1000)),
+}
+"""Faults by what a writer learns of them, and at how many requests each is met."""
+
+
 def some(things: Sequence[Accident], each: int) -> Sequence[Accident]:
     """Return every ``each``-th, from the first; all of them in the nightly workflow."""
     return things if NIGHTLY else things[::each]
