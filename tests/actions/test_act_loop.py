@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from support.act import (
     CONSUMER,
     Bench,
