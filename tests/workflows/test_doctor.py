@@ -105,6 +105,9 @@ def test_identity_tokens_and_models_do_not_count_as_write_access() -> None:
         ({"uses": "$/actions/run-agent", "with": {"skip": "${{ inputs.skip }}"}}, True),
         ({"uses": "$/actions/run-agent", "with": {"skip": "true"}}, False), ({"run": "codex --version"}, False),
         ({"run": "npm install @anthropic-ai/claude-code"}, False), ({"run": "echo gemini; mkdir -p x"}, False),
+        ({"uses": "devcontainers/ci@v1", "with": {"runCmd": "claude -p x"}}, True),
+        ({"uses": "nick-fields/retry@v3", "with": {"command": "cd x && codex exec -"}}, True),
+        ({"uses": "nick-fields/retry@v3", "with": {"comment": "codex exec -"}}, False),
         ({"run": "accord publish run-dir"}, False), ({"uses": f"octo/claude-code-action@{SHA}"}, False), ({}, False),
     ],
 )  # fmt: skip

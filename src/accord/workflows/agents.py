@@ -29,6 +29,10 @@ _WORDS = frozenset(
 """Outputs of runners and of actions that hold an agent's words."""
 
 
+COMMAND_INPUTS = frozenset({"script", "command", "commands", "cmd", "run", "runcmd"})
+"""Inputs of actions that usually are scripts."""
+
+
 class KnownAgents(NamedTuple):
     """The programs, the actions in lower case, and the names of the models' keys of a registry's agents."""
 
@@ -86,11 +90,17 @@ def gives_agent_text(step: Step | None, output: str) -> bool:
 def agent_steps(workflow: Workflow, job: Job, known: KnownAgents) -> Iterator[tuple[Step, tuple[Step, ...]]]:
     """Yield the steps of a job that start an agent, each with the steps that use its action."""
     for step, users in job.nested_steps():
-        if step.uses:
-            if known.action(step) and str(step.given.get("skip")).lower() != "true":
-                yield step, users
-        elif any(_starts_agent(text, known.programs, (workflow, job, step, *users)) for text in step.shell_texts):
+        is_skipped = str(step.given.get("skip")).lower() == "true"
+        if known.action(step):
+            yield from () if is_skipped else [(step, users)]
+        elif any(_starts_agent(text, known.programs, (workflow, job, step, *users)) for text in _texts_of(step)):
             yield step, users
+
+
+def _texts_of(step: Step) -> Iterator[str]:
+    """Yield the scripts of a step, and the inputs of its action that usually are one."""
+    yield from step.shell_texts
+    yield from (str(text) for name, text in step.given.items() if name.lower() in COMMAND_INPUTS and step.uses)
 
 
 def starts_agent(script: str, programs: frozenset[str]) -> bool:

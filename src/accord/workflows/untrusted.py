@@ -12,15 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
+from accord.workflows.agents import COMMAND_INPUTS
 from accord.workflows.commands import commands_of, without_documents
 from accord.workflows.expressions import Reference, embedded, parse
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step, Workflow
 from accord.workflows.origins import Origin, lines_of, origin_of
 from accord.workflows.trust import STRANGERS, Actor, RunPlace, may_be_foreign, starts_of
-
-_SCRIPTS = frozenset({"script", "command", "commands", "cmd", "run"})
-"""Inputs of actions that usually are scripts."""
 
 
 class _Script(NamedTuple):
@@ -73,7 +71,7 @@ def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator
         where = f"{path}/with{pointer(name)}"
         is_unseen = step.uses.startswith("docker:") and name in {"args", "entrypoint"}  # by zizmor
         is_code = is_github_script and name == "script" if flagged is None else where in flagged
-        is_likely = name.lower() in _SCRIPTS and not is_github_script and not step.uses.startswith(("./", "$/"))
+        is_likely = name.lower() in COMMAND_INPUTS and not is_github_script and not step.uses.startswith(("./", "$/"))
         if "${{" in str(value) and (is_unseen or is_code or is_likely):
             yield _Script(str(value), where, language, is_unseen or is_code)
 
