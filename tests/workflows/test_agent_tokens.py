@@ -65,6 +65,17 @@ WRITES = {
         "run: ${{ steps.cli.outputs.name }} - < prompt.md",
         permissions="{contents: write}",
     ),
+    "a command of another job": job("run: ${{ needs.b.outputs.agent }} -p x", permissions="{issues: write}")
+    + "  b:\n    outputs: {agent: '${{ steps.pick.outputs.it }}'}\n    steps:\n"
+    "      - id: pick\n        run: echo it=claude >> $GITHUB_OUTPUT\n",
+    "a command of a matrix": job("run: ${{ matrix.agent }} -p x", permissions="{issues: write}").replace(
+        "    permissions", "    strategy: {matrix: {agent: [make, gemini]}}\n    permissions"
+    ),
+    "a command of an input": job(
+        "run: ${{ inputs.agent }} exec -",
+        permissions="{issues: write}",
+        on="{workflow_dispatch: {inputs: {agent: {default: codex}}}}",
+    ),
     "a command from a variable": job("run: $AGENT -p x\nenv: {AGENT: claude}", permissions="{issues: write}"),
     **{
         name: job(f"uses: {name}", permissions="{issues: write}")
@@ -119,6 +130,11 @@ READS = {
 @pytest.mark.parametrize("name", READS)
 def test_tokens_that_only_read_and_keys_of_models_are_accepted(name: str) -> None:
     assert codes(READS[name]) == {}
+
+
+def test_outputs_that_go_in_a_circle_end() -> None:
+    circle = "    outputs: {x: '${{ needs.a.outputs.x }}'}\n"
+    assert codes(job("run: ${{ needs.a.outputs.x }} -p", permissions="{issues: write}") + circle) == {}
 
 
 def test_a_job_is_one_finding_with_all_its_tokens_and_the_place_of_the_first() -> None:

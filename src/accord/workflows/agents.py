@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from accord.agents.registry import AgentAction, Registry, shipped_registry
 from accord.workflows.commands import commands_of, program_of, wrapped
-from accord.workflows.expressions import embedded, parse
+from accord.workflows.expressions import Reference, embedded, parse
 from accord.workflows.models import Job, Step, Workflow
 
 _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNORECASE)
@@ -129,21 +129,38 @@ _DEEPEST, _MOST_VARIABLES = 3, 50
 _VARIABLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
 
 
-def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step]) -> Iterator[str]:
+def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step], depth: int = 0) -> Iterator[str]:
     """Yield the texts that a variable or an expression may stand for, as far as files tell."""
     if at := _VARIABLE.fullmatch(word):
         yield from _assigned(at[1], script)
         yield from (str(each.env[at[1]]) for each in where if isinstance(each.env, dict) and at[1] in each.env)
-    steps = {
-        step.id.lower(): step for each in where if hasattr(each, "nested_steps") for step, _ in each.nested_steps()
-    }
+    workflow = next((each for each in where if isinstance(each, Workflow)), None)
+    job = next((each for each in where if isinstance(each, Job)), None)
     for expression in embedded(word):
         for ref in parsed.yields if (parsed := parse(expression)) else ():
-            match ref:
-                case ("steps", name, "outputs", output) if name in steps:
-                    yield from (text for each in steps[name].script_texts for text in _assigned(output, each))
-                case ("env", name):
-                    yield f"${name.upper()}"
+            yield from _read(ref, workflow, job, depth) if workflow and job else ()
+
+
+def _read(ref: Reference, workflow: Workflow, job: Job, depth: int) -> Iterator[str]:
+    """Yield the texts that a reference may have in a job, as far as files tell."""
+    match ref:
+        case ("steps", name, "outputs", output):
+            steps = [step for step, _ in job.nested_steps() if step.id.lower() == name]
+            yield from (text for step in steps for each in step.script_texts for text in _assigned(output, each))
+        case ("needs", name, "outputs", output) if depth < _DEEPEST:
+            _, other = workflow.job(name) or ("", None)
+            values = {key.lower(): str(value) for key, value in other.outputs.items()} if other else {}
+            yield values.get(output, "")
+            yield from _values_of(values.get(output, ""), "", (workflow, other), depth + 1) if other else ()
+        case ("matrix", name):
+            matrix = job.strategy.get("matrix") if isinstance(job.strategy, dict) else None
+            listed = matrix.get(name) if isinstance(matrix, dict) else None
+            yield from map(str, listed if isinstance(listed, list) else ())
+        case ("inputs", name):
+            triggers = (workflow.on.workflow_call, workflow.on.workflow_dispatch)
+            yield from (str(each.inputs[name].default or "") for each in triggers if each and name in each.inputs)
+        case ("env", name):
+            yield f"${name.upper()}"
 
 
 _ASSIGNED = re.compile(
