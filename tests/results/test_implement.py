@@ -170,11 +170,21 @@ def test_a_persons_commit_on_the_branch_survives_the_next_result(stage: Stage, p
     assert "More." in pull[2]
 
 
+def push_registry(tree: Path, registry: str) -> None:
+    with_file(tree, ".github/agents/registry.yml", registry)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "Registry")
+    git(tree, "push", "-q", "origin", "HEAD:main")
+
+
 @pytest.mark.slow
 def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_undoes_nothing(
     stage: Stage, tree: Path, tmp_path: Path
 ) -> None:
-    first = completed(patch_of(with_file(tree, ".github/CODEOWNERS", "* @me\n")), "First.")
+    push_registry(tree, "protected: [infra/]\nagents: {}\n")
+    first = completed(
+        patch_of(with_file(with_file(tree, "infra/a.tf", "a\n"), ".github/CODEOWNERS", "* @me\n")), "First."
+    )
     receipt = apply(stage, first)
     assert receipt.outcome is Outcome.APPLIED, receipt.error
     assert codes(receipt) == {"outside-scope", "protected-path"}
@@ -186,7 +196,7 @@ def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_un
     set_status(stage)
     second = with_file(clone(stage, tmp_path / "second"), "src/a.py", "a = 2\n")
     receipt = apply(stage, completed(patch_of(second), "Second."))
-    assert receipt.details["scope"]["protected"] == [".github/CODEOWNERS"]
+    assert receipt.details["scope"]["protected"] == [".github/CODEOWNERS", "infra/a.tf"]
     assert "`.github/CODEOWNERS`" in pull_body(stage)
 
     set_status(stage)
@@ -207,10 +217,7 @@ def test_own_names_of_the_registry_count_at_each_door(stage: Stage, tree: Path, 
     planned = apply(stage, result, is_dry_run=True)
     assert (planned.outcome, codes(planned)) == (Outcome.PLANNED, {"outside-scope"})
     git(tree, "stash", "-qu")
-    with_file(tree, ".github/agents/registry.yml", registry)
-    git(tree, "add", "-A")
-    git(tree, "commit", "-qm", "Registry")
-    git(tree, "push", "-q", "origin", "HEAD:main")
+    push_registry(tree, registry)
     assert codes(apply(stage, result, is_dry_run=True)) - {"outside-scope"} == {code}
 
 

@@ -21,7 +21,7 @@ from accord.git.paths import escaping_links, links_of
 from accord.git.program import Git, file_at
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
-from accord.git.steering import PathAudit, audit_changes
+from accord.git.steering import PathAudit, audit_changes, audit_paths
 from accord.git.unfinished import marked_files
 from accord.github.client import GitHub
 from accord.github.comments import Comment
@@ -81,6 +81,7 @@ class Branch:
     made: CommitFacts | None = None  # the files of a commit that is not pushed
     is_replacement: bool = False  # whether it takes the place of the commits of earlier results
     marked: tuple[str, ...] = ()  # files in which the patch leaves the markers of a conflict
+    protected: tuple[str, ...] = ()  # paths of the whole branch that only people change by the registry
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,8 @@ def _describe(
     is_whole = is_plain and not found.tip
     fork = "" if is_whole else git.attempt("merge-base", found.base, head).stdout.decode().strip() or found.base
     changed = changes_between(git, fork, head) if fork else changes  # the pull request shows the whole branch
+    own = own_paths_in(file_at(git, found.base, REGISTRY_PATH.as_posix()))
+    whole = audit_paths((change.path for change in changed), own[1], agent_files=own[0])
     links, links_after = ({}, {}) if not changes else (links_of(git, before), links_of(git, head))
     has_author, is_bot = options.author not in ("", DEFAULT_AUTHOR), not state.identity.is_person
     return Branch(
@@ -193,14 +196,13 @@ def _describe(
             *secret_findings(git, changes, options.redact),
             *filtered_findings(git, before, changes),
         ),
-        audit=audit_changes(
-            git, before, changes, patch, own=own_paths_in(file_at(git, found.base, REGISTRY_PATH.as_posix()))
-        ),
+        audit=audit_changes(git, before, changes, patch, own=own),
         conflict=MergeConflict(onto, paths) if paths else None,
         item_runs=_runs_on(git, work.found),
         made=read_commit(git, commit, is_bot=is_bot, has_author=has_author) if changes else None,
         is_replacement=bool(made and made.made),
         marked=tuple(marked_files(patch)),
+        protected=(*whole.steering, *whole.protected),
     )
 
 

@@ -136,7 +136,8 @@ def _plan_pull(
 ) -> RevisionPlan:
     name = facts.branch_name
     scope = audit_scope(branch.paths, read_body(facts.issue.body).in_scope, options.protected)
-    unnamed = (*branch.audit.steering, *branch.audit.protected)  # submodules and targets of links have any name
+    audit = branch.audit  # submodules and targets of links have any name
+    unnamed = (*audit.steering, *audit.protected, *branch.protected)
     scope = replace(scope, protected=tuple(dict.fromkeys((*scope.protected, *unnamed))))
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     if pull and pull.state != "open":
