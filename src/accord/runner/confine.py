@@ -221,6 +221,10 @@ def _refuse_link_local(place: str, name: str) -> int:
         folder = os.open(place + own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     finally:
         _LIBC.umount2(os.fsencode(place), _MNT_DETACH)
+    for other in os.listdir(folder):
+        if other.startswith("accord-") and not os.path.exists(f"/proc/{other[7:]}"):
+            with suppress(OSError):  # of a run whose accord was killed
+                os.rmdir(other, dir_fd=folder)
     os.mkdir(name, dir_fd=folder)
     try:
         group = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
