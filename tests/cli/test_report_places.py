@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
-FORMATS = pytest.mark.parametrize("form", ["text", "json"])
 
 
 @pytest.fixture
@@ -40,10 +39,11 @@ def _full(_: Path) -> Path:
     return FULL
 
 
-PLACES = pytest.mark.parametrize("place", [_missing, _folder, pytest.param(_full, marks=needs_full)])
+PLACES = pytest.mark.parametrize(
+    ("place", "form"), [(_missing, "text"), (_folder, "json"), pytest.param(_full, "json", marks=needs_full)]
+)
 
 
-@FORMATS
 @PLACES
 def test_a_summary_that_cannot_be_written_is_a_warning(
     accord: Accord, applying: list[object], place: Callable[[Path], Path], form: str
@@ -56,7 +56,6 @@ def test_a_summary_that_cannot_be_written_is_a_warning(
     assert form == "text" or ended.document["outcome"] == "applied"
 
 
-@FORMATS
 @PLACES
 def test_outputs_that_cannot_be_written_end_with_3_after_the_receipt(
     accord: Accord, applying: list[object], place: Callable[[Path], Path], form: str
@@ -88,8 +87,15 @@ def test_a_receipt_that_cannot_be_written_leaves_its_output_empty(accord: Accord
 
 
 @pytest.mark.slow
-@FORMATS
-@pytest.mark.parametrize("kind", ["closed", pytest.param("full", marks=needs_full), "left"])
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("closed", "text"),
+        pytest.param("full", "json", marks=needs_full),
+        ("left", "text"),
+        *(pytest.param(kind, "json", marks=pytest.mark.matrix) for kind in ("closed", "left")),
+    ],
+)
 def test_stdout_that_cannot_be_written_ends_with_3_after_everything_else(
     accord: Accord, applying: list[object], kind: str, form: str
 ) -> None:
