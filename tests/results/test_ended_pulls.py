@@ -108,3 +108,28 @@ def test_a_prefix_of_the_configuration_leads_past_a_branch_in_the_way(stage: Sta
     git(tree, "push", "-q", "origin", "main")
     receipt = apply(stage, work(tree, "a = 2\n"))
     assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, "bots/accord/1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "text", "is_heard"),
+    [
+        ("", "", False),
+        ("ci.yml", "jobs: {test: {}}\n", False),
+        ("accord-keepalive.yml", "uses: a/b/.github/workflows/reusable-keepalive.yml@v0\n", True),
+        ("loop.yml", "run: accord Keepalive run\n", True),
+    ],
+)
+def test_a_label_of_a_loop_without_a_workflow_is_a_warning(
+    stage: Stage, tmp_path: Path, name: str, text: str, is_heard: bool
+) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    if name:
+        (tree / ".github/workflows").mkdir(parents=True)
+        (tree / ".github/workflows" / name).write_text(text)
+        git(tree, "add", ".github")
+        git(tree, "commit", "-qm", "Configure")
+        git(tree, "push", "-q", "origin", "main")
+    result = work(tree, "a = 2\n")
+    assert "label-unheard" not in codes(apply(stage, result, is_dry_run=True))
+    assert ("label-unheard" in codes(apply(stage, result, keepalive=True))) is not is_heard

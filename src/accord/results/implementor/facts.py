@@ -81,6 +81,7 @@ class Branch:
     made: CommitFacts | None = None  # the files of a commit that is not pushed
     is_replacement: bool = False  # whether it takes the place of the commits of earlier results
     marked: tuple[str, ...] = ()  # files in which the patch leaves the markers of a conflict
+    has_keepalive: bool = True  # whether a workflow of the base names the loop
     protected: tuple[str, ...] = ()  # paths of the whole branch that only people change by the registry
 
 
@@ -202,8 +203,14 @@ def _describe(
         made=read_commit(git, commit, is_bot=is_bot, has_author=has_author) if changes else None,
         is_replacement=bool(made and made.made),
         marked=tuple(marked_files(patch)),
+        has_keepalive=_names_keepalive(git, found.base),
         protected=(*whole.steering, *whole.protected),
     )
+
+
+def _names_keepalive(git: Git, base: str) -> bool:
+    words = ("grep", "--quiet", "--ignore-case", "keepalive", base, "--", ".github/workflows")
+    return git.attempt(*words).returncode == 0
 
 
 def _runs_on(git: Git, found: BranchFacts) -> tuple[str, ...]:

@@ -82,6 +82,13 @@ ImplementOperation = (
 
 NEEDS_HUMAN = "needs-human"
 KEEPALIVE = "agents:keepalive"
+_UNHEARD = (
+    warning(
+        "label-unheard",
+        f"No workflow of the base names keepalive, so the label `{KEEPALIVE}` starts nothing.",
+        hint="Install it with `accord init --only keepalive`, or leave out `--keepalive`.",
+    ),
+)
 _HEADS = {
     "blocked": "The agent is blocked.",
     "validation-failure": "The agent's validation failed.",
@@ -168,6 +175,7 @@ def _plan_pull(
         operations.append(LabelRevision(KEEPALIVE, found))
     findings = (
         *branch.findings,
+        *(_UNHEARD if options.keepalive and not branch.has_keepalive else ()),
         *_base_findings(facts, pull),
         *_branch_findings(branch, name),
         *scope_findings(scope, pull),
