@@ -107,6 +107,7 @@ def test_identity_tokens_and_models_do_not_count_as_write_access() -> None:
         ({"run": "npm install @anthropic-ai/claude-code"}, False), ({"run": "echo gemini; mkdir -p x"}, False),
         ({"uses": "devcontainers/ci@v1", "with": {"runCmd": "claude -p x"}}, True),
         ({"uses": "nick-fields/retry@v3", "with": {"command": "cd x && codex exec -"}}, True),
+        ({"uses": "actions/github-script@v8", "with": {"script": "// `codex exec`\nf(`claude -p`)"}}, False),
         ({"uses": "nick-fields/retry@v3", "with": {"comment": "codex exec -"}}, False),
         ({"run": "accord publish run-dir"}, False), ({"uses": f"octo/claude-code-action@{SHA}"}, False), ({}, False),
     ],

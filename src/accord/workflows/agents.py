@@ -98,9 +98,10 @@ def agent_steps(workflow: Workflow, job: Job, known: KnownAgents) -> Iterator[tu
 
 
 def _texts_of(step: Step) -> Iterator[str]:
-    """Yield the scripts of a step, and the inputs of its action that usually are one."""
+    """Yield the shell scripts of a step, and the inputs of its action that usually are one."""
     yield from step.shell_texts
-    yield from (str(text) for name, text in step.given.items() if name.lower() in COMMAND_INPUTS and step.uses)
+    if step.uses and action_name(step) != "actions/github-script":
+        yield from (str(text) for name, text in step.given.items() if name.lower() in COMMAND_INPUTS)
 
 
 def starts_agent(script: str, programs: frozenset[str]) -> bool:
