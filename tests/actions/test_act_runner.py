@@ -121,8 +121,8 @@ def calls(bench: Bench) -> Calls:
     def make() -> None:
         with serving_models() as models:
             models.on = dict(MODELS)
-            environment = {"ACCORD_GITHUB_MODELS_URL": f"{models.url}/v1"}
-            make_calls(bench, folder, CALLS, protected=PROTECTED, environment=environment)
+            settings = {"ACCORD_GITHUB_MODELS_URL": f"{models.url}/v1"}
+            make_calls(bench, folder, CALLS, protected=PROTECTED, settings=settings)
 
     return once(folder, make)
 

@@ -104,7 +104,8 @@ def calls(bench: Bench, canary: Path) -> Calls:
                 files={".github/agents/hostile.json": json.dumps(texts(canary))},
                 inputs={"text": "\n".join(texts(canary))},
                 secrets=SECRETS,
-                environment={**RUNNERS_OWN, "ANTHROPIC_BASE_URL": models.url, "OPENAI_BASE_URL": "http://127.0.0.1:9"},
+                environment=RUNNERS_OWN,
+                settings={"ANTHROPIC_BASE_URL": models.url, "OPENAI_BASE_URL": "http://127.0.0.1:9"},
             )
 
     return once(folder, make)
