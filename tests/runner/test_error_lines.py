@@ -54,9 +54,6 @@ LINES = {
         API Error: terminated
         TypeError: terminated
         [API Error: terminated]
-        Failed to connect to api.example: UNABLE_TO_GET_ISSUER_CERT_LOCALLY
-        Error: CERT_HAS_EXPIRED
-        fetching failed: DEPTH_ZERO_SELF_SIGNED_CERT
     """,
     "resource": """
         memory allocation of 1073741824 bytes failed
@@ -82,6 +79,11 @@ LINES = {
     """,
     "infrastructure": """
         bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)
+        Failed to connect to api.example: UNABLE_TO_GET_ISSUER_CERT_LOCALLY
+        Error: CERT_HAS_EXPIRED
+        fetching failed: DEPTH_ZERO_SELF_SIGNED_CERT
+        x509: certificate signed by unknown authority
+        landlock: operation not permitted
     """,
     "unknown": """
         I fixed the 429 Too Many Requests handling and the quota check
@@ -117,6 +119,32 @@ def test_a_line_of_stderr_is_the_cause_when_the_events_name_none(reader: Reader,
         for stdout in (b"", SILENT[codec]) if category != "unknown" else (b"",):
             found = reader.failure(codec, stdout, exit_code=1, stderr=f"Starting.\n{line}\n".encode())
             assert words_of(found) == words, (codec, found)
+
+
+ALONE = {
+    "auth": "Bad credentials\nResource not accessible by integration\nError: Could not fetch an OIDC token.",
+    "logic": "malformed prompt: unexpected end\ncontext_length_exceeded",
+    "transient": "429 Too Many Requests\nread ECONNRESET\nTemporary failure in name resolution\nOverloaded",
+    "resource": "402 Payment Required\nYou are out of credits.\nJavaScript heap out of memory\nENOSPC: no space left",
+    "infrastructure": "self signed certificate in certificate chain\nSSL: CERTIFICATE_VERIFY_FAILED",
+    "unknown": "I fixed the 401 error.\nAll tests pass.\n- Bad credentials: shown twice\n  429 Too Many Requests",
+}
+LAST = [(category, line) for category, text in ALONE.items() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(("category", "line"), LAST)
+@pytest.mark.parametrize("before", ["", "I read the code and changed the parser.\n\n"])
+def test_a_last_line_that_stands_alone_is_what_the_program_said(
+    reader: Reader, category: str, line: str, before: str
+) -> None:
+    words = dict(zip(("category", "type", "recovery"), WORDS[category].split(), strict=True))
+    assert words_of(reader.failure("plain", f"{before}{line}\n".encode(), exit_code=1)) == words
+
+
+@pytest.mark.parametrize("line", ["429 Too Many Requests", "Bad credentials"])
+def test_a_line_at_the_end_of_a_paragraph_is_the_agents(reader: Reader, line: str) -> None:
+    printed = f"The test prints this:\n{line}\n".encode()
+    assert reader.failure("plain", printed, exit_code=1).evidence.rule == "no-evidence"
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ CAUSES: dict[str, Cause] = {
     "outage": Cause(*_RETRY, "The provider could not answer", "Run it again; see the provider's status page."),
     "network": Cause(*_RETRY, "The provider could not be reached",
         "Run it again. If it persists, check the proxy and the base URL."),
+    "certificate": Cause(*_REFUSED, "The certificate of the provider or a proxy was refused",
+        "Install the authority that signed it on the runner, or name its file in SSL_CERT_FILE."),
     "broken-answer": Cause(*_RETRY, "The provider's answer was invalid or empty", "Run it again."),
     "interrupted": Cause(*_RETRY, "The agent was stopped from outside",
         "Run it again; check why the runner or its job stopped."),
@@ -167,16 +169,20 @@ GOOGLES_RATE_LIMIT = re.compile(r"You exceeded your current quota, please check 
 """Google's message for a per-minute limit; the one for a daily limit differs."""
 
 _TEXTS = {
-    "sandbox": "bwrap: *namespace|bwrap: *RTM_NEWADDR|bwrap: *uid map|bwrap: *not permitted",
+    "sandbox": "bwrap: *namespace|bwrap: *RTM_NEWADDR|bwrap: *uid map|bwrap: *not permitted"
+    "|landlock*not permitted|landlock*not supported|landlock*not enabled|sandbox_apply: *",
     "memory": "ENOMEM|cannot allocate memory|not enough memory|out of memory|memory allocation of * bytes failed"
     "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled",
     "disk": "ENOSPC|no space left on device|EDQUOT|disk quota exceeded|not enough space on the disk",
     "prompt": "E2BIG|ENAMETOOLONG|argument list too long",
     "budget": "reached maximum budget",
     "turns": "reached maximum number of turns|reached max turns|reached max session turns",
+    "certificate": "issuer certificate|self-signed certificate|self signed certificate|certificate verify failed"
+    "|certificate signed by unknown authority|certificate has expired|certificate is not yet valid",
     "quota": "exhausted your daily quota|exhausted your capacity|hit your limit|hit your * limit|usage limit reached"
     "|quota exceeded.|credit balance is too low|credits are exhausted|billing hard limit|billing is not enabled"
-    "|issue with billing|insufficient credits|insufficient balance|Payment Required|have no quota"
+    "|issue with billing|insufficient credits|insufficient balance|Payment Required|have no quota|out of credits"
+    "|API usage limits"
     "|usage limit has been reached|no payment method",
     "rate-limit": "rate limit exceeded|rate limit reached|rate limited|organization's rate limit|Too Many Requests"
     "|exceeded your current quota|quota exceeded for quota metric|resource has been exhausted"
@@ -194,7 +200,8 @@ _TEXTS = {
     "|no prompt provided|cannot be used with root",
     "model": "issue with the selected model|model not found|model * does not exist|models/* is not found|unknown model"
     "|from --model flag is not available|unsupported model",
-    "credential": "Unauthorized|Forbidden|authentication failed|failed to authenticate|invalid API key"
+    "credential": "Unauthorized|Forbidden|bad credentials|resource not accessible by|fetch an OIDC token"
+    "|get an OIDC token|authentication failed|failed to authenticate|invalid API key"
     "|incorrect API key|no API key found|missing API key|API key not valid|not logged in|run *login|sign in again"
     "|failed to refresh token"
     "|access token could not be refreshed|refresh_token_reused|refresh token has been revoked|invalid_grant"
@@ -214,10 +221,10 @@ _TEXTS = {
     "network": "ECONNREFUSED|connection refused|ECONNRESET|connection reset|ECONNABORTED|ETIMEDOUT|timed out"
     "|EHOSTUNREACH|ENETUNREACH|network is unreachable|EPIPE|ENOTFOUND|could not resolve host|EAI_AGAIN|name resolution"
     "|connection failed|connection dropped|connection error|unable to connect|fetch failed|error sending request"
-    "|socket hang up|timeout of * exceeded|network socket disconnected|issuer certificate|deadline exceeded"
-    "|timeout error|idle timeout|UND_ERR|GOAWAY|connection was closed unexpectedly|self-signed certificate"
-    "|self signed certificate",
-    "request": "Bad Request|Unprocessable Entity",
+    "|socket hang up|timeout of * exceeded|network socket disconnected|deadline exceeded|upstream connect error"
+    "|timeout error|idle timeout|UND_ERR|GOAWAY|connection was closed unexpectedly"
+    "|aborted due to timeout",
+    "request": "Bad Request|Unprocessable Entity|malformed prompt",
 }
 """Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
 Code, Gemini CLI, Copilot CLI and their providers print; ``*`` is any text in a line."""
@@ -238,11 +245,18 @@ _EXCEPTIONS = {
 _CREDENTIAL_NAME = r"(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
 """The name of an environment variable that holds a credential."""
 
-_CONNECTION = (
-    r"(?<!\w)UNABLE_TO_\w+|_SIGNED_CERT(?!\w)|(?<!\w)CERT(?:IFICATE)?_[A-Z_]+(?!\w)|(?<!\w)ERR_TLS_"
-    r"|rror: terminated\W*$"
-)
-"""OpenSSL's names of certificates that fail, and undici's whole message for an answer that breaks off."""
+_CERTIFICATE = r"(?<!\w)UNABLE_TO_\w+|_SIGNED_CERT(?!\w)|(?<!\w)CERT(?:IFICATE)?_[A-Z_]+(?!\w)|(?<!\w)ERR_TLS_CERT"
+"""OpenSSL's names of certificates that fail."""
+
+_CONNECTION = r"rror: terminated\W*$"
+"""The whole message of undici for an answer that breaks off."""
+
+
+_MORE_WORDS = {
+    "credential": f"|{_CREDENTIAL_NAME}",
+    "certificate": f"|{_CERTIFICATE}",
+    "network": f"|{_CONNECTION}",
+}
 
 
 def _pattern(cause: str) -> re.Pattern[str]:
@@ -254,7 +268,7 @@ def _pattern(cause: str) -> re.Pattern[str]:
     pattern = rf"(?<![\w/`-])(?i:{'|'.join(texts)})"
     pattern += rf"|(?<![\w/.`-])(?i:{'|'.join(kinds)})(?![\w/-]|\.\w)" if kinds else ""
     pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=:|\s|$)" if cause in _EXCEPTIONS else ""
-    pattern += {"credential": f"|{_CREDENTIAL_NAME}", "network": f"|{_CONNECTION}"}.get(cause, "")
+    pattern += _MORE_WORDS.get(cause, "")
     return re.compile(pattern)
 
 
