@@ -138,8 +138,9 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     view = as_rendered(content, holes, has_escapes=not prose.is_html, addresses=shown)
     images = [Edit(span.start, span.end, LINK) for span in prose.parts("image")]
     edits += address_edits(content, sure)
-    addresses = [address for address in linked_addresses(content, sure) if _is_bare_address(prose, address.end)]
-    addresses = sorted([*addresses, *(Edit(span.start, span.end) for span in prose.parts("autolink"))])
+    addresses = sorted(
+        [*linked_addresses(content, prose.spans), *(Edit(span.start, span.end) for span in prose.parts("autolink"))]
+    )
     edits += mention_edits(content, view, addresses)
     if not prose.is_html and "]" in content:
         known = {span.label_end for span in prose.spans}
@@ -188,12 +189,6 @@ def _doubtful_readings(
     yield View(content, [hole for hole in sure if hole.new == CODE])
     if with_entities:
         yield as_rendered(content, [*sure, *rules], has_escapes=True, addresses=with_entities)
-
-
-def _is_bare_address(prose: Prose, end: int) -> bool:
-    """Return whether GitHub makes a link of the bare address that ends here, or goes on."""
-    i = bisect_right(prose.spans, end - 1, key=_START) - 1
-    return i >= 0 and prose.spans[i].kind == "address" and end <= prose.spans[i].end
 
 
 def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Edit]]:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from accord.text.edits import IMITATION, page_edits
 from accord.text.hidden import GUARD, hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
 from accord.text.html import closing_tags
+from accord.text.inlines import read_inlines
 from accord.text.markdown import cell, fence_for, in_fence, is_fenced, unfenced
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
@@ -147,7 +148,7 @@ def _plain_round(text: str, secrets: Redactor, _: PostingPolicy) -> tuple[str, C
     edits = [
         *(Edit(start, end, in_place_of(text[start:end]), "hidden") for start, end in hidden_runs(text)),
         *address_edits(text, ()),
-        *mention_edits(text, view, linked_addresses(text, ())),
+        *mention_edits(text, view, linked_addresses(text, read_inlines(text, {}))),
         *(edit for _, edit in keyword_edits([(text, view)])),
         *command_edits(text),
         *skip_edits(text),

@@ -19,7 +19,7 @@ from itertools import accumulate
 
 from accord.text.addresses import is_lookalike
 from accord.text.hidden import GUARD, is_hidden
-from accord.text.inlines import decoded_entity
+from accord.text.inlines import InlineSpan, decoded_entity
 from accord.text.views import Cursor, Edit, Hole, View
 
 CODE = "\x00"
@@ -221,22 +221,13 @@ def address_edits(content: str, holes: Sequence[Hole]) -> Iterator[Edit]:
             yield Edit(cut - 1, cut, content[cut - 1] + GUARD, "links")
 
 
-def linked_addresses(content: str, holes: Sequence[Hole]) -> list[Edit]:
-    """List the bare addresses that GitHub is sure to make links of: a plain host, and no bracket open before them.
+def linked_addresses(content: str, spans: Iterable[InlineSpan]) -> list[Edit]:
+    """List the bare addresses that every reader makes links of, as their host is plain. A mention in one is part of it.
 
-    GFM, "Autolinks (extension)". A mention in one is part of the link.
+    GFM, "Autolinks (extension)".
     """
-    found = []
-    depth = counted = 0
-    inside = Cursor(holes)
-    for start in (hit.start() for hit in _ADDRESS.finditer(content) if not inside(hit.start())):
-        for char in re.findall(r"[\[\]]", content[counted:start]):
-            depth = max(0, depth + (1 if char == "[" else -1))
-        counted = start
-        plain = _PLAIN_ADDRESS.match(content, start)
-        if plain and not depth and "." in plain[1]:
-            found.append(Edit(start, plain.end()))
-    return found
+    found = ((span, _PLAIN_ADDRESS.match(content, span.start)) for span in spans if span.kind == "address")
+    return [Edit(span.start, min(plain.end(), span.end)) for span, plain in found if plain and "." in plain[1]]
 
 
 def addresses_with_entities(content: str) -> list[Edit]:
