@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, pointer, with_lines
+from accord.core.findings import Finding, has_errors, pointer, with_lines
 from accord.core.shapes import Format, Located, format_of, read_shape
 from accord.core.suggest import did_you_mean, nearest
 
@@ -123,6 +123,14 @@ class Kind:
             if unknown_keys := getattr(self.model, "unknown_key_findings", None):
                 findings += unknown_keys(document.value)
         return model, with_lines(findings, document.lines) if findings else []
+
+    def read_valid(self, raw: bytes, path: str) -> Any:
+        """Return the model of a file. Raises BrokenContract, which names the file, for one with an error."""
+        model, findings = self.read_model(self.read(raw))
+        if has_errors(findings):
+            line = f":{findings[0].line}" if findings[0].line else ""
+            raise BrokenContract(f"{path}{line}: {findings[0].text}", findings=findings)
+        return model
 
 
 _MOST_WRAPPINGS = 5

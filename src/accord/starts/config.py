@@ -11,10 +11,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from accord.core.errors import BrokenContract
-from accord.core.findings import DoctorCheck, has_errors
+from accord.core.findings import DoctorCheck
 from accord.core.kinds import KINDS
-from accord.core.shapes import read_shape
-from accord.files.yaml import read_mapping
 from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, approvals_in, is_prefix
 
 CONFIG_PATH = CONFIG_PATHS[0]
@@ -60,14 +58,8 @@ class AccordConfig(BaseModel):
 
 def read_config(raw: bytes | None) -> AccordConfig:
     """Read the configuration; defaults without a file. Raises BrokenContract, with findings, for a broken one."""
-    if raw is None:
-        return AccordConfig()
-    document = read_mapping(raw)
-    findings = KINDS["accord-config"].check(document)
-    if has_errors(findings):
-        line = f":{findings[0].line}" if findings[0].line else ""
-        raise BrokenContract(f"{CONFIG_PATH}{line}: {findings[0].text}", findings=findings)
-    return read_shape(AccordConfig, document.value)
+    config: AccordConfig = AccordConfig() if raw is None else KINDS["accord-config"].read_valid(raw, CONFIG_PATH)
+    return config
 
 
 def approves_in(root: Path) -> bool:

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from accord.core.clock import Clock
-from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding, has_errors, warning
+from accord.core.errors import Refused
+from accord.core.findings import Finding, warning
 from accord.core.kinds import KINDS
 from accord.core.numbers import Integer
-from accord.core.shapes import read_shape
 from accord.engine.operations import Operation, OperationStatus, skipped_if
-from accord.files.yaml import read_mapping
 from accord.github.models import Issue, IssueChange, NotThere
 from accord.github.once import send_once
 from accord.results.labels import status_of
@@ -58,12 +56,8 @@ class PlanSettings(BaseModel):
 
 def read_settings(raw: bytes, path: str) -> IssueStructure:
     """Read the settings of plans. Raises BrokenContract, with findings, for a broken file."""
-    document = read_mapping(raw)
-    findings = KINDS["plan-settings"].check(document)
-    if has_errors(findings):
-        line = f":{findings[0].line}" if findings[0].line else ""
-        raise BrokenContract(f"{path}{line}: {findings[0].text}", findings=findings)
-    return read_shape(PlanSettings, document.value).plan
+    settings: PlanSettings = KINDS["plan-settings"].read_valid(raw, path)
+    return settings.plan
 
 
 MOST_SUB_ISSUES = 100
