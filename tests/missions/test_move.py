@@ -176,6 +176,8 @@ NAMED_SUBTASKS = {
     "lines": ["T001: a", "- [ ] **T002** b"],
     "one text": "T001, T002",
     "a mapping": {"T001": "a", "T002": "b"},
+    "a mapping each": [{"T001": "a"}, {"T002": "b"}],
+    "another key": [{"name": "T001 a", "done": True}, {"task": "T002", "done": False}],
 }
 
 

@@ -32,6 +32,15 @@ def ask(project: Project, agent: str | None = None) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.parametrize(
+    ("mission_type", "first"), [("research", "scoping"), ("documentation", "discover"), ("plan", "specify")]
+)
+def test_the_types_of_strangers_are_built_in(project: Project, mission_type: str, first: str) -> None:
+    project.begin(mission_type=mission_type)
+    answer = ask(project)
+    assert (answer["mission"], answer["preview_step"], answer["guard_failures"]) == (mission_type, first, [])
+
+
 LATE = {"completed_steps": ["discovery", "specify"], "pending_decisions": PENDING}
 GO = {"decision_id": "input:approval", "input_key": "approval", "question": "Go?", "options": ["yes", "no"]}
 FRESH = {"mission_state": "not_started", "preview_step": "discovery", "step_id": None}
@@ -91,7 +100,7 @@ def test_a_mission_type_of_the_project_has_its_own_steps_and_asks_for_its_inputs
     "steps", ["[]", "[{id: a, depends_on: [a]}]", "[{id: a, depends_on: [b]}, {id: b, depends_on: [a]}]"]
 )
 def test_a_mission_that_cannot_begin_is_an_error_and_no_made_up_step(project: Project, steps: str) -> None:
-    for name in ("research", "../../x", "x" * 5000, "a\x00b", "ünï"):
+    for name in ("audit", "../../x", "x" * 5000, "a\x00b", "ünï"):
         project.begin(mission_type=name)
         with pytest.raises(BrokenContract, match="no issuable first step"):
             ask(project)

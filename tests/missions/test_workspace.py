@@ -142,7 +142,7 @@ def settled_by(text: str = "", lanes: Any = (), default: Any = None, is_listed: 
 @pytest.mark.parametrize(
     ("given", "mode", "signal"),
     [
-        ({"is_listed": True, "owned_files": ["src/a.py"]}, PLANNING, "planning_artifact_wps"),
+        ({"is_listed": True, "owned_files": ["src/a.py"]}, PLANNING, "as planning"),
         ({"lanes": ("lane-a",), "owned_files": ["kitty-specs/m/spec.md"]}, CODE, "lane-a"),
         ({"owned_files": ["kitty-specs/m/**", "./kitty-specs/n/a.py"], "text": "src/"}, PLANNING, "owned_files"),
         ({"owned_files": ["kitty-specs/m/spec.md", "src/a.py"]}, CODE, "code"),
@@ -183,7 +183,7 @@ def test_without_a_signal_the_error_has_the_fix_and_a_default_may_be_given(text:
     ("given", "mode", "source"),
     [
         ({"execution_mode": CODE, "is_listed": True}, CODE, "frontmatter"),
-        ({"execution_mode": PLANNING, "lanes": ("lane-planning",)}, PLANNING, "frontmatter"),
+        ({"execution_mode": PLANNING, "lanes": ("lane-c",)}, PLANNING, "frontmatter"),
         ({"execution_mode": PLANNING, "lanes": ("lane-a", "lane-b")}, PLANNING, "frontmatter"),
         ({"is_listed": True, "lanes": ("lane-a",)}, PLANNING, "inferred_legacy"),
     ],
@@ -205,9 +205,29 @@ def test_two_lanes_of_a_code_change_are_an_error_even_with_a_default() -> None:
 def test_a_check_warns_of_a_lane_that_contradicts_the_declared_mode(tmp_path: Path) -> None:
     project = Project(tmp_path).begin()
     project.work_package("WP01", PLANNING)
-    project.lanes(lane_planning=["WP01"])
+    project.lanes(lane_c=["WP01"])
     found = mission_findings(project.load())["kitty-specs/078-ships/tasks/WP01-part.md"]
     assert [(item.code, item.severity) for item in found] == [("mode-contradiction", Severity.WARNING)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "codes"),
+    [
+        (PLANNING, "repo_root", []),
+        (None, "repo_root", []),
+        (CODE, None, ["lane-missing", "mode-contradiction"]),
+    ],
+)
+def test_the_planning_lane_is_the_root_of_the_repository(
+    tmp_path: Path, mode: str | None, kind: str | None, codes: list[str]
+) -> None:
+    project = Project(tmp_path).begin()
+    project.work_package("WP01", mode, body="Change src/a.py")
+    project.lanes(lane_planning=["WP01"])
+    mission = project.load()
+    assert mission_status(mission, NOW)["work_packages"][0]["resolution_kind"] == kind
+    found = mission_findings(mission)["kitty-specs/078-ships/tasks/WP01-part.md"]
+    assert sorted(item.code for item in found) == codes
 
 
 @pytest.mark.slow

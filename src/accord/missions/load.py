@@ -26,6 +26,7 @@ from accord.missions.lifecycle import CANCELED, IN_DOUBT, STARTABLE, Blockers, P
 from accord.missions.log import FILE, Log, current_status, log_path, read_log
 from accord.missions.models import (
     BRANCHES,
+    PLANNING_LANE,
     WORKTREES,
     ExecutionMode,
     Frontmatter,
@@ -325,7 +326,7 @@ def _contexts(root: Path, slug: str) -> dict[str, tuple[Path, WorkspaceContext]]
         except BrokenContract:
             continue
         is_own = slug == (context.mission_slug or context.feature_slug or slug)
-        if is_own and path.name == f"{slug}-{context.lane_id}.json":
+        if is_own and context.lane_id != PLANNING_LANE and path.name == f"{slug}-{context.lane_id}.json":
             found[context.lane_id] = (path, context)
     return found
 
@@ -343,7 +344,7 @@ def _add_work_package(mission: Mission, wp_id: str, path: Path, legacy_default: 
         if of_lanes and not head.execution_mode:
             raise of_lanes
         names = [lane.lane_id for lane in lanes.lanes_of.get(wp_id, ())]
-        is_listed = wp_id in lanes.planning_artifact_wps
+        is_listed = wp_id in lanes.planning
         mode = settle_mode(head, body, names, is_listed=is_listed, legacy_default=legacy_default)
         mission.work_packages[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
     except BrokenContract as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -24,6 +25,9 @@ WorkPackageStatus = Literal[
 STATUSES: tuple[WorkPackageStatus, ...] = get_args(WorkPackageStatus)
 WORKTREES = ".worktrees"
 """The directory of the work trees of lanes."""
+
+PLANNING_LANE = "lane-planning"
+"""The lane that is the repository's root: its work packages are planning artifacts."""
 
 BRANCHES = "kitty/mission-"
 """The beginning of the names of lanes' branches; the rest is the name of the work tree."""
@@ -170,10 +174,16 @@ def first_name(text: str) -> str:
     return found[1] if found else ""
 
 
+def _subtask_text(value: dict[Any, Any]) -> Any:
+    """Return the name or the line of a subtask that is an object; an object of one key may be `T001: text`."""
+    named = value.get("id") or value.get("title")
+    return named or next(iter(value if len(value) == 1 else value.values()), "")
+
+
 def _to_names(value: Any) -> Any:
     """Return the names of subtasks, which may also be objects or whole lines."""
     listed = _to_list(list(value) if isinstance(value, dict) else value)
-    texts = [one.get("id") or one.get("title") if isinstance(one, dict) else one for one in listed]
+    texts = [_subtask_text(one) if isinstance(one, dict) else one for one in listed]
     return [first_name(str(text)) if isinstance(text, (str, int)) else text for text in texts]
 
 
@@ -236,12 +246,18 @@ class Lanes(MissionFileModel):
 
     @cached_property
     def lanes_of(self) -> dict[str, list[ExecutionLane]]:
-        """The lanes of each work package."""
+        """The lanes of each work package that have a work tree."""
         found: dict[str, list[ExecutionLane]] = {}
-        for lane in self.lanes:
+        for lane in (each for each in self.lanes if each.lane_id != PLANNING_LANE):
             for wp_id in dict.fromkeys(lane.wp_ids):
                 found.setdefault(wp_id, []).append(lane)
         return found
+
+    @cached_property
+    def planning(self) -> frozenset[str]:
+        """The work packages that are listed as planning artifacts."""
+        in_root = (lane.wp_ids for lane in self.lanes if lane.lane_id == PLANNING_LANE)
+        return frozenset(chain(self.planning_artifact_wps, *in_root))
 
 
 class WorkspaceContext(MissionFileModel):

@@ -55,7 +55,7 @@ def settle_mode(
         raise _broken_mode("mode-invalid", message, hint)
     signals: list[tuple[ExecutionMode, str]] = [(declared, "its file declares it")] if declared else []
     if is_listed:
-        signals.append(("planning_artifact", "lanes.json lists it under planning_artifact_wps"))
+        signals.append(("planning_artifact", "lanes.json lists it as planning"))
     if lanes:
         signals.append(("code_change", f"lanes.json lists it in {lanes[0]}"))
     value, signal = signals[0] if signals else _infer_mode(head, text, legacy_default)

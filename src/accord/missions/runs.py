@@ -15,13 +15,19 @@ from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
 from accord.core.shapes import read_shape
+from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
 from accord.missions.load import Mission
 from accord.missions.models import LenientText, Listed, MissionFileModel, Name, Text
 
 DEFAULT_TYPE = "software-dev"
-_TASKS = ("tasks_outline", "tasks_packages", "tasks_finalize")
-_LINE = ["discovery", "specify", "plan", *_TASKS, "implement", "review", "accept"]
+_STEPS = {
+    DEFAULT_TYPE: "discovery specify plan tasks_outline tasks_packages tasks_finalize implement review accept",
+    "research": "scoping methodology gathering synthesis output accept",
+    "documentation": "discover audit design generate validate publish accept",
+    "plan": "specify research plan review",
+}
+"""The steps of each type that is built in; each depends on the one before it."""
 
 
 class MissionStep(MissionFileModel):
@@ -50,7 +56,10 @@ class RunState(MissionFileModel):
     blocked_reason: str | None = None
 
 
-SOFTWARE_DEV = tuple(MissionStep(id=name, depends_on=_LINE[max(0, i - 1) : i]) for i, name in enumerate(_LINE))
+def built_in_steps(mission_type: str) -> tuple[MissionStep, ...]:
+    """Return the steps of a type that is built in; empty for another one."""
+    line = _STEPS.get(mission_type, "").split()
+    return tuple(MissionStep(id=name, depends_on=line[max(0, i - 1) : i]) for i, name in enumerate(line))
 
 
 @dataclass(frozen=True)
@@ -232,9 +241,10 @@ def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], d
             with _reading(path):
                 template = read_shape(Template, read_mapping(path.read_bytes()).value)
             return template.steps, {"template": str(path.relative_to(mission.root))}
-    if run.mission_type == DEFAULT_TYPE:
-        return SOFTWARE_DEV, {}
+    if steps := built_in_steps(run.mission_type):
+        return steps, {}
     name = short_name(run.mission_type)
     message = f"Unknown mission type `{name}`, so it has no issuable first step."
     hint = f"Correct it, or write its steps to .kittify/missions/{name}/mission-runtime.yaml."
+    hint = f"{did_you_mean(run.mission_type, _STEPS)} {hint}".lstrip()
     raise RunBroken(message, run.named_in, Finding("mission-type-unknown", message, run.named_at, hint=hint))
