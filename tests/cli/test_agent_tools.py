@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.mcpserver.exceptions import ToolError
 from support import trees
 from support.commands import Accord
 from support.plans import plan, task, task_body
@@ -21,6 +22,7 @@ from accord.core.findings import has_errors
 from accord.core.kinds import check_document
 from accord.git.program import Git
 from accord.mcp import tools
+from accord.mcp.server import server_for
 from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, Blocker, Option
 from accord.mcp.workspace import Role, Workspace
 from accord.results.implementor.rules import BLOCKERS
@@ -89,11 +91,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "check_result": ({"result": "x"}, "at /result: `result` must be an object; found 'x'."),
     "submit_result": ({"resutl": {}}, "at /result: The required key `result` is missing. Rename `resutl` to `result`."),
     "list_work_items": ({"status": 1}, "at /status: `status` must be a string; found 1."),
-    "read_work_item": ({"number": [1]}, "at /number: `number` must be a number such as 42, or a text such as `#42`"),
+    "read_work_item": ({"number": [1]}, "at /number: `number` is not the number of a work item; found an array."),
     "scope_of": ({"number": 1}, "at /path: The required key `path` is missing."),
     "diff_lines": ({"path": 1}, "at /path: `path` must be a string; found 1."),
     "report_blocked": ({"blocker": {"type": "spec"}}, "at /blocker/type: `type` must be 'spec-ambiguity'"),
-    "ask_user": ({"question": "?", "options": "CSV"}, "at /options: `options` must be an array; found 'CSV'."),
+    "ask_user": ({"question": "?", "category": "safety"}, "at /category: `category` must be '' or 'security'; found"),
 }
 
 
@@ -107,6 +109,16 @@ def test_an_answer_to_wrong_inputs_names_their_place_and_inputs_that_the_tool_ta
         assert (is_done, words in text, "pydantic" in text) == (False, True, False), text
         assert json.loads(text.partition("Example: ")[2].partition(" The result")[0]) == EXAMPLES[name]
     assert call(["--run-dir", str(tmp_path), "--no-session"], ("contract", {}))[0][0]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_tool_takes_an_unknown_key(tmp_path: Path, name: str) -> None:
+    server = server_for(Workspace(tmp_path, tmp_path, "planner"))
+    with pytest.raises(ToolError, match="at /categorie: The key `categorie` is not part of the contract"):
+        asyncio.run(server.call_tool(name, {**EXAMPLES[name], "categorie": "security"}))
+    (schema,) = [tool.input_schema for tool in asyncio.run(server.list_tools()) if tool.name == name]
+    assert schema["additionalProperties"] is False
+    assert not (tmp_path / "result.json").exists()
 
 
 @pytest.mark.slow
@@ -255,3 +267,12 @@ def test_a_question_of_the_session_is_recorded_before_it_is_shown(accord: Accord
     assert [decision["question"] for decision in asked["pending"]]
     assert tools.next_step(workspace)["next"] == "ask"
     assert accord.document("session", "resume", folder)["pending"] == asked["pending"]
+    asked = tools.ask_user(workspace, "May the key be stored?", category="security", id="UD-2")
+    assert [(one["decision_id"], one.get("category")) for one in asked["pending"]] == [
+        ("UD-1", None),
+        ("UD-2", "security"),
+    ]
+    accord("session", "answer", folder, "UD-1=CSV", "--final")
+    assert [one["decision_id"] for one in tools.next_step(workspace)["pending"]] == ["UD-2"]
+    with pytest.raises(AccordError):
+        tools.ask_user(workspace, "Is the design approved?", id="UD-APPROVE-DESIGN")

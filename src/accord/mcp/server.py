@@ -56,6 +56,11 @@ def server_for(workspace: Workspace, *, has_session_tools: bool = True) -> MCPSe
         server.tool(function.__name__, description=function.__doc__, annotations=hints, structured_output=False)(
             bound(function, workspace)
         )
+    for tool in server._tool_manager.list_tools():  # the library's models ignore unknown keys
+        model = tool.fn_metadata.arg_model
+        model.model_config["extra"] = "forbid"
+        model.model_rebuild(force=True)
+        tool.parameters = model.model_json_schema(by_alias=True)
     return server
 
 

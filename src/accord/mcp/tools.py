@@ -201,13 +201,20 @@ def ask_user(
     workspace: Workspace,
     question: Annotated[str, Field(description="One question, for the person who follows the session.")],
     options: Annotated[list[str], Field(description="Possible answers.")] = [],  # noqa: B006 (never changed)
+    category: Annotated[
+        Literal["", "security"], Field(description="`security` for a question that only the user may resolve.")
+    ] = "",
+    id: Annotated[  # noqa: A002 (the name that agents write)
+        str, Field(description="UD-APPROVE-DESIGN or UD-REVIEW-STRATEGY at its gate; else leave it out.")
+    ] = "",
 ) -> dict[str, Any]:
     """Record a question of the session as pending, before you show it to the user."""
     from accord.sessions.apply import SessionWriter
     from accord.sessions.questions import UserQuestion
     from accord.sessions.run import ask
 
-    status = ask(SessionWriter(_session(workspace), SystemClock()), [UserQuestion(question, "", "", tuple(options))])
+    asked = UserQuestion(question, id, category, tuple(options))
+    status = ask(SessionWriter(_session(workspace), SystemClock()), [asked])
     pending = [decision.model_dump(mode="json", by_alias=True) for decision in status.pending]
     return {"state": status.current_state, "pending": pending}
 

@@ -176,8 +176,8 @@ def first_name(text: str) -> str:
 
 def _subtask_text(value: dict[Any, Any]) -> Any:
     """Return the name or the line of a subtask that is an object; an object of one key may be `T001: text`."""
-    named = value.get("id") or value.get("title")
-    return named or next(iter(value if len(value) == 1 else value.values()), "")
+    texts = (text for text in (value if len(value) == 1 else value.values()) if isinstance(text, str))
+    return value.get("id") or value.get("title") or next(texts, "")
 
 
 def _to_names(value: Any) -> Any:
