@@ -226,7 +226,7 @@ DOORS = {
     ),
     "run": Door(KEEPALIVE, _run_in_clone, "branches.commit-tree", has_image=False),
     "session ask": Door(
-        partial(staged, seed=_SEED), _ask, "sessions/issue.create_comment sessions/issue.change_comment"
+        partial(staged, seed=_SEED), _ask, "github/comments.create_comment github/comments.change_comment"
     ),
     "handoff gate": Door(
         partial(staged, seed={"repositories": [HANDOFF]}), _judge, "handoffs/gate.create_check_run", 1, False
@@ -236,18 +236,18 @@ DOORS = {
         "handoffs/gate.create_commit_status", 1, False,
     ),
     "keepalive": Door(
-        KEEPALIVE, lambda door: door.take("keepalive", 1), "loops/state.create_comment", has_image=False
+        KEEPALIVE, lambda door: door.take("keepalive", 1), "github/comments.create_comment", has_image=False
     ),
     "autofix": Door(
-        AUTOFIX, lambda door: door.take("autofix", 1), "loops/state.change_comment loops/apply.create_comment",
+        AUTOFIX, lambda door: door.take("autofix", 1), "github/comments.change_comment loops/apply.create_comment",
         has_image=False,
     ),
     "verify": Door(
         partial(reviewed, is_short=True), lambda door: door.take("verify", MERGED),
-        "loops/verify.create_issue loops/apply.create_comment",
+        "loops/follow_up.create_issue loops/apply.create_comment",
     ),
     "start end": Door(
-        partial(staged, seed=_SEED), _start_end, "starts/apply.create_comment starts/apply.change_comment",
+        partial(staged, seed=_SEED), _start_end, "github/comments.create_comment github/comments.change_comment",
         has_image=False,
     ),
     "board issue": Door(
