@@ -92,3 +92,11 @@ def test_a_run_whose_publisher_failed_still_has_outputs() -> None:
     for name in ("exit-code", "changes-made", "files-changed", "llm-completed-tasks", "error-category"):
         assert re.search(r"\|\| '.+'|&& '.+'", values[name]), name
     assert set(OUTPUTS) <= set(values)
+
+
+def test_the_agents_job_has_the_environment_and_the_time_that_the_caller_gives() -> None:
+    job = read_yaml(ALL)["jobs"]["agent"]
+    assert job["environment"] == "${{ inputs.environment }}"
+    assert "inputs.max_runtime_minutes" in str(job["timeout-minutes"])
+    (run,) = [step for step in job["steps"] if "run-agent" in step.get("uses", "")]
+    assert run["with"]["max-runtime-minutes"] == "${{ inputs.max_runtime_minutes }}"

@@ -281,3 +281,11 @@ def test_a_published_schema_names_its_own_file() -> None:
         assert schema.get("$id", "") == ("" if ".strict." in path.name else ADDRESS + path.name)
     for entry in catalog["schemas"]:
         assert (ROOT / "schemas" / entry["url"].removeprefix(ADDRESS)).is_file()
+
+
+@pytest.mark.parametrize("kind", ["planner-result", "implementor-result", "reviewer-result"])
+def test_each_field_of_a_result_is_described(kind: str) -> None:
+    schema = json_schema(KINDS[kind].model)
+    models = [schema, *schema.get("$defs", {}).values()]
+    fields = {name: field for model in models for name, field in model.get("properties", {}).items()}
+    assert [name for name, field in fields.items() if not field.get("description")] == []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
@@ -106,6 +107,16 @@ def test_an_update_changes_body_and_labels_but_neither_type_nor_status(stage: St
     assert "label-ignored" in codes(receipt)
     assert issue["labels"] == ["complexity:high", "priority:high", "status:in-progress", "task:implement"]
     assert "New." in str(issue["body"])
+
+
+@pytest.mark.parametrize("given", [{"body": task_body(objective="New.")}, {"labels": ["priority:high"]}])
+def test_null_in_an_update_changes_nothing(stage: Stage, given: dict[str, Any]) -> None:
+    number = old_issue(stage)
+    stage.apply(plan(update=[update(number, **given)]))
+    issue = one(stage, number)
+    assert str(issue["body"]).startswith(given.get("body", task_body()).rstrip())
+    assert ("priority:high" in issue["labels"]) == ("labels" in given)  # type: ignore[operator]
+    assert issue["title"] == "Old"
 
 
 def test_a_second_run_does_not_undo_a_persons_changes(stage: Stage) -> None:

@@ -72,6 +72,7 @@ def test_chat_completions_are_asked_with_an_enforced_schema(openai: ModelServer)
     (seen,) = openai.seen
     assert (seen.path, seen.headers["authorization"]) == (CHAT_PATH, f"Bearer openai-{KEY}")
     assert seen.body["model"] == "gpt-6-luna"
+    assert "1.0 if the evidence states it, 0.8 to 0.9 if you inferred it" in seen.body["messages"][0]["content"]
     enforced = seen.body["response_format"]
     assert (enforced["type"], enforced["json_schema"]["strict"]) == ("json_schema", True)
     schema = enforced["json_schema"]["schema"]

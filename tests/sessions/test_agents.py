@@ -412,6 +412,7 @@ def test_a_prompt_carries_the_rules_of_its_role_and_the_checklist_of_the_project
     session = read_session(make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES))
     prompts = {role: prompt_of({"agent": role, "project_type": project_type}, session) for role in ROLES}
     for role, prompt in prompts.items():
+        assert "Read every file of `task.context_files` before you start, and follow it." in prompt
         assert "Return `status: BLOCKED`" in prompt
         assert "lack the tools to run them" in prompt
         assert all(rule in prompt for rule in RULES.get(role, ()))
