@@ -15,6 +15,7 @@ from accord.missions.lifecycle import (
     MoveRequest,
     People,
     approval_of,
+    lets_start,
     needs_of,
     people_of,
     plan_move,
@@ -132,9 +133,13 @@ def test_nothing_makes_work_done_that_has_no_approval(source: Any) -> None:
         plan(source, "done", facts, is_forced=True)
 
 
-def test_an_implementer_may_take_its_work_back_and_force_lets_it_review_with_a_reason() -> None:
+@pytest.mark.parametrize("source", ["planned", "in_progress", "for_review", "in_review", "done"])
+def test_an_implementer_may_take_its_work_back_and_force_does_not_let_it_approve(source: Any) -> None:
     assert plan("for_review", "in_progress", OWN)
-    assert plan("for_review", "approved", dict(OWN, reason="alone"), is_forced=True)
+    with pytest.raises(BrokenContract, match="ada did this work"):
+        plan(source, "approved", dict(OWN, reason="alone"), is_forced=True)
+    for given in (dict(OWN, reason="alone", override_reason="alone"), dict(OWN, reason="alone", actor="bob")):
+        assert plan(source, "approved", given, is_forced=True)
 
 
 def log(*moves: tuple[str, str, str]) -> list[StatusEvent]:
@@ -145,6 +150,27 @@ def log(*moves: tuple[str, str, str]) -> list[StatusEvent]:
 
 
 DONE_BY_ADA = (("planned", "claimed", "Ada"), ("claimed", "in_progress", "Ada"), ("in_progress", "for_review", "Ada"))
+OVERRIDE = {"self_review": True, "override_reason": "No one else is here."}
+
+
+@pytest.mark.parametrize(
+    ("actor", "more", "counts"),
+    [
+        ("rev", {"force": True}, True),
+        ("Ada", {}, True),  # other tools let one actor do both
+        ("Ada", {"force": True}, False),
+        ("ADA ", {"force": True, "reason": "hurry", "review_ref": "PR 1"}, False),
+        ("ada", {"force": True, "policy_metadata": {"override_reason": " "}}, False),
+        ("ada", {"force": True, "policy_metadata": OVERRIDE}, True),
+    ],
+)
+def test_a_forced_approval_of_the_implementer_counts_for_nothing(actor: str, more: Any, counts: bool) -> None:
+    last = event("WP01", "for_review", "approved", NOW + timedelta(minutes=9), actor=actor, **more)
+    events = [*log(*DONE_BY_ADA), StatusEvent.model_validate(last)]
+    assert (approval_of(events) is not None, lets_start("approved", events)) == (counts, counts)
+    assert lets_start("done", events)
+
+
 SENT_BACK = (*DONE_BY_ADA, ("for_review", "in_review", "rev"), ("in_review", "in_progress", "rev"))
 
 

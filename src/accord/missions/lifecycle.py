@@ -6,7 +6,7 @@ approves its own work only with a recorded reason. Source: mission contracts, "P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -153,8 +153,8 @@ def _reviewer(facts: MoveFacts) -> Iterator[Need]:
 
 def _complete(facts: MoveFacts) -> Iterator[Need]:
     if not facts.is_approved:
-        text = "No approval of its present state is recorded. Move it to approved first, with or without `--force`."
-        yield Need(text, "an approval")
+        text = "No approval of its present state counts: none is recorded, or its own author forced it."
+        yield Need(f"{text} Move it to approved first; where it is approved, to in_progress before.", "an approval")
     elif facts.merge_problem and not facts.request.override_reason:
         hint = "`--override-reason TEXT` allows it without a merge; `--force` does not."
         yield Need(f"{facts.merge_problem} {hint}", "a merge")
@@ -223,7 +223,8 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
     if request.is_forced and not request.reason:
         return "`--force` needs a reason. Pass `--reason`."
     if request.is_forced:
-        return next((need.text for need in _complete(facts)), "") if request.target == "done" else ""
+        guard = {"done": _complete, "approved": _reviewer}.get(request.target)
+        return next((need.text for need in guard(facts)), "") if guard else ""
     refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in steps_between(source, request.target))
     return next((refusal for refusal in refusals if refusal), "")
 
@@ -268,15 +269,30 @@ def began_at(events: Iterable[StatusEvent]) -> datetime | None:
     return began
 
 
-def approval_of(events: Iterable[StatusEvent]) -> StatusEvent | None:
-    """Return the recorded approval that still counts; work that moves on from it needs a new one."""
+def approval_of(events: Sequence[StatusEvent]) -> StatusEvent | None:
+    """Return the recorded approval that still counts; work that moves on from it needs a new one.
+
+    A forced approval by an implementer counts only with a recorded reason to override the rule.
+    """
     found = None
-    for event in events:
+    for i, event in enumerate(events):
         if event.to_lane == "approved":
-            found = event
+            is_own = event.force and people_of(events[:i]).is_implementer(event.actor.strip())
+            found = None if is_own and not has_override(event) else event
         elif event.to_lane not in ("done", "blocked"):
             found = None
     return found
+
+
+def is_approved(status: WorkPackageStatus, events: Sequence[StatusEvent]) -> bool:
+    """Tell whether an approval of a work package counts; without events, its file says so."""
+    return approval_of(events) is not None if events else status == "approved"
+
+
+def has_override(event: StatusEvent) -> bool:
+    """Tell whether an event has the recorded reason for breaking a rule."""
+    policy = event.policy_metadata
+    return isinstance(policy, Mapping) and bool(str(policy.get("override_reason") or "").strip())
 
 
 def steps_between(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple[Step, ...]:
@@ -288,8 +304,10 @@ def steps_between(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple
     return ((source, target),)
 
 
-STARTABLE = ("approved", "done")
-"""Statuses of a dependency that let its dependents start."""
+def lets_start(status: WorkPackageStatus | None, events: Sequence[StatusEvent]) -> bool:
+    """Tell whether the dependents of a work package may start: it is done, or its approval counts."""
+    return status == "done" or (status == "approved" and is_approved(status, events))
+
 
 WAITING = ("planned", "claimed", "blocked")
 """Statuses of work that its dependencies can keep from starting."""

@@ -22,7 +22,7 @@ from accord.core.findings import Finding, warning, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_mapping
-from accord.missions.lifecycle import CANCELED, IN_DOUBT, STARTABLE, Blockers, People, blockers_of, people_of
+from accord.missions.lifecycle import CANCELED, IN_DOUBT, Blockers, People, blockers_of, lets_start, people_of
 from accord.missions.log import FILE, Log, current_status, log_path, read_log
 from accord.missions.models import (
     BRANCHES,
@@ -116,7 +116,8 @@ class Mission:
         """The blockers of each work package's start; a dependency with an unknown status is one, too."""
         stuck = {wp_id: CANCELED for wp_id in self.ids if self.known_status(wp_id) == "canceled"}
         stuck |= dict.fromkeys(filter(None, self.log.problems), IN_DOUBT)
-        startable = {wp_id for wp_id in self.ids if self.known_status(wp_id) in STARTABLE} - stuck.keys()
+        logged = self.log.by_work_package
+        startable = {one for one in self.ids if lets_start(self.known_status(one), logged.get(one, ()))} - stuck.keys()
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
         waits_for = {wp_id: tuple(name for name in names if name not in startable) for wp_id, names in wanted.items()}
         return blockers_of(waits_for, self.files, stuck)

@@ -25,6 +25,7 @@ from accord.missions.lifecycle import (
     MoveRequest,
     Step,
     approval_of,
+    is_approved,
     is_self_review,
     plan_move,
 )
@@ -117,7 +118,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     return MoveFacts(
         request,
         people=mission.people_of(request.wp_id),
-        is_approved=source == "approved" or approval_of(events) is not None,
+        is_approved=is_approved(source, events),
         workspace_problem=workspace_problem,
         lane_problem=lane_problem,
         open_subtasks=tuple(word for word in mission.open_boxes if word in work_package.head.subtasks),
@@ -168,7 +169,7 @@ def _policy(facts: MoveFacts) -> dict[str, Any] | None:
     if request.target == "done" and request.override_reason:
         return {"merge_ancestry": "overridden", "override_reason": request.override_reason}
     if request.target in ("in_review", "approved") and is_self_review(facts):
-        return {"self_review": True, "override_reason": request.override_reason or request.reason}
+        return {"self_review": True, "override_reason": request.override_reason}
     return None
 
 
