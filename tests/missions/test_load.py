@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.missions import NOW, Project, event
+from support.missions import NOW, SLUG, Project, event
 
 from accord.core.errors import BrokenContract
 from accord.missions.load import find_root, load_mission, mission_slugs, named_root, read_work_package
-from accord.missions.log import Log, current_status, read_log
+from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import STATUSES
 from accord.missions.query import answer_query, mission_status, unreadable_statuses
 from accord.missions.rules import check_missions, mission_findings
@@ -520,3 +520,65 @@ def test_a_line_cut_off_by_a_crash_counts_for_nothing_and_one_without_its_break_
         found.check_readable("WP01")
     found = read_log(whole.encode())
     assert (status_in(found), found.torn_at) == ("claimed", None)
+
+
+def _forged(first: int, **more: Any) -> Any:
+    return lambda lines: [*lines[:first], json.dumps(json.loads(lines[first]) | more), *lines[first + 1 :]]
+
+
+def _added(source: str | None, target: str, **more: Any) -> Any:
+    at = NOW + timedelta(hours=2 if source == "in_review" else 1)
+    made = event("WP01", source, target, at) | {"actor": "rev", **more}
+    return lambda lines: [*lines, json.dumps(made)]
+
+
+_IN_REVIEW, _APPROVED = _added("for_review", "in_review"), _added("in_review", "approved", actor="ADA")
+ALTERED, ILLEGAL = ["log-altered"], ["event-illegal"]
+CHANGES_OF_A_LOG = {
+    "nothing": (lambda lines: lines, []),
+    "a review": (_added("for_review", "in_review"), []),
+    "forced with a reason": (_added("for_review", "approved", force=True, reason="now"), []),
+    "another actor": (_forged(1, actor="rev"), ALTERED),
+    "another time": (_forged(1, at=(NOW - timedelta(hours=1)).isoformat()), ALTERED),
+    "a dropped line": (lambda lines: lines[:-1], ALTERED),
+    "no log": (lambda lines: [], ALTERED),
+    "another order": (lambda lines: lines[::-1], ALTERED),
+    "no edge": (_added("for_review", "done"), ILLEGAL),
+    "another status before": (_added("approved", "done"), ILLEGAL),
+    "no status before": (_added(None, "approved"), ILLEGAL),
+    "done by force": (_added("for_review", "done", force=True, reason="now"), ILLEGAL),
+    "force without a reason": (_added("for_review", "planned", force=True), ILLEGAL),
+    "own review": (lambda lines: _APPROVED(_IN_REVIEW(lines)), ILLEGAL),
+    "own forced approval": (_added("for_review", "approved", actor="Ada", force=True, reason="now"), ILLEGAL),
+    "no actor": (_added("for_review", "in_review", actor=" "), ILLEGAL),
+    "new work package": (_added("planned", "done", wp_id="WP02"), ILLEGAL),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHANGES_OF_A_LOG)
+def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project, name: str) -> None:
+    change, codes = CHANGES_OF_A_LOG[name]
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact")
+    for i, step in enumerate((("planned", "claimed"), ("claimed", "in_progress"), ("in_progress", "for_review"))):
+        project.event("WP01", *step, NOW + timedelta(minutes=i))
+    project.repository()
+    path = log_path(project.folder)
+    lines = change(path.read_text(encoding="utf-8").splitlines())
+    path.unlink()
+    if lines:
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    found = check_missions(project.root, [SLUG], "main", None, NOW).files[f"kitty-specs/{SLUG}/status.events.jsonl"]
+    assert [one.code for one in found if one.severity == "error"] == codes
+
+
+def test_old_lines_that_no_move_writes_are_one_warning(project: Project) -> None:
+    project.work_package("WP01", "planning_artifact")
+    for i, step in enumerate(
+        (("planned", "claimed"), ("planned", "claimed"), ("planned", "done"), ("done", "planned"))
+    ):
+        project.event("WP01", *step, NOW + timedelta(minutes=i))
+    (one,) = mission_findings(project.load())[f"kitty-specs/{SLUG}/status.events.jsonl"]
+    said = "No move writes this line. It leaves planned, but WP01 was claimed. It is one of 2 such lines."
+    assert (one.code, one.severity, one.line, one.message) == ("event-illegal", "warning", 3, said)

@@ -116,10 +116,9 @@ class Mission:
         """The blockers of each work package's start; a dependency with an unknown status is one, too."""
         stuck = {wp_id: CANCELED for wp_id in self.ids if self.known_status(wp_id) == "canceled"}
         stuck |= dict.fromkeys(filter(None, self.log.problems), IN_DOUBT)
-        logged = self.log.by_work_package
-        startable = {one for one in self.ids if lets_start(self.known_status(one), logged.get(one, ()))} - stuck.keys()
+        ready = {one for one in self.ids if lets_start(self.known_status(one), self.log.by_work_package.get(one, ()))}
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
-        waits_for = {wp_id: tuple(name for name in names if name not in startable) for wp_id, names in wanted.items()}
+        waits_for = {one: tuple(x for x in names if x in stuck or x not in ready) for one, names in wanted.items()}
         return blockers_of(waits_for, self.files, stuck)
 
     def work_package(self, wp_id: str) -> WorkPackage:

@@ -34,6 +34,7 @@ class Log:
     problems: dict[str, list[Finding]] = field(default_factory=dict)
     torn_at: int | None = None  # the line that a crash cut off
     others: dict[str, list[int]] = field(default_factory=dict)  # lines of other tools by their kind
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)  # the line of each event, by work package and id
 
     @cached_property
     def by_work_package(self) -> dict[str, list[StatusEvent]]:
@@ -67,6 +68,7 @@ def read_log(raw: bytes) -> Log:
     *lines, tail = raw.split(b"\n")
     is_torn = bool(tail) and is_cut_off(tail)
     events: dict[tuple[str, str], StatusEvent] = {}
+    places: dict[tuple[str, str], int] = {}
     first_lines: dict[str, tuple[int, StatusEvent]] = {}
     problems: dict[str, list[Finding]] = {}
     others: dict[str, list[int]] = {}
@@ -78,6 +80,7 @@ def read_log(raw: bytes) -> Log:
                 wp_id = read.wp_id if read.wp_id == before.wp_id else ""
                 problems.setdefault(wp_id, []).append(_repeated(read, number, line_before))
             # an id counts once for a work package; of two that differ always the same one
+            places.setdefault((read.wp_id, read.event_id), number)
             known = events.setdefault((read.wp_id, read.event_id), read)
             if known is not read:
                 events[read.wp_id, read.event_id] = min(read, known, key=repr)
@@ -86,7 +89,7 @@ def read_log(raw: bytes) -> Log:
         elif read:
             problems.setdefault(read[0], []).append(read[1])
     ordered = tuple(sorted(events.values(), key=lambda event: (event.at, event.event_id)))
-    return Log(ordered, _latest(ordered), problems, len(lines) + 1 if is_torn else None, others)
+    return Log(ordered, _latest(ordered), problems, len(lines) + 1 if is_torn else None, others, places)
 
 
 def _repeated(event: StatusEvent, number: int, line_before: int) -> Finding:

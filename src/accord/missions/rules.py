@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer, warning, with_lines
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
+from accord.git.program import Git
 from accord.missions.branches import changed_missions
-from accord.missions.lifecycle import CANCELED, WAITING
+from accord.missions.lifecycle import CANCELED, WAITING, WORK_PACKAGE, approval_of, has_override, people_of
 from accord.missions.load import SPECS, Mission, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
-from accord.missions.log import FILE, current_status
-from accord.missions.models import ExecutionMode, Lanes
+from accord.missions.log import FILE, current_status, log_path, read_log
+from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
 from accord.missions.query import mission_status
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
 
 
-def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
-    """Return the findings of each file by its path; a code change needs a lane once ``lanes.json`` exists."""
+def mission_findings(mission: Mission, start: str = "") -> dict[str, list[Finding]]:
+    """Return the findings of each file by its path; a code change needs a lane once ``lanes.json`` exists.
+
+    ``start`` is the commit from which a change began, which alone tells lines that it added to the log from old ones.
+    """
     names = ["meta.json", "lanes.json", FILE]
     found: dict[Path, list[Finding]] = {path: [] for name in names if (path := mission.folder / name).is_file()}
     for wp_id, path in mission.files.items():
@@ -35,6 +40,8 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
         found[mission.folder / "lanes.json"] += _of_lanes(mission, mission.lanes)
     if mission.folder / FILE in found:
         found[mission.folder / FILE] += _of_log(mission)
+    if replayed := list(_of_change(mission, start)):
+        found.setdefault(mission.folder / FILE, []).extend(replayed)
     if cycle := _cycle(mission):
         names_of_cycle = " → ".join([*cycle, cycle[0]])
         message = f"The work packages depend on each other in a cycle: {names_of_cycle}."
@@ -63,6 +70,60 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
     except BrokenContract as broken:
         found.setdefault(broken.file if isinstance(broken, RunBroken) else file, []).extend(broken.findings)
     return found
+
+
+def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[tuple[StatusEvent, str]]:
+    """Yield the events of a work package, in the order of time, that no move writes, each with the reason.
+
+    ``written`` is the status in the file of the work package, with which old missions began.
+    """
+    status: str | None = None
+    for i, event in enumerate(events):
+        source, target, before = event.from_lane, event.to_lane, events[:i]
+        if target in ("planned", "claimed", "in_progress") and i and (source, target) == _step(events[i - 1]):
+            continue  # other tools repeat the start of work
+        is_own = target == "approved" and people_of(before).is_implementer(event.actor.strip())
+        if source in STATUSES and source not in ((status,) if status else ("planned", written)):
+            yield event, f"It leaves {source}, but {event.wp_id} was {status or 'planned'}."
+        elif source in STATUSES and source != target and not event.force and target not in WORK_PACKAGE.targets(source):
+            yield event, f"No move leads from {source} to {target}."
+        elif source not in STATUSES and (status or target != "planned"):
+            yield event, f"It does not say that it leaves {status or 'planned'}."
+        elif target == "done" and approval_of(before) is None:
+            yield event, f"{event.wp_id} becomes done without an approval that counts."
+        elif is_own and not has_override(event):
+            yield event, f"{short_name(event.actor)} did this work and approves it, and no reason overrides that."
+        elif not event.actor.strip() or (event.force and not (event.reason or "").strip()):
+            yield event, "It is forced without a reason." if event.actor.strip() else "It names no actor."
+        status = target
+
+
+def _step(event: StatusEvent) -> tuple[str | None, str]:
+    return event.from_lane, event.to_lane
+
+
+def _of_change(mission: Mission, start: str) -> Iterator[Finding]:
+    """Replay the log: events that no move writes are errors where the change since ``start`` added them."""
+    path, name = log_path(mission.folder), f"{SPECS}/{mission.slug}/{FILE}"
+    before = Git(mission.root).attempt("cat-file", "blob", f"{start}:./{name}").stdout if start else b""
+    old = read_log(before)
+    kept = before[: before.rfind(b"\n") + 1] if old.torn_at else before  # the next move removes what a crash cut off
+    if start and not (path.read_bytes() if path.is_file() else b"").startswith(kept):
+        message = f"This change removes or alters lines of {FILE}, which may only grow."
+        yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
+    illegal = []
+    for wp_id, events in mission.log.by_work_package.items():
+        for event, reason in forgeries(events, mission.written.get(wp_id, "")):
+            line = mission.log.lines[wp_id, event.event_id]
+            if not start or (wp_id, event.event_id) in old.lines:
+                illegal.append((line, reason))
+            else:
+                hint = "Remove the line, and move the work package with `accord mission move`."
+                yield replace(Finding("event-illegal", f"No move writes this line. {reason}", hint=hint), line=line)
+    if illegal:
+        line, reason = min(illegal)
+        more = f" It is one of {len(illegal)} such lines." if len(illegal) > 1 else ""
+        yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}"), line=line)
 
 
 def _of_log(mission: Mission) -> list[Finding]:
@@ -155,12 +216,13 @@ def check_missions(
     entries = {name: each for name, each in mission_entries(root).items() if changed is None or name in changed}
     chosen = slugs or [slug for slug, problem in entries.items() if not problem]
     missions = [load_mission(root, slug, legacy_default) for slug in chosen]
+    start = Git(root).line("merge-base", "--end-of-options", base, "HEAD") if base else ""
     problems = {name: problem for name, problem in entries.items() if problem and not slugs}
     files: dict[str, list[Finding]] = {f"{SPECS}/{name}": [problem] for name, problem in problems.items()}
     for mission_id, named in missions_by_id(root).items():
         for path in (f"{SPECS}/{slug}/meta.json" for slug in chosen if slug in named and len(named) > 1):
             files[path] = with_lines([repeated_id(mission_id, named)], lines_of(root / path))
-    for path, found in ((path, found) for one in missions for path, found in mission_findings(one).items()):
+    for path, found in ((path, found) for one in missions for path, found in mission_findings(one, start).items()):
         known = files.setdefault(path, [])  # missions share the files of their runs
         known += [finding for finding in found if finding not in known]
     return MissionCheck(files, [mission_status(one, now) for one in missions])
