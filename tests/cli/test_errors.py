@@ -102,7 +102,7 @@ def test_an_internal_error_prints_a_traceback_only_for_debugging_and_never_a_sec
         assert "KeyError" in text
         assert "ghp_" not in text
     commands = [line for line in ended.err.splitlines() if line.startswith("::")]
-    assert all(line.startswith("::error title=accord::Internal error in accord") for line in commands)
+    assert all(line.startswith("::error title=accord broken::Internal error in accord") for line in commands)
 
 
 @pytest.mark.parametrize("arguments", [(), ("items",)])

@@ -69,6 +69,14 @@ def test_a_handoff_is_checked_from_stdin_too(accord: Accord) -> None:
     assert (ended.code, len(ended.document["blockingReasons"])) == (1, 2)
 
 
+def test_a_file_of_tasks_is_checked_whole_and_no_move_changes_it(accord: Accord) -> None:
+    path = accord.file("tasks.json", {"tasks": [{"metadata": {}}, {"status": "awaiting_human", "metadata": {}}]})
+    (reason,) = accord.document("handoff", "check", path, code=1)["blockingReasons"]
+    assert (reason["path"], reason["line"]) == ("/tasks/1/metadata/awaitingHumanArtifact", 1)
+    moved = accord.document("handoff", "move", path, "--to", "planning", "--role", "human", code=1)
+    assert [each["code"] for each in moved["blockingReasons"]] == ["NOT_A_HANDOFF"]
+
+
 def test_a_check_says_in_which_line_of_the_file_something_is_wrong(accord: Accord) -> None:
     task = handoff("review", verificationArtifact={**VERIFICATION, "result": "flaky"})
     path = accord.file("task.json", task)

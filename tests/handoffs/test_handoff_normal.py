@@ -13,6 +13,7 @@ from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.handoffs.models import Handoff, next_task_id, normalise
 from accord.handoffs.plan import decide_patch
+from accord.handoffs.rules import store_findings
 
 BOTH_NAMES = {"status": "backlog", "metadata": {"planningArtifact": {"implementationSteps": ["Old"], "steps": ["New"]}}}
 UNKNOWN_KEYS = {**handoff(planningArtifact={"x-mood": {"colour": ["blue"]}}, provider="any"), "x-board": 7}
@@ -86,6 +87,27 @@ def test_an_object_that_is_not_a_task_is_not_a_handoff(given: Any) -> None:
     assert [item.code for item in broken.value.findings] == ["not-a-handoff"]
     found = KINDS["handoff"].check(Document(given, json.dumps(given)))
     assert [item.code for item in found] == ["not-a-handoff"]
+
+
+BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": "x"}}}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "found"),
+    [
+        ([], []),
+        ([{"metadata": {}}, BROKEN_PLAN], [("schema", "/tasks/1/metadata/planningArtifact/goals")]),
+        ({"T-00001": BROKEN_PLAN}, [("schema", "/tasks/T-00001/metadata/planningArtifact/goals")]),
+        ([{"title": "Export"}, {"status": "todo"}], [("not-a-handoff", "/tasks/0")]),
+        (["x"], [("schema", "/tasks/0")]),
+        (
+            [{"status": "awaiting_human", "metadata": {}}, {"status": "implementing", "metadata": {}}],
+            [("missing-awaiting-human-artifact", "/tasks/0/metadata/awaitingHumanArtifact")],
+        ),
+    ],
+)
+def test_each_task_of_a_file_with_many_is_checked(tasks: Any, found: list[tuple[str, str]]) -> None:
+    assert [(item.code, item.path) for item in store_findings(tasks)] == found
 
 
 @pytest.mark.parametrize(

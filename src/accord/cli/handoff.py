@@ -35,9 +35,9 @@ from accord.core.findings import Finding, Severity, has_errors, with_lines
 from accord.core.kinds import KINDS
 from accord.core.machine import NextMove, moves_to_json
 from accord.engine.operations import OperationLog
-from accord.handoffs.models import OLD_STATUSES, normalise, read_handoff
+from accord.handoffs.models import OLD_STATUSES, is_task_store, normalise, read_handoff
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
-from accord.handoffs.rules import ROLES, handoff_findings
+from accord.handoffs.rules import ROLES, handoff_findings, store_findings
 from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
 from accord.handoffs.store import HandoffStore, change_file
 from accord.text.redaction import redact_json, redactor_for
@@ -188,14 +188,17 @@ class _CheckHandoffArguments(ReadingArguments, _HandoffArguments):
 
 @command(_CheckHandoffArguments, of=handoff)
 def check(given: _CheckHandoffArguments) -> int:
-    """Check the shape of a handoff and its status's artifacts."""
+    """Check the shape of a handoff, or of each in a file of tasks, and its status's artifacts."""
     issue = given.issue
     (path,) = _paths(given.files, issue, 0, "TASK.json")
     task: Task | None = None
     try:
         if issue is None:
             document = read_object(read_bytes(path))
-            task, findings = normalise(document.value), KINDS["handoff"].check(document)
+            if is_task_store(document.value):
+                findings = with_lines(store_findings(document.value["tasks"]), document.lines)
+            else:
+                task, findings = normalise(document.value), KINDS["handoff"].check(document)
         else:
             with github_for(given) as (github, *_):
                 stored = HandoffStore(github, issue, SystemClock()).load()

@@ -206,7 +206,8 @@ def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
     if is_in_actions(os.environ):
         from accord.cli.step import report_error
 
-        report_error(error.message, error.hint)
+        name = next((word for word in args if word in COMMANDS), "")
+        report_error(f"accord {name}".rstrip(), error.message, error.hint)
     if _wants_json(args) and not printed.is_whole:
         outcomes = {1: "rejected", 3: "stopped", 4: "refused"}
         findings = [finding.as_json() for finding in error.findings] if isinstance(error, BrokenContract) else None

@@ -105,11 +105,11 @@ def annotate_file(findings: Iterable[Finding], file: str | None) -> None:
         click.echo(line, err=True)
 
 
-def report_error(message: str, hint: str) -> None:
-    """Report what ended a command before it could report anything itself."""
-    leave_summary(f"### accord: error\n\n{redacted_cell(message)} {redacted_cell(hint)}")
+def report_error(name: str, message: str, hint: str) -> None:
+    """Report what ended the command of this name before it could report anything itself."""
+    leave_summary(f"### {name}: error\n\n{redacted_cell(message)} {redacted_cell(hint)}")
     if is_in_actions(os.environ):
-        click.echo(command("error", redact(f"{message} {hint}".strip()), title="accord"), err=True)
+        click.echo(command("error", redact(f"{message} {hint}".strip()), title=name), err=True)
 
 
 def as_output(document: object) -> str:

@@ -35,14 +35,19 @@ _TESTS: dict[str, Any] = {
 }
 
 
+def is_task_store(value: Mapping[str, Any]) -> bool:
+    """Tell whether an object holds several tasks, by their place or by their id."""
+    return isinstance(value.get("tasks"), (list, dict)) and "status" not in value
+
+
 def normalise(task: Mapping[str, Any]) -> dict[str, Any]:
     """Return the task in today's form; the argument stays as it is. Normalising twice changes nothing.
 
     Only missing parts are filled in, so that no text is lost. Raises BrokenContract ``not-a-handoff`` for an object
     that is not a task, or that holds several, as a task store does.
     """
-    if isinstance(task.get("tasks"), (list, dict)) and "status" not in task:
-        message, hint = "This is a store of tasks, not a handoff.", "Pass one of its tasks as a file of its own."
+    if is_task_store(task):
+        message, hint = "This is a store of tasks, not a handoff.", "Copy the task into a file of its own."
         raise BrokenContract.of(Finding("not-a-handoff", message, "/tasks", hint=hint))
     if "metadata" not in task and "status" not in task:
         message = "A handoff has `status` or `metadata`, but this has neither."

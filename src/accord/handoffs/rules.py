@@ -6,9 +6,11 @@ Source: handoff schema, "Validation Strategy".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from accord.core.documents import short_name
+from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, nearest
 from accord.handoffs.evidence import PROGRESS, VERDICTS, judged_after
@@ -34,6 +36,18 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
         missing.append(warning("task-id-invalid", what, "/metadata/canonicalTaskId", hint=hint))
     extra = {**(handoff.model_extra or {}), "metadata": handoff.metadata.model_extra or {}}
     return [*missing, *misspelled_keys(extra)]
+
+
+def store_findings(tasks: dict[str, Any] | list[Any]) -> list[Finding]:
+    """Check each task of a store as a handoff of its own; an object has their ids as keys."""
+    found = []
+    for key, task in tasks.items() if isinstance(tasks, dict) else enumerate(tasks):
+        try:
+            findings = handoff_findings(read_handoff(task))
+        except BrokenContract as broken:
+            findings = list(broken.findings)
+        found += [replace(each, path=pointer("tasks", key) + each.path) for each in findings]
+    return found
 
 
 def status_findings(handoff: Handoff) -> list[Finding]:
