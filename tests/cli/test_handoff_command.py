@@ -72,7 +72,7 @@ def test_a_handoff_is_checked_from_stdin_too(accord: Accord) -> None:
 def test_a_file_of_tasks_is_checked_whole_and_no_move_changes_it(accord: Accord) -> None:
     path = accord.file("tasks.json", {"tasks": [{"metadata": {}}, {"status": "awaiting_human", "metadata": {}}]})
     (reason,) = accord.document("handoff", "check", path, code=1)["blockingReasons"]
-    assert (reason["path"], reason["line"]) == ("/tasks/1/metadata/awaitingHumanArtifact", 1)
+    assert (reason["path"], reason["line"]) == ("/tasks/1/metadata/awaitingHumanArtifact", 8)
     moved = accord.document("handoff", "move", path, "--to", "planning", "--role", "human", code=1)
     assert [each["code"] for each in moved["blockingReasons"]] == ["NOT_A_HANDOFF"]
 
