@@ -252,6 +252,31 @@ def test_only_sessions_that_the_change_touches_are_named(tmp_path: Path) -> None
     assert [path.name for path in changed_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
 
 
+PASSED = outputs(("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (None, ["review-open"]),
+        (outputs(("Reviewer", "OK"), ("QA", "OK"), task="T-009"), ["review-open"]),
+        (outputs(("Coder", "OK")), []),  # then the folder alone shows it
+        (PASSED, []),
+        (outputs(("Orchestrator", "OK"), waived_reviews=["Reviewer", "QA", "Security"]), []),
+    ],
+)
+def test_a_change_completes_no_task_without_outputs(tmp_path: Path, lines: str | None, found: list[str]) -> None:
+    folder = repository(tmp_path, "IMPLEMENT_LOOP")
+    assert codes(tmp_path) == [], "what was completed before the change stays"
+    (folder / "tasks.yaml").write_text(TASKS)
+    commit(tmp_path)
+    Git(tmp_path)("branch", "--force", "main")
+    (folder / "tasks.yaml").write_text(TASKS.replace("status: not-started", "status: completed", 1))
+    if lines:
+        (folder / "outputs.jsonl").write_text(lines)
+    assert codes(tmp_path) == found
+
+
 def test_a_session_that_was_done_is_not_moved_away_unseen(tmp_path: Path) -> None:
     folder = repository(tmp_path, "DONE")
     folder.rename(folder.with_name("2026-03-01_new"))

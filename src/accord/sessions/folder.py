@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, Severity, finding_of, has_errors, warning
+from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.git.program import Git, split_nul
@@ -37,6 +37,7 @@ from accord.sessions.models import (
     SessionTasks,
 )
 from accord.sessions.policy import WORK, refuse
+from accord.sessions.reviews import open_gates, unreviewed_tasks
 from accord.text.outline import Section, sections
 
 TEXTS = {
@@ -310,7 +311,10 @@ def changed_sessions(root: Path, start: str) -> list[Path]:
 
 
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
-    """Find changes since a commit that the session forbids: any after it was done, and lost lines of its history."""
+    """Find changes since a commit that the session forbids.
+
+    They are any after it was done, lost lines of its history, and tasks completed without outputs.
+    """
     git, folder = Git(root), root / WORK / name
 
     def content(file: str) -> bytes | None:
@@ -330,3 +334,15 @@ def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
         if lines is not None and not (_read_part(folder, file).raw or b"").startswith(lines):
             message = f"This change removes or alters lines of {file}, which may only grow."
             yield Finding("history-shortened", message, hint="Restore them.")
+    old: SessionTasks | None = Part(TASKS_FILE, content(TASKS_FILE)).model
+    new: SessionTasks | None = _read_part(folder, TASKS_FILE).model
+    done = {task.id for task in old.tasks if task.status == "completed"} if old else set()
+    outputs = _read_part(folder, OUTPUTS_FILE).model or ()
+    for i, task in enumerate(new.tasks if new else ()):
+        is_new = task.status == "completed" and task.id not in done and not unreviewed_tasks([task], outputs)
+        if is_new and (gates := open_gates(task, outputs)):
+            message = f"This change completes {task.id}, but outputs.jsonl has no output of {', '.join(gates)} for it."
+            hint = (
+                "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
+            )
+            yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)

@@ -354,7 +354,7 @@ class OutputEntry(OpenModel):
     at: str = Field(description="Time of the record, ISO-8601.")
     task_id: str = Field(pattern=_TASK_OR_META, description="The task of the output, or meta.")
     agent: Role = Field(description="The agent that wrote the output.")
-    status: OutputStatus = Field(description="The output's status.")
+    status: OutputStatus | Literal["DISPATCHED"] = Field(description="The output's status; DISPATCHED before it.")
     summary: Text = Field(description="The output's summary.")
     security_concerns: Integer = Field(ge=0, description="The number of its security concerns that count.")
     meets_definition_of_done: bool = Field(True, description="Whether the agent says that its work is done.")

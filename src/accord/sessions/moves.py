@@ -71,7 +71,7 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     task = session.task(task_id)
     if role != "Coder" or task is None or session.tasks is None:
         return None
-    if task.status == "completed":
+    if task.status == "completed" and not reviews.unreviewed_tasks([task], session.outputs):
         return Finding("state-forbids", f"{task_id} is completed.", hint="Only a failed review reopens it.")
     if waits := ", ".join(session.tasks.waits_for(task)):
         return Finding("state-forbids", f"{task_id} depends on {waits}.", hint="Implement that first.")

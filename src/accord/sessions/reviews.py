@@ -15,6 +15,9 @@ from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, OutputEntry,
 LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
 """The fix loop that follows a failed review."""
 
+DISPATCHED = "DISPATCHED"
+"""The status of the record that an agent was given a task: from then on, its output and reviews are needed."""
+
 WAIVED = "waived"
 _PASSED = ("OK", WAIVED)
 _NOT_DONE = "OK, but the definition of done is not met"
@@ -48,7 +51,7 @@ def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, s
     for output in outputs:
         if output.task_id not in (task.id, "meta"):
             continue
-        if output.agent == "Coder":
+        if output.agent == "Coder" and output.status != DISPATCHED:
             results.clear()
             if output.status == "OK" and not output.meets_definition_of_done:
                 results["Coder"] = _NOT_DONE

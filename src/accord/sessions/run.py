@@ -11,17 +11,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from accord.core.clock import Clock
+from accord.core.clock import Clock, timestamp
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
 from accord.sessions import questions
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
-from accord.sessions.models import CORRECTORS, GATES, SessionStatus, UserDecision
+from accord.sessions.models import CORRECTORS, GATES, OutputEntry, SessionStatus, UserDecision
 from accord.sessions.moves import check_work, reopened_status, status_in
-from accord.sessions.plan import FileOperation, plan_line, plan_meta_waiver, plan_status, plan_task
+from accord.sessions.plan import FileOperation, plan_entry, plan_line, plan_meta_waiver, plan_status, plan_task
 from accord.sessions.policy import WORK, Setting, check_loop, check_task, refuse, with_settings
+from accord.sessions.reviews import DISPATCHED
 
 if TYPE_CHECKING:
     Prompt = Callable[[UserDecision, str], str | None]
@@ -104,8 +105,11 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
     if forbidden := check_work(session, role, task_id):
         raise refuse(f"{role} cannot be dispatched.", forbidden)
     task, status = session.task(task_id), status_of(session)
-    if role == "Coder" and task and task.status != "in-progress":
-        return plan_task(session, task_id, "in-progress", role=role, now=now)
+    if role == "Coder" and task:
+        head = {"at": timestamp(now), "task_id": task_id, "agent": role, "status": DISPATCHED}
+        record = OutputEntry.model_validate({**head, "summary": "The Coder works on it.", "security_concerns": 0})
+        moved = plan_task(session, task_id, "in-progress", role=role, now=now) if task.status != "in-progress" else []
+        return [*plan_entry(session, record, now=now), *moved]
     is_correction = status.current_state == "APPROVE_DESIGN" and role in CORRECTORS and task_id == "meta"
     if not is_correction or questions.next_step(session).next not in ("dispatch-correction", "verify-correction"):
         return []
