@@ -126,7 +126,8 @@ ITEMS = {
     "a whole task": WorkItem(number=5, body=WHOLE, labels=("task:implement", "priority:high", "complexity:medium")),
     "with CRLF": WorkItem(number=5, body=WHOLE.replace("\n", "\r\n")),
     "criteria alone": ITEM,
-    "an empty scope": WorkItem(number=5, body=task_body(in_scope="")),
+    "a scope with headings": WorkItem(number=5, body=task_body(in_scope="<!-- hint -->\n\n#### Backend\n\n- src/a.py")),
+    "labels of another kind": WorkItem(number=5, body=WHOLE, labels=("task:implement", "priority:urgent")),
 }
 
 
@@ -145,11 +146,12 @@ def test_a_follow_up_is_a_full_task_whatever_the_agent_proposes(name: str, propo
         assert "accord:item" not in body
 
 
-def test_a_follow_up_that_breaks_a_rule_asks_a_person() -> None:
-    broken = WorkItem(number=5, body=task_body(in_scope="- ../a.py", criteria="- [ ] It works\n- [ ] It is fast"))
+@pytest.mark.parametrize("scope", ["- ../a.py", ""])
+def test_a_follow_up_that_breaks_a_rule_asks_a_person(scope: str) -> None:
+    broken = WorkItem(number=5, body=task_body(in_scope=scope, criteria="- [ ] It works\n- [ ] It is fast"))
     decision = decide(verify(verdict=verdict("fail", "no", "yes", left=True), work_items=(broken,)))
     assert (decision.action, decision.reason) == ("ask", "follow-up-empty")
-    assert "../a.py" in decision.message
+    assert scope[2:] in decision.message
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,12 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
 def with_old_issues(folder: Path) -> Iterator[Stage]:
     with staged(folder) as stage:
         for number in range(EXISTING):
-            stage.send("POST", f"/repos/{stage.repository}/issues", title=f"Old {number}", labels=["priority:low"])
+            stage.send(
+                "POST",
+                f"/repos/{stage.repository}/issues",
+                title=f"Old {number}",
+                labels=["task:implement", "priority:low"],
+            )
         stage.begin_at_present()
         yield stage
 

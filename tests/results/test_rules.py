@@ -415,6 +415,12 @@ ESCAPED: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.parametrize("text", [r"Normalised `\r\n` and `\n` line ends.", r"Reads C:\new\nodes.txt and C:\nt now."])
+def test_a_text_about_line_ends_has_no_finding(text: str) -> None:
+    assert check(report("completed", text, PATCH)) == []
+    assert check(approve(summary=text)) == []
+
+
 @pytest.mark.parametrize("name", ESCAPED)
 def test_line_ends_that_were_escaped_twice_are_named_once(name: str) -> None:
     result, path = ESCAPED[name]

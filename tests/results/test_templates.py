@@ -208,6 +208,10 @@ LISTS = {
         "tests/test_a.py src/b.py",
     ),
     "everything": ("- `**`", "**"),
+    "a remark with code": ("- `src/` (not `lib/`)\n- `a/b.py` (see `docs/spec.md`)", "src a/b.py"),
+    "one word below a folder": ("- `src/ui/`\n  - Tests\n  - Styling of the button", "src/ui"),
+    "a way up below a folder": ("- `src/app/`\n  - ../shared/x.py", "src/shared/x.py"),
+    "an entry of a comment": ("- src/a.py\n- [x] <!-- a -->", "src/a.py"),
     "a lone word": ("- Dockerfile\n- LICENSE — new year", "Dockerfile LICENSE"),
 }
 UNREAD = {
@@ -216,6 +220,8 @@ UNREAD = {
     "prose": "- src/a.py\n- the tests of the parser",
     "prose around the list": "Only the parser changes.\n\n- src/a.py",
     "a second path in a sentence": "- src/a.py uses src/b.py",
+    "a second path after words": "- Rename `old.py` to `new.py`",
+    "an exception": "- Everything in `src/` except `src/legacy/`",
     "a row without a path": "| File | Why |\n|-|-|\n| src/a.py | new |\n| the rest | later |",
     "a drawing": "```\nsrc/a.py\n└── the rest\n```",
     "an entry below": "- Backend:\n  - src/a.py\n  - and its tests",

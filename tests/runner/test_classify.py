@@ -116,8 +116,8 @@ def test_the_last_attempt_is_judged_by_the_changes_that_were_read(
     reader: Reader, found: list[dict[str, Any]], has_changes: bool, outcome: str
 ) -> None:
     evidence = replace(reader.evidence("codex", as_lines(THREAD, *found, DONE)), has_changes=has_changes)
-    for first in ("done", "failed"):
-        facts = RunFacts("codex", attempts=(Attempt(agent="codex", outcome=first),))
+    for first, cause in (("done", ""), ("failed", "commands")):
+        facts = RunFacts("codex", attempts=(Attempt(agent="codex", outcome=first, cause=cause),))
         outputs = conclude(facts, evidence, Redactor(), PostingPolicy())
         (attempt,) = json.loads(outputs.attempts)
         assert (attempt["outcome"], outputs.exit_code == "0") == (outcome, outcome == "done")

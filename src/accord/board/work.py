@@ -237,7 +237,7 @@ def _next_of_pull(pull: BoardPull, owner: Owner, checks: CheckFacts) -> tuple[st
         closes = f" Merging it into `{base}` does not close {items}: `{base}` is not the default branch."
     approved = f"The review approves it, and its checks pass.{closes if items else ''}"
     texts: dict[str, tuple[str, NeedKind, tuple[object, ...]]] = {
-        "item-closed": (f"It is open, but {items} is closed.", "question", ("pr", "close", number)),
+        "item-closed": (f"It is open, but {items or 'its work item'} is closed.", "question", ("pr", "close", number)),
         "checks-pending": (f"Checks are not finished: {_list([*checks.pending])}.", "failure", ()),
         "failing": (f"Checks fail: {_list([*checks.failing])}.", "failure", with_agent),
         "inconclusive": (

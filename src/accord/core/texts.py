@@ -51,6 +51,10 @@ concrete, actionable guidance for resolving the issue
 """
 """Texts of the contracts' templates and of accord's prompts, which an author replaces by words of their own."""
 
+_CODE = re.compile(r"`[^`]*`")
+_ESCAPED_BREAK = re.compile(r"\\n(?:\\n|[-*#>] |#{2,6} |\d+[.)] |[A-Z][\w ]{0,30}:)")
+"""A line end as two characters, and the start of a line that has a place of its own."""
+
 _WORDS = re.compile(r"[^\W\d_]+")
 _ARTICLES = ("a ", "an ", "the ")
 _PLACEHOLDER = re.compile(r"[\W_]*|<[^<>]*>|\{+[^{}]*\}+|(?:todo|tbd|tba|fixme|text)\W*", re.IGNORECASE)
@@ -78,7 +82,7 @@ def _normal(text: str) -> str:
 
 def line_end_findings(text: str, path: str) -> list[Finding]:
     r"""Find a text on one line that has ``\n`` as two characters where its lines should end; ``path`` points at it."""
-    if "\n" in text.strip() or text.count("\\n") < 2:
+    if "\n" in text.strip() or not _ESCAPED_BREAK.search(_CODE.sub("", text)):
         return []
     message = "The text has `\\n` as two characters where its lines should end, so it is one line."
     return [Finding("line-ends-escaped", message, path, hint="In JSON, escape each line end once: `\\n`, not `\\\\n`.")]

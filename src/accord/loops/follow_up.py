@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -17,7 +18,7 @@ from accord.github.models import Issue
 from accord.loops.facts import EndedRun
 from accord.loops.models import Closed
 from accord.loops.texts import line_to_post, text_to_post
-from accord.text.markers import find_markers, write_marker
+from accord.text.markers import find_markers, take_markers, write_marker
 from accord.text.outline import sections
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -28,6 +29,8 @@ BODY_CHARACTERS = 30_000
 _SKEW = timedelta(minutes=10)
 """How much the clocks of this machine and of GitHub may differ."""
 
+_UNDERLINE = re.compile(r" {0,3}(?:-+|=+)\s*")
+_KNOWN = re.compile(r"task:implement|priority:(?:high|medium|low)|complexity:(?:trivial|low|medium|high)")
 _DEFAULTS = {"task": "implement", "priority": "medium", "complexity": "low"}
 
 
@@ -91,7 +94,7 @@ def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str
         ("## Objective", f"Finish #{item.number}: {' '.join(follow_up.title.split())}"),
         ("## Spec Reference", _part(item.body, "Spec Reference") or f"- Spec: #{item.number}\n- Section(s): all"),
         ("## Scope", ""),
-        ("### In Scope", _part(item.body, "In Scope") or "- `**`"),
+        ("### In Scope", _part(item.body, "In Scope", "- `**`")),
         ("### Out of Scope", _part(item.body, "Out of Scope") or "None"),
         ("## Acceptance Criteria", "\n".join(f"- [ ] {text}" for text in unmet)),
         ("## Context", "\n".join(f"> {line}".rstrip() for line in follow_up.body.strip().splitlines())),
@@ -100,14 +103,16 @@ def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str
     return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in parts)
 
 
-def _part(body: str, title: str) -> str:
-    """Return the lines of the section of this title as they are, up to the next heading or accord's own lines."""
-    found = sections(body)
-    ends = [section.line - 1 for section in found[1:]] + [len(body)]
-    for section, end in zip(found, ends, strict=True):
+def _part(body: str, title: str, otherwise: str = "") -> str:
+    """Return the section of this title and those below it as they are, without accord's markers."""
+    content, _ = take_markers(body)
+    found = sections(content)
+    for i, section in enumerate(found):
         if section.title.casefold() == title.casefold():
-            return "\n".join(body.splitlines()[section.line : end]).partition("<!--")[0].strip()
-    return ""
+            ends = (other.line - 1 for other in found[i + 1 :] if other.level <= section.level)
+            lines = content.splitlines()[section.line : next(ends, None)]
+            return "\n".join(lines[bool(lines and _UNDERLINE.fullmatch(lines[0])) :]).strip()
+    return otherwise
 
 
 def follow_up_text(
@@ -126,7 +131,7 @@ def follow_up_text(
 
 def follow_up_labels(labels: Sequence[str]) -> list[str]:
     """Return the labels of a follow-up: one of each category, as its work item has them, with the first status."""
-    given = {label.partition(":")[0]: label for label in labels if label.partition(":")[0] in _DEFAULTS}
+    given = {label.partition(":")[0]: label for label in labels if _KNOWN.fullmatch(label)}
     return [*(given.get(name, f"{name}:{value}") for name, value in _DEFAULTS.items()), "status:pending"]
 
 

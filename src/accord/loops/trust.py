@@ -30,6 +30,8 @@ def read_criteria(gathered: Gathered) -> Gathered:
     """Read whether the criteria are those of the merge, or of the request, unless a person read them since."""
     context, as_of = gathered.context, gathered.pull.merged_at
     numbers = [item.number for item in gathered.facts.work_items or ()]
+    if not context.is_trusted(gathered.pull.author):
+        numbers.insert(0, gathered.pull.number)  # its body names the items
     if as_of is None and context.run_id.isdecimal():
         run = context.github.workflow_run(int(context.run_id))
         as_of = run.created_at if run else None

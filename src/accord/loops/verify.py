@@ -163,9 +163,22 @@ def decide_verdict(items: Sequence[WorkItem], verdict: Verdict) -> LoopDecision:
         return decision_for("follow-up-chain", message)
     if verdict.follow_up is None:
         return decision_for("follow-up-empty", f"{summary} The verdict proposes no work. Decide what to do.")
-    if broken := follow_up_findings(verdict.follow_up, items[0], unmet_criteria(verdict, criteria_of(items))):
+    if broken := follow_up_findings(
+        verdict.follow_up, item_left(items, verdict), unmet_criteria(verdict, criteria_of(items))
+    ):
         return decision_for("follow-up-empty", f"{summary} The follow-up breaks a rule: {broken[0].text}")
     return decision_for("verdict-fail", f"{summary} A follow-up work item holds the rest.")
+
+
+def item_left(items: Sequence[WorkItem], verdict: Verdict) -> WorkItem:
+    """Return the work item of the first criterion that the verdict does not call met."""
+    unmet, count = {one.number for one in verdict.criteria if one.met != "yes"}, 0
+    for item in items:
+        numbers = range(count + 1, count + 1 + len(criteria_of([item])))
+        if unmet.intersection(numbers):
+            return item
+        count = numbers.stop - 1
+    return items[0]
 
 
 def verdict_findings(verdict: Verdict) -> list[Finding]:
@@ -318,7 +331,7 @@ class Verify(Loop):
         is_left = run.state.notice is not None and run.state.notice.reason == "verdict-fail"
         unmet = unmet_criteria(verdict, criteria_of(items))
         follow_up = verdict.follow_up if is_left and items else None
-        issue = create_follow_up(run, follow_up, items[0], unmet) if follow_up else None
+        issue = create_follow_up(run, follow_up, item_left(items, verdict), unmet) if follow_up else None
         criteria = criteria_of(items) if [criteria_digest(items)] == shown else []
         context, number = run.context, issue.number if issue else None
         text = verdict_comment(verdict, criteria, commit, number, context.redact, context.policy)

@@ -54,6 +54,7 @@ class _Entry:
     paths: list[str] = field(default_factory=list)
     inner: list[_Entry] = field(default_factory=list)
     has_more: bool = False
+    is_bare: bool = False  # its path is one plain word, as the first word of a description
 
     @property
     def folder(self) -> str:
@@ -73,9 +74,12 @@ def read_scope(sections: Iterable[Section]) -> ScopeList:
 
 def _collect(entry: _Entry, above: str, unread: list[tuple[int, str]]) -> list[str]:
     """Return the paths of an entry and of those in it; what names none below a path describes that path."""
+    if not entry.text:
+        return []
     own = [_within(above, path) for path in entry.paths]
     lost: list[tuple[int, str]] = []
-    inner = [path for each in entry.inner for path in _collect(each, _within(above, entry.folder), lost)]
+    below = [each for each in entry.inner if not (own and each.is_bare)]
+    inner = [path for each in below for path in _collect(each, _within(above, entry.folder), lost)]
     if not own or inner:
         unread += lost
     is_answer = NONE.fullmatch(entry.text) or entry.text.endswith(":") or entry.text[0] + entry.text[-1] == "()"
@@ -85,7 +89,8 @@ def _collect(entry: _Entry, above: str, unread: list[tuple[int, str]]) -> list[s
 
 
 def _within(folder: str, path: str) -> str:
-    return path if not folder or path == folder or path.startswith(f"{folder}/") else posixpath.join(folder, path)
+    is_whole = not folder or path == folder or path.startswith(f"{folder}/")
+    return path if is_whole else posixpath.normpath(posixpath.join(folder, path))
 
 
 def _entries(blocks: Iterable[Block]) -> list[_Entry]:
@@ -126,8 +131,12 @@ def _read(text: str, line: int) -> _Entry:
     entry = _Entry(line, text)
     words = list(_words(text.replace(GUARD, "")))
     is_described = False
+    brackets = 0
     for (word, is_marked), (following, _) in pairwise([*words, ("", False)]):
-        if entry.paths and word in _BETWEEN:
+        opened = 0 if is_marked else word.count("(") - word.count(")")
+        if brackets or (opened > 0 and word.startswith("(")):
+            brackets = max(0, brackets + opened)
+        elif entry.paths and word in _BETWEEN:
             is_described = False
         elif word in _DESCRIPTION and (entry.paths or is_described):
             break
@@ -138,9 +147,11 @@ def _read(text: str, line: int) -> _Entry:
             if entry.has_more:
                 break
             entry.paths += paths
+            entry.is_bare = len(words) == 1 and not is_marked and not re.search(r"[/.*]", word)
+            is_described = False
             if word.endswith(":"):
                 break
-        elif entry.paths and (is_described or word.endswith(":")):
+        elif entry.paths and word.endswith(":"):
             break
         else:
             is_described = True

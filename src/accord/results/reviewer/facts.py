@@ -184,7 +184,7 @@ def own_reviews(
 
 
 def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: ReviewOptions) -> Iterator[Finding]:
-    if is_over(pull_state(pull)):
+    if is_over(pull_state(pull)) and mine is None:
         message = f"#{pull.number} is {pull_state(pull).state}, so a person decides what becomes of the review."
         hint = "Its findings are in the result: open issues for those that still matter."
         if not pull.is_merged:
