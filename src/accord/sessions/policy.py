@@ -80,10 +80,14 @@ def check_path(role: str, path: str, context: WriteContext) -> str | None:
     return f"Only {' or '.join(sorted(owners))} writes {parts[2]}, not {role}."
 
 
+def is_forbidden_code(role: str, path: str) -> bool:
+    """Return whether the role may not write a file outside of sessions: code, and for Docs all but documentation."""
+    is_documentation = role == "Docs" and PurePosixPath(path).suffix.lower() in _DOCUMENTATION
+    return role not in _IMPLEMENTERS and not is_documentation
+
+
 def _check_outside(role: str, path: str, context: WriteContext) -> str | None:
-    if role == "Docs" and PurePosixPath(path).suffix.lower() in _DOCUMENTATION:
-        return None
-    if role not in _IMPLEMENTERS:
+    if is_forbidden_code(role, path):
         return (
             f"Only Coder and Integrator write source code, tests and configuration, not {role}. "
             f"Write files of the session below {WORK}/{context.session}."
