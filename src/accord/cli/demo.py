@@ -89,10 +89,10 @@ def show_all(server: RunningSandbox, name: str) -> str:
 
     app, person = sign_in(INSTALLATION_TOKEN), sign_in(server.token)
     setting = (server.repository, SystemClock(), Redactor(), PostingPolicy())
-    _say(f"1. Synchronise the labels: {_sync_labels(person)}\n")
+    _say(f"1. Synchronise the labels: {sync_labels(person)}\n")
     planned = apply_twice(2, "planner", app, PlanOptions(*setting))
     number = int(planned.items[ITEMS[name]].id)
-    _say(f"3. Take up #{number}: {_take_up(person, number)}\n")
+    _say(f"3. Take up #{number}: {take_up(person, number)}\n")
     remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, SystemClock())
     made = apply_twice(4, "implementor", app, RevisionOptions(*setting, work_item=number, remote=remote))
     revision = made.details["revision"]
@@ -100,7 +100,8 @@ def show_all(server: RunningSandbox, name: str) -> str:
     return str(revision["url"])
 
 
-def _sync_labels(github: GitHub) -> str:
+def sync_labels(github: GitHub) -> str:
+    """Create the shipped labels, and say how many."""
     actions, _ = plan_labels(shipped_labels(), github.labels(), ())
     ended, problem = apply_labels(github, actions, SystemClock(), Progress(len(actions)))
     if problem:
@@ -108,7 +109,7 @@ def _sync_labels(github: GitHub) -> str:
     return f"{sum(action.is_change for action in ended)} of {len(ended)} created"
 
 
-def _take_up(github: GitHub, number: int) -> str:
+def take_up(github: GitHub, number: int) -> str:
     """Move the item to in-progress, unless an earlier demo in this folder did; return the path."""
     issue = github.issue(number)
     way = ["pending", "ready", "in-progress"]

@@ -33,6 +33,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "labels": ("accord.cli.labels", "List, check and sync labels."),
         "doctor": ("accord.cli.doctor", "Find what is wrong in a repository for agents."),
         "demo": ("accord.cli.demo", "Try accord on the embedded sandbox."),
+        "attack": ("accord.cli.attack", "Play attacks against a copy of your repository."),
     },
     "Agents": {
         "start": ("accord.cli.start", "Start agents on events, and report their runs."),

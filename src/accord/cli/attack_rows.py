@@ -1,0 +1,70 @@
+"""The table of ``accord attack``, ``attacks.yml``: what is tried, and how the sandbox shows that it got through.
+
+A pattern reads what the sandbox holds, as GitHub or a bot would: it uses none of the code that it judges.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accord.files.yaml import read_yaml
+
+NAME = "accord-attack"
+"""Marks everything that an attack makes: a login, a host, a folder."""
+
+KNOWN = "correct-horse-battery-staple"
+"""The value of a variable of the job."""
+
+_SHAPED = "ghp_" + "a1B2" * 9  # the shape of a token, and not one
+PLACES = {"i": "an issue", "p": "a pull request", "r": "a review", "c": "a commit"}
+
+
+@dataclass(frozen=True)
+class HostileText:
+    """A text of an agent, the pattern that finds it alive in a post, what it would do there, and where it acts."""
+
+    tried: str
+    text: str
+    alive: str
+    harm: str
+    places: str = "ipr"
+
+    def is_alive_in(self, post: str) -> bool:
+        """Return whether a post does what the text was written for."""
+        return re.search(self.alive, post, re.MULTILINE) is not None
+
+
+@dataclass(frozen=True)
+class HostilePatch:
+    """A new file in the patch of an agent; ``draft``: it may be in a draft, which a person reads first."""
+
+    tried: str
+    path: str
+    content: str = "x"
+    mode: str = "100644"
+    draft: bool = False
+
+    @property
+    def scope(self) -> str:
+        """The path that the work item allows: this one, so that nothing else stops the patch."""
+        return f"{NAME}/other.txt" if self.path.startswith(("../", ".git/")) else self.path
+
+    @property
+    def patch(self) -> str:
+        """The patch, as git writes it."""
+        end = "" if self.mode != "120000" else "\n\\ No newline at end of file"
+        head = f"diff --git a/{self.path} b/{self.path}\nnew file mode {self.mode}\nindex 0000000..1111111\n"
+        return f"{head}--- /dev/null\n+++ b/{self.path}\n@@ -0,0 +1 @@\n+{self.content}{end}\n"
+
+
+def _read_table() -> Any:
+    raw = Path(__file__).with_name("attacks.yml").read_bytes()
+    return read_yaml(raw.replace(b"{token}", _SHAPED.encode()).replace(b"{known}", KNOWN.encode())).value
+
+
+TABLE: Any = _read_table()
+TEXTS = [HostileText(**row) for row in TABLE["texts"]]
+PATCHES = [HostilePatch(**row) for row in TABLE["patches"]]
