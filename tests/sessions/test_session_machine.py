@@ -330,6 +330,14 @@ WORK, GATE, RED = "IMPLEMENT_LOOP", "APPROVE_DESIGN", "CI that is not red"
 BOTH, LAST = ["completed tasks: T-001, T-002"], ["final review of meta"]
 STUCK = full([decision(state_context="DESIGN")])
 SENT_TO, CORRECTED = (full([CHANGES], **tracked(status)) for status in ("dispatched", "completed"))
+GONE = {"user_decisions": GATES, "texts": {"spec.md": None}}
+ANSWERED = decision("UD-1", "answered")
+BEHIND = TASKS.replace("not-started\n", "in-progress\n")
+"""T-002 was begun, and T-001, which it depends on, was opened again."""
+NOT_FIXABLE = {
+    "user_decisions": GATES,
+    "texts": {"spec.md": None, "tasks.yaml": ONE, "outputs.jsonl": outputs(("Coder", "OK"), ("QA", "FAIL"))},
+}
 MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {"texts": {"spec.md": None}}, "DESIGN", ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
     ("INTAKE", {}, "DESIGN", [], ADVANCE % "DESIGN"),
@@ -359,6 +367,10 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("ASK_USER", STUCK, "DESIGN", ["answers to UD-1"], "session answer DIR UD-1=ANSWER"),
     ("BLOCKED", full(GATES, blocked_from="PLAN", blocker="x"), "PLAN", [], ADVANCE % "PLAN"),
     ("BLOCKED", full(GATES, blocker="x"), "PLAN", ["blocked_from"], "session show DIR"),
+    ("BLOCKED", {**GONE, "blocked_from": WORK, "blocker": "x"}, WORK, ["spec.md"], "session show DIR"),
+    ("ASK_USER", {**GONE, "user_decisions": [*GATES, ANSWERED]}, WORK, ["spec.md"], "session show DIR"),
+    (WORK, full(GATES, BEHIND), "INTEGRATE", BOTH + LAST, "dispatch DIR T-001 --role Coder --into"),
+    (WORK, NOT_FIXABLE, "INTEGRATE", BOTH + LAST + ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
 ]
 
 

@@ -32,11 +32,14 @@ SEED = int(os.environ.get("ACCORD_FUZZ_SEED", "0"))
 STEPS = 40
 """Steps of a walk, accepted or refused."""
 
-NAMES = ("T-001", "T-002")
+NAMES = ("T-001", "T-002", "T-003")
 STATUSES = ("not-started", "in-progress", "implemented", "completed", "blocked")
 REVIEWERS = ("Reviewer", "QA", "Security")
 ANSWERS = ("approved", "approved", "per-batch", "single-final", "changes-requested: smaller", "yes", "")
 PLAN = TASKS.replace('acceptance_checks: ["cmd', 'risk_flags: [security]\n    acceptance_checks: ["cmd')
+PLAN += """\
+  - {id: T-003, status: not-started, goal: Write the end., depends_on: [T-002], acceptance_checks: ["cmd: pytest"]}
+"""
 
 Change = Callable[[SessionWriter], object]
 
@@ -69,7 +72,8 @@ class Walk:
 
     def go(self) -> None:
         for _ in range(STEPS):
-            name, change = self.proposed() if self.chance.random() < 0.6 else self.any_step()
+            is_proposed = self.chance.random() < 0.6
+            name, change = self.proposed() if is_proposed else self.any_step()
             before = self.files()
             self.clock.sleep(self.chance.choice((0, 1, 90)))
             try:
@@ -77,6 +81,7 @@ class Walk:
             except (BrokenContract, WrongUsage) as refused:
                 self.steps.append(f"{name}: refused by {getattr(refused, 'findings', 'usage')[0]}")
                 assert self.files() == before, self.steps
+                assert not is_proposed, self.steps
             else:
                 self.steps.append(name)
                 self.check()
@@ -152,9 +157,8 @@ class Walk:
             moves += task_moves(session, task)
         ways = [one for one in moves if one.to not in ("ASK_USER", "BLOCKED", "blocked", "not-started", *LOOPS)]
         move = self.chance.choice(ways if ways and self.chance.random() < 0.8 else moves)
-        words = move.command.split(f" {self.folder} ")
-        verb = words[0].split()[-1] if len(words) > 1 else "reopen"
-        rest = words[1].split() if len(words) > 1 else []
+        words = f"{move.command} ".split(f" {self.folder} ")
+        verb, rest = words[0].split()[-1], words[1].split()
         role = rest[rest.index("--role") + 1] if "--role" in rest else ""
         if verb == "dispatch" and "--take" not in rest:
             return f"start {role} {rest[0]}", lambda w: self.start(w, rest[0], role)

@@ -27,7 +27,6 @@ from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, LOOPS, REVIEW
 from accord.sessions.moves import check_state, facts_of, facts_of_task, task_facts
 from accord.sessions.policy import WRITERS
 from accord.sessions.questions import dispatched_corrector, next_step
-from accord.sessions.rules import MOST_RETRIES
 
 INTO = ".accord/dispatch"
 _ORCHESTRATOR = ("--role", "Orchestrator")
@@ -83,6 +82,10 @@ def _command(session: Session, name: str, *words: str) -> str:
     return shlex.join([*first, str(session.folder), *words])
 
 
+def _fix(session: Session, task: str, loop: str) -> str:
+    return _command(session, "fix", task, loop, *_ORCHESTRATOR)
+
+
 def _dispatch(session: Session, task: str, role: str, *words: str) -> str:
     return _command(session, "dispatch", task, "--role", role, *words, "--into", INTO)
 
@@ -125,7 +128,7 @@ def _move(session: Session, target: str, facts: SessionFacts) -> NextMove | None
     elif target == "BLOCKED":
         command = _advance(session, target, "--blocker", "REASON")
     elif target in LOOPS and LOOP_BASE[target] == state:
-        command = _command(session, "fix", task, target, *_ORCHESTRATOR)
+        command = _fix(session, task, target)
     else:
         command = _command(session, "reopen") if state == "DONE" else _entry(session, target)
     missing = dict.fromkeys(need.missing for need in needs if need.key not in facts.pending)
@@ -146,6 +149,8 @@ def _fixable(session: Session, loop: str) -> str:
 def _step(session: Session, need: Need) -> str:
     """Return the command that gets what a move needs; one that shows the session where only an edit does."""
     status, key = status_of(session), need.key
+    if key in WRITERS and status.current_state in _DETOURS:  # no agent works there: a person restores the file
+        return _command(session, "show")
     if key in WRITERS:
         role = "SpecAgent" if session.mode == "lean" and key == "tasks.yaml" else WRITERS[key][0]
         goal = ("--goal", "GOAL") if session.acceptance is None and role == "SpecAgent" else ()
@@ -159,7 +164,7 @@ def _step(session: Session, need: Need) -> str:
     if key == "tasks":
         return next_task_step(session)
     if key == "ci" and status.current_state == "INTEGRATE":
-        return _command(session, "fix", "meta", "FIX_BUILD", *_ORCHESTRATOR)
+        return _fix(session, "meta", "FIX_BUILD")
     if key == "ci":
         return _command(session, "set", "last_ci_result=green", "--role", "Integrator")
     return _ask(session) if key == "question" else _command(session, "show")
@@ -200,12 +205,17 @@ def _task_step(session: Session, task: SessionTask) -> str:
         return _task_command(session, task, "implemented") if is_open else ""
     if status_of(session).current_state in INTEGRATION:
         return _advance(session, "IMPLEMENT_LOOP")
+    if task.status != "implemented" and _is_waiting(session, task):
+        return ""
     if task.status == "in-progress":
         return taking(session, task.id, "Coder")
     if task.status != "implemented":
-        is_waiting = bool(session.tasks and session.tasks.waits_for(task))
-        return "" if is_waiting else _dispatch(session, task.id, "Coder")
+        return _dispatch(session, task.id, "Coder")
     return next(_review_steps(session, task), _task_command(session, task, "completed"))
+
+
+def _is_waiting(session: Session, task: SessionTask) -> bool:
+    return bool(session.tasks and session.tasks.waits_for(task))
 
 
 def _review_steps(session: Session, task: SessionTask) -> Iterator[str]:
@@ -215,13 +225,12 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[str]:
     for role in reviews.failed_reviews(task, outputs):
         has_failed, loop = results[role] in ("FAIL", "BLOCKED"), reviews.LOOP_OF.get(role, "")
         if role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
-            yield _dispatch(session, task.id, "Coder")
+            yield "" if _is_waiting(session, task) else _dispatch(session, task.id, "Coder")
         elif not has_failed:
             yield _dispatch(session, task.id, role)
-        elif status.retries(task.id, loop) >= MOST_RETRIES:
-            yield _ask(session)
         else:
-            yield _command(session, "fix", task.id, loop, *_ORCHESTRATOR)
+            needs = needs_of("IMPLEMENT_LOOP", loop, facts_of(session, task=task.id))
+            yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     is_single = session.mode == "full" and reviews.strategy_of(status) == "single-final"
     is_early = is_single and any(other.status not in ("implemented", "completed") for other in _tasks(session))
     for role in reviews.open_gates(task, outputs):
@@ -236,8 +245,10 @@ def _task_move(session: Session, task: SessionTask, target: str) -> NextMove | N
         return None
     missing: tuple[str, ...] = ()
     command = _task_command(session, task, target)
-    if target == "in-progress":
-        missing, command = facts.waits_for, _dispatch(session, facts.waits_for[0] if facts.waits_for else task.id, role)
+    if role and facts.waits_for:
+        missing, command = facts.waits_for, next_task_step(session)
+    elif target == "in-progress":
+        command = _dispatch(session, task.id, role)
     elif role:
         command = taking(session, task.id, role)
     elif target == "completed" and facts.open_gates:
