@@ -81,8 +81,25 @@ def test_a_correction_is_completed_by_the_output_of_the_agent_that_was_sent(tmp_
     session = read_session(folder)
     assert summary(session, "meta", "Designer", WORK) == ["correction of the design completed"]
     assert summary(session, "meta", "Designer", UNDONE) == []
-    assert summary(session, "meta", "Researcher", WORK) == []
+    for other in ("Researcher", "SpecAgent", "Architect"):
+        assert summary(session, "meta", other, WORK) == []
     assert summary(session, "T-001", "Designer", WORK) == []
+
+
+def test_a_correction_is_recorded_while_another_question_waits_so_none_is_sent_twice(tmp_path: Path) -> None:
+    said = [decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: smaller"), decision()]
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=said)
+    start_agent(writer(folder), "meta", "Designer")
+    for role in ("Architect", "SpecAgent"):
+        with pytest.raises(BrokenContract, match="dispatched to Designer already"):
+            start_agent(writer(folder), "meta", role)
+
+
+@pytest.mark.parametrize("state", ["INTAKE", "APPROVE_DESIGN", "REVIEW_STRATEGY", "BLOCKED"])
+def test_a_waiver_of_the_final_review_waits_for_the_gates(tmp_path: Path, state: str) -> None:
+    folder = make_session(tmp_path, state, mode="full", user_decisions=GATES)
+    with pytest.raises(BrokenContract, match="reviews are waived only in IMPLEMENT_LOOP"):
+        move_task(writer(folder), "meta", "completed", role="Orchestrator", waiver="late")
 
 
 STATES = ["INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "INTEGRATE", "RELEASE", "FIX_BUILD"]

@@ -28,7 +28,7 @@ from accord.sessions.plan import (
     write_tasks,
 )
 from accord.sessions.policy import WORK, WriteContext, check_path, check_task, refuse
-from accord.sessions.questions import UserQuestion, with_completed_correction, with_questions
+from accord.sessions.questions import UserQuestion, dispatched_corrector, with_completed_correction, with_questions
 from accord.sessions.reviews import open_gates, unreviewed_tasks
 from accord.sessions.rules import is_low
 from accord.sessions.run import ROLE
@@ -135,7 +135,8 @@ def _completes_correction(session: Session, task_id: str, role: str, output: Age
     status = status_of(session)
     is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
     is_done = output.status == "OK" and output.gates.meets_definition_of_done
-    return is_sent and is_done and role in CORRECTORS and task_id == "meta"
+    is_own = role == (dispatched_corrector(status) or role)
+    return is_sent and is_done and is_own and role in CORRECTORS and task_id == "meta"
 
 
 def _is_behind(session: Session) -> bool:

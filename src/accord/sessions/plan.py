@@ -19,8 +19,9 @@ from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.files.yaml import with_scalars
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session
 from accord.sessions.folder_rules import folder_findings
+from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
 from accord.sessions.models import ROLES, OutputEntry
-from accord.sessions.moves import DONE, check_task_move, waiver_forbidden
+from accord.sessions.moves import DONE, check_state, check_task_move, waiver_forbidden
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 from accord.sessions.reviews import has_final_review, held_agents, open_gates
 
@@ -108,6 +109,8 @@ def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime)
     _check_writable(session)
     if role != "Orchestrator":
         raise refuse("Nothing is waived.", waiver_forbidden(role))
+    if found := check_state(session, (*IMPLEMENTATION, *INTEGRATION), "reviews are waived"):
+        raise refuse("Nothing is waived.", found)
     final = () if has_final_review(session.outputs) else ("Reviewer",)
     return _plan_waiver(session, "meta", tuple(dict.fromkeys((*held_agents(session.outputs), *final))), reason, now)
 

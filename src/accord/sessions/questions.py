@@ -277,7 +277,7 @@ def next_step(session: Session) -> SessionStep:
     if pending:
         return SessionStep(state, "ask", pending)
     if state in GATE_OF:
-        return _next_at_gate(status, GATE_OF[state])
+        return next_at_gate(status, GATE_OF[state])
     return SessionStep((return_state(status) if state == "ASK_USER" else "") or state, "continue")
 
 
@@ -289,7 +289,8 @@ _CORRECTION_STEPS: dict[str, Next] = {
 }
 
 
-def _next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
+def next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
+    """Return what a session does next at a gate, once no question waits."""
     state, decision = status.current_state, status.decision(gate_id)
     if decision is None:
         return SessionStep(state, "ask", (), f"{gate_id} was never asked.")

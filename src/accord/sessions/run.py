@@ -18,7 +18,7 @@ from accord.sessions import questions
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
-from accord.sessions.models import CORRECTORS, GATES, OutputEntry, SessionStatus, UserDecision
+from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, OutputEntry, SessionStatus, UserDecision
 from accord.sessions.moves import check_work, reopened_status, status_in
 from accord.sessions.plan import FileOperation, plan_entry, plan_line, plan_meta_waiver, plan_status, plan_task
 from accord.sessions.policy import WORK, Setting, check_loop, check_task, refuse, with_settings
@@ -111,7 +111,8 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
         moved = plan_task(session, task_id, "in-progress", role=role, now=now) if task.status != "in-progress" else []
         return [*plan_entry(session, record, now=now), *moved]
     is_correction = status.current_state == "APPROVE_DESIGN" and role in CORRECTORS and task_id == "meta"
-    if not is_correction or questions.next_step(session).next not in ("dispatch-correction", "verify-correction"):
+    step = questions.next_at_gate(status, APPROVE_DESIGN) if is_correction else None  # whatever else waits
+    if not step or step.next not in ("dispatch-correction", "verify-correction"):
         return []
     if agent := questions.dispatched_corrector(status):
         if agent != role:
