@@ -368,6 +368,7 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("BLOCKED", full(GATES, blocked_from="PLAN", blocker="x"), "PLAN", [], ADVANCE % "PLAN"),
     ("BLOCKED", full(GATES, blocker="x"), "PLAN", ["blocked_from"], "session show DIR"),
     ("BLOCKED", {**GONE, "blocked_from": WORK, "blocker": "x"}, WORK, ["spec.md"], "session show DIR"),
+    ("DONE", GONE, WORK, ["spec.md"], "session show DIR"),
     ("ASK_USER", {**GONE, "user_decisions": [*GATES, ANSWERED]}, WORK, ["spec.md"], "session show DIR"),
     (WORK, full(GATES, BEHIND), "INTEGRATE", BOTH + LAST, "dispatch DIR T-001 --role Coder --into"),
     (WORK, NOT_FIXABLE, "INTEGRATE", BOTH + LAST + ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),

@@ -149,7 +149,10 @@ def _fixable(session: Session, loop: str) -> str:
 def _step(session: Session, need: Need) -> str:
     """Return the command that gets what a move needs; one that shows the session where only an edit does."""
     status, key = status_of(session), need.key
-    if key in WRITERS and status.current_state in _DETOURS:  # no agent works there: a person restores the file
+    if key in WRITERS and status.current_state in (
+        *_DETOURS,
+        "DONE",
+    ):  # no agent works there: a person restores the file
         return _command(session, "show")
     if key in WRITERS:
         role = "SpecAgent" if session.mode == "lean" and key == "tasks.yaml" else WRITERS[key][0]
