@@ -15,6 +15,9 @@ _WRAPPERS = frozenset({
 })  # fmt: skip
 """Programs that start another one."""
 
+_MOST_WRAPPERS = 20
+"""Wrappers of wrappers that are looked into."""
+
 _RUNNING = {
     "bun": {"x", "run"}, "docker": {"run", "exec"}, "npm": {"exec", "x"}, "pipx": {"run"}, "pnpm": {"dlx", "exec"},
     "podman": {"run", "exec"}, "uv": {"run"}, "yarn": {"dlx", "exec", "run"},
@@ -121,7 +124,9 @@ def wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
     while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
         start += 1
     command = words[start:]
-    while command:
+    for _ in range(_MOST_WRAPPERS):
+        if not command:
+            return
         yield command
         wrapper, command = program_of(command[0]), command[1:]
         if wrapper not in _WRAPPERS:
