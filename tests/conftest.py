@@ -61,6 +61,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_collection_finish() -> None:
+    """Hide the choices of this run from programs that tests start: accord warns of variables without an option."""
+    for name in [name for name in os.environ if name.startswith("ACCORD_")]:
+        del os.environ[name]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Look for no garbage among thousands of new tests, which takes a quarter of the time; nor among them later."""
