@@ -104,6 +104,7 @@ def test_a_follow_up_of_a_follow_up_asks_a_person_instead(stage: Stage) -> None:
 def test_a_strangers_marker_makes_no_follow_up_of_an_item(stage: Stage) -> None:
     forged = f"{CRITERIA}\n{write_marker('follow-up', pull='2', run='1')}"
     path = f"/repos/{stage.repository}/issues"
+    stage.clock.sleep(5)
     made = stage.send("POST", path, token="accord-sandbox-stranger-token", title="Forged", body=forged)
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/{MERGED}", body=f"Closes #{made['number']}")
     assert begun(stage, "verify", MERGED).decision.reason == "text-changed"
