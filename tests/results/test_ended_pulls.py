@@ -73,6 +73,19 @@ def test_the_next_pull_request_shows_its_own_change_alone(stage: Stage, tmp_path
     assert apply(stage, second).writes == 0
 
 
+def test_work_goes_on_where_it_is_open_after_the_old_branch_was_deleted(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    apply(stage, work(tree, "a = 2\n"))
+    end(stage, 2, "squash")
+    second = work(tree, "b = 2\n", "src/b.py")
+    assert apply(stage, second).details["revision"]["branch"] == "accord/1-2"
+    git(tree, "push", "-q", "origin", ":accord/1")
+    again = apply(stage, second)
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    third = apply(stage, work(tree, "c = 2\n", "src/c.py"))
+    assert (third.details["revision"]["branch"], third.details["revision"]["id"]) == ("accord/1-2", "3")
+
+
 def test_a_number_that_a_person_took_is_left_to_the_person(stage: Stage, tmp_path: Path) -> None:
     tree = clone(stage, tmp_path / "tree")
     apply(stage, work(tree, "a = 2\n"))

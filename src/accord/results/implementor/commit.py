@@ -120,7 +120,11 @@ def _read_places(
         if number > 1 and tip and not pulls and not runs_of(git, f"{start}..{tip}"):
             continue  # of another author
         yield CommitBranch(name, base, BranchFacts(start, tip, applied), pulls)
-        if not are_over(pulls, commits):
+        is_free = not tip and bool(pulls)  # after its end the name was deleted, and the work may go on under the next
+        goes_on = is_free and any(
+            pull.state == "open" for pull in github.pulls_from(work_branch(item, number + 1, prefix))
+        )
+        if not (goes_on or are_over(pulls, commits)):
             return
 
 
