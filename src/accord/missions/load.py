@@ -288,12 +288,12 @@ def _unread(path: Path, mission: Mission) -> Finding | None:
     if not path.is_file():
         return Finding("work-package-not-read", f"`{file}` is not a file that can be read.", hint="Restore it.")
     message = f"`{file}` is not read: work packages are files `tasks/WP##-NAME.md`, with two or more digits."
-    wp_id, rest = (f"WP{int(like[1]):02}", like[2]) if like else ("", "")
+    wp_id, rest = (f"WP{int(like[1]):02}", like[2].removesuffix(path.suffix)) if like else ("", "")
     if wp_id in mission.files and file.count("/") > 1:
         return warning("work-package-not-read", message, hint=f"Nothing to do if it is not another {wp_id}.")
     hint = "Rename it so, with a free number, and correct `work_package_id`."
-    if rest[:1] in (".", "-", "_"):
-        hint = f"Rename it to `tasks/{wp_id}{rest}`, and let its `work_package_id` be {wp_id}."
+    if like and rest[:1] in ("", "-", "_") and not (mission.folder / "tasks" / f"{wp_id}{rest}.md").exists():
+        hint = f"Rename it to `tasks/{wp_id}{rest}.md`, and let its `work_package_id` be {wp_id}."
     return Finding("work-package-not-read", message, hint=hint)
 
 
