@@ -188,7 +188,7 @@ class _CheckHandoffArguments(ReadingArguments, _HandoffArguments):
 
 @command(_CheckHandoffArguments, of=handoff)
 def check(given: _CheckHandoffArguments) -> int:
-    """Check the shape of a handoff, or of each in a file of tasks, and its status's artifacts."""
+    """Check a handoff, or each of a file of tasks."""
     issue = given.issue
     (path,) = _paths(given.files, issue, 0, "TASK.json")
     task: Task | None = None

@@ -120,7 +120,7 @@ class _MovePackageArguments(_ChangeMissionArguments):
     override_reason: str = option(
         "--override-reason", "Reason for done without a merge, or to review own work.", default="", metavar="TEXT"
     )
-    force: bool = option("--force", "Allow any move, with --reason; done and approval of own work stay guarded.")
+    force: bool = option("--force", "Allow any move, with --reason, but no own approval, nor done.")
     reason: str = option("--reason", "Reason of the move.", default="", metavar="TEXT")
 
 
