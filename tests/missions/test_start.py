@@ -155,6 +155,18 @@ def begun(project: Project) -> Project:
     return project
 
 
+def test_a_lost_lane_whose_work_was_handed_in_is_not_to_be_begun_again(code: Project) -> None:
+    begun(code)
+    code.move("WP01", "for_review", feedback="done")
+    code.move("WP01", "approved", actor="bob")
+    lose(code)
+    with pytest.raises(BrokenContract, match="of its lane is lost") as refused:
+        code.move("WP01", "done", actor="bob")
+    assert "git fsck" in str(refused.value)
+    assert "begin it again" not in str(refused.value)
+    assert ("fetch origin" in str(refused.value)) is ("origin" in code.git("remote").split())
+
+
 def test_each_door_refuses_a_lost_lane_that_is_begun_again_only_on_purpose(code: Project) -> None:
     lose(begun(code))
     before = log_path(code.folder).read_bytes()

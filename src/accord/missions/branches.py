@@ -66,6 +66,11 @@ class MissionGit:
         self.mission_branch = mission_branch
         self._found: dict[str, list[str]] = {}
 
+    @property
+    def has_origin(self) -> bool:
+        """Whether the repository has a remote named ``origin``."""
+        return "origin" in (self._ask("remote") or "").split()
+
     def own_commits(
         self, branch: str, began: datetime | None = None, owned: Sequence[str] = (), others: Collection[str] = ()
     ) -> OwnCommits:
@@ -279,14 +284,18 @@ def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: Mission
     trees = tuple(map(str, moved)) if found.startswith(_HEADS) and moved[0].is_dir() else ()
     lost = next((name for name in reversed(older) if name in recorded), "")
     at, base = f"git -C {shlex.quote(str(mission.root))}", git.target_name or "BASE"
-    return lost_lane(branch, found, lost, at, trees, base) if found or lost else None
+    if any(mission.known_status(name) in ("for_review", "approved") for name in begun):
+        base = ""  # a branch without the work that was handed in would pass for merged
+    return lost_lane(branch, found, lost, at, trees, base, has_origin=git.has_origin) if found or lost else None
 
 
-def lost_lane(branch: str, found: str, lost: str, git: str, trees: tuple[str, ...], base: str) -> LaneProblem:
+def lost_lane(
+    branch: str, found: str, lost: str, git: str, trees: tuple[str, ...], base: str, *, has_origin: bool
+) -> LaneProblem:
     """Return the problem of a lane without its ``branch``, and the way out. Pure.
 
     Its work is at the ref ``found`` of an older name, in the first of ``trees``; or else on the branch ``lost``.
-    ``git`` is how to call git.
+    ``git`` is how to call git, and ``base`` where it may begin anew, empty for nowhere.
     """
     name = shlex.quote(branch)
     if found:
@@ -300,9 +309,10 @@ def lost_lane(branch: str, found: str, lost: str, git: str, trees: tuple[str, ..
         return LaneProblem(f"{text} Restore the name in the files, or run `{command}`.", command)
     command = f"{git} branch {name} COMMIT"
     text = f"The branch {lost} of its lane is lost: work on it began, but it exists neither here nor at origin."
-    fetch = f"`{git} fetch origin {shlex.quote(lost)}:{name}`"
-    ways = f"Run {fetch}, or `{command}` with a commit that `git fsck --lost-found` names."
-    return LaneProblem(f"{text} {ways} To begin it again, run `{git} branch {name} {shlex.quote(base)}`.", command)
+    fetch = f"`{git} fetch origin {shlex.quote(lost)}:{name}`, or " if has_origin else ""
+    ways = f"Run {fetch}`{command}` with a commit that `git fsck --lost-found` names."
+    anew = f" To begin it again, run `{git} branch {name} {shlex.quote(base)}`." if base else ""
+    return LaneProblem(f"{text} {ways}{anew}", command)
 
 
 def own_commits_of(mission: Mission, wp_id: str, branch: str, git: MissionGit) -> OwnCommits:
