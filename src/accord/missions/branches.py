@@ -295,7 +295,7 @@ def lost_lane(
     """Return the problem of a lane without its ``branch``, and the way out. Pure.
 
     Its work is at the ref ``found`` of an older name, in the first of ``trees``; or else on the branch ``lost``.
-    ``git`` is how to call git, and ``base`` where it may begin anew, empty for nowhere.
+    ``git`` is how to call git, and ``base`` where it may begin again, empty for nowhere.
     """
     name = shlex.quote(branch)
     if found:
@@ -311,8 +311,8 @@ def lost_lane(
     text = f"The branch {lost} of its lane is lost: work on it began, but it exists neither here nor at origin."
     fetch = f"`{git} fetch origin {shlex.quote(lost)}:{name}`, or " if has_origin else ""
     ways = f"Run {fetch}`{command}` with a commit that `git fsck --lost-found` names."
-    anew = f" To begin it again, run `{git} branch {name} {shlex.quote(base)}`." if base else ""
-    return LaneProblem(f"{text} {ways}{anew}", command)
+    again = f" To begin it again, run `{git} branch {name} {shlex.quote(base)}`." if base else ""
+    return LaneProblem(f"{text} {ways}{again}", command)
 
 
 def own_commits_of(mission: Mission, wp_id: str, branch: str, git: MissionGit) -> OwnCommits:
