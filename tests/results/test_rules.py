@@ -391,14 +391,14 @@ def test_a_hint_that_is_followed_blindly_corrects_the_fault(name: str) -> None:
     (finding,) = (each for each in findings_of(result) if "Did you mean" in each.hint)
     assert finding.hint == f"Did you mean `{meant}`?"
     *above, last = (int(step) if step.isdigit() else step for step in finding.path.split("/")[1:])
-    parent = mended = json.loads(json.dumps(result))
+    parent = corrected = json.loads(json.dumps(result))
     for step in above:
         parent = parent[step]
     if isinstance(last, str) and "is not part" in finding.message:
         parent[meant] = parent.pop(last)
     else:
         parent[last] = meant
-    assert [each for each in findings_of(mended) if each.code == finding.code] == []
+    assert [each for each in findings_of(corrected) if each.code == finding.code] == []
 
 
 @pytest.mark.parametrize("name", OTHER_WORDS)
