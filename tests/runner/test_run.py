@@ -371,3 +371,19 @@ def test_a_huge_file_of_an_agent_is_named_and_all_others_are_handed_on(bench: Be
     assert (left.code, left.outputs["exit-code"]) == (0, "0")
     assert "Files of more than 100 MiB, which GitHub refuses, were left out: core.bin." in left.outputs["run-warnings"]
     assert re.findall(r"^diff --git a/(\S+)", left.text("changes.patch"), re.MULTILINE) == ["new.txt"]
+
+
+@pytest.mark.slow
+def test_new_dot_names_and_names_of_the_registry_are_named_though_nothing_is_pushed(bench: Bench) -> None:
+    program = (
+        "import pathlib\n"
+        "for name in ('.tool-of-tomorrow/rules.md', 'src/.rc.toml', 'infra/a.tf', 'src/a.py'):\n"
+        "    pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)\n"
+        "    pathlib.Path(name).write_text('x')\n"
+        "pathlib.Path('CLAUDE.md').symlink_to('src/a.py')"
+    )
+    left = bench.script(program, "--registry", bench.registry({"agents": {}, "protected": ["infra/"]}))
+    (steering,) = [text for text in json.loads(left.outputs["run-warnings"]) if "steer agents" in text]
+    for name in (".tool-of-tomorrow/rules.md", "src/.rc.toml", "infra/a.tf", "CLAUDE.md"):
+        assert name in steering
+    assert "src/a.py" not in steering

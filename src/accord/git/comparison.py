@@ -33,6 +33,7 @@ from accord.git.snapshots import (
     lay_over,
     look,
 )
+from accord.git.steering import audit_changes
 from accord.git.unfinished import stopped_merge, unmerged_paths
 
 _EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"
@@ -44,7 +45,7 @@ class WorkTreeChanges:
     of these, ``untouched`` has those outside of repositories within. Each of ``left_out`` is a path with the reason.
 
     ``marked`` are the paths with the markers of a conflict, ``unfinished`` says which merge has not come to its end,
-    and ``merged`` are the commits that were merged.
+    ``merged`` are the commits that were merged, and ``steering`` the paths that steer agents or CI.
     """
 
     patch: bytes
@@ -53,6 +54,7 @@ class WorkTreeChanges:
     marked: tuple[str, ...] = ()
     unfinished: str = ""
     merged: tuple[str, ...] = ()
+    steering: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> dict[str, list[str]]:
@@ -60,8 +62,13 @@ class WorkTreeChanges:
         return by_reason(self.left_out)
 
 
-def changes_since(snapshot: Snapshot, *, secrets: Sequence[str] = ()) -> WorkTreeChanges:
-    """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change."""
+def changes_since(
+    snapshot: Snapshot, *, secrets: Sequence[str] = (), own: tuple[Sequence[str], Sequence[str]] = ((), ())
+) -> WorkTreeChanges:
+    """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change.
+
+    ``own`` are the patterns that ``audit_changes`` takes.
+    """
     with lay_over(snapshot) as ours:
         comparison = _Comparison.of(snapshot, ours)
         changed, untouched = comparison.changed_paths()
@@ -77,13 +84,16 @@ def changes_since(snapshot: Snapshot, *, secrets: Sequence[str] = ()) -> WorkTre
         refuse_secrets(ours, changes, secrets)
         inside = tuple(f"{folder}/" for folder in comparison.nested)
         told = tuple(path for path in untouched if not path.startswith(inside))
+        patch = difference(ours, snapshot.commit, tree)
+        audit = audit_changes(ours, snapshot.commit, changes, patch, own=own)
         return WorkTreeChanges(
-            difference(ours, snapshot.commit, tree),
+            patch,
             left,
             told,
             tuple(paths_with_new_markers(ours, changes)),
             comparison.unfinished,
             comparison.merged,
+            (*audit.steering, *audit.protected),
         )
 
 

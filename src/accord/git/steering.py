@@ -115,7 +115,7 @@ def audit_changes(
     audit, linked = (audit_paths(names, own[1], agent_files=own[0]) for names in (paths, links))
     steering, protected = (_targets(links, names) for names in (linked.steering, linked.protected))
     modules = [change.path for change in changes if change.mode == SUBMODULE]
-    unknown = [path for path in _unknown_dot_files(git, tree, changes) if path not in audit.protected]
+    unknown = [path for path in _unknown_dot_files(git, tree, paths) if path not in audit.protected]
     steers = [*audit.steering, *(path for path in paths if _is_beside(path, steering)), *modules, *unknown]
     stays = [*audit.protected, *(path for path in paths if _is_beside(path, protected))]
     return PathAudit(
@@ -126,13 +126,13 @@ def audit_changes(
     )
 
 
-def _unknown_dot_files(git: Git, tree: str, changes: Iterable[Change]) -> list[str]:
-    """Return the new files with a dot name, in any folder, that no path of the tree has.
+def _unknown_dot_files(git: Git, tree: str, paths: Iterable[str]) -> list[str]:
+    """Return the files with a dot name, in any folder, that no path of the tree has.
 
     Tools and agents that accord does not know read their settings from such files.
     """
-    new = {change.path: _dot_names(change.path) for change in changes if change.is_new}
-    if not any(new.values()):
+    new = {path: names for path in paths if (names := _dot_names(path))}
+    if not new:
         return []
     known = set(RECORDS.split()).union(
         *map(_dot_names, split_nul(git("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)))

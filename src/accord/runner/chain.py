@@ -146,7 +146,8 @@ class AgentChain:
             if snapshot is None:
                 return
             try:
-                self.about_changes = _save_changes(request, job, snapshot, progress)
+                own = self.registry.steering_patterns, self.registry.protected
+                self.about_changes = _save_changes(request, job, snapshot, progress, own)
             except AgentNotStarted as unreadable:
                 if is_last or not record.attempts or record.attempts[-1].outcome != "failed":
                     raise
@@ -176,7 +177,7 @@ class AgentChain:
         run_dir, record = self.request.run_dir, self.progress.record
         number = last_turn(record.attempts)
         patch, kept = run_dir / layout.PATCH, run_dir / f"attempt-{number}" / layout.PATCH
-        record.patch_sha256, self.about_changes = "", ()
+        record.patch_sha256, record.steering, self.about_changes = "", (), ()
         for beside in run_dir.glob("beside*"):
             layout.make_writable(kept)
             beside.replace(kept.with_name(beside.name))
@@ -208,20 +209,26 @@ def _merge_error(changes: WorkTreeChanges) -> InternalError | None:
     return InternalError(kind="merge-unfinished", detail=detail)
 
 
-def _save_changes(request: RunRequest, job: JobContext, snapshot: Snapshot, progress: RunProgress) -> tuple[str, ...]:
+def _save_changes(
+    request: RunRequest,
+    job: JobContext,
+    snapshot: Snapshot,
+    progress: RunProgress,
+    own: tuple[Sequence[str], Sequence[str]],
+) -> tuple[str, ...]:
     """Write the patch, unless it cannot be read or contains a secret; return warnings about it."""
     names, record = job.secret_names, progress.record
     known = {name: value for name, value in job.environment.items() if name in names}
     secrets = redactor_for(known, certain=names).values
     try:
-        changes = changes_since(snapshot, secrets=secrets)
+        changes = changes_since(snapshot, secrets=secrets, own=own)
     except AccordError as error:
         raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
     path = request.run_dir / layout.PATCH
     layout.make_writable(path)
     path.unlink(missing_ok=True)
     path.write_bytes(changes.patch)
-    record.merged = changes.merged
+    record.merged, record.steering = changes.merged, changes.steering
     record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     warnings = [f"{reason}: {some_of(paths)}." for reason, paths in changes.reasons.items()]
     search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], snapshot.is_private)

@@ -192,7 +192,7 @@ class _FinishedRun:
         pushed = not_pushed_warning(len(stats))
         if self.options.remote and not self.record.context.pr_ref:
             pushed += " To push them, name the branch with `--pr-ref` of `accord publish`."
-        return (pushed, *_path_warnings(audit_patch(patch, stats)))
+        return (pushed, *_path_warnings(audit_patch(patch, stats, self.record.steering)))
 
     def save_message(self) -> None:
         """Save the whole final message in the folder, as an output may be cut."""

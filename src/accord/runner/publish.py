@@ -364,8 +364,8 @@ def _message(work: Publication, merged: str = "") -> str:
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
-def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:
-    """Sort the paths of a patch that is not pushed yet, as far as the patch alone tells."""
+def audit_patch(patch: bytes, stats: Sequence[FileStat], steering: Sequence[str]) -> Published:
+    """Sort the paths of a patch that is not pushed yet: ``steering`` is known, the others as far as the patch tells."""
     moved = [name for key, name in header_names(patch) if key in (b"rename from", b"copy from")]
     audit = audit_paths([*(change.path for change in stats), *moved], agent_files=shipped_registry().steering_patterns)
     parts = [part for part in re.split(rb"^diff --git ", patch, flags=re.MULTILINE) if part.strip()]
@@ -376,4 +376,5 @@ def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:
         for change, text in zip(stats, added, strict=False)
         if len(parts) == len(stats) and shapes.find(text.decode("utf-8", "replace"))
     ]
-    return _published_of(audit, with_tokens)
+    known = _published_of(audit, with_tokens)
+    return replace(known, steering=tuple(dict.fromkeys([*known.steering, *steering])))
