@@ -114,13 +114,67 @@ def test_a_branch_in_the_way_is_named_before_the_first_write(stage: Stage, tmp_p
 def test_a_prefix_of_the_configuration_leads_past_a_branch_in_the_way(stage: Stage, tmp_path: Path) -> None:
     tree = clone(stage, tmp_path / "tree")
     git(tree, "push", "-q", "origin", "HEAD:refs/heads/accord")
-    (tree / ".github").mkdir()
-    (tree / ".github" / "accord.yml").write_text("branch_prefix: bots/accord\n")
+    configure(tree, "branch_prefix: bots/accord\n", ".github/accord.yml")
+    receipt = apply(stage, work(tree, "a = 2\n"))
+    assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, "bots/accord/1")
+
+
+def configure(tree: Path, text: str, name: str = ".github/accord/config.yml") -> None:
+    """Push the configuration to the base."""
+    git(tree, "checkout", "-q", "-B", "main", "origin/main")
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    (tree / name).write_text(text)
     git(tree, "add", ".github")
     git(tree, "commit", "-qm", "Configure")
     git(tree, "push", "-q", "origin", "main")
-    receipt = apply(stage, work(tree, "a = 2\n"))
-    assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, "bots/accord/1")
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "bots"), ("bots", "bots/accord"), ("a/b", "")])
+def test_work_in_progress_goes_on_under_the_prefix_that_it_began_with(
+    stage: Stage, tmp_path: Path, before: str, after: str
+) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    configure(tree, f"branch_prefix: {before}\n" if before else "version: 1\n")
+    first, second = work(tree, "a = 2\n"), work(tree, "b = 2\n", "src/b.py")
+    apply(stage, first)
+    configure(tree, f"branch_prefix: {after}\n" if after else "version: 1  # and no prefix\n")
+    again = apply(stage, first)
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0), again.error
+    revision = apply(stage, second).details["revision"]
+    assert (revision["branch"], revision["id"]) == (f"{before or 'accord'}/1", "2")
+    assert len(stage.get(f"/repos/{stage.repository}/pulls", state="all")) == 1
+
+
+@pytest.mark.parametrize("how", ["squash", "merge", "closed"])
+def test_ended_work_under_an_earlier_prefix_is_known(stage: Stage, tmp_path: Path, how: str) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    first = work(tree, "a = 2\n")
+    apply(stage, first)
+    end(stage, 2, how)
+    git(tree, "fetch", "-q")
+    configure(tree, "branch_prefix: bots\n")
+    again = apply(stage, first)
+    assert (again.outcome, codes(again), again.writes) == (Outcome.UNCHANGED, {"revision-ended"}, 0)
+    receipt = apply(stage, work(tree, "b = 2\n", "src/b.py"))
+    revision = receipt.details["revision"]
+    assert (revision["branch"], changed(stage, int(revision["id"]))) == ("bots/1", ["src/b.py"])
+    assert "branch-over" in codes(receipt)
+
+
+def test_branches_of_people_with_the_number_of_an_item_are_not_its_work(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    for name in ("feature/1", "1", "fix/1-2"):
+        git(tree, "push", "-q", "origin", f"HEAD~0:refs/heads/{name}")
+    (tree / "own.txt").write_text("own\n")
+    git(tree, "add", "own.txt")
+    git(tree, "commit", "-qm", "By hand")
+    git(tree, "push", "-q", "origin", "HEAD:refs/heads/feature/1")
+    pull = {"title": "Own", "head": "feature/1", "base": "main"}
+    stage.send("POST", f"/repos/{stage.repository}/pulls", **pull, body="Closes #1")
+    copied = {**pull, "head": "fix/1-2", "body": "<!-- accord:revision run=x item=1 -->"}
+    git(tree, "push", "-q", "origin", "HEAD:refs/heads/fix/1-2")
+    stage.send("POST", f"/repos/{stage.repository}/pulls", token="writer-token", **copied)
+    assert apply(stage, work(tree, "a = 2\n")).details["revision"]["branch"] == "accord/1"
 
 
 @pytest.mark.slow
@@ -138,11 +192,7 @@ def test_a_label_of_a_loop_without_a_workflow_is_a_warning(
 ) -> None:
     tree = clone(stage, tmp_path / "tree")
     if name:
-        (tree / ".github/workflows").mkdir(parents=True)
-        (tree / ".github/workflows" / name).write_text(text)
-        git(tree, "add", ".github")
-        git(tree, "commit", "-qm", "Configure")
-        git(tree, "push", "-q", "origin", "main")
+        configure(tree, text, f".github/workflows/{name}")
     result = work(tree, "a = 2\n")
     assert "label-unheard" not in codes(apply(stage, result, is_dry_run=True))
     assert ("label-unheard" in codes(apply(stage, result, keepalive=True))) is not is_heard

@@ -16,7 +16,7 @@ from accord.core.errors import BrokenContract
 from accord.engine.owner import Owner, PullState, owner_of, pull_state
 from accord.engine.trust import read_refused_labels
 from accord.files.yaml import read_mapping
-from accord.git.branch_names import CONFIG_PATHS, prefix_in, work_branch
+from accord.git.branch_names import CONFIG_PATHS, is_work_branch, prefix_in, work_branch
 from accord.github.client import GitHub
 from accord.github.models import Identity, Issue, NotThere, Pull
 from accord.github.pulls import closing_references
@@ -112,10 +112,17 @@ def _newest_pull(context: StartContext, item: int) -> PullState | None:
         if not (pulls := context.github.pulls_from(work_branch(item, number, prefix))):
             break
         found = [*pulls, *found]
-    newest = next((pull for pull in found if pull.state == "open"), found[0] if found else None)
+    still_open = (pull for pull in found if pull.state == "open")
+    newest = next(still_open, None) or _open_pull(context, item) or next(iter(found), None)
     if newest is None:
         return None
     return pull_state(newest, closes=item in closing_references(newest.body, context.repository))
+
+
+def _open_pull(context: StartContext, item: int) -> Pull | None:
+    """Find an open pull request of an item's branches under any prefix; that of the configuration may have changed."""
+    ours = (pull for pull in context.github.open_pulls() if pull.head_repository == context.repository)
+    return next((pull for pull in ours if is_work_branch(pull.head_branch, str(item))), None)
 
 
 def merged_items(context: StartContext, event: StartEvent) -> Iterator[tuple[Issue, Owner]]:

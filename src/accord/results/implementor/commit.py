@@ -9,8 +9,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import BrokenContract, Refused
+from accord.engine.owner import items_of_result
 from accord.git.branch_names import prefix_at, work_branch
-from accord.git.branches import BranchFacts, Remote, commit_of_run, commit_tree, fetch_branch, runs_of
+from accord.git.branches import BranchFacts, Remote, commit_of_run, commit_tree, fetch_branch, runs_of, work_branches
 from accord.git.conflicts import conflict_branch
 from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, own_base
 from accord.git.program import Git, is_ancestor
@@ -32,6 +33,11 @@ class CommitBranch:
     base: str
     found: BranchFacts
     pulls: tuple[Pull, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether work goes on in a pull request."""
+        return any(pull.state == "open" for pull in self.pulls)
 
 
 @dataclass(frozen=True)
@@ -85,9 +91,12 @@ def read_branch(
     github: GitHub, git: Git, remote: Remote, patch: bytes, item: int, identity: Identity, token: str, base: str
 ) -> BranchState:
     """Read the branch as far as the choice of a commit needs it."""
-    *over, place = _read_places(github, git, remote, patch, item, token, base)
+    prefix = prefix_at(git, git.line("rev-parse", "refs/heads/base"))
+    prefixes = (*_earlier_prefixes(github, work_branches(git, remote, item), item, identity, prefix), prefix)
+    lines = [[*_read_places(github, git, remote, patch, item, token, base, each)] for each in prefixes]
+    place = next((line[-1] for line in reversed(lines) if line[-1].is_open), lines[-1][-1])
     found = place.found
-    line = ("rev-list", "--first-parent", f"{found.base}..{found.tip}")
+    first_parents = ("rev-list", "--first-parent", f"{found.base}..{found.tip}")
     state = BranchState(
         git,
         remote,
@@ -95,8 +104,8 @@ def read_branch(
         token,
         place,
         has_later_run=bool(found.applied and runs_of(git, f"{found.applied}..{found.tip}")),
-        is_resolved=bool(found.applied) and found.applied not in git.line(*line).split(),
-        over=tuple(over),
+        is_resolved=bool(found.applied) and found.applied not in git.line(*first_parents).split(),
+        over=tuple(each for line in lines for each in line if each is not place and each.pulls and not each.is_open),
     )
     if choose_commit(state) is None and found.tip:
         state = replace(state, beside=_read_beside(github, patch, state))
@@ -105,12 +114,24 @@ def read_branch(
     return state
 
 
+def _earlier_prefixes(github: GitHub, names: Sequence[str], item: int, identity: Identity, prefix: str) -> list[str]:
+    """Return the other prefixes of branches from which we opened pull requests for the item."""
+    others = ((name, name.rpartition("/")[0]) for name in names)
+    ours = (
+        earlier
+        for name, earlier in others
+        if earlier not in ("", prefix)
+        for pull in github.pulls_from(name)
+        if item in items_of_result(pull.body) and identity.counts(pull.author)
+    )
+    return list(dict.fromkeys(ours))
+
+
 def _read_places(
-    github: GitHub, git: Git, remote: Remote, patch: bytes, item: int, token: str, base: str
+    github: GitHub, git: Git, remote: Remote, patch: bytes, item: int, token: str, base: str, prefix: str
 ) -> Iterator[CommitBranch]:
     """Yield the item's branches whose work is over, and at last the one for the next commit."""
     start = git.line("rev-parse", "refs/heads/base")
-    prefix = prefix_at(git, start)
     for number in count(1):
         name = work_branch(item, number, prefix)
         tip = fetch_branch(git, remote, name, "work")
@@ -131,8 +152,7 @@ def _read_places(
 def _read_beside(github: GitHub, patch: bytes, state: BranchState) -> CommitBranch:
     place, git = state.place, state.git
     name = conflict_branch(f"{place.name}-conflict", state.token)
-    has_pull = any(pull.state == "open" for pull in place.pulls)
-    base, start = (place.name, place.found.tip) if has_pull else (place.base, place.found.base)
+    base, start = (place.name, place.found.tip) if place.is_open else (place.base, place.found.base)
     tip = fetch_branch(git, state.remote, name, "beside")
     applied = commit_of_run(git, state.token, f"{start}..{tip}", patch) if tip else ""
     return CommitBranch(name, base, BranchFacts(start, tip, applied), tuple(github.pulls_from(name)))
