@@ -74,7 +74,16 @@ def test_exactly_the_edges_of_the_rules_are_legal_and_the_others_name_them(sourc
         ("blocked", "in_progress", dict(NONE, waits_for=("WP02",)), "WP02, whose review has not passed", NONE),
         ("blocked", "in_progress", dict(NONE, workspace_problem="no lane"), "no lane", NONE),
         ("claimed", "in_progress", dict(NONE, lane_problem=LOST), "It is lost", NONE),
-        ("in_progress", "for_review", dict(ALL, lane_problem=LOST), "It is lost", NONE),
+        *(
+            (source, target, dict(ALL, lane_problem=LOST), "It is lost", dict(NONE, review_ref="PR 1"))
+            for source, target in (
+                ("in_progress", "for_review"),
+                ("in_progress", "approved"),
+                ("for_review", "in_review"),
+                ("for_review", "approved"),
+                ("in_review", "approved"),
+            )
+        ),
         ("in_progress", "for_review", dict(ALL, open_subtasks=("T001",)), "T001", NONE),
         ("in_progress", "for_review", dict(NONE, evidence_problem="no commit"), "no commit", NONE),
         ("in_progress", "approved", NONE, "evidence", dict(NONE, review_ref="PR 1")),
@@ -98,10 +107,16 @@ def test_a_guard_names_the_fix_and_accepts_it(source: Any, target: Any, lacking:
     assert plan(source, target, fixed)
 
 
-def test_a_move_needs_an_actor_and_evidence_or_an_override_replaces_only_its_own_guard() -> None:
-    for target in ("claimed", "blocked", "canceled"):
+@pytest.mark.parametrize("actor", ["", " ", "ada\nbob", "ada\r", "a\x00b", "\u202eada", "ada\u2028", "\udcff"])
+def test_an_actor_is_one_line_of_printable_characters_whatever_the_move(actor: str) -> None:
+    for source, target in (("planned", "claimed"), ("for_review", "approved"), ("claimed", "claimed")):
         with pytest.raises(BrokenContract, match="--actor"):
-            plan("planned", target, dict(ALL, actor=" "))
+            plan(source, target, dict(ALL, actor=actor))
+        with pytest.raises(BrokenContract, match="--actor"):
+            plan(source, target, dict(ALL, actor=actor), is_forced=True)
+
+
+def test_evidence_or_an_override_replaces_only_its_own_guard() -> None:
     assert plan("in_progress", "for_review", dict(ALL, evidence_problem="no commit"))
     with pytest.raises(BrokenContract):
         plan("in_progress", "done", dict(ALL, override_reason="squashed"))

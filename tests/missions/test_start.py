@@ -162,6 +162,11 @@ def test_a_lost_lane_whose_work_was_handed_in_is_not_to_be_begun_again(code: Pro
     lose(code)
     with pytest.raises(BrokenContract, match="of its lane is lost") as refused:
         code.move("WP01", "done", actor="bob")
+    code.event("WP01", "in_progress", "for_review", at=NOW + timedelta(minutes=1))
+    for target in ("in_review", "approved"):
+        with pytest.raises(BrokenContract, match="of its lane is lost"):
+            code.move("WP01", target, actor="bob")
+    assert "COMMIT && " in next_moves(code.load(), "WP01", "accord mission")[0].command
     assert "git fsck" in str(refused.value)
     assert "begin it again" not in str(refused.value)
     assert ("fetch origin" in str(refused.value)) is ("origin" in code.git("remote").split())

@@ -17,6 +17,7 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import finding_of
 from accord.core.machine import Edge, Machine, Need
+from accord.core.texts import actor_problem
 from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
 
 Step = tuple[WorkPackageStatus, WorkPackageStatus]
@@ -93,7 +94,6 @@ def _requires(is_given: Callable[[MoveFacts], object], refusal: str) -> Guard:
     return lambda facts: iter(() if is_given(facts) else (Need(refusal),))
 
 
-_actor = _requires(lambda facts: facts.request.actor.strip(), "No actor given. Pass `--actor`.")
 _review = _requires(lambda facts: facts.request.review_ref, "No review given. Pass `--review-ref`.")
 _evidence = _requires(
     lambda facts: facts.request.review_ref,
@@ -115,7 +115,6 @@ def _start(facts: MoveFacts) -> Iterator[Need]:
     for name in facts.waits_for:
         text = f"It depends on {names}, whose review has not passed. Finish that first."
         yield Need(text, f"another dependency than {name}" if name in facts.stuck else f"approval of {name}")
-    yield from _actor(facts)
 
 
 def _workspace(facts: MoveFacts) -> Iterator[Need]:
@@ -145,7 +144,6 @@ def is_self_review(facts: MoveFacts) -> bool:
 
 
 def _reviewer(facts: MoveFacts) -> Iterator[Need]:
-    yield from _actor(facts)
     if is_self_review(facts) and not facts.request.override_reason:
         hint = "Let another `--actor` review it, or say why not with `--override-reason TEXT`."
         yield Need(f"{facts.request.actor} did this work. {hint}")
@@ -165,11 +163,11 @@ _EDGES: tuple[tuple[WorkPackageStatus, WorkPackageStatus, str, tuple[Guard, ...]
     ("planned", "claimed", "an actor, dependencies approved", (_start,)),
     ("claimed", "in_progress", "a workspace", (_workspace,)),
     ("in_progress", "for_review", "subtasks done, evidence", (_ready,)),
-    ("for_review", "in_review", "another actor", (_reviewer,)),
-    ("in_review", "approved", "another actor", (_reviewer,)),
+    ("for_review", "in_review", "another actor, the lane", (_branch, _reviewer)),
+    ("in_review", "approved", "another actor, the lane", (_branch, _reviewer)),
     ("in_review", "in_progress", "review reference or feedback", (_findings,)),
     ("in_review", "planned", "review reference or feedback", (_findings,)),
-    ("in_progress", "approved", "review reference", (_evidence, _reviewer)),
+    ("in_progress", "approved", "review reference", (_branch, _evidence, _reviewer)),
     ("in_progress", "planned", "a reason", (_reason,)),
     ("approved", "done", "merged, or a planning artifact", (_complete,)),
     ("approved", "in_progress", "review reference", (_review,)),
@@ -211,6 +209,8 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
 
 def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
     request = facts.request
+    if problem := actor_problem(request.actor):
+        return problem
     if source == request.target:
         if source == "in_progress" and facts.lane_problem:
             return facts.lane_problem.text
@@ -218,8 +218,6 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
         is_own = not holder or request.actor.casefold() == holder.casefold() or request.is_forced
         hint = "Choose another work package, or pass `--force` with `--reason`."
         return "" if is_own else f"{holder} has claimed it. {hint}"
-    if actor := next(_actor(facts), None):
-        return actor.text
     if request.is_forced and not request.reason:
         return "`--force` needs a reason. Pass `--reason`."
     if request.is_forced:
@@ -232,7 +230,7 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
 def needs_of(source: WorkPackageStatus, facts: MoveFacts) -> tuple[str, ...]:
     """Name what a legal move of a complete request still lacks: approvals, a lane, subtasks, commits, a merge."""
     edges = steps_between(source, facts.request.target)
-    return tuple(need.missing for edge in edges for need in _needs(edge, facts) if need.missing)
+    return tuple(dict.fromkeys(need.missing for edge in edges for need in _needs(edge, facts) if need.missing))
 
 
 _REVIEWED = ("for_review", "in_review", "approved")

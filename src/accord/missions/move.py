@@ -102,7 +102,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     try:
         workspace = resolve_workspace(mission, request.wp_id)
         branch = workspace.branch_name or ""
-        if branch and request.target in ("in_progress", "for_review", "done"):
+        if branch:
             lane_problem = lane_problem_of(mission, workspace, git)
     except BrokenContract as broken:
         workspace_problem = broken.message
