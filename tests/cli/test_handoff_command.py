@@ -43,6 +43,16 @@ def test_a_refused_move_prints_the_promised_document(accord: Accord) -> None:
     assert (reason["code"], reason["path"]) == ("MISSING_REVIEW_ARTIFACTS", "/metadata/reviewArtifact")
 
 
+@pytest.mark.parametrize("actor", ["  ", "bob\nalice", "bob\u2028"])
+@pytest.mark.parametrize("command", [("patch", "patch.json"), ("move", "--to", "planning")])
+def test_an_actor_that_is_not_one_printable_line_changes_nothing(accord: Accord, actor: str, command: Any) -> None:
+    path = accord.file("task.json", handoff("backlog"))
+    before = path.read_bytes()
+    more = (accord.file("patch.json", patch(planningArtifact=PLAN)),) if command[0] == "patch" else command[1:]
+    refused = accord.document("handoff", command[0], path, *more, "--role", "planner", "--actor", actor, code=1)
+    assert ([reason["code"] for reason in refused["blockingReasons"]], path.read_bytes()) == (["ACTOR_INVALID"], before)
+
+
 def test_a_handoff_goes_all_its_way_through_a_file(accord: Accord) -> None:
     path = accord.file("task.json", {"title": "Export", "status": "todo"})
     stations = [

@@ -176,6 +176,23 @@ def test_a_start_prints_the_workspace_and_the_next_moves(mission: Any, project: 
     assert (ended.code, "ada works on WP01" in ended.err) == (1, True)
 
 
+@pytest.mark.parametrize("option", ["--reason", "--feedback", "--override-reason", "--review-ref"])
+@pytest.mark.parametrize("text", ["", " ", "\n\t"])
+def test_a_blank_text_of_a_move_is_refused_even_where_none_is_needed(
+    mission: Any, project: Project, option: str, text: str
+) -> None:
+    ended = mission("move", project.slug, "WP02", "--to", "blocked", "--actor", "ada", option, text)
+    assert (ended.code, f"`{option}` is blank" in ended.err) == (1, True)
+    assert project.status("WP02") == "planned"
+
+
+def test_a_start_and_a_move_refuse_an_actor_with_a_line_break(mission: Any, project: Project) -> None:
+    for command in (("start", project.slug, "WP02"), ("move", project.slug, "WP02", "--to", "blocked")):
+        ended = mission(*command, "--actor", "ada\nbob")
+        assert (ended.code, "line break" in ended.err) == (1, True)
+    assert project.status("WP02") == "planned"
+
+
 def test_blank_reasons_do_not_count(mission: Any, project: Project) -> None:
     project.event("WP01", "in_review", "approved", at=datetime.now(UTC))
     for told in (("--override-reason", " "), ("--force", "--reason", "  ")):

@@ -257,8 +257,7 @@ def _change(
 ) -> int:
     """Decide, write unless it is a dry run, print, and return the exit code of the decision."""
     redact = redactor_for(os.environ)
-    author, issue = Author(given.role, timestamp(SystemClock().now()), redact(given.actor)), given.issue
-    name = f"#{issue}" if issue else path
+    issue, name = given.issue, f"#{given.issue}" if given.issue else path
     before, log = list[dict[str, object]](), OperationLog(given.dry_run)
 
     def decide_on(task: Task) -> HandoffDecision:
@@ -267,6 +266,7 @@ def _change(
 
     reading = patch_path or name
     try:
+        author = Author(given.role, timestamp(SystemClock().now()), redact(given.actor))
         given_patch = read_object(read_bytes(patch_path)) if patch_path else None
         merged = redact_json(given_patch.value, redact) if given_patch else {}
         reading = name

@@ -39,6 +39,7 @@ from accord.cli.output import next_lines, one_line, print_json, print_lines, scr
 from accord.cli.step import present
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
+from accord.core.findings import finding_of
 from accord.core.machine import NextMove, moves_to_json
 from accord.missions.branches import git_of, short_ref, stale_of
 from accord.missions.lifecycle import MoveRequest
@@ -115,13 +116,13 @@ class _MovePackageArguments(_ChangeMissionArguments):
         "--to", "New status.", was="TARGET", type=Choice([*STATUSES, "doing"])
     )
     actor: str = option("--actor", "Actor of the move.", metavar="NAME")
-    feedback: str = option("--feedback", "Findings of a review, or the work to review.", default="", metavar="TEXT")
-    review_ref: str = option("--review-ref", "Review that the move is based on.", default="", metavar="REF")
-    override_reason: str = option(
-        "--override-reason", "Reason for done without a merge, or to review own work.", default="", metavar="TEXT"
+    feedback: str | None = option("--feedback", "Findings of a review, or the work to review.", metavar="TEXT")
+    review_ref: str | None = option("--review-ref", "Review that the move is based on.", metavar="REF")
+    override_reason: str | None = option(
+        "--override-reason", "Reason for done without a merge, or to review own work.", metavar="TEXT"
     )
     force: bool = option("--force", "Allow any move, with --reason, but no own approval, nor done.")
-    reason: str = option("--reason", "Reason of the move.", default="", metavar="TEXT")
+    reason: str | None = option("--reason", "Reason of the move.", metavar="TEXT")
 
 
 class _StartPackageArguments(_ChangeMissionArguments):
@@ -224,22 +225,23 @@ def status(given: _MissionStatusArguments) -> int:
 @command(_MovePackageArguments, of=mission)
 def move(given: _MovePackageArguments) -> None:
     """Move a work package, if its lifecycle allows it."""
-    request = MoveRequest(
-        wp_id=given.wp,
-        target="in_progress" if given.to == "doing" else given.to,
-        is_forced=given.force,
-        actor=given.actor.strip(),
-        feedback=given.feedback.strip(),
-        review_ref=given.review_ref.strip(),
-        override_reason=given.override_reason.strip(),
-        reason=given.reason.strip(),
-    )
     redact, mode = redactor_for(os.environ), given.legacy_default
+    target: WorkPackageStatus = "in_progress" if given.to == "doing" else given.to
     with _refusals(given, given):
+        request = MoveRequest(given.wp, target, given.actor.strip(), is_forced=given.force, **_texts(given))
         moved = move_package(
             _root(), given.slug, request, SystemClock(), redact=redact, legacy_default=mode, is_dry_run=given.dry_run
         )
     _present_change(given, moved.source, moved.target, moved.events, is_change=bool(moved.events))
+
+
+def _texts(given: _MovePackageArguments) -> dict[str, str]:
+    """Return the texts that were given with a move. Raises BrokenContract for a blank one."""
+    texts = {name: getattr(given, name) for name in ("feedback", "review_ref", "override_reason", "reason")}
+    found = {name: text.strip() for name, text in texts.items() if text is not None}
+    if blank := next((name.replace("_", "-") for name, text in found.items() if not text), ""):
+        raise BrokenContract.of(finding_of("illegal-move", f"`--{blank}` is blank. Pass a text, or leave it out."))
+    return found
 
 
 @command(_StartPackageArguments, of=mission)

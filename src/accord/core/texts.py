@@ -65,6 +65,13 @@ def is_placeholder(text: str) -> bool:
     return bool(_PLACEHOLDER.fullmatch(text.strip()))
 
 
+def actor_problem(actor: str) -> str:
+    """Return why a text does not name an actor in a log; empty for a name, which is one line of printable characters."""
+    if actor.isprintable():
+        return "" if actor.strip() else "No actor given. Pass `--actor`."
+    return "The actor has a line break or another character that is not printed. Pass a name with `--actor`."
+
+
 def is_template(text: str) -> bool:
     """Tell whether a text is that of a template, whatever its case, marks and numbers are."""
     return _normal(text) in _templates()

@@ -16,6 +16,7 @@ from typing import Any
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, pointer
+from accord.core.texts import actor_problem
 from accord.handoffs import rules
 from accord.handoffs.evidence import VERDICTS, judged_after
 from accord.handoffs.models import Metadata, as_patch, has_task_id, normalise, read_handoff
@@ -36,11 +37,15 @@ _DIGEST_CHARS = 16
 
 @dataclass(frozen=True)
 class Author:
-    """The author of a request: role, time (ISO-8601) and id."""
+    """The author of a request: role, time (ISO-8601) and id. Raises BrokenContract for an id that is not a name."""
 
     role: str
     at: str
     actor: str = ""
+
+    def __post_init__(self) -> None:
+        if self.actor and (problem := actor_problem(self.actor)):
+            raise BrokenContract.of(finding_of("actor-invalid", problem))
 
     @property
     def name(self) -> str:
