@@ -66,7 +66,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def actor_problem(actor: str) -> str:
-    """Return why a text does not name an actor in a log; empty for a name, which is one line of printable characters."""
+    """Return why a text is not the name of an actor, which is one line of printable characters; empty for one."""
     if actor.isprintable():
         return "" if actor.strip() else "No actor given. Pass `--actor`."
     return "The actor has a line break or another character that is not printed. Pass a name with `--actor`."
