@@ -195,6 +195,11 @@ def test_no_script_contains_an_expression_that_an_input_could_break_out_of(path:
         assert "${{" not in step.get("run", "")
 
 
+@pytest.mark.parametrize("path", workflow_files(), ids=str)
+def test_no_workflow_hides_a_variable_of_the_machine_by_one_that_the_repository_may_lack(path: Path) -> None:
+    assert re.findall(r"^ *(\w+): \$\{\{ vars\.\1 \}\}", path.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
 def test_a_patch_without_a_target_is_not_written_to_the_log() -> None:
     (*_, step) = steps_of(read_yaml(ROOT / "actions/patch/action.yml"))
     environment = {**os.environ, "ACCORD_PATCH_INTO": "", "GITHUB_ACTION_PATH": "/nowhere"}

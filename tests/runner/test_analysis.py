@@ -100,6 +100,17 @@ def test_the_address_of_an_endpoint_may_be_written_as_its_documentation_does(ope
     assert openai.seen[0].path == CHAT_PATH
 
 
+@pytest.mark.parametrize("of_repository", ["", " ", "http://127.0.0.1:9/v1"])
+def test_an_empty_variable_of_the_repository_hides_none_of_the_machine(openai: ModelServer, of_repository: str) -> None:
+    model = {
+        "ACCORD_OPENAI_MODEL": "of-machine",
+        "ACCORD_VARS_ACCORD_OPENAI_MODEL": of_repository.strip() and "of-repository",
+    }
+    known = environment(openai, ACCORD_VARS_OPENAI_BASE_URL=of_repository, **model)
+    ask(openai, "openai", environment=known)
+    assert [seen.body["model"] for seen in openai.seen] == ([] if of_repository.strip() else ["of-machine"])
+
+
 def test_no_two_requests_mark_the_evidence_by_the_same_word(openai: ModelServer) -> None:
     for _ in range(2):
         ask(openai, "openai")

@@ -120,6 +120,9 @@ READS = {
     "a token that git does not keep": job(
         f"uses: actions/checkout@{SHA}\nwith: {{token: '${{{{ secrets.PAT }}}}', persist-credentials: false}}", RUN
     ),
+    "a token that a firewall keeps from the agent": job(
+        "run: awf --env-all --exclude-env GH_TOKEN -- bash -c 'claude -p x'\nenv: {GH_TOKEN: '${{ secrets.PAT }}'}"
+    ),
     "a key of a model": job(
         f"{CLAUDE}\nwith: {{anthropic_api_key: '${{{{ secrets.KEY }}}}'}}",
         f"{RUN}\nenv: {{CLAUDE_CODE_OAUTH_TOKEN: '${{{{ secrets.X }}}}', Y: '${{{{ secrets.OPENAI_API_KEY }}}}'}}",
@@ -186,6 +189,8 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
         (job(f"{RUN}\nenv: {{DB: '${{{{ secrets.DATABASE_URL }}}}'}}"), True),
         (job(RUN, head="env: {AWS: '${{ secrets.AWS_SECRET_ACCESS_KEY }}'}\n"), True),
         (job(f"{CLAUDE}\nwith: {{settings: '${{{{ secrets.NPM_TOKEN }}}}'}}"), True),
+        (job("run: awf --exclude-env DB -- bash -c 'claude -p x'\nenv: {DB: '${{ secrets.DB }}'}"), False),
+        (job("run: awf --exclude-env OTHER -- bash -c 'claude -p x'\nenv: {DB: '${{ secrets.DB }}'}"), True),
         (job(RUN, "run: make deploy\nenv: {DB: '${{ secrets.DATABASE_URL }}'}"), False),
         (job("uses: warpdotdev/oz-agent-action@v1\nwith: {warp_api_key: '${{ secrets.OZ }}'}"), False),
         (job(f"{RUN}\nenv: {{ANTHROPIC_API_KEY: '${{{{ secrets.MINE }}}}'}}"), False),
@@ -234,6 +239,8 @@ def outsiders(text: str) -> list[str]:
 
 
 MAKE = "run: make"
+ASKS = "run: gh api repos/o/r/collaborators/$WHO/permission | grep write"
+NEVER = "\nif: github.event.pull_request.head.repo.full_name == github.repository"
 SECRET = "run: make\nenv: {X: '${{ secrets.X }}'}"
 ASKED = "    if: contains(fromJSON('[\"OWNER\"]'), github.event.comment.author_association)\n    permissions"
 OPEN = [
@@ -241,12 +248,19 @@ OPEN = [
     job(SECRET, on="[push, discussion]"), job(MAKE, permissions="write-all", on="pull_request_target"),
     job(MAKE, on="issues", head="env: {X: '${{ secrets.X }}'}\n"),
     "on: issues\njobs:\n  a:\n    uses: octo/x/.github/workflows/r.yml@v1\n    secrets: inherit\n",
+    job(SECRET, "run: echo failed\nif: failure()", on="issues"),
+    job(SECRET, "run: echo x\nif: github.actor == 'octocat' && false", on="issues"),
+    job(SECRET, ASKS, on="issues"), job(MAKE, permissions="{contents: write}", on="{issues: {types: [labeled, edited]}}"),
 ]  # fmt: skip
 CLOSED = [
     job(MAKE, permissions="{issues: write}", on="issues"), job(SECRET, on="push"), job(SECRET, on="pull_request"),
     job(SECRET, on="issue_comment").replace("    permissions", ASKED), job(MAKE, on="issues"),
     job(SECRET, on="issues").replace("    perm", "    if: github.event.label.name == 'ok'\n    perm"),
-    job("run: gh api repos/o/r/collaborators/$WHO/permission | grep write", SECRET, on="issues"),
+    job(ASKS, SECRET, on="issues"), job(MAKE, ASKS, SECRET, permissions="{contents: write}", on="issues"),
+    job(f"{SECRET}{NEVER}", "run: echo x", on="pull_request_target"),
+    job(f"{SECRET}{NEVER}", "run: echo x\nif: always()", on="pull_request_target"),
+    job(SECRET, on="{issues: {types: [labeled]}}"), job(SECRET, on="{pull_request_target: {types: labeled}}"),
+    job(SECRET, permissions="write-all", on="{issues: {types: [assigned, milestoned]}}"),
     job(f"{CLAUDE}\nwith: {{anthropic_api_key: '${{{{ secrets.X }}}}'}}", on="issue_comment"),
     job(SECRET, on="issues").replace("    perm", "    environment: gate\n    perm"),
     job(SECRET, on="issues").replace("    perm", "    if: needs.check.outputs.is-member == 'true'\n    perm"),

@@ -103,6 +103,40 @@ def test_code_of_pull_requests_is_found_behind_calls(tmp_path: Path, files: dict
     assert line <= files[path].count("\n")
 
 
+AGENTS = {
+    "the action of the repository itself": {
+        W: caller("push", "uses: ./"), "action.yml": action("{run: bun src/index.ts, shell: bash}")},
+    "an action of the repository below": {
+        W: caller("push", "uses: ./base-action"), "base-action/action.yml": action("{run: bun x.ts, shell: bash}")},
+    "a script in a folder of a container": {
+        W: caller("push", "run: docker run -v $PWD:/w node /w/ci/agent.sh"), "ci/agent.sh": "codex exec -\n"},
+    "a script in a folder with other spellings": {
+        W: caller("push", "'run': 'podman run --volume \"$(pwd)/ci\":/ci:ro node bash /ci/agent.sh'"),
+        "ci/agent.sh": "codex exec -\n"},
+    "a script in a mounted workspace": {
+        W: caller("push", "'run': 'docker run --mount type=bind,source=${{ github.workspace }},target=/src x /src/a.sh'"),
+        "a.sh": "codex exec -\n"},
+    "a script that runs a script": {
+        W: caller("push", "run: make && ./a.sh"), "a.sh": "exec ci/b.sh\n", "ci/b.sh": "codex exec -\n"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", AGENTS.values(), ids=AGENTS)
+def test_agents_are_found_behind_calls(tmp_path: Path, files: dict[str, str]) -> None:
+    text = files[W].replace("jobs:", "permissions: {issues: write}\njobs:")
+    for name, content in {**files, W: text}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    checks = examine_workflows(tmp_path, "anthropics/claude-code-action")
+    codes = [finding.code for check in checks for _, finding in check.findings]
+    assert codes.count("agent-may-write") == 1
+
+
+def test_scripts_that_run_each_other_are_read_once(tmp_path: Path) -> None:
+    files = {W: caller("push", "run: ./a.sh"), "a.sh": "./b.sh\n./a.sh\n", "b.sh": "./a.sh\n"}
+    assert found(tmp_path, files) == []
+
+
 SHOWS = "{run: 'echo %s', shell: bash}"
 TEXTS = {
     "an action inserts the title": {W: caller("issues", USE), ACTION: action(SHOWS % TITLE)},

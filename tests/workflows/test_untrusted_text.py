@@ -161,3 +161,16 @@ def test_the_hint_is_in_the_language_of_the_script(shell: str) -> None:
     step = f"      - run: f('${{{{ toJSON({TITLE}) }}}}')\n" + (f"        shell: {shell}\n" if shell else "")
     ((_, finding),) = script_findings("a.yml", {"a.yml": workflow(f"on: issues\njobs:\n  a:\n    steps:\n{step}")})
     assert finding.hint.endswith(f"# and in the script: {SHELLS[shell]}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "variable"),
+    [
+        ("github.head_ref || github.ref_name", "EVENT_HEAD_REF"), ("github.head_ref", "EVENT_HEAD_REF"),
+        ("github.event.pull_request.title", "PULL_REQUEST_TITLE"), ("github.event.issue.title", "ISSUE_TITLE"),
+    ],
+)  # fmt: skip
+def test_the_hint_names_no_variable_that_the_runner_sets_itself(expression: str, variable: str) -> None:
+    text = f"on: [pull_request_target, issues]\njobs:\n  a:\n    steps:\n      - run: echo ${{{{ {expression} }}}}\n"
+    ((_, finding),) = script_findings("a.yml", {"a.yml": workflow(text)})
+    assert finding.hint.splitlines()[1] == f"  {variable}: ${{{{ {expression} }}}}"

@@ -43,7 +43,8 @@ class KnownAgents(NamedTuple):
     def action(self, step: Step) -> AgentAction | None:
         """Return what is known of the action that a step uses; None if that runs no agent."""
         name = action_name(step)
-        return self.actions.get(name) or (_OF_RUN if _RUN_AGENT.fullmatch(name) else None)
+        found = self.actions.get(name) or self.actions.get(step.uses.lower())
+        return found or (_OF_RUN if _RUN_AGENT.fullmatch(name) else None)
 
     def is_model_key(self, name: str) -> bool:
         """Return whether a secret, a variable or an input has the name of a model's key."""
@@ -57,7 +58,7 @@ _PERSONAL = re.compile(r"(?:_|\b)PAT(?:_|\b)")
 
 def action_name(step: Step) -> str:
     """Return the name of a step's action, or of its image, without a version."""
-    name = step.uses.partition("@")[0].lower()
+    name = step.own_name or step.uses.partition("@")[0].lower()
     return name.rpartition(":")[0] if name.startswith("docker://") and name.count(":") > 1 else name
 
 
@@ -168,12 +169,14 @@ _ASSIGNED = re.compile(
     r"""(?<![\w-])(?P<name>[\w-]+)(?:=|['"],[ ])"""
     r"""(?:\((?P<list>[^()\n]*)\)|"(?P<double>[^"\n]*)"|'(?P<single>[^'\n]*)'|(?P<bare>[^"'\n>]+))"""
 )
+_LOOP = re.compile(r"\bfor[ \t]+(\w+)[ \t]+in[ \t]+([^;\n]+)")
 
 
 def _assigned(name: str, script: str) -> Iterator[str]:
     """Yield the texts that a script gives to a variable or an output."""
     found = (at for at in _ASSIGNED.finditer(script) if at["name"].lower() == name.lower())
-    return (at["list"] or at["double"] or at["single"] or at["bare"] or "" for at in found)
+    yield from (at["list"] or at["double"] or at["single"] or at["bare"] or "" for at in found)
+    yield from (word.strip("'\"") for at in _LOOP.finditer(script) if at[1] == name for word in at[2].split())
 
 
 HARMLESS_SCOPES = frozenset({"id-token", "models", "copilot-requests"})

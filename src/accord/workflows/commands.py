@@ -8,8 +8,8 @@ from itertools import pairwise
 
 _KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
 _WRAPPERS = frozenset({
-    "awf", "bash", "builtin", "bun", "bunx", "chroot", "coproc", "dash", "doas", "docker", "env", "eval", "exec",
-    "flock", "ionice", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx", "podman", "python",
+    "awf", "bash", "builtin", "bun", "bunx", "chroot", "command", "coproc", "dash", "doas", "docker", "env", "eval",
+    "exec", "flock", "ionice", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx", "podman", "python",
     "python3", "runuser", "script", "setsid", "sh", "ssh", "stdbuf", "su", "sudo", "time", "timeout", "unbuffer", "uv",
     "uvx", "xargs", "yarn", "zsh",
 })  # fmt: skip
@@ -46,7 +46,7 @@ _WITHOUT_OPTION = frozenset({"eval", "parallel", "ssh"})
 _SHELLS = _WITHOUT_OPTION | {"bash", "dash", "flock", "ksh", "runuser", "script", "sh", "su", "zsh"}
 """Programs that run a text: what they read, or what follows ``-c``."""
 
-_TEXT_OPTION = re.compile(r"-[a-z]*c|--command")
+_TEXT_OPTION = re.compile(r"-[a-z]*[cS]|--command|--split-string")
 
 _DOCUMENT = re.compile(r"(?<!<)<<(?P<tabs>-?)[ \t]*(?P<quote>['\"\\]?)(?P<end>[A-Za-z_]\w*)")
 _EXPRESSION = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}")
@@ -108,7 +108,7 @@ def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
         nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
         for command in wrapped([_unquoted(word) for word in words]):
             yield command
-            if (program := program_of(command[0])) in _SHELLS:
+            if (program := program_of(command[0])) in _SHELLS or program == "env":
                 nested += [
                     word
                     for before, word in pairwise(command)
@@ -129,7 +129,7 @@ def wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
             return
         yield command
         wrapper, command = program_of(command[0]), command[1:]
-        if wrapper not in _WRAPPERS:
+        if wrapper not in _WRAPPERS or (wrapper == "command" and command[:1] in (["-v"], ["-V"])):
             return
         if wrapper in _RUNNING:
             run = next((i for i, word in enumerate(command) if word in _RUNNING[wrapper]), len(command))

@@ -136,8 +136,11 @@ _MOST_LEVELS = 10
 
 _SHELL_FILE = re.compile(r"\.(?:ba|z|da|k)?sh\Z")
 _SHEBANG = re.compile(r"\A#!.*\b(?:ba|z|da|k)?sh\b")
-_EXPRESSION = re.compile(r"\$\{\{\s*github\.(workspace|action_path)\s*\}\}")
-_FOLDER = re.compile(r"\$\{?GITHUB_(WORKSPACE|ACTION_PATH)\}?/")
+_EXPRESSION = re.compile(r"\$\{\{\s*github\.(workspace|action_path)\s*\}\}|\$\{(\w+)\}|\$\(pwd\)|`pwd`")
+_MOUNT = re.compile(r"(?:^|=)((?:\.|\$\w+)[^:,\s]*)(?::|,(?:target|dst|destination)=)(/[^:,\s]+)")
+"""A folder of the repository that a container has, and its place there."""
+
+_MOST_SCRIPTS = 50
 
 
 class CalledFiles:
@@ -177,8 +180,10 @@ class CalledFiles:
 
     def _filled_step(self, path: str, job: Job, step: Step, place: str, users: tuple[str, ...]) -> Step:
         step = step.model_copy(update={"uses": self._local(step.uses)})
-        update: dict[str, Any] = {"scripts": dict(self._scripts(path, step)), "file": path if users else ""}
+        update: dict[str, Any] = {"scripts": self._scripts(path, step), "file": path if users else ""}
         if step.uses.startswith(_LOCAL):
+            if "/" in self._repository:
+                update["own_name"] = posixpath.normpath(f"{self._repository}/{step.uses[2:]}").lower()
             file = self._action_file(step.uses)
             action = self._read_action(file) if file else None
             if action and file and file not in users and len(users) < _MOST_LEVELS:
@@ -214,19 +219,22 @@ class CalledFiles:
                 self.missing += self._files.with_lines((path, finding) for finding in broken.findings)
         return self._actions[path]
 
-    def _scripts(self, path: str, step: Step) -> Iterator[tuple[str, str]]:
-        """Yield the shell scripts of the repository that a step's script runs, by path."""
-        folders = {"WORKSPACE": "", "ACTION_PATH": posixpath.dirname(path)}
-        below = str((step.model_extra or {}).get("working-directory", ""))
-        for words in commands_of(_EXPRESSION.sub(lambda at: f"$GITHUB_{at[1].upper()}", step.run)):
-            word = words[1] if words[0] in {"source", "."} and words[1:] else words[0]
-            named = _FOLDER.match(word)
-            found = [folders[named[1]] + "/" + word[named.end() :]] if named else [posixpath.join(below, word), word]
-            for name in (posixpath.normpath(each.lstrip("/") if named else each) for each in found):
-                text = self._read_script(name, is_sourced=word != words[0])
-                if text is not None:
-                    yield name, text
-                    break
+    def _scripts(self, path: str, step: Step) -> dict[str, str]:
+        """Return the shell scripts of the repository that a step's script runs, also in containers, by path."""
+        below = str((step.model_extra or {}).get("working-directory", "."))
+        folders = {"$GITHUB_WORKSPACE": ".", "$GITHUB_ACTION_PATH": posixpath.dirname(path) or ".", "$PWD": below}
+        scripts, waiting, mounts = dict[str, str](), [step.run], dict[str, str]()
+        while waiting and len(scripts) < _MOST_SCRIPTS:
+            for words in commands_of(_EXPRESSION.sub(_as_variable, waiting.pop())):
+                mounts |= {at[2]: at[1] for at in map(_MOUNT.search, words) if at}
+                word = words[1] if words[0] in {"source", "."} and words[1:] else words[0]
+                for name in (_placed(each, mounts, folders) for each in (posixpath.join(below, word), word)):
+                    text = None if name in scripts else self._read_script(name, is_sourced=word != words[0])
+                    if text is not None:
+                        scripts[name] = text
+                        waiting.append(text)
+                        break
+        return scripts
 
     def _read_script(self, path: str, *, is_sourced: bool) -> str | None:
         """Read a shell script; None if it is elsewhere or in another language."""
@@ -238,6 +246,17 @@ class CalledFiles:
             return None
         is_shell = is_sourced or _SHELL_FILE.search(path) or _SHEBANG.match(text)
         return text.replace("${{", "$ {{") if is_shell and len(text) <= _MOST_CHARACTERS else None
+
+
+def _as_variable(at: re.Match[str]) -> str:
+    return f"$GITHUB_{at[1].upper()}" if at[1] else f"${at[2] or 'PWD'}"
+
+
+def _placed(word: str, mounts: Mapping[str, str], folders: Mapping[str, str]) -> str:
+    """Return the path in the repository of a file of the job, or of a container with these folders of the job."""
+    inside = next((each for each in mounts if f"{word}/".startswith(f"{each}/")), "")
+    first, slash, rest = (mounts.get(inside, "") + word.removeprefix(inside)).partition("/")
+    return posixpath.normpath(f"{folders.get(first, first)}{slash}{rest}")
 
 
 def _is_checked_out(path: str, step: Step) -> bool:

@@ -104,6 +104,9 @@ class Step(_Open):
     scripts: SkipJsonSchema[dict[str, str]] = Field({}, exclude=True)
     """The shell scripts of the repository that it runs, by path."""
 
+    own_name: SkipJsonSchema[str] = Field("", exclude=True)
+    """The full name of its action, if that is the repository's own."""
+
     id: str = ""
     condition: str | bool | float | None = Field(None, alias="if")
     uses: str = ""
@@ -128,7 +131,7 @@ _GROUPS = ("parallel", "background")
 """Keys of a step whose value may be steps: GitHub starts those of ``parallel`` at once, others in the background."""
 
 
-_NOT_READ: dict[str, Any] = {"file": "", "inner": (), "defaults": {}, "scripts": {}}
+_NOT_READ: dict[str, Any] = {"file": "", "inner": (), "defaults": {}, "scripts": {}, "own_name": ""}
 """Fields of a step that no file sets."""
 
 _MOST_STEPS = 5000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,17 @@ from accord.workflows.expressions import all_reads, parse_condition
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Job, Step, Workflow
 from accord.workflows.origins import leaves_of, step_named
-from accord.workflows.trust import CALLED, STRANGERS, Actor, RunPlace, Start, may_be_foreign, starts_of
+from accord.workflows.trust import (
+    CALLED,
+    STRANGERS,
+    Actor,
+    RunPlace,
+    Start,
+    checks_person,
+    is_on,
+    may_be_foreign,
+    starts_of,
+)
 
 _TOKEN_NAMES = frozenset({"github_token", "gh_token", "gh_enterprise_token", "github_enterprise_token"})
 _JOB_TOKENS = {("secrets", "github_token"), ("github", "token")}
@@ -141,7 +152,7 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
     job = replace(at, step=None, users=())
     levels: list[tuple[RunPlace, Any, str]] = [(where, step.env, "") for where, step in reversed(steps)]
     levels += [(job, at.job.env, pointer("jobs", at.job_id, "env")), (job, at.workflow.env, "/env")]
-    seen = set[str]()
+    seen = {name for text in (at.step.shell_texts if at.step else ()) for name in _KEPT_BACK.findall(text)}
     for where, env, place in levels:
         for name, text in env.items() if isinstance(env, dict) else ():
             if name not in seen:
@@ -149,6 +160,10 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
                 yield _Value(
                     name, str(text), where, place + pointer(name) if place else _below(where, "env", name), "env"
                 )
+
+
+_KEPT_BACK = re.compile(r"--exclude-env[= ](\w+)")
+"""A variable that the firewall `awf` keeps from the agent in it."""
 
 
 def _outer(at: RunPlace) -> str:
@@ -218,7 +233,8 @@ def check_unknown_actions(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             for where in (at, *steps):
                 name = action_name(where.step) if where.step else job.uses.partition("@")[0]
                 is_known = where.step is not None and facts.known.action(where.step) is not None
-                if not name or is_known or name in seen or _NO_AGENT.match(name):
+                uses = where.step.uses if where.step else name
+                if not name or is_known or name in seen or _NO_AGENT.match(uses):
                     continue
                 if key := next(_model_keys(facts, where), None):
                     seen.add(name)
@@ -264,12 +280,11 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         found: list[tuple[str, str, str]] = []
         for job_id, job in workflow.jobs.items() if starts else ():
             actions = (facts.known.action(step) for step, _ in agent_steps(workflow, job, facts.known))
-            is_asked = _is_computed(workflow, job_id) or any(action and action.is_for_writers for action in actions)
-            has = "" if is_asked else _possessions(workflow, job)
-            step, users = next(reversed([*job.nested_steps()]), (None, ()))
-            places = [RunPlace(files, path, start, job_id, step, users) for start in starts if has]
+            if _is_computed(workflow, job_id) or any(action and action.is_for_writers for action in actions):
+                continue
+            places = [RunPlace(files, path, start, job_id) for start in starts]
             places = [at for at in places if not any(_is_computed(files[p], j) for p, j in at.start.calls)]
-            found += [(job_id, at.start.event, has) for at in places if at.is_reached_by(Actor.ALONE)][:1]
+            found += [(job_id, at.start.event, has) for at in places if (has := _possessions(at))][:1]
         for job_id, event, has in found[:1]:
             more = f" More jobs in this file: {len(found) - 1}." if found[1:] else ""
             message = (
@@ -290,14 +305,24 @@ def _is_computed(workflow: Workflow, job_id: str, seen: frozenset[str] = frozens
     return any(_is_computed(workflow, each, seen | {name}) for each in job.needs)
 
 
-def _possessions(workflow: Workflow, job: Job) -> str:
-    read = {
-        ref[1].upper()
-        for ref in all_reads([job.model_dump(by_alias=True), workflow.env])
-        if ref[0] == "secrets" and ref[1:]
-    }
+def _possessions(at: RunPlace) -> str:
+    """Say what an outsider alone gets to: secrets of the steps that run, and what all steps have if none asks who it is.
+
+    A step that asks guards those after it.
+    """
+    workflow, job = at.workflow, at.job
+    nested = [*job.nested_steps()]
+    unguarded = [*itertools.takewhile(lambda each: not checks_person(each[0]), nested)]
+    if not at.is_reached_by(Actor.ALONE):
+        return ""
+    reached = [step for step, users in unguarded if is_on(at.start.event, Actor.ALONE, (*users, step))]
+    is_guarded = len(unguarded) < len(nested) or (nested and not reached)
+    shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]
+    texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]
+    read = {ref[1].upper() for ref in all_reads(texts) if ref[0] == "secrets" and ref[1:]}
     named = [f"`{name}`" for name in sorted(read - {"GITHUB_TOKEN"})]
-    parts = ["`contents: write`"] if {"contents", *_EVERYTHING} & {*written_scopes(workflow, job)} else []
+    writes = not is_guarded and {"contents", *_EVERYTHING} & {*written_scopes(workflow, job)}
+    parts = ["`contents: write`"] if writes else []
     parts += (
         ["all secrets"] if job.secrets == "inherit" else [f"the secrets {', '.join(named)}"] if named[1:] else named
     )

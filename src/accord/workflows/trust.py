@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -37,6 +37,12 @@ OUTSIDERS = frozenset[str]().union(*_OF_OTHERS.values())
 
 STRANGERS = OUTSIDERS - {"pull_request", "pull_request_review", "pull_request_review_comment"}
 """Those whose runs have secrets and the repository's own token, also when the pull request comes from a fork."""
+
+_OF_WRITERS = frozenset({
+    "assigned", "demilestoned", "labeled", "locked", "milestoned", "pinned", "transferred", "typed", "unassigned",
+    "unlabeled", "unlocked", "unpinned", "untyped",
+})  # fmt: skip
+"""Types of these events that people with triage rights cause; others only by the labels of an issue form."""
 
 CALLED = "workflow_call"
 """Stands for the unknown event of a caller in another repository."""
@@ -118,6 +124,13 @@ class RunPlace:
         """The steps of the job before this one, each with the steps that use its action."""
         return itertools.takewhile(lambda each: each[0] is not self.step, self.job.nested_steps())
 
+    @property
+    def _is_for_writers(self) -> bool:
+        """Whether the event is of types alone that people without rights do not cause."""
+        first = self.files[self.start.calls[0][0] if self.start.calls else self.path]
+        types = first.filters(self.start.event).get("types")
+        return bool(types) and {*([types] if isinstance(types, str) else map(str, types))} <= _OF_WRITERS
+
     def is_reached_by(self, actor: Actor) -> bool:
         """Return whether the event of this person may get to the job or step."""
         event = self.start.event
@@ -125,15 +138,16 @@ class RunPlace:
         if not all(_runs(self.files[path], job_id, event, actor, set()) for path, job_id in jobs):
             return False
         is_alone = actor is Actor.ALONE
-        if is_alone and any(
-            (self.files[path].jobs[job_id].model_extra or {}).get("environment") for path, job_id in jobs
+        if is_alone and (
+            self._is_for_writers
+            or any((self.files[path].jobs[job_id].model_extra or {}).get("environment") for path, job_id in jobs)
         ):
             return False
         if self.step is None:
             return True
-        if any(_is_off(each.condition, event, actor) for each in (*self.users, self.step)):
+        if not is_on(event, actor, (*self.users, self.step)):
             return False
-        return not is_alone or not any(map(_checks_person, (*(step for step, _ in self.earlier), self.step)))
+        return not is_alone or not any(map(checks_person, (*(step for step, _ in self.earlier), self.step)))
 
 
 # Conditions
@@ -174,16 +188,21 @@ def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[s
     if condition and condition.calls & _STATUS:
         return True
     needed = [each for need in job.needs if (each := workflow.job(need))]
-    if actor is Actor.ALONE and any(_checks_person(step) for _, each in needed for step in each.steps):
+    if actor is Actor.ALONE and any(checks_person(step) for _, each in needed for step in each.steps):
         return False
     return all(_runs(workflow, need, event, actor, seen) for need, _ in needed)
 
 
-def _checks_person(step: Step) -> bool:
+def checks_person(step: Step) -> bool:
     """Return whether a step asks GitHub for the rights of a person."""
     texts = (*step.shell_texts, *(str(value) for value in step.given.values()))
     action = step.uses.partition("@")[0]
     return _CHECKS_PERSON_ACTION.search(action) is not None or any(_CHECKS_PERSON.search(text) for text in texts)
+
+
+def is_on(event: str, actor: Actor, steps: Iterable[Step]) -> bool:
+    """Return whether the conditions of a step, and of those that use its action, may be true."""
+    return not any(_is_off(step.condition, event, actor) for step in steps)
 
 
 def _is_off(condition: object, event: str, actor: Actor) -> bool:

@@ -129,9 +129,9 @@ def _grade(ref: Reference, places: Sequence[RunPlace]) -> tuple[Severity, RunPla
 
 
 def _variable(ref: Reference) -> str:
-    """Return a variable's name of two words, so that it is never PATH."""
+    """Return a variable's name of two words, so that it is never PATH, and none that the runner sets itself."""
     words = [part for part in ref if part not in {"*", "outputs"}]
-    return re.sub(r"\W", "_", "_".join(words[-2:])).upper()
+    return re.sub(r"\AGITHUB_|\ARUNNER_", "EVENT_", re.sub(r"\W", "_", "_".join(words[-2:])).upper())
 
 
 # Code

@@ -72,8 +72,18 @@ def select_providers(names: Sequence[str]) -> list[Provider | None]:
     return [table.get(name) for name in dict.fromkeys(names)]
 
 
+_VARS = "ACCORD_VARS_"
+
+
 def endpoint_of(provider: Provider, environment: Mapping[str, str]) -> Endpoint:
-    """Return the provider's endpoint. Raises Unavailable."""
+    """Return the provider's endpoint. Raises Unavailable.
+
+    ``ACCORD_VARS_NAME`` is the repository's variable of a name, which counts before that of the machine if it is set.
+    """
+    environment = {
+        **environment,
+        **{name[12:]: v for name, v in environment.items() if name[:12] == _VARS and v.strip()},
+    }
     url = environment.get(provider.url_variable, "").strip() or provider.url
     if not url:
         raise Unavailable(provider.without_url)
