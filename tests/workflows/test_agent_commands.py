@@ -67,7 +67,8 @@ NAMES_ONLY = [
     "timeout 9m make -s x 'codex exec -'", "bash run.sh 'claude -p x'", "npx tool --prompt 'gemini does it'",
     "cat > prompt.md <<'EOF'\nclaude code is fun\nEOF", "gh issue comment --body-file - <<EOF\ngemini -p x\nEOF",
     "cat <<-END\n\tcodex exec -\n\tEND", "AGENT=claude\necho $AGENT -p x", "uv tool install claude",
-    "command -V claude", "for a in claude codex; do command -v $a; done", "for a in claude codex; do $a --version; done",
+    "command -V claude", "for a in claude codex; do command -v $a; done",
+    "for a in claude codex; do $a --version; done",
     "for a in claude codex; do echo $a; done", "env X=1 cat <<'EOF'\nclaude -p x\nEOF",
     "accord publish run", "git commit -m 'let claude do it'", "",
 ]  # fmt: skip

@@ -250,7 +250,8 @@ OPEN = [
     "on: issues\njobs:\n  a:\n    uses: octo/x/.github/workflows/r.yml@v1\n    secrets: inherit\n",
     job(SECRET, "run: echo failed\nif: failure()", on="issues"),
     job(SECRET, "run: echo x\nif: github.actor == 'octocat' && false", on="issues"),
-    job(SECRET, ASKS, on="issues"), job(MAKE, permissions="{contents: write}", on="{issues: {types: [labeled, edited]}}"),
+    job(SECRET, ASKS, on="issues"),
+    job(MAKE, permissions="{contents: write}", on="{issues: {types: [labeled, edited]}}"),
 ]  # fmt: skip
 CLOSED = [
     job(MAKE, permissions="{issues: write}", on="issues"), job(SECRET, on="push"), job(SECRET, on="pull_request"),

@@ -114,7 +114,7 @@ AGENTS = {
         W: caller("push", "'run': 'podman run --volume \"$(pwd)/ci\":/ci:ro node bash /ci/agent.sh'"),
         "ci/agent.sh": "codex exec -\n"},
     "a script in a mounted workspace": {
-        W: caller("push", "'run': 'docker run --mount type=bind,source=${{ github.workspace }},target=/src x /src/a.sh'"),
+        W: caller("push", "run: 'docker run --mount type=bind,src=${{ github.workspace }},dst=/src x /src/a.sh'"),
         "a.sh": "codex exec -\n"},
     "a script that runs a script": {
         W: caller("push", "run: make && ./a.sh"), "a.sh": "exec ci/b.sh\n", "ci/b.sh": "codex exec -\n"},

@@ -9,9 +9,9 @@ from itertools import pairwise
 _KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
 _WRAPPERS = frozenset({
     "awf", "bash", "builtin", "bun", "bunx", "chroot", "command", "coproc", "dash", "doas", "docker", "env", "eval",
-    "exec", "flock", "ionice", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx", "podman", "python",
-    "python3", "runuser", "script", "setsid", "sh", "ssh", "stdbuf", "su", "sudo", "time", "timeout", "unbuffer", "uv",
-    "uvx", "xargs", "yarn", "zsh",
+    "exec", "flock", "ionice", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx", "podman",
+    "python", "python3", "runuser", "script", "setsid", "sh", "ssh", "stdbuf", "su", "sudo", "time", "timeout",
+    "unbuffer", "uv", "uvx", "xargs", "yarn", "zsh",
 })  # fmt: skip
 """Programs that start another one."""
 

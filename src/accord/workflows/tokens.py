@@ -306,7 +306,7 @@ def _is_computed(workflow: Workflow, job_id: str, seen: frozenset[str] = frozens
 
 
 def _possessions(at: RunPlace) -> str:
-    """Say what an outsider alone gets to: secrets of the steps that run, and what all steps have if none asks who it is.
+    """Say what an outsider alone gets to: secrets of the steps that run, and, if no step asks who it is, of the job.
 
     A step that asks guards those after it.
     """

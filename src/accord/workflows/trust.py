@@ -129,7 +129,8 @@ class RunPlace:
         """Whether the event is of types alone that people without rights do not cause."""
         first = self.files[self.start.calls[0][0] if self.start.calls else self.path]
         types = first.filters(self.start.event).get("types")
-        return bool(types) and {*([types] if isinstance(types, str) else map(str, types))} <= _OF_WRITERS
+        named = {types} if isinstance(types, str) else {*map(str, types or ())}
+        return bool(named) and named <= _OF_WRITERS
 
     def is_reached_by(self, actor: Actor) -> bool:
         """Return whether the event of this person may get to the job or step."""
