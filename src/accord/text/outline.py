@@ -22,8 +22,12 @@ _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _VISIBLE = re.compile(r"[^\r\n]")
 _EMPHASIS = re.compile(r"(?<![\\\s])(?:\*+|_+(?!\w))|(?<!\\)(?:\*+|(?<!\w)_+)(?!\s)")
 _VERBATIM = frozenset({"fence", "code", "html"})
-_BOT = re.compile(r"coderabbit|dependabot|release-please|renovate", re.IGNORECASE)
-_REGION_END = re.compile(r"\s*/|.*(?<![^\W_])end(?![^\W_])", re.IGNORECASE | re.DOTALL)
+_WORD = re.compile(r"[^\W_]+")
+_UNNAMED = frozenset("a an begin end is of start the this".split())
+_CONSTANT = re.compile(r"\s*[A-Z0-9]+(?:[_-][A-Z0-9]+)+\s*")
+_OF_PEOPLE = frozenset("accord checklist criteria ignore task tasks todo todos".split())
+"""Words that name a region, or a heading in it, as one of tasks, of accord, or of text that a formatter leaves alone."""
+
 _DEFINED_COMMENT = "//"
 """The label of a definition that serves as a comment: ``[//]: # (dependabot-start)``."""
 
@@ -133,37 +137,52 @@ def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
 def bot_controls(markdown: str) -> set[Block]:
     """Return the entries whose box is a bot's button: ticking ``- [ ] <!-- rebase-check -->Rebase`` starts the bot.
 
-    The text of such a box begins with a comment, or it is between two comments that name a bot, as
-    ``<!-- release notes by coderabbit.ai -->`` and ``<!-- end of release notes by coderabbit.ai -->``.
+    The text of such a box begins with a comment, or it is in a bot's region. Only a program writes the same name in a
+    comment before and in one after a text: ``<!-- x -->`` and ``<!-- /x -->``, ``x-start`` and ``x-end``, or twice
+    ``X_SUMMARY``. Its boxes are tasks if the name or the heading above them says so.
     """
-    if "<!--" not in markdown and not _BOT.search(markdown):
+    if "<!--" not in markdown and f"[{_DEFINED_COMMENT}]:" not in markdown:
         return set()
     blocks = read_blocks(markdown)
     texts = {block.inside: block.texts for block in reversed(blocks.leaves)}
-    regions = [*_bot_regions(markdown, blocks)] if _BOT.search(markdown) else []
+    regions = [*_bot_regions(markdown, blocks)]
+    headings = [block for block in blocks.leaves if block.kind == "heading"]
+    lines = [heading.first for heading in headings]
+
+    def is_of_bot(item: Block, start: int) -> bool:
+        above = bisect_right(lines, item.first) - 1
+        return above < 0 or lines[above] < start or _OF_PEOPLE.isdisjoint(_words(headings[above].content))
 
     def is_control(item: Block) -> bool:
         first = next(spans("".join(texts.get(item, ())[:1]).lstrip()), None)
         is_marked = first is not None and first.kind == "comment"
-        return is_marked or any(start <= item.first < end for start, end in regions)
+        return is_marked or any(start <= item.first < end and is_of_bot(item, start) for start, end in regions)
 
     return {item for item in blocks.items if item.box and is_control(item)}
 
 
 def _bot_regions(markdown: str, blocks: Blocks) -> Iterator[tuple[int, int]]:
-    """Yield the lines between the first and the last comment of a bot's region, from 0."""
-    found = [(block.first, comment) for block in blocks.leaves for comment in _comments(block)]
+    """Yield the lines between the comments that begin and end a bot's region, from 0."""
+    outside = (block for block in blocks.leaves if not any(each.kind == "item" for each in block.around))
+    found = [(block.first, comment) for block in outside for comment in _comments(block)]
     starts = [start for start, _ in blocks.lines]
     named = (one for one in blocks.definitions if one.label == _DEFINED_COMMENT)
     found += [(bisect_right(starts, one.start) - 1, markdown[one.start : one.end]) for one in named]
-    begun: dict[str, int] = {}
+    begun: dict[tuple[str, ...], int] = {}
     for line, comment in sorted(found):
-        if bot := _BOT.search(comment):
-            name = bot[0].casefold()
-            if not _REGION_END.match(comment):
-                begun.setdefault(name, line)
-            elif name in begun:
-                yield begun.pop(name), line
+        words = _words(comment)
+        name = tuple(word for word in words if word not in _UNNAMED)
+        if not name or not _OF_PEOPLE.isdisjoint(name):
+            continue
+        is_end = "end" in words or comment.lstrip().startswith("/")
+        if name in begun and (is_end or _CONSTANT.fullmatch(comment)):
+            yield begun.pop(name), line
+        elif not is_end:
+            begun.setdefault(name, line)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
 
 
 def with_ticks(markdown: str, done: Iterable[ChecklistTask]) -> str:
