@@ -58,7 +58,6 @@ PLACES: dict[str, tuple[str, int | None, Anchor | None]] = {
     "the source of a copy is not part of the diff": ("src/source.py", 1, None),
     "a binary file": ("logo.png", 1, Anchor("logo.png")),
     "a path with blanks": ("ü mit blank.txt", 1, Anchor("ü mit blank.txt", 1)),
-    "a path that begins with ./": ("./src/a.py", 2, Anchor("src/a.py", 2)),
     "a path that is not in the pull request": ("src/b.py", 1, None),
     "a folder": ("src", None, None),
 }

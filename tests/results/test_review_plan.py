@@ -15,7 +15,7 @@ from accord.github.limits import BODY_CHARS
 from accord.github.models import Identity, Review
 from accord.results.models import ReviewerResult
 from accord.results.reviewer import placement as review_layout
-from accord.results.reviewer.facts import ReviewFacts, near_paths
+from accord.results.reviewer.facts import ReviewFacts
 from accord.results.reviewer.placement import (
     MOST_FILE_COMMENTS,
     MOST_PLACED,
@@ -30,12 +30,14 @@ from accord.results.reviewer.placement import (
     marks_of,
     pack,
     place_comments,
+    with_files,
 )
 from accord.results.reviewer.plan import (
     CommentOnFile,
     FollowUpComment,
     PostReview,
     initial_state,
+    near_paths,
     plan_findings,
     plan_operations,
     require_allowed,
@@ -59,7 +61,7 @@ def draft(result: dict[str, Any]) -> DraftReview:
     model = read_shape(ReviewerResult, result)
     sanitizer = TextSanitizer(Redactor(), PostingPolicy())
     drafted = draft_review(with_safe_texts(model, sanitizer), sanitizer, "accordtoken", "")
-    return replace(drafted, pull_url=PULL.url, commit=SHA)
+    return with_files(replace(drafted, pull_url=PULL.url, commit=SHA), DIFF)
 
 
 def facts(result: dict[str, Any], login: str = "reviewer") -> ReviewFacts:
@@ -240,6 +242,9 @@ def test_follow_ups_say_what_they_continue() -> None:
     [
         ([comment("src/a.py", 2), comment("src/a.py", 2)], [0]),
         ([comment("./src/a.py", 2), comment("src/a.py", 2), comment("src/a.py:9", 2)], [0]),
+        ([comment("b/src/a.py", 2), comment("src/a.py", 2), comment("a/src/a.py#L2")], [0]),
+        ([comment("src/a.py:2-4"), comment("src/a.py", 2), comment("src\\a.py", 2)], [0]),
+        ([comment("b/absent.py", 2), comment("absent.py", 2)], [0, 1]),
         ([warn("src/a.py", 2, f"[Warning] {FINDING}"), comment("src/a.py", 2)], [1]),
         ([comment("src/a.py"), comment("src/a.py", None, FINDING.upper())], [0]),
         ([comment("src/a.py", 2), comment("src/a.py", 3)], [0, 1]),
@@ -281,7 +286,16 @@ def test_a_reworded_repetition_joins_the_comment_and_its_marker_is_read_again() 
         ("b/src/a.py", 2, ("src/a.py", 2)),
         ("a/src/a.py", 2, ("src/a.py", 2)),
         ("src/a.py:2", 2, ("src/a.py", 2)),
-        ("src/a.py:2:7", 2, ("src/a.py", 2)),
+        ("src/a.py:2", None, ("src/a.py", 2)),
+        ("src/a.py:2:7", None, ("src/a.py", 2)),
+        ("src/a.py:2-4", None, ("src/a.py", 2)),
+        ("src/a.py:L2", None, ("src/a.py", 2)),
+        ("src/a.py#L2", None, ("src/a.py", 2)),
+        ("b/src/a.py#L2C5-L4C1", None, ("src/a.py", 2)),
+        ("src/a.py:99", 2, ("src/a.py", 2)),
+        ("src/a.py:0", 2, None),
+        (" `src/a.py` ", 2, ("src/a.py", 2)),
+        ("src\\a.py", 2, ("src/a.py", 2)),
         ("b/logo.png", None, ("logo.png", None)),
         ("b/old.py", 2, ("new.py", None)),
         ("c/src/a.py", 2, None),
@@ -290,7 +304,8 @@ def test_a_reworded_repetition_joins_the_comment_and_its_marker_is_read_again() 
     ],
 )
 def test_a_path_is_found_as_tools_write_it(path: str, line: int | None, where: tuple[str, int | None] | None) -> None:
-    anchor = DIFF.find(path, line)
+    note = draft(needs_changes(comment(path, line))).notes[0]
+    anchor = DIFF.find(note.path, note.line)
     assert (anchor and (anchor.path, anchor.line)) == where
 
 
@@ -299,9 +314,9 @@ def test_the_own_directory_of_a_diff_wins_over_a_prefix() -> None:
     assert [found.path for path in ("b/x.py", "a/x.py") if (found := anchors.find(path, 2))] == ["b/x.py", "x.py"]
 
 
-@pytest.mark.parametrize("path", ["b/absent.py", "absent.py:3"])
-def test_a_path_with_an_addition_has_no_link(path: str) -> None:
-    assert "](" not in review(needs_changes(comment(path, 3))).review.body
+@pytest.mark.parametrize(("path", "has_link"), [("b/absent.py", False), ("absent.py:3", True)])
+def test_a_path_with_an_addition_that_may_be_a_folder_has_no_link(path: str, *, has_link: bool) -> None:
+    assert ("/absent.py#L3)" in review(needs_changes(comment(path, 3))).review.body) is has_link
 
 
 def test_a_path_that_resembles_one_of_the_diff_is_reported_with_it() -> None:

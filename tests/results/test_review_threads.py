@@ -194,7 +194,6 @@ def thread(
         pytest.param([note(0, 3)], [thread(1, 3, is_hidden=True)], {0: 1}, id="hidden by a person"),
         pytest.param([note(0, 3)], [thread(1, 3, is_resolved=True, is_by_us=True)], {}, id="resolved by us"),
         pytest.param([note(0, 3)], [thread(1, 3, is_hidden=True), thread(2, 3)], {0: 2}, id="an open one goes first"),
-        pytest.param([note(0, 3, path="./a.py")], [thread(1, 3)], {0: 1}, id="a path from here"),
     ],
 )
 def test_a_comment_finds_its_thread(notes: list[Note], threads: list[OwnThread], expected: dict[int, int]) -> None:

@@ -83,6 +83,17 @@ def test_only_new_findings_are_posted_and_gone_ones_are_resolved_with_a_reply(st
     assert snapshot(stage) == before
 
 
+def test_a_finding_has_one_comment_and_one_thread_in_whatever_way_its_place_is_written(stage: Stage) -> None:
+    ways = [("src/long.txt", 1), ("b/src/long.txt", 1), ("src/long.txt:1", None), ("./src/long.txt#L1-L3", None)]
+    receipt = post(stage, needs_changes(*(comment(path, line) for path, line in ways)))
+    assert (counts(receipt), receipt.details["review"]["repeated"]) == ((1, 0, 0, 0, 0, 0), 3)
+    again = post(stage, needs_changes(*(comment(path, line) for path, line in ways)))
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    later = push(stage, NEW + "one more\n")
+    for path, line in ways[1:]:
+        assert counts(post(stage, needs_changes(comment(path, line)), commit=later))[3] == 1, path
+
+
 def test_a_finding_on_a_line_that_was_rewritten_keeps_its_outdated_thread(stage: Stage) -> None:
     post(stage, needs_changes(TWO))
     later = push(stage, NEW.replace("line three\n", "line 3, again\nand more\n"))

@@ -13,7 +13,7 @@ import cmarkgfm
 from cmarkgfm.cmark import Options
 
 from accord.text.blocks import read_blocks
-from accord.text.outline import sections, tasks
+from accord.text.outline import bot_controls, sections, tasks
 from accord.text.regions import parse_markdown
 
 _BLOCK = re.compile(
@@ -78,6 +78,8 @@ def check_outline(text: str) -> str | None:
             titles.append(" ".join(html.unescape(words).split()))
     lines = re.split(r"\r\n?|\n", text)
     ours = [(task.line, task.is_checked or "[x]" in lines[task.line - 1].lower()) for task in tasks(text)]
+    buttons = {item.first + 1 for item in bot_controls(text)}
+    boxes = [(line, is_ticked) for line, is_ticked in boxes if line not in buttons]
     found = [(section.level, section.line) for section in sections(text)]
     named = [(one.title.replace("\\[", "["), page) for one, page in zip(sections(text), titles, strict=False) if page]
     if sorted(boxes) != ours or headings != found or any(title != page for title, page in named):

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding, pointer, warning
-from accord.core.suggest import did_you_mean
+from accord.core.findings import Finding, warning
 from accord.engine.owner import is_over, pull_state
 from accord.git.branch_names import CONFIG_PATHS, approvals_in
 from accord.github.comments import Comment
@@ -26,6 +25,8 @@ from accord.results.reviewer.placement import (
     anchors_of,
     lay_out,
     marks_of,
+    needs_diff,
+    with_files,
 )
 from accord.results.reviewer.threads import (
     COMMENT,
@@ -34,7 +35,6 @@ from accord.results.reviewer.threads import (
     finding_text,
     gone_threads,
     match_threads,
-    plain_path,
     read_threads,
     threads_of_ours,
     unlocated_commits,
@@ -74,7 +74,7 @@ class ReviewFacts:
     matches: Mapping[int, OwnThread] = field(default_factory=dict)  # of comments that a thread holds, by position
     gone: tuple[OwnThread, ...] = ()  # threads whose finding is gone
     repeated: Review | None = None  # an earlier review of this commit that says the same
-    approvals: str = "approve"  # how the repository wants an approval: comment or approve
+    approvals: str | None = None  # how the repository wants an approval: comment or approve; read for one
     no_approval: str = ""  # why this pull request gets none
     most: int = MOST_COMMENTS  # of new comments, so many are placed
     on_files: frozenset[int] = frozenset()  # the comments of this run that exist, by position
@@ -129,6 +129,8 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
         most=options.max_comments,
         findings=(*findings, *_pull_findings(pull, commit, mine, options)),
     )
+    facts = _with_anchors(github, facts) if needs_diff(draft) else facts
+    facts = replace(facts, draft=with_files(draft, facts.anchors))
     if draft.verdict == "approve" and mine is None:
         facts = _with_approvals(github, facts, options, repository.default_branch)
     return _with_work_item(github, _with_comments(github, _with_threads(github, facts)), options)
@@ -137,8 +139,9 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
 def _with_approvals(github: GitHub, facts: ReviewFacts, options: ReviewOptions, branch: str) -> ReviewFacts:
     """Read whether the repository wants approvals, and if so, whether this pull request may get one."""
     approvals = options.approvals or approvals_in(github.find_file(path, branch) for path in CONFIG_PATHS)
+    facts = replace(facts, approvals=approvals)
     if approvals != "approve":
-        return replace(facts, approvals=approvals)
+        return facts
     pull, author = facts.pull, facts.pull.author
     is_fork = pull.head_repository.lower() != options.repository.lower()
     may_write = is_fork or github.is_trusted(author, lambda: facts.identity)
@@ -240,7 +243,7 @@ def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
         threads = read_threads(ours, facts.standing, facts.identity, commit, head, {})
         return replace(facts, gone=tuple(thread for thread in threads if thread.comment_id in facts.marks.gone))
     notes = facts.draft.own_notes[:MOST_PLACED]
-    texts, paths = {finding_text(note.text) for note in notes}, {plain_path(note.path) for note in notes}
+    texts, paths = {finding_text(note.text) for note in notes}, {note.path for note in notes}
     commits = unlocated_commits(ours, texts, paths, commit, head)
     changes = {old: _files_since(github, old, commit) for old in commits[:MOST_COMPARED]}
     threads = read_threads(ours, facts.standing, facts.identity, commit, head, changes)
@@ -276,6 +279,8 @@ def _is_repeated(facts: ReviewFacts, newest: Review) -> bool:
 
 def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     """Read the diff at the reviewed commit; the files of the pull request are those of its head."""
+    if facts.anchors:
+        return facts
     pull, commit = facts.pull, facts.draft.commit
     try:
         is_head = commit == pull.head_sha
@@ -283,22 +288,12 @@ def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
         limit = PULL_FILES if is_head else COMPARED_FILES
     except NotThere:
         files, limit = github.files(pull.number), PULL_FILES
-    anchors = anchors_of(files)
+    anchors = anchors_of(files, is_whole=len(files) < limit)
     facts = replace(facts, anchors=anchors)
-    if len(files) < limit:
-        return replace(facts, findings=(*facts.findings, *near_paths(facts.draft.own_notes, anchors)))
-    if all(anchors.find(note.path, None) for note in facts.draft.notes):
+    if anchors.is_whole or all(anchors.find(note.path, None) for note in facts.draft.notes):
         return facts
     message = f"GitHub lists only {limit} files of this diff. Comments on other files are posted in the body."
     return facts.with_finding(warning("files-unknown", message))
-
-
-def near_paths(notes: Iterable[Note], anchors: Anchors) -> Iterator[Finding]:
-    """Report paths that are not in the diff but look like one that is."""
-    for note in notes:
-        if not anchors.find(note.path, None) and (hint := did_you_mean(plain_path(note.path), anchors.files)):
-            message = f"`{note.name}` is not in the diff, so the comment is in the body."
-            yield warning("path-not-in-diff", message, pointer("review", "comments", note.at, "path"), hint=hint)
 
 
 def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) -> ReviewFacts:

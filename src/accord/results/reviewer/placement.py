@@ -19,7 +19,7 @@ from urllib.parse import quote
 from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS, PULL_FILES
 from accord.results.reviewer.rules import is_warning
-from accord.results.reviewer.threads import COMMENT, Note, OwnThread, plain_path, read_ids, without_repeats, write_ids
+from accord.results.reviewer.threads import COMMENT, Note, OwnThread, read_ids, read_place, without_repeats, write_ids
 from accord.text.markdown import as_code
 from accord.text.markers import REVIEW, find_markers, write_marker, write_twice
 from accord.text.sanitise import cut
@@ -123,31 +123,32 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Anchors:
-    """The files and lines of a diff. ``renamed`` maps old paths to new ones."""
+    """The files and lines of a diff. ``renamed`` maps old paths to new ones; ``is_whole``: GitHub lists all files."""
 
     files: dict[str, PullFile]
     renamed: dict[str, str]
+    is_whole: bool
 
     def find(self, path: str, line: int | None) -> Anchor | None:
-        """Return the line; the file for a renamed one or a line that the diff does not show; None without the file.
-
-        Paths as tools write them are found too: ``./a.py``, ``b/a.py`` and ``a.py:2``.
-        """
-        plain = plain_path(path)
-        forms = (path, plain, _SIDE.sub("", plain))
-        path = next((form for form in forms if form in self.files or form in self.renamed), path)
+        """Return the line; the file for a renamed one or a line that the diff does not show; None without the file."""
+        path = self.path_of(path)
         file = self.files.get(path)
         if file is None:
             return Anchor(self.renamed[path]) if path in self.renamed else None
         side = LEFT if file.status == "removed" else RIGHT
         return Anchor(path, line, side) if line in shown_lines(file.patch or "", side) else Anchor(path)
 
+    def path_of(self, path: str) -> str:
+        """Return a path without the ``a/`` or ``b/`` of a diff's header, if only the rest is a file of the diff."""
+        forms = (path, _SIDE.sub("", path))
+        return next((form for form in forms if form in self.files or form in self.renamed), path)
 
-def anchors_of(files: Iterable[PullFile]) -> Anchors:
+
+def anchors_of(files: Iterable[PullFile], *, is_whole: bool = True) -> Anchors:
     """Return the anchors of a diff."""
     by_path = {file.path: file for file in files}
     renamed = {file.previous_path: file.path for file in by_path.values() if file.status == "renamed"}
-    return Anchors(by_path, renamed)
+    return Anchors(by_path, renamed, is_whole)
 
 
 @lru_cache(maxsize=PULL_FILES)
@@ -170,9 +171,24 @@ def draft_review(result: ReviewerResult, sanitizer: TextSanitizer, token: str, s
     review = result.review
     notes = []
     for at, each in enumerate(review.comments):
-        name = sanitizer.path(each.path, pointer("review", "comments", at, "path"))
-        notes.append(Note(at, each.path, name, each.line, each.body, is_warning(each)))
-    return DraftReview(review.verdict, review.summary, without_repeats(notes), token, same)
+        path, line = read_place(each.path, each.line)
+        name = sanitizer.path(path, pointer("review", "comments", at, "path"))
+        notes.append(Note(at, path, name, line, each.body, is_warning(each)))
+    return DraftReview(review.verdict, review.summary, tuple(notes), token, same)
+
+
+def needs_diff(draft: DraftReview) -> bool:
+    """Return whether only the diff tells which file a path means: ``b/a.py`` may be ``a.py``."""
+    return any(_SIDE.match(note.path) for note in draft.notes)
+
+
+def with_files(draft: DraftReview, anchors: Anchors | None) -> DraftReview:
+    """Return the draft with its comments on files of the diff, and those marked that repeat another one."""
+    notes = []
+    for note in draft.notes:
+        path = anchors.path_of(note.path) if anchors else note.path
+        notes.append(note if path == note.path else replace(note, path=path, name=_SIDE.sub("", note.name)))
+    return replace(draft, notes=without_repeats(notes))
 
 
 def place_comments(
@@ -224,7 +240,7 @@ def marks_of(body: str, token: str, count: int) -> ReviewMarks | None:
 
 def file_comment(draft: DraftReview, note: Note, path: str) -> str:
     """Return the comment on a whole file, with the line that was meant; ``path`` is the file's path in the diff."""
-    old_name = [] if path in {plain_path(note.path), _SIDE.sub("", plain_path(note.path))} else [_code(note.name)]
+    old_name = [] if path == note.path else [_code(note.name)]
     line = [f"Line {note.line}"] if note.line else []
     lead = f"**{', '.join([*old_name, *line])}**\n\n" if old_name or line else ""
     where = {"line": str(note.line or ""), "lead": str(len(lead))}
@@ -339,9 +355,8 @@ def _label(draft: DraftReview, note: Note) -> str:
     if note.line is None:
         return "**The whole file**"
     base = draft.pull_url.rpartition("/pull/")[0]
-    path = note.path.removeprefix("./")
-    link = f"{base}/blob/{draft.commit}/{quote(path)}#L{note.line}"
-    is_plain = note.name == note.path and path == plain_path(path) and not _SIDE.match(path)
+    link = f"{base}/blob/{draft.commit}/{quote(note.path)}#L{note.line}"
+    is_plain = note.name == note.path and not _SIDE.match(note.path)
     can_link = base and is_plain and len(link) <= _LONGEST_LINK
     return f"**[Line {note.line}]({link})**" if can_link else f"**Line {note.line}**"
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
+from accord.core.suggest import did_you_mean
 from accord.engine.operations import LedgerEntry, Operation, OperationStatus, adopted_if, skipped_if
 from accord.engine.owner import is_over, pull_state
 from accord.github.models import InlineComment, NewReview, Review
@@ -15,6 +16,7 @@ from accord.results.reviewer.facts import TARGETS, ReviewFacts
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,
     EVENTS,
+    Anchors,
     Placement,
     ReviewMarks,
     bodies,
@@ -199,11 +201,21 @@ def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
         if note.repeats is not None:
             message = f"The comment repeats comment {note.repeats + 1} at the same place, so both are posted as one."
             yield warning("comment-repeated", message, pointer("review", "comments", note.at), hint="Write it once.")
+    if facts.anchors and facts.anchors.is_whole:
+        yield from near_paths([note for note in facts.draft.own_notes if note.at not in facts.matches], facts.anchors)
     if any(not thread.can_resolve and thread.is_open and not thread.has_people for thread in facts.gone):
         yield _not_resolved("The token may not resolve them.")
     _, finding = planned_move(facts)
     if finding:
         yield finding
+
+
+def near_paths(notes: Iterable[Note], anchors: Anchors) -> Iterator[Finding]:
+    """Report paths that are not in the diff but look like one that is."""
+    for note in notes:
+        if not anchors.find(note.path, None) and (hint := did_you_mean(note.path, anchors.files)):
+            message = f"`{note.name}` is not in the diff, so the comment is in the body."
+            yield warning("path-not-in-diff", message, pointer("review", "comments", note.at, "path"), hint=hint)
 
 
 def planned_move(facts: ReviewFacts) -> tuple[MoveWorkItem | None, Finding | None]:

@@ -37,7 +37,8 @@ _JOINED_CHARS = 60_000
 _MOST_AT_A_LINE = 100
 """Comments at one line with which later ones are compared."""
 
-_LINE_SUFFIX = re.compile(r"(?::\d+){1,2}$")
+_LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
+_LONGEST_LINES = 60
 _WARNING_LABEL = re.compile(r"^\s*(?:\*\*|__)?\[warning\]", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
 _WHAT = re.compile(r"\bwhat: *(.*?)(?= *\b(?:why|fix):|$)")
@@ -114,9 +115,12 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(_WORDS.findall(text)) - _LABELS
 
 
-def plain_path(path: str) -> str:
-    """Return a path as git writes it: without ``./`` before it, or a line after it."""
-    return _LINE_SUFFIX.sub("", path).removeprefix("./")
+def read_place(path: str, line: int | None) -> tuple[str, int | None]:
+    """Return path and line of a comment from what an agent wrote: ``./a.py``, ``a.py:2-4`` or ``a.py#L2``."""
+    path = path.strip(" \t`")
+    path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./")
+    found = _LINES.search(path, max(1, len(path) - _LONGEST_LINES))
+    return (path[: found.start()], line or int(found[1])) if found else (path, line)
 
 
 @lru_cache(maxsize=4_096)
@@ -144,7 +148,7 @@ def without_repeats(notes: Sequence[Note]) -> tuple[Note, ...]:
     kept: dict[tuple[str | int | None, ...], list[tuple[int, list[str]]]] = {}
     for note in sorted(notes, key=lambda note: (note.is_warning, note.at)):
         text = finding_text(_WARNING_LABEL.sub("", note.text, count=1))
-        here = kept.setdefault((plain_path(note.path), note.line, *_NUMBERS.findall(text)), [])
+        here = kept.setdefault((note.path, note.line, *_NUMBERS.findall(text)), [])
         for at, texts in here:
             joined = found[at].text if text in texts else f"{found[at].text}\n\n---\n\n{note.text}"
             is_same = (
@@ -322,7 +326,7 @@ def _reworded(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[t
     """Yield the pairs at one place that share enough words; a comment on the whole file is at line 0."""
     by_path: dict[str, list[tuple[Note, str]]] = {}
     for note in notes:
-        by_path.setdefault(plain_path(note.path), []).append((note, finding_text(note.text)))
+        by_path.setdefault(note.path, []).append((note, finding_text(note.text)))
     for thread in threads:
         path, lines = thread.location
         start = thread.line or 0
@@ -336,7 +340,7 @@ def _reworded(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[t
 def _rank(note: Note, thread: OwnThread) -> tuple[int, bool, int] | None:
     """Return how well a comment of the same text fits a thread, the best first; None where it does not."""
     path, lines = thread.location
-    if plain_path(note.path) != path:
+    if note.path != path:
         return None
     if lines is not None:
         if note.line not in lines:
