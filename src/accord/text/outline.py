@@ -23,10 +23,10 @@ _VISIBLE = re.compile(r"[^\r\n]")
 _EMPHASIS = re.compile(r"(?<![\\\s])(?:\*+|_+(?!\w))|(?<!\\)(?:\*+|(?<!\w)_+)(?!\s)")
 _VERBATIM = frozenset({"fence", "code", "html"})
 _WORD = re.compile(r"[^\W_]+")
-_UNNAMED = frozenset("a an begin end is of start the this".split())
+_UNNAMED = frozenset(("a", "an", "begin", "end", "is", "of", "start", "the", "this"))
 _CONSTANT = re.compile(r"\s*[A-Z0-9]+(?:[_-][A-Z0-9]+)+\s*")
-_OF_PEOPLE = frozenset("accord checklist criteria ignore task tasks todo todos".split())
-"""Words that name a region, or a heading in it, as one of tasks, of accord, or of text that a formatter leaves alone."""
+_OF_PEOPLE = frozenset(("accord", "checklist", "criteria", "ignore", "task", "tasks", "todo", "todos"))
+"""Words in the name of a region, or in a heading, by which its boxes are tasks; formatters begin one to `ignore`."""
 
 _DEFINED_COMMENT = "//"
 """The label of a definition that serves as a comment: ``[//]: # (dependabot-start)``."""

@@ -30,7 +30,6 @@ from accord.results.reviewer.placement import (
 )
 from accord.results.reviewer.threads import (
     COMMENT,
-    Note,
     OwnThread,
     finding_text,
     gone_threads,
