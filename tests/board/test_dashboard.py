@@ -19,10 +19,10 @@ from accord.board.models import Entry, Overview, address_of
 from accord.core.clock import ManualClock
 from accord.engine.operations import ApplyOptions
 from accord.engine.receipts import Outcome, Receipt
+from accord.git.configuration import CONFIG_PATHS
 from accord.github.client import GitHub
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Access, Identity
-from accord.starts.config import CONFIG_PATH
 from accord.starts.dashboard import BOARD
 from accord.text.markers import write_marker
 from accord.text.posting import PostingPolicy
@@ -157,8 +157,8 @@ START = {START_WORKFLOW: (ROOT / "templates/consumer-repo" / START_WORKFLOW).rea
         (START, INSTALLATION_TOKEN, "", True),
         ({}, INSTALLATION_TOKEN, "", False),
         ({START_WORKFLOW: "on: [issues]\njobs: {}\n"}, INSTALLATION_TOKEN, "", False),
-        ({**START, CONFIG_PATH: "starts:\n  dashboard: false\n"}, INSTALLATION_TOKEN, "", False),
-        ({**START, CONFIG_PATH: "starts: ["}, INSTALLATION_TOKEN, "", False),
+        ({**START, CONFIG_PATHS[0]: "starts:\n  dashboard: false\n"}, INSTALLATION_TOKEN, "", False),
+        ({**START, CONFIG_PATHS[0]: "starts: ["}, INSTALLATION_TOKEN, "", False),
         (START, "app", "app[bot]", False),
     ],
 )

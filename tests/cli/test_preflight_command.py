@@ -124,7 +124,12 @@ def test_a_step_is_annotated_and_gets_the_outcome(accord: Accord, stage: Stage) 
     ],
 )
 def test_a_branch_in_the_way_of_all_work_items_is_named(accord: Accord, stage: Stage, other: str) -> None:
+    (accord.home / ".github").mkdir()
     accord.on(stage, GITHUB_TOKEN=stage.server.token)
     document = accord.document("preflight", code=4 if other else 0)
     assert codes(document) == (["branch-in-the-way"] if other else [])
     assert all(f"`{other}`" in finding["message"] for finding in document["findings"])
+    (rules,) = (
+        check for check in accord("doctor", "--format", "json").document["checks"] if check["name"] == "branch rules"
+    )
+    assert rules["status"] == ("error" if other else "ok")

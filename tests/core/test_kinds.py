@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.plans import plan, refinement, task, update
 
 from accord.core.errors import BrokenContract
-from accord.core.kinds import KINDS, Kind, contract_of
+from accord.core.kinds import KINDS, Kind, check_document, contract_of
 from accord.core.schemas import json_schema, strict_schema
 from accord.core.shapes import read_shape
 from accord.results.models import PlannerResult
@@ -25,6 +25,12 @@ def test_every_kind_names_a_model_and_rules_that_exist(kind: Kind) -> None:
     assert kind.model.model_json_schema()
     rules = kind.load().rules
     assert rules is None or callable(rules)
+
+
+@pytest.mark.parametrize("text", ["starts: {}", "approvals: approve", "branch_prefix: bots", "branch_prefix: 7"])
+def test_each_key_of_the_configuration_alone_shows_its_kind(text: str) -> None:
+    kind, found = check_document(f"{text}\n".encode(), None, "config.yml")
+    assert (kind, bool(found)) == ("accord-config", text.endswith("7"))
 
 
 CHECK = """

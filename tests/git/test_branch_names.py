@@ -3,7 +3,8 @@
 import pytest
 
 from accord.core.errors import BrokenContract
-from accord.git.branch_names import branch_in_the_way, is_work_branch, prefix_in, work_branch
+from accord.git.branch_names import branch_in_the_way, is_work_branch, work_branch
+from accord.git.configuration import CONFIG_PATHS, ConfigFile, find_config, prefix_in
 
 
 @pytest.mark.parametrize(
@@ -42,16 +43,17 @@ def test_the_branches_of_a_work_item_have_its_number(name: str, is_own: bool) ->
     ("files", "prefix"),
     [
         ((None, None), "accord"),
-        ((b"version: 1\n", b"branch_prefix: bots\n"), "bots"),
+        ((None, b"branch_prefix: bots\n"), "bots"),
+        ((b"version: 1\n", b"branch_prefix: bots\n"), "accord"),
         ((b"branch_prefix: bots/accord-2\n", b"branch_prefix: other\n"), "bots/accord-2"),
         ((b"# nothing yet\n", b""), "accord"),
     ],
 )
 def test_the_configuration_names_the_prefix_of_branches(files: tuple[bytes | None, ...], prefix: str) -> None:
-    assert prefix_in(files) == prefix
+    assert prefix_in(find_config(dict(zip(CONFIG_PATHS, files, strict=True)).get)) == prefix
 
 
 @pytest.mark.parametrize("value", ["a/", "/a", "refs/heads/a", "a..b", "a b", "-a", "[a]", "a.lock", "''"])
 def test_a_prefix_that_begins_no_branch_is_refused_with_its_file(value: str) -> None:
     with pytest.raises(BrokenContract, match=r"accord/config.yml: `branch_prefix`"):
-        prefix_in([f"branch_prefix: {value}\n".encode(), None])
+        prefix_in(ConfigFile(raw=f"branch_prefix: {value}\n".encode()))

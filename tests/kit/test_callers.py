@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from accord.kit.templates import shipped_kit
+from accord.git.configuration import ConfigFile
+from accord.kit.templates import CONFIG, shipped_kit
 from accord.loops.models import NEEDS_HUMAN
 from accord.loops.questions import AUTOFIX, KEEPALIVE, PAUSED
 from accord.results.label_sync import shipped_labels
-from accord.starts.config import CONFIG_PATH, AccordConfig, StartSwitches, read_config
+from accord.starts.config import AccordConfig, StartSwitches, read_config
 from accord.starts.models import ITEM_INPUT, PLAN_LABEL, REVIEW_LABEL
 from accord.starts.models import WORKFLOWS as FILES
 
@@ -104,8 +105,8 @@ def test_the_workflows_take_what_a_start_gives_them(work: Any) -> None:
 
 
 def test_the_configuration_of_the_kit_lists_every_line_with_its_default() -> None:
-    text = shipped_kit().files[CONFIG_PATH]
-    assert read_config(text.encode()) == AccordConfig()
+    text = shipped_kit().files[CONFIG]
+    assert read_config(ConfigFile(raw=text.encode())) == AccordConfig()
     for name, field in StartSwitches.model_fields.items():
         assert re.search(rf"^  {field.alias or name}: .*Default: {str(field.default).lower()}$", text, re.MULTILINE)
 

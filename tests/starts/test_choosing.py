@@ -9,13 +9,14 @@ import pytest
 
 from accord.core.errors import BrokenContract
 from accord.engine.owner import PullState
+from accord.git.configuration import CONFIG_PATHS, ConfigFile
 from accord.github.models import Issue
 from accord.loops.questions import NOT_AGENTS as NOT_AGENTS_OF_LOOPS
 from accord.loops.questions import PAUSED
 from accord.results.planner.scope import run_key_of_spec
 from accord.results.status import StatusFacts
 from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts, check_event, choose
-from accord.starts.config import CONFIG_PATH, AccordConfig, StartSwitches, config_check, read_config
+from accord.starts.config import AccordConfig, StartSwitches, config_check, read_config
 from accord.starts.facts import is_approved
 from accord.starts.models import (
     NOT_AGENTS,
@@ -262,20 +263,45 @@ def test_a_run_key_is_one_that_apply_takes() -> None:
 
 def test_unknown_keys_of_the_configuration_are_findings_with_a_hint() -> None:
     with pytest.raises(BrokenContract) as caught:
-        read_config(b"starts:\n  label: true\n")
+        read_config(ConfigFile(raw=b"starts:\n  label: true\n"))
     (found,) = caught.value.findings
     assert (found.line, found.hint) == (2, "Did you mean `labels`?")
     assert "config.yml:2" in caught.value.message
-    assert read_config(None) == AccordConfig()
-    assert read_config(b"starts:\n  pull-requests: true\n").starts.pull_requests is True
+    assert read_config(ConfigFile(raw=None)) == AccordConfig()
+    assert read_config(ConfigFile(raw=b"starts:\n  pull-requests: true\n")).starts.pull_requests is True
+
+
+@pytest.mark.parametrize(
+    ("files", "note", "unread"),
+    [
+        ({"accord/config.yml"}, "comments", {}),
+        ({"accord.yml"}, "comments", {}),
+        ({"accord/config.yml", "accord.yml"}, "comments", {"accord.yml": "git rm .github/accord.yml"}),
+        ({"accord.yml", "accord/config.yaml"}, "comments", {"accord/config.yaml": "git rm"}),
+        ({"accord/config.yaml"}, "no configuration", {"accord/config.yaml": "config.yaml .github/accord/config.yml`"}),
+        ({"accord.yaml"}, "no configuration", {"accord.yaml": "accord.yaml .github/accord.yml`"}),
+    ],
+)
+def test_one_file_is_the_configuration_and_others_like_it_are_findings(
+    tmp_path: Path, files: set[str], note: str, unread: dict[str, str]
+) -> None:
+    for name in files:
+        (tmp_path / ".github" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".github" / name).write_text("starts: {labels: false, dashboard: false}\n")
+    check = config_check(tmp_path)
+    assert check.note.startswith(note)
+    assert {path.removeprefix(".github/"): finding.code for path, finding in check.findings} == dict.fromkeys(
+        unread, "config-unread"
+    )
+    assert all(unread[path.removeprefix(".github/")] in finding.hint for path, finding in check.findings)
 
 
 def test_the_doctor_reads_the_configuration_of_a_directory(tmp_path: Path) -> None:
     check = config_check(tmp_path)
     assert (check.status, check.note) == ("ok", "no configuration; by default labels, comments, dashboard")
-    path = tmp_path / CONFIG_PATH
+    path = tmp_path / CONFIG_PATHS[0]
     path.parent.mkdir(parents=True)
     path.write_text("starts:\n  pull-requests: true\n  labels: false\n")
     assert config_check(tmp_path).note == "comments, dashboard, pull-requests"
     path.write_text("starts:\n  label: true\n")
-    assert (config_check(tmp_path).status, config_check(tmp_path).findings[0][0]) == ("error", CONFIG_PATH)
+    assert (config_check(tmp_path).status, config_check(tmp_path).findings[0][0]) == ("error", CONFIG_PATHS[0])

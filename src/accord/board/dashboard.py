@@ -15,12 +15,13 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
 from accord.engine.operations import ApplyOptions, Operation, apply_in_order, skipped_if
 from accord.engine.receipts import Receipt, reporting
+from accord.git.configuration import find_config
 from accord.github.client import INSTALLATION_LOGIN, GitHub
 from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
 from accord.github.models import Forbidden, Identity, Issue, IssueChange
 from accord.github.once import send_once
 from accord.results.status import require_writable
-from accord.starts.config import CONFIG_PATH, read_config
+from accord.starts.config import read_config
 from accord.starts.dashboard import BOARD, hears_edits, is_dashboard, write_box
 from accord.text.hidden import GUARD
 from accord.text.markdown import as_code, table
@@ -96,7 +97,7 @@ def _can_start(github: GitHub, identity: Identity) -> bool:
         return False
     branch = github.repository().default_branch
     try:
-        is_on = read_config(github.find_file(CONFIG_PATH, branch)).starts.dashboard
+        is_on = read_config(find_config(lambda path: github.find_file(path, branch))).starts.dashboard
         return is_on and hears_edits(github.find_file(START_WORKFLOW, branch))
     except (BrokenContract, Forbidden):  # nothing starts with a broken configuration; `accord doctor` shows the fault
         return False

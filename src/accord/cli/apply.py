@@ -38,7 +38,7 @@ from accord.engine.operations import ApplyOptions, LedgerEntry
 from accord.engine.receipts import Receipt, reporting
 from accord.files.patterns import path_patterns
 from accord.files.store import can_be_written, write_whole
-from accord.git.branch_names import APPROVALS
+from accord.git.configuration import APPROVALS
 from accord.results.planner.structure import IssueStructure, read_settings
 from accord.results.run import APPLICABLE, CheckedResult, apply_result, read_result, with_patch
 from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, PlanOptions, ReviewOptions, RevisionOptions

@@ -62,6 +62,9 @@ class Kind:
     marks: Mapping[str, Any]
     """The keys by which it is recognised, each with its value or a test of its value."""
 
+    has_any: bool = False
+    """Whether one of the keys is enough."""
+
     form: Format = "json"
     is_alone: bool = False
     """Whether JSON that text surrounds is refused."""
@@ -84,7 +87,8 @@ class Kind:
     def matches(self, value: Mapping[str, Any]) -> bool:
         """Return whether a document says that it is of this kind."""
         found = ((value.get(key), mark) for key, mark in self.marks.items())
-        return all(mark(given) if callable(mark) else given == mark for given, mark in found)
+        judged = (mark(given) if callable(mark) else given == mark for given, mark in found)
+        return any(judged) if self.has_any else all(judged)
 
     def read(self, raw: bytes) -> Located:
         """Read a document in the format of this kind. Raises BrokenContract."""

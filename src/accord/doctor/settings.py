@@ -21,7 +21,8 @@ from accord.core.refusals import (
     VARIABLES_PAGE,
     SettingsPage,
 )
-from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, folders_of, prefix_in, way_refusal, work_branch
+from accord.git.branch_names import folders_of, way_refusal, work_branch
+from accord.git.configuration import BRANCH_PREFIX, find_config, prefix_in
 from accord.github.client import Connection, GitHub
 from accord.github.models import Forbidden, NotThere
 from accord.workflows.facts import WORKFLOWS
@@ -112,6 +113,7 @@ def gather_settings(connection: Connection) -> LiveFacts:
     default = repository.default_branch if repository else ""
     settings = read("may_create_pulls", github.workflow_settings)
     prefix = read("prefix", lambda: _prefix_of(github, default)) or BRANCH_PREFIX
+    in_the_way = read("in_the_way", lambda: _branch_in_the_way(github, prefix)) or ""
     branches = filter(None, (work_branch(1, prefix=prefix), default))
     more: dict[str, Any] = {
         "secrets": read("secrets", github.secret_names),
@@ -129,6 +131,7 @@ def gather_settings(connection: Connection) -> LiveFacts:
         may_create_pulls=settings.may_create_pulls if settings else None,
         workflow_permissions=settings.permissions if settings else None,
         prefix=prefix,
+        in_the_way=in_the_way,
         unread=unread,
         **more,
     )
@@ -148,8 +151,7 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
     prefix, in_the_way = BRANCH_PREFIX, ""
     with suppress(Refused):  # a token that may not read contents
         prefix = _prefix_of(github, repository.default_branch)
-        folders = folders_of(work_branch(1, prefix=prefix))
-        in_the_way = next((name for name in folders if github.ref(f"heads/{name}")), "")
+        in_the_way = _branch_in_the_way(github, prefix)
     branch = work_branch(1, prefix=prefix)
     try:
         rules = {branch: github.branch_rules(branch)}
@@ -168,7 +170,12 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
 
 
 def _prefix_of(github: GitHub, branch: str) -> str:
-    return prefix_in(github.find_file(path, branch) for path in CONFIG_PATHS)
+    return prefix_in(find_config(lambda path: github.find_file(path, branch)))
+
+
+def _branch_in_the_way(github: GitHub, prefix: str) -> str:
+    """Return the branch that keeps all branches of work items from being made, empty without one."""
+    return next((name for name in folders_of(work_branch(1, prefix=prefix)) if github.ref(f"heads/{name}")), "")
 
 
 # Checks
@@ -306,6 +313,7 @@ def _rules_check(facts: LiveFacts) -> DoctorCheck:
     found = [
         *_rule_findings(facts, facts.work_branch, _REFUSING, _COVERS),
         *_rule_findings(facts, facts.default_branch, _AT_MERGE, "keeps accord's pull requests from being merged into"),
+        *((WORKFLOWS, finding) for finding in _way_findings(facts)),
     ]
     for branch in facts.protected or ():
         if branch.startswith(f"{facts.prefix}/"):
@@ -320,10 +328,8 @@ def _rules_check(facts: LiveFacts) -> DoctorCheck:
 
 def preflight_findings(facts: LiveFacts) -> list[Finding]:
     """Find reasons for which GitHub would refuse the branch or the pull request of a result."""
-    found = [finding for _, finding in _rule_findings(facts, facts.work_branch, _REFUSING, _COVERS)]
-    if facts.in_the_way:
-        refused = way_refusal(f"{facts.in_the_way}/…", facts.in_the_way)
-        found.append(Finding("branch-in-the-way", refused.message, hint=refused.hint))
+    rules = _rule_findings(facts, facts.work_branch, _REFUSING, _COVERS)
+    found = [*(finding for _, finding in rules), *_way_findings(facts)]
     place = ACTIONS_PAGE.at(facts.repository_url)
     if facts.may_create_pulls is None:
         message = f"The token of {facts.login} may not ask whether pull requests are allowed."
@@ -334,6 +340,12 @@ def preflight_findings(facts: LiveFacts) -> list[Finding]:
         hint = f'Turn on "{CREATE_PULLS}" under {place}, or set the secret `ACCORD_TOKEN`. Then start again.'
         found.insert(0, Finding("pulls-not-allowed", message, hint=hint))
     return found
+
+
+def _way_findings(facts: LiveFacts) -> Iterator[Finding]:
+    if facts.in_the_way:
+        refused = way_refusal(f"{facts.in_the_way}/…", facts.in_the_way)
+        yield Finding("branch-in-the-way", refused.message, hint=refused.hint)
 
 
 _COVERS = "covers branches of work items, such as"

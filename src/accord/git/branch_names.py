@@ -4,61 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding
-from accord.files.yaml import read_yaml
-from accord.git.program import Git, file_at
-
-CONFIG_PATHS = (".github/accord/config.yml", ".github/accord.yml")
-"""Files with the keys ``branch_prefix`` and ``approvals``; the first counts that has the key."""
-
-APPROVALS = ("comment", "approve")
-"""How a review that approves may be posted; the first is the default."""
-
-BRANCH_PREFIX = "accord"
-PREFIX_FORM = r"(?!refs/)[A-Za-z0-9][A-Za-z0-9_-]*(?:/[A-Za-z0-9][A-Za-z0-9_-]*)*"
-"""A part of the names that git takes (git-check-ref-format), short and without quoting."""
-
-
-def prefix_in(files: Iterable[bytes | None]) -> str:
-    """Return the prefix that configurations name. Raises BrokenContract for one that is not a branch's."""
-    hint = f"Write one without a slash at its end, such as `branch_prefix: bots/{BRANCH_PREFIX}`."
-    meaning = "the beginning of a branch name"
-    return _value_in(files, "branch_prefix", is_prefix, meaning, hint) or BRANCH_PREFIX
-
-
-def is_prefix(text: str) -> bool:
-    """Return whether a text may begin the names of branches."""
-    return re.fullmatch(PREFIX_FORM, text) is not None
-
-
-def approvals_in(files: Iterable[bytes | None]) -> str:
-    """Return how configurations have approvals posted. Raises BrokenContract for another word."""
-    hint = " or ".join(f"`approvals: {word}`" for word in APPROVALS)
-    found = _value_in(files, "approvals", APPROVALS.__contains__, "one of its words", f"Write {hint}.")
-    return found or APPROVALS[0]
-
-
-def _value_in(files: Iterable[bytes | None], key: str, is_valid: Callable[[str], bool], meaning: str, hint: str) -> str:
-    """Return the value of the first of ``CONFIG_PATHS`` that has a key, empty if none does."""
-    for path, raw in zip(CONFIG_PATHS, files, strict=True):
-        try:
-            document = read_yaml(raw or b"").value
-        except BrokenContract as broken:
-            raise BrokenContract(f"{path}: {broken.message}", findings=broken.findings) from None
-        value = document.get(key) if isinstance(document, dict) else None
-        if value is not None and not (isinstance(value, str) and is_valid(value)):
-            raise BrokenContract.of(Finding("schema", f"{path}: `{key}` is not {meaning}.", f"/{key}", hint=hint))
-        if value:
-            return str(value)
-    return ""
-
-
-def prefix_at(git: Git, commit: str) -> str:
-    """Return the prefix that the configuration of a commit names. Raises BrokenContract, as ``prefix_in`` does."""
-    return prefix_in(file_at(git, commit, path) for path in CONFIG_PATHS)
+from accord.core.errors import Refused
+from accord.git.configuration import BRANCH_PREFIX, CONFIG_PATHS
 
 
 def work_branch(item: int, number: int = 1, prefix: str = BRANCH_PREFIX) -> str:

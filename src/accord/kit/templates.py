@@ -21,6 +21,7 @@ from accord import __version__
 from accord.agents.registry import REGISTRY_PATH, label_entries, shipped_registry
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
+from accord.git.configuration import CONFIG_PATHS
 from accord.git.program import Git
 
 SOURCE = "accord-ci/accord"
@@ -31,7 +32,7 @@ FOLDER = ".github"
 
 REGISTRY = REGISTRY_PATH.as_posix()
 LABELS = f"{FOLDER}/labels.yml"
-CONFIG = f"{FOLDER}/accord/config.yml"
+CONFIG = CONFIG_PATHS[0]
 
 _PROMPTS = ("autofix", "bot-comments", "implement", "keepalive", "plan", "review", "verifier")
 _ALSO = {

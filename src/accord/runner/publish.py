@@ -18,7 +18,6 @@ from accord.core.clock import attempts
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding
 from accord.engine.operations import OperationLog, failed_unless
-from accord.git.branch_names import prefix_at
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     MERGED_TRAILER,
@@ -33,6 +32,7 @@ from accord.git.branches import (
     runs_of,
     scratch_repository,
 )
+from accord.git.configuration import prefix_at
 from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits, size_findings
 from accord.git.patch_text import header_names

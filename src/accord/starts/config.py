@@ -1,10 +1,11 @@
-"""The repository's configuration, ``.github/accord/config.yml``: which events start agents.
+"""The repository's configuration: which events start agents, and how results are written.
 
 It is read from the default branch only, so that no agent switches a start on from its own branch.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,9 +14,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from accord.core.errors import BrokenContract
 from accord.core.findings import DoctorCheck
 from accord.core.kinds import KINDS
-from accord.git.branch_names import BRANCH_PREFIX, CONFIG_PATHS, approvals_in, is_prefix
-
-CONFIG_PATH = CONFIG_PATHS[0]
+from accord.git.configuration import (
+    BRANCH_PREFIX,
+    ConfigFile,
+    approvals_in,
+    find_config,
+    is_prefix,
+    unread_configs,
+)
 
 
 class StartSwitches(BaseModel):
@@ -56,30 +62,34 @@ class AccordConfig(BaseModel):
     )
 
 
-def read_config(raw: bytes | None) -> AccordConfig:
+def read_config(config: ConfigFile) -> AccordConfig:
     """Read the configuration; defaults without a file. Raises BrokenContract, with findings, for a broken one."""
-    config: AccordConfig = AccordConfig() if raw is None else KINDS["accord-config"].read_valid(raw, CONFIG_PATH)
-    return config
+    if config.raw is None:
+        return AccordConfig()
+    found: AccordConfig = KINDS["accord-config"].read_valid(config.raw, config.path)
+    return found
 
 
 def approves_in(root: Path) -> bool:
     """Return whether the configuration in a directory has approvals posted as such; a broken one does not."""
     try:
-        return (
-            approvals_in((root / path).read_bytes() if (root / path).is_file() else None for path in CONFIG_PATHS)
-            == "approve"
-        )
+        return approvals_in(find_config(partial(_file_in, root))) == "approve"
     except BrokenContract:
         return False
 
 
 def config_check(root: Path) -> DoctorCheck:
     """Check the configuration in a directory."""
-    path = root / CONFIG_PATH
-    raw = path.read_bytes() if path.is_file() else None
+    find = partial(_file_in, root)
+    config, unread = find_config(find), list(unread_configs(find))
     try:
-        switches = read_config(raw).starts.model_dump(by_alias=True)
+        switches = read_config(config).starts.model_dump(by_alias=True)
     except BrokenContract as broken:
-        return DoctorCheck("starts", CONFIG_PATH, [(CONFIG_PATH, finding) for finding in broken.findings])
+        found = [(config.path, finding) for finding in broken.findings]
+        return DoctorCheck("starts", config.path, [*found, *unread])
     on = ", ".join(name for name, is_on in switches.items() if is_on) or "all events are off"
-    return DoctorCheck("starts", on if raw is not None else f"no configuration; by default {on}")
+    return DoctorCheck("starts", on if config.raw is not None else f"no configuration; by default {on}", unread)
+
+
+def _file_in(root: Path, path: str) -> bytes | None:
+    return (root / path).read_bytes() if (root / path).is_file() else None

@@ -16,7 +16,8 @@ from accord.core.errors import BrokenContract
 from accord.engine.owner import Owner, PullState, owner_of, pull_state
 from accord.engine.trust import read_refused_labels
 from accord.files.yaml import read_mapping
-from accord.git.branch_names import CONFIG_PATHS, is_work_branch, prefix_in, work_branch
+from accord.git.branch_names import is_work_branch, work_branch
+from accord.git.configuration import find_config
 from accord.github.client import GitHub
 from accord.github.models import Identity, Issue, NotThere, Pull
 from accord.github.pulls import closing_references
@@ -24,7 +25,7 @@ from accord.github.workflows import WorkflowRun
 from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, item_state, open_blockers, status_if_clear
 from accord.starts.choose import ItemFacts, head_at, names_agent
-from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
+from accord.starts.config import AccordConfig, read_config
 from accord.starts.dashboard import is_dashboard
 from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, StatusRow, Trigger
 from accord.starts.status import StatusView, view_of
@@ -70,7 +71,7 @@ class StartContext:
     @cached_property
     def config(self) -> AccordConfig:
         """The configuration. Raises BrokenContract for a broken one."""
-        return read_config(self.github.find_file(CONFIG_PATH, self.branch))
+        return read_config(find_config(lambda path: self.github.find_file(path, self.branch)))
 
     def agents(self) -> tuple[str, ...]:
         """Name the enabled agents of the registry."""
@@ -106,10 +107,9 @@ def item_facts(context: StartContext, event: StartEvent) -> ItemFacts | None:
 
 def _newest_pull(context: StartContext, item: int) -> PullState | None:
     """Read the pull request of an item's branches with which its work goes on: an open one, else the newest."""
-    prefix = prefix_in(context.github.find_file(path, context.branch) for path in CONFIG_PATHS)
     found: list[Pull] = []
     for number in count(1):
-        if not (pulls := context.github.pulls_from(work_branch(item, number, prefix))):
+        if not (pulls := context.github.pulls_from(work_branch(item, number, context.config.branch_prefix))):
             break
         found = [*pulls, *found]
     still_open = (pull for pull in found if pull.state == "open")

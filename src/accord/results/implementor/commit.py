@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import BrokenContract, Refused
 from accord.engine.owner import items_of_result
-from accord.git.branch_names import prefix_at, work_branch
+from accord.git.branch_names import work_branch
 from accord.git.branches import BranchFacts, Remote, commit_of_run, commit_tree, fetch_branch, runs_of, work_branches
+from accord.git.configuration import prefix_at
 from accord.git.conflicts import conflict_branch
 from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, own_base
 from accord.git.program import Git, is_ancestor

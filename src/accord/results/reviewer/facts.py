@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, warning
 from accord.engine.owner import is_over, pull_state
-from accord.git.branch_names import CONFIG_PATHS, approvals_in
+from accord.git.configuration import approvals_in, find_config
 from accord.github.comments import Comment
 from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, PullFile, Review
@@ -137,7 +137,7 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
 
 def _with_approvals(github: GitHub, facts: ReviewFacts, options: ReviewOptions, branch: str) -> ReviewFacts:
     """Read whether the repository wants approvals, and if so, whether this pull request may get one."""
-    approvals = options.approvals or approvals_in(github.find_file(path, branch) for path in CONFIG_PATHS)
+    approvals = options.approvals or approvals_in(find_config(lambda path: github.find_file(path, branch)))
     facts = replace(facts, approvals=approvals)
     if approvals != "approve":
         return facts

@@ -1,0 +1,90 @@
+"""The file with a repository's configuration, found by one rule, and single values of it where the rest may be broken.
+
+``accord.starts.config`` has the whole format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, PlacedFinding
+from accord.files.yaml import read_yaml
+from accord.git.program import Git, file_at
+
+CONFIG_PATHS = (".github/accord/config.yml", ".github/accord.yml")
+"""The places of the configuration; the first that has a file counts."""
+
+_NEAR_PATHS = (".github/accord/config.yaml", ".github/accord.yaml")
+"""Names that GitHub's own files may have, too."""
+
+APPROVALS = ("comment", "approve")
+"""How a review that approves may be posted; the first is the default."""
+
+BRANCH_PREFIX = "accord"
+PREFIX_FORM = r"(?!refs/)[A-Za-z0-9][A-Za-z0-9_-]*(?:/[A-Za-z0-9][A-Za-z0-9_-]*)*"
+"""A part of the names that git takes (git-check-ref-format), short and without quoting."""
+
+
+class ConfigFile(NamedTuple):
+    """The configuration; ``raw`` is None without one."""
+
+    path: str = CONFIG_PATHS[0]
+    raw: bytes | None = None
+
+
+def find_config(find: Callable[[str], bytes | None]) -> ConfigFile:
+    """Return the configuration; ``find`` returns the file at a path, None without one."""
+    found = (ConfigFile(path, find(path)) for path in CONFIG_PATHS)
+    return next((file for file in found if file.raw is not None), ConfigFile())
+
+
+def unread_configs(find: Callable[[str], bytes | None]) -> Iterator[PlacedFinding]:
+    """Find files that look like the configuration and are not read."""
+    path, raw = find_config(find)
+    for other in (*CONFIG_PATHS, *_NEAR_PATHS):
+        if other == path or find(other) is None:
+            continue
+        if raw is None:
+            name = other.replace(".yaml", ".yml")
+            hint = f"Rename it: `git mv {other} {name}`."
+            yield other, Finding("config-unread", f"This file is not read: its name is not `{name}`.", hint=hint)
+        else:
+            message = f"This file is not read: the configuration is `{path}`."
+            yield other, Finding("config-unread", message, hint=f"Move its lines there: `git rm {other}`.")
+
+
+def prefix_in(config: ConfigFile) -> str:
+    """Return the prefix that a configuration names. Raises BrokenContract for one that is not a branch's."""
+    hint = f"Write one without a slash at its end, such as `branch_prefix: bots/{BRANCH_PREFIX}`."
+    return _value_in(config, "branch_prefix", is_prefix, "the beginning of a branch name", hint) or BRANCH_PREFIX
+
+
+def is_prefix(text: str) -> bool:
+    """Return whether a text may begin the names of branches."""
+    return re.fullmatch(PREFIX_FORM, text) is not None
+
+
+def approvals_in(config: ConfigFile) -> str:
+    """Return how a configuration has approvals posted. Raises BrokenContract for another word."""
+    hint = f"Write {' or '.join(f'`approvals: {word}`' for word in APPROVALS)}."
+    return _value_in(config, "approvals", APPROVALS.__contains__, "one of its words", hint) or APPROVALS[0]
+
+
+def _value_in(config: ConfigFile, key: str, is_valid: Callable[[str], bool], meaning: str, hint: str) -> str:
+    """Return the value of a key, empty without it."""
+    try:
+        document = read_yaml(config.raw or b"").value
+    except BrokenContract as broken:
+        raise BrokenContract(f"{config.path}: {broken.message}", findings=broken.findings) from None
+    value = document.get(key) if isinstance(document, dict) else None
+    if value is not None and not (isinstance(value, str) and is_valid(value)):
+        raise BrokenContract.of(Finding("schema", f"{config.path}: `{key}` is not {meaning}.", f"/{key}", hint=hint))
+    return value or ""
+
+
+def prefix_at(git: Git, commit: str) -> str:
+    """Return the prefix that the configuration of a commit names. Raises BrokenContract, as ``prefix_in`` does."""
+    return prefix_in(find_config(lambda path: file_at(git, commit, path)))
