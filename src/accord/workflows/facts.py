@@ -137,7 +137,7 @@ _MOST_LEVELS = 10
 _SHELL_FILE = re.compile(r"\.(?:ba|z|da|k)?sh\Z")
 _SHEBANG = re.compile(r"\A#!.*\b(?:ba|z|da|k)?sh\b")
 _EXPRESSION = re.compile(r"\$\{\{\s*github\.(workspace|action_path)\s*\}\}|\$\{(\w+)\}|\$\(pwd\)|`pwd`")
-_MOUNT = re.compile(r"(?:^|=)((?:\.|\$\w+)[^:,\s]*)(?::|,(?:target|dst|destination)=)(/[^:,\s]+)")
+_MOUNT = re.compile(r"(?:^|=)((?:\.|\$\w{1,40})(?:/[^:,\s]{0,300})?)(?::|,(?:target|dst|destination)=)(/[^:,\s]+)")
 """A folder of the repository that a container has, and its place there."""
 
 _MOST_SCRIPTS = 50
