@@ -14,6 +14,7 @@ from accord.engine.owner import (
     ItemState,
     Owner,
     PullState,
+    Reason,
     next_statuses,
     owner_of,
     pull_state,
@@ -41,6 +42,23 @@ _KINDS: dict[str, NeedKind] = {
     "cost-budget": "budget",
 }
 """Kinds of need by the reason of a loop that asks a person; a verdict that asks is a question, the rest failures."""
+
+_WITH_AGENT = ("pr", "edit", "--add-label", KEEPALIVE)
+_NEXT: dict[Reason, tuple[str, NeedKind, tuple[str, ...]]] = {
+    "item-closed": ("It is open, but {items} is closed.", "question", ("pr", "close")),
+    "checks-pending": ("Checks are not finished: {pending}.", "failure", ()),
+    "failing": ("Checks fail: {failing}.", "failure", _WITH_AGENT),
+    "inconclusive": ("{inconclusive}", "failure", ("pr", "checks")),
+    "conflict": ("It conflicts with its base.", "conflict", _WITH_AGENT),
+    "changes-requested": ("A review requests changes.", "needs-human", _WITH_AGENT),
+    "draft": ("It is a draft.", "protected", ("pr", "ready")),
+    "merge": ("The review approves it, and its checks pass.{closing}", "merge", ("pr", "merge")),
+    "merge-unknown": ("GitHub has not computed yet whether it can be merged.", "merge", ()),
+    "locked": ("Its conversation is locked, so no job may review it.", "question", ("pr", "unlock")),
+    "agent-works": ("Keepalive works on it.", "failure", ()),
+    "review-due": ("No review approves its head.", "failure", ()),
+}
+"""Of an open pull request by the reason: why, the kind of need, and a person's command, which its number follows."""
 
 _list = partial(names_of, most=5)
 
@@ -87,7 +105,8 @@ def _place_idle(
     """Place a work item on which nothing runs and nothing failed."""
     issue, address = item.issue, facts.address
     linked = pull_state(pull.pull) if pull else _pull_without_item(facts, issue.number)
-    match owner_of(item_state(issue, item.open_blockers), linked).reason:
+    owner = owner_of(replace(item_state(issue, item.open_blockers), is_running=False), linked)
+    match owner.reason:
         case "status-unclear":
             has = " and ".join(f"`{label}`" for label in in_category(issue.labels, Category.STATUS))
             why = f"It has {has or 'no status label'}; it needs exactly one."
@@ -108,10 +127,9 @@ def _place_idle(
             command = address.accord("items", "move", issue.number, "--to", "ready")
             why = "Nothing blocks it; it is not marked as ready yet."
             return "ready", replace(entry, why=why, command=command, start="ready")
-        case "in-progress" | "no-pull" | "not-closing" | "reopened" | "merged-elsewhere" | "pull-closed":
-            return _place_unclosed(facts, issue, entry, linked)
-    number = linked.number if linked else 0
-    return "waiting", replace(entry, why=f"Its status is {status}: see #{number}.")
+        case "no-pull" | "not-closing" | "reopened" | "merged-elsewhere" | "pull-closed":
+            return "needs_you", _unclosed(facts, issue, entry, owner)
+    return "waiting", replace(entry, why=f"Its status is {status}: see #{owner.pull}.")
 
 
 def _pull_without_item(facts: BoardRepository, number: int) -> PullState | None:
@@ -125,24 +143,23 @@ def _pull_without_item(facts: BoardRepository, number: int) -> PullState | None:
     return PullState(ended.number, "merged" if ended.issue.merged_at else "closed", is_main=False)
 
 
-def _place_unclosed(facts: BoardRepository, issue: Issue, entry: Entry, pull: PullState | None) -> Placed:
-    """Place an item that no open pull request closes: after its work, a person decides what becomes of it."""
-    owner, address, status = owner_of(item_state(issue), pull), facts.address, status_if_clear(issue)
+def _unclosed(facts: BoardRepository, issue: Issue, entry: Entry, owner: Owner) -> Entry:
+    """Return the entry of an item that no open pull request closes: a person decides what becomes of it."""
+    address, status = facts.address, status_if_clear(issue)
     has_branch = all(each.has_branch for each in facts.ended if each.number == owner.pull)
-    text = f"Its status is {status}: {unclosed_text(owner, issue.number)}"
-    if owner.who != "person":
-        return "waiting", replace(entry, why=f"{text}.")
+    idle = "nothing runs on it, and " if status == "in-progress" else ""
+    text = f"Its status is {status}: {idle}{unclosed_text(owner, issue.number)}"
     moves = [address.accord("items", "move", issue.number, "--to", step) for step in next_statuses(owner, status)]
     command = " && ".join(moves) or _back(facts, issue)
     if owner.reason == "not-closing":
-        command = address.gh_command("pr", "edit", owner.pull)
+        words = f'.body + "\\n\\nCloses #{issue.number}"'
+        read = address.gh_command("pr", "view", owner.pull, "--json", "body", "--jq", words)
+        command = " | ".join(filter(None, (read, address.gh_command("pr", "edit", owner.pull, "--body-file", "-"))))
     if owner.reason == "pull-closed" and not has_branch:
         text += ", whose branch is deleted"
     elif owner.reason == "pull-closed" and status == "approved":
         command = address.gh_command("pr", "reopen", owner.pull)
-    if not command or (owner.reason == "no-pull" and status == "approved"):
-        command = address.accord("items", "show", issue.number)
-    return "needs_you", replace(entry, kind="question", why=f"{text}.", command=command)
+    return replace(entry, kind="question", why=f"{text}.", command=command)
 
 
 def _back(facts: BoardRepository, issue: Issue) -> str:
@@ -198,7 +215,8 @@ def _asked(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Entry:
         return replace(asks, kind="conflict", why="It conflicts with its base.", command=command)
     if one.is_draft:
         why = "It is a draft: a person reads what it changes before it is reviewed."
-        return replace(asks, kind="protected", why=why, command=address.gh_command("pr", "ready", one.number))
+        steps = filter(None, (address.gh_command("pr", "ready", one.number), asks.command))
+        return replace(asks, kind="protected", why=why, command=" && ".join(steps))
     return asks
 
 
@@ -230,31 +248,27 @@ def _place_open(facts: BoardRepository, pull: BoardPull, entry: Entry, owner: Ow
 
 def _next_of_pull(pull: BoardPull, owner: Owner, checks: CheckFacts) -> tuple[str, NeedKind, tuple[object, ...]]:
     """Return why someone acts next, the kind of need, and a person's command of the GitHub CLI."""
-    number, base = pull.number, pull.pull.base_branch
-    items, rerun = _list([f"#{item}" for item in pull.items]), next((c.workflow_run for c in checks.inconclusive), 0)
-    with_agent, closes = ("pr", "edit", number, "--add-label", KEEPALIVE), f" Merging it closes {items}."
-    if not pull_state(pull.pull).is_main:
-        closes = f" Merging it into `{base}` does not close {items}: `{base}` is not the default branch."
-    approved = f"The review approves it, and its checks pass.{closes if items else ''}"
-    texts: dict[str, tuple[str, NeedKind, tuple[object, ...]]] = {
-        "item-closed": (f"It is open, but {items or 'its work item'} is closed.", "question", ("pr", "close", number)),
-        "checks-pending": (f"Checks are not finished: {_list([*checks.pending])}.", "failure", ()),
-        "failing": (f"Checks fail: {_list([*checks.failing])}.", "failure", with_agent),
-        "inconclusive": (
-            inconclusive_text(checks.inconclusive),
-            "failure",
-            ("run", "rerun", rerun) if rerun else ("pr", "checks", number),
-        ),
-        "conflict": ("It conflicts with its base.", "conflict", with_agent),
-        "changes-requested": ("A review requests changes.", "needs-human", with_agent),
-        "draft": ("It is a draft.", "protected", ("pr", "ready", number)),
-        "merge": (approved, "merge", ("pr", "merge", number)),
-        "merge-unknown": ("GitHub has not computed yet whether it can be merged.", "merge", ()),
-        "locked": ("Its conversation is locked, so no job may review it.", "question", ("pr", "unlock", number)),
-        "agent-works": ("Keepalive works on it.", "failure", ()),
-        "review-due": ("No review approves its head.", "failure", ()),
-    }
-    return texts[owner.reason]
+    text, kind, command = _NEXT[owner.reason]
+    items, words = _list([f"#{item}" for item in pull.items]), (*command, pull.number)
+    run = next((check.workflow_run for check in checks.inconclusive), 0)
+    if owner.reason == "inconclusive" and run:
+        words = ("run", "rerun", run)
+    why = text.format(
+        items=items or "its work item",
+        closing=_closing(pull, items),
+        pending=_list([*checks.pending]),
+        failing=_list([*checks.failing]),
+        inconclusive=inconclusive_text(checks.inconclusive),
+    )
+    return why, kind, words
+
+
+def _closing(pull: BoardPull, items: str) -> str:
+    """Return which items the merge of a pull request closes, as a sentence behind another; empty without an item."""
+    base, state = pull.pull.base_branch, pull_state(pull.pull)
+    if not items or state.is_main:
+        return f" Merging it closes {items}." if items else ""
+    return f" Merging it into `{base}` does not close {items}: `{base}` is not the default branch."
 
 
 def _done_entry(item: BoardItem) -> Entry:

@@ -44,12 +44,16 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """A work item as far as it decides; ``status`` is None where its labels do not give exactly one."""
+    """A work item as far as it decides; ``status`` is None where its labels do not give exactly one.
+
+    ``is_running``: an agent's run on it goes on.
+    """
 
     is_open: bool
     status: str | None = None
     is_refinement: bool = False
     open_blockers: int = 0
+    is_running: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +118,20 @@ def unclosed_text(owner: Owner, number: int) -> str:
 def next_statuses(owner: Owner, status: str | None) -> tuple[str, ...]:
     """Return the statuses to which a person moves such an item, in order; none leads back from approved."""
     if owner.reason == "merged-elsewhere":
-        return ("closed",) if status == "approved" else ("approved", "closed")
+        return ("review", "approved", "closed")[{"in-progress": 0, "approved": 2}.get(status or "", 1) :]
     return () if status == "approved" else ("pending",)
 
 
 def is_over(pull: PullState) -> bool:
     """Return whether a pull request has ended: nothing is applied to it, and no review approves it."""
-    return owner_of(None, pull).reason in ("merged", "pull-closed")
+    return pull.state != "open"
 
 
 def _reason_of(item: ItemState | None, pull: PullState | None, checks: Reason | None) -> Reason:
     is_open = pull is not None and pull.state == "open"
     if item is not None and not item.is_open:
         return "item-closed" if is_open else "done"
-    has_work = item is None or item.status in ("in-progress", "review", "approved", "blocked", "needs-refinement")
+    has_work = item is None or item.status in ("in-progress", "review", "approved", "needs-refinement")
     if pull is not None and is_open and (item is None or pull.closes) and has_work:
         return checks or _reason_of_open(pull)
     if item is None:
@@ -146,7 +150,8 @@ def _reason_of(item: ItemState | None, pull: PullState | None, checks: Reason | 
 
 def _reason_after_work(item: ItemState, pull: PullState | None) -> Reason:
     """Return why an item is where it is that no open pull request closes."""
-    if item.status == "in-progress" and (pull is None or pull.state != "closed"):
+    is_closed = pull is not None and pull.state == "closed"
+    if item.status == "in-progress" and item.is_running is not False and not is_closed:
         return "in-progress"
     if pull is None:
         return "no-pull"
