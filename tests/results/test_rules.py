@@ -146,6 +146,9 @@ LABELS = {
     "complex refinement": ("task:refinement status:pending priority:high complexity:low", "label-forbidden", "/3"),
     "refinement of low priority": ("task:refinement status:pending priority:low", "label-forbidden", "/2"),
     "label of 51 characters": (" ".join([*TASK_LABELS, "x" * 51]), "label-too-long", "/4"),
+    "label of one dot": (" ".join([*TASK_LABELS, "."]), "label-unknown", "/4"),
+    "label of two dots": (" ".join([*TASK_LABELS, ".."]), "label-unknown", "/4"),
+    "label with a control character": (" ".join([*TASK_LABELS, "a\x7fb"]), "label-unknown", "/4"),
     "101 labels": (" ".join([*TASK_LABELS, *(f"l{i}" for i in range(97))]), "labels-too-many", ""),
 }  # fmt: skip
 BROKEN_PLANS |= {

@@ -1,5 +1,7 @@
 """GitHub's limits, each where it is documented, or reported where it is not. Nothing else in accord states one."""
 
+import re
+
 BODY_CHARS = 65_536
 """Issue, pull request, comment and review bodies; 422 above (REST answers say so)."""
 
@@ -9,6 +11,14 @@ TITLE_CHARS = 256
 LABEL_NAME_CHARS = 50
 LABEL_DESCRIPTION_CHARS = 100
 LABELS_PER_ITEM = 100
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def has_address(name: str) -> bool:
+    """Return whether an address can carry a name: servers and clients resolve `.` and `..`, and drop empty ones."""
+    return name not in ("", ".", "..") and not _CONTROL.search(name)
+
 
 DEPENDENCIES_PER_DIRECTION = 50
 """Issues that one issue may be blocked by, and that it may block (reported)."""

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from accord.core.clock import Clock, parse_timestamp
 from accord.core.errors import Refused, Stopped, WrongUsage
-from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
+from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS, has_address
 from accord.github.models import Access, NotThere, RequestCount
 from accord.github.pacing import Pacer
 from accord.github.transport import RateLeft, Response, Transport
@@ -19,7 +19,6 @@ from accord.github.transport import RateLeft, Response, Transport
 Parsed = TypeVar("Parsed")
 
 _NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/(?!\.{1,2}\Z)[A-Za-z0-9._-]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOKEN = re.compile(r"[!-~]+")
 
 
@@ -29,11 +28,8 @@ def optional_timestamp(text: str | None) -> datetime | None:
 
 
 def segment(name: str) -> str:
-    """Return a name as one segment of an address.
-
-    Raises NotThere for a name that no address can carry: servers and clients resolve `.` and `..`, and drop empty ones.
-    """
-    if name in ("", ".", "..") or _CONTROL.search(name):
+    """Return a name as one segment of an address. Raises NotThere for a name that no address can carry."""
+    if not has_address(name):
         hint = "Change or delete it on the pages of GitHub."
         raise NotThere(f"`{name[:100]}` cannot be part of an address of GitHub's API.", hint=hint)
     return quote(name, safe="")

@@ -22,9 +22,10 @@ from accord.core.suggest import did_you_mean
 from accord.engine.operations import OperationLog
 from accord.files.store import read_inside, write_whole
 from accord.files.yaml import read_yaml
-from accord.github.limits import LABEL_DESCRIPTION_CHARS, LABEL_NAME_CHARS
+from accord.github.limits import LABEL_DESCRIPTION_CHARS
 from accord.github.models import Forbidden, Label, NotThere
 from accord.github.once import send_once
+from accord.results.labels import label_fault
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -37,10 +38,8 @@ _COLOR = re.compile(r"[0-9a-fA-F]{6}")
 
 
 def _label_name(text: str) -> str:
-    if text.strip() != text or not 0 < len(text) <= LABEL_NAME_CHARS:
-        raise ValueError(
-            "The value is not a name of a label", f"Write 1 to {LABEL_NAME_CHARS} characters without spaces around."
-        )
+    if fault := label_fault(text):
+        raise ValueError(f"The value is not a name of a label. {fault.message.removesuffix('.')}", fault.hint)
     return text
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
-from accord.github.limits import LABEL_NAME_CHARS, LABELS_PER_ITEM
+from accord.github.limits import LABEL_NAME_CHARS, LABELS_PER_ITEM, has_address
 from accord.github.models import Issue
 
 
@@ -166,6 +167,21 @@ def check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]:
         yield warning("label-missing", message, path, hint="Add a priority label.")
 
 
+def label_fault(label: str) -> Finding | None:
+    """Return why no label may have a name; None for one that GitHub takes, and that can be changed later."""
+    if not label.strip():
+        return Finding("label-unknown", "A label is empty.", hint="Name one or remove it.")
+    if label != label.strip():
+        return Finding("label-unknown", "A label has whitespace around it.", hint="Remove it.")
+    if not has_address(label):
+        message = "No address of GitHub's API can have this label's name, so it could not be changed."
+        return Finding("label-unknown", message, hint="Use letters, and no control characters.")
+    if len(label) > LABEL_NAME_CHARS:
+        message = f"The label has {len(label)} characters; GitHub allows {LABEL_NAME_CHARS}."
+        return Finding("label-too-long", message, hint="Shorten it.")
+    return None
+
+
 def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
     """Check what holds for every list of labels: one known name of each category, and GitHub's limits."""
     if len(labels) > LABELS_PER_ITEM:
@@ -175,14 +191,10 @@ def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
     for position, label in enumerate(labels):
         here = path + pointer(position)
         category = category_of(label)
-        if not label.strip():
-            yield Finding("label-unknown", "A label is empty.", here, hint="Name one or remove it.")
-        elif label != label.strip() or not label.isprintable():
-            message = "A label has whitespace around it or contains invisible characters."
-            yield Finding("label-unknown", message, here, hint="Remove them.")
-        elif len(label) > LABEL_NAME_CHARS:
-            message = f"The label has {len(label)} characters; GitHub allows {LABEL_NAME_CHARS}."
-            yield Finding("label-too-long", message, here, hint="Shorten it.")
+        if fault := label_fault(label):
+            yield replace(fault, path=here)
+        elif not label.isprintable():
+            yield Finding("label-unknown", "A label contains invisible characters.", here, hint="Remove them.")
         elif category and label not in KNOWN_NAMES:
             known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
             _, _, word = label.partition(":")
