@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from accord.core.clock import SystemClock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.missions.branches import git_of, stale_of
 from accord.missions.log import log_path
+from accord.missions.next_moves import next_moves
 
+LANE = "kitty/mission-078-ships-lane-a"
 CODE, PLANNING = "code_change", "planning_artifact"
 
 
@@ -88,6 +91,49 @@ def test_an_override_with_a_reason_replaces_the_merge_and_is_logged(code: Projec
     last = lines(code)[-1]
     assert last["policy_metadata"] == {"merge_ancestry": "overridden", "override_reason": "It was squashed."}
     assert (last["reason"], last["force"]) == ("It was squashed.", False)
+
+
+@pytest.fixture
+def shared(code: Project) -> Project:
+    """The lane of the approved WP01 with a commit of WP02, which is in progress."""
+    code.work_package("WP02", CODE)
+    code.lanes(lane_a=["WP01", "WP02"])
+    for source, target in (("planned", "claimed"), ("claimed", "in_progress")):
+        code.event("WP02", source, target, at=NOW + timedelta(minutes=1))
+    tree = code.root / ".worktrees/078-ships-lane-a"
+    code.commit("work of WP02", at=NOW + timedelta(minutes=2), directory=tree)
+    return code
+
+
+@pytest.mark.parametrize("then", ["", "for_review", "planned", "canceled", "blocked"])
+def test_a_merge_that_takes_along_work_without_a_review_names_it_and_the_choice(shared: Project, then: str) -> None:
+    if then:
+        shared.event("WP02", "in_progress", then, at=NOW + timedelta(minutes=3))
+    commit = shared.git("rev-parse", "--short", LANE)
+    what = f"takes along 1 commit of WP02, which is {then or 'in_progress'} ({commit})"
+    with pytest.raises(BrokenContract) as refused:
+        shared.move("WP01", "done")
+    assert f"{what}: wait for its review, or merge it all the same" in str(refused.value)
+    assert next_moves(shared.load(), "WP01", "accord mission")[0].missing == (f"a merge, which {what}",)
+
+
+@pytest.mark.parametrize("status", ["approved", "done"])
+def test_a_merge_that_takes_along_reviewed_work_is_like_any_other(shared: Project, status: str) -> None:
+    shared.event("WP02", "in_review", "approved", actor="rev", at=NOW + timedelta(minutes=3))
+    shared.event("WP02", "approved", status, at=NOW + timedelta(minutes=4))
+    assert next_moves(shared.load(), "WP01", "accord mission")[0].missing == ("a merge",)
+
+
+@pytest.mark.parametrize("is_fast_forward", [False, True])
+def test_work_that_a_merge_took_along_goes_on_to_its_own_review(shared: Project, is_fast_forward: bool) -> None:
+    command = next_moves(shared.load(), "WP01", "accord mission")[0].command
+    for part in command.split(" && ")[:-1]:
+        words = [word for word in shlex.split(part) if not (is_fast_forward and word == "--no-ff")]
+        shared.git(*words[1:], at=NOW + timedelta(minutes=3))
+    shared.move("WP01", "done")
+    shared.move("WP02", "for_review")
+    shared.move("WP02", "approved", "rev")
+    assert shared.move("WP02", "done").events
 
 
 def test_done_rests_on_the_recorded_review_and_no_verdict_is_made_up(planning: Project) -> None:

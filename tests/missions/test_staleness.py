@@ -85,6 +85,55 @@ def test_commits_of_an_earlier_work_package_in_the_lane_are_not_of_the_next(proj
     assert own_count(project, "WP02") == 0
 
 
+LANE = "kitty/mission-078-ships-lane-a"
+MERGES = {
+    "fast-forward": [("merge", "--ff-only", LANE)],
+    "a merge": [("merge", "--no-ff", "--no-edit", LANE)],
+    "a merge that the lane fetched": [("merge", "--no-ff", "--no-edit", LANE), ("-C", "{tree}", "merge", "main")],
+    "merges in both directions": [("-C", "{tree}", "merge", "--no-edit", "main"), ("merge", LANE)],
+}
+
+
+@pytest.mark.parametrize("merge", MERGES)
+def test_commits_that_came_to_the_target_with_the_lane_stay_those_of_their_work_package(
+    project: Project, merge: str
+) -> None:
+    tree = share_lane(project)
+    if merge != "fast-forward":
+        project.commit("others", at=NOW)
+    project.commit("work of WP02", at=NOW, directory=tree)
+    for command in MERGES[merge]:
+        project.git(*(word.format(tree=tree) for word in command))
+    project.commit("others after it", at=NOW)
+    assert project.git("merge-base", "--is-ancestor", LANE, "main") == ""
+    assert own_count(project, "WP02") == 1
+    assert stale(project, "WP02").status.last_commit_time == "2026-05-04T12:00:00Z"
+
+
+def test_a_clone_tells_whose_commits_a_merge_of_the_lane_brought(project: Project, tmp_path: Path) -> None:
+    tree = share_lane(project)
+    project.commit("work of WP02", at=NOW, directory=tree)
+    project.git("merge", "--no-ff", "--no-edit", LANE)
+    project.git("add", "kitty-specs")
+    project.commit("state", at=NOW)
+    clone = Project(tmp_path / "clone")
+    project.git("clone", "--quiet", str(project.root), str(clone.root))
+    assert own_count(clone, "WP02") == 1
+
+
+@pytest.mark.parametrize("how", ["merge", "rebase", "reset --hard"])
+def test_commits_of_the_target_that_the_lane_fetched_are_not_its_own(project: Project, how: str) -> None:
+    tree = share_lane(project)
+    project.git("merge", "--no-ff", "--no-edit", LANE)
+    project.commit("others", at=NOW)
+    project.git("checkout", "--quiet", "-b", "topic")
+    project.commit("others on a branch", at=NOW)
+    project.git("checkout", "--quiet", "main")
+    project.git("merge", "--no-ff", "--no-edit", "topic")
+    project.git(*how.split(), "main", directory=tree)
+    assert own_count(project, "WP02") == 0
+
+
 @pytest.mark.parametrize(
     ("owned", "count"), [(["src/api/**"], 1), (["src/api/"], 1), (["docs/**"], 0), ([], 2), (["../x"], 2)]
 )

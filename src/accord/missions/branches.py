@@ -1,7 +1,8 @@
 """Facts of a mission's branches from git: own commits, merges, and whether work is stale. Reads only.
 
 A work package's own commits are on its lane's branch since it began, and touch its owned files where it names some.
-Merges, and what the target, the default branch, the mission's branch or a dependency's lane has, are not its own.
+Merges, and what the target, the default branch, the mission's branch or a dependency's lane has, are not its own;
+commits that a merge of the lane brought to one of these still are.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Literal
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.git.program import Git, GitFailed, is_ancestor, split_nul
-from accord.missions.lifecycle import LaneProblem, began_at
+from accord.missions.lifecycle import LaneProblem, began_at, lets_start
 from accord.missions.load import Mission
 from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleStatus
 from accord.missions.workspace import (
@@ -30,10 +31,14 @@ from accord.missions.workspace import (
     resolve_workspace,
 )
 
+_MOST_NAMES = 5
 _HEADS = "refs/heads/"
 _REMOTES = "refs/remotes/origin/"
 _NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
 """Characters that git does not allow in a branch name. Source: git-check-ref-format."""
+
+_COMMITTING = ("commit", "cherry-pick", "revert", "am:")
+"""Beginnings of the entries that git writes into a reflog for a new commit, not for one that a merge brings."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class OwnCommits:
     count: int = 0
     newest: int | None = None
     error: str = ""
+    names: tuple[str, ...] = ()
 
 
 def changed_missions(root: Path, base: str) -> list[str]:
@@ -87,13 +93,30 @@ class MissionGit:
         if not self._answer("merge-base", head[0], *bases):
             return OwnCommits(error=f"The branch {branch} shares no commit with its base.")
         bases += [ref for name in others for ref in self.refs(name)]
-        options = ("--format=%ct", "--no-merges", "--full-history")
-        listed = self._ask("log", *options, *head, "--not", *bases, "--", *_pathspecs(owned))
-        if listed is None:
+        paths, since = ("--", *_pathspecs(owned)), int(began.timestamp()) if began else 0
+        times = self._commits(since, *head, "--not", *bases, *paths)
+        if times is None:
             return OwnCommits(error=f"The commits of {branch} cannot be read: the repository lacks some of them.")
-        since = int(began.timestamp()) if began else 0
-        times = [time for line in listed.split() if (time := int(line)) >= since]
-        return OwnCommits(len(times), max(times, default=None))
+        if began and not times:  # a merge of the lane may have brought them to a base
+            only_own = ("--first-parent", "--exclude-first-parent-only")
+            times = self._commits(since, *only_own, *head, "--not", *bases, *paths) or {}
+            made = self._made_here(branch)
+            reached = self._commits(since, f"--since={since}", *head, *paths) if made else {}
+            times |= {name: time for name, time in (reached or {}).items() if name in made}
+        return OwnCommits(len(times), max(times.values(), default=None), names=tuple(times))
+
+    def _commits(self, since: int, *arguments: str) -> dict[str, int] | None:
+        """Return the names and times of commits that are not merges, from ``since`` on; None where git fails."""
+        listed = self._ask("log", "--format=%h %ct", "--no-merges", "--full-history", *arguments)
+        if listed is None:
+            return None
+        times = (line.split() for line in listed.splitlines())
+        return {name: int(time) for name, time in times if int(time) >= since}
+
+    def _made_here(self, branch: str) -> set[str]:
+        """Return the commits that git made on a branch in this clone, which its reflog tells from received ones."""
+        entries = self._answer("reflog", "--format=%h %gs", f"{_HEADS}{branch}").splitlines()
+        return {line.split()[0] for line in entries if line.partition(" ")[2].startswith(_COMMITTING)}
 
     def merge_problem(self, branch: str) -> str:
         """Return why the branch is not merged into the target; an empty string when it is."""
@@ -254,6 +277,11 @@ def missing_work(mission: Mission, wp_id: str, git: MissionGit, start: str, *, i
     return [one for one in found if one.count or (not one.ref and approved.intersection(one.names))]
 
 
+def commits_of(count: int) -> str:
+    """Return a number of commits in words."""
+    return "1 commit" if count == 1 else f"{count} commits"
+
+
 def short_ref(ref: str) -> str:
     """Return a ref as a person names it, such as ``main`` or ``origin/main``."""
     return ref.removeprefix(_HEADS).removeprefix("refs/remotes/")
@@ -315,11 +343,27 @@ def lost_lane(
     return LaneProblem(f"{text} {ways}{again}", command)
 
 
-def own_commits_of(mission: Mission, wp_id: str, branch: str, git: MissionGit) -> OwnCommits:
-    """Return the own commits of a work package on the branch of its lane."""
-    began = began_at(mission.log.by_work_package.get(wp_id, ()))
+def own_commits_of(
+    mission: Mission, wp_id: str, branch: str, git: MissionGit, began: datetime | None = None
+) -> OwnCommits:
+    """Return the own commits of a work package on the branch of its lane, since the present work ``began``."""
+    began = began or began_at(mission.log.by_work_package.get(wp_id, ()))
     others = set(dependency_branches(mission, wp_id).values())
     return git.own_commits(branch, began, mission.work_package(wp_id).head.owned_files, others)
+
+
+def taken_along(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit) -> tuple[str, ...]:
+    """Return the commits of the lane's other work packages that its merge takes along before their review."""
+    found = []
+    for wp_id in (name for name in workspace.lane_wp_ids if name != workspace.wp_id and name in mission.work_packages):
+        events, status = mission.log.by_work_package.get(wp_id, []), mission.known_status(wp_id)
+        first = next((event.at for event in events if event.to_lane == "in_progress"), None)
+        if first and not lets_start(status, events):
+            own = own_commits_of(mission, wp_id, workspace.branch_name or "", git, first)
+            if own.count:
+                names = ", ".join(own.names[:_MOST_NAMES])
+                found.append(f"{commits_of(own.count)} of {wp_id}, which is {status} ({names})")
+    return tuple(found)
 
 
 def _pathspecs(owned: Iterable[str]) -> list[str]:

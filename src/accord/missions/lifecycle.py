@@ -84,6 +84,7 @@ class MoveFacts:
     stuck: tuple[str, ...] = ()  # those of them that a person decides about
     evidence_problem: str = ""
     merge_problem: str = ""
+    taken_along: tuple[str, ...] = ()  # commits without a review that the merge brings, too
 
 
 Guard = Callable[[MoveFacts], Iterator[Need]]
@@ -155,7 +156,10 @@ def _complete(facts: MoveFacts) -> Iterator[Need]:
         yield Need(f"{text} Move it to approved first; where it is approved, to in_progress before.", "an approval")
     elif facts.merge_problem and not facts.request.override_reason:
         hint = "`--override-reason TEXT` allows it without a merge; `--force` does not."
-        yield Need(f"{facts.merge_problem} {hint}", "a merge")
+        others = " and ".join(facts.taken_along)
+        if others:
+            hint = f"The merge takes along {others}: wait for its review, or merge it all the same. {hint}"
+        yield Need(f"{facts.merge_problem} {hint}", f"a merge, which takes along {others}" if others else "a merge")
 
 
 _BEFORE_DONE = STATUSES[: STATUSES.index("approved") + 1]

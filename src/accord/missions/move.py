@@ -17,7 +17,7 @@ from typing import Any
 from accord.core.clock import Clock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.files.store import Storage, append_once, folder_lock
-from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of
+from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of, taken_along
 from accord.missions.lifecycle import (
     REOPENED,
     Blockers,
@@ -114,6 +114,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
         none = f"The branch {branch} has no own commit of {request.wp_id}{where} since it began."
         evidence_problem = own.error or ("" if own.count else none)
     lost = lane_problem.text if lane_problem else ""
+    unmerged = (workspace_problem or lost or git.merge_problem(branch)) if needs_merge else ""
     blocked = mission.blockers.get(request.wp_id, Blockers())
     return MoveFacts(
         request,
@@ -126,7 +127,8 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
         dependency_problem=blocked.problem,
         stuck=blocked.stuck,
         evidence_problem=evidence_problem,
-        merge_problem=(workspace_problem or lost or git.merge_problem(branch)) if needs_merge else "",
+        merge_problem=unmerged,
+        taken_along=taken_along(mission, workspace, git) if unmerged and branch else (),
     )
 
 

@@ -124,5 +124,5 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
         if not refs and not back:
             return f"{move} --override-reason TEXT"
         name = shlex.quote(short_ref(refs[0]) if refs else branch)
-        return f"{back}git -C {root} checkout {base} && git -C {root} merge --no-edit {name} && {move}"
+        return f"{back}git -C {root} checkout {base} && git -C {root} merge --no-ff --no-edit {name} && {move}"
     return move

@@ -19,7 +19,7 @@ from accord.core.findings import Finding, finding_of
 from accord.files.store import Storage, change_file
 from accord.git.index import work_trees
 from accord.git.program import Git, GitFailed
-from accord.missions.branches import RECORDED, MissingWork, git_of, missing_work, short_ref
+from accord.missions.branches import RECORDED, MissingWork, commits_of, git_of, missing_work, short_ref
 from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.load import Mission
 from accord.missions.models import WORKTREES, ExecutionMode, WorkPackageStatus
@@ -154,13 +154,12 @@ def lane_warnings(facts: LaneFacts, lacking: Iterable[MissingWork], *, is_again:
     at = f"git -C {shlex.quote(facts.path)}"
     for one in lacking:
         names, ref = ", ".join(one.names), short_ref(one.ref)
-        commits = "1 commit" if one.count == 1 else f"{one.count} commits"
         if not one.ref:
             fetch = f"`{at} fetch origin {shlex.quote(one.branch)} && {at} merge --no-edit FETCH_HEAD`"
             found.append(f"The lane may lack the work of {names}: {one.branch} is not here. Run {fetch}.")
         else:
             what = f"The lane lacks the work of {names}" if names else f"Its base {short_ref(facts.base)} is old"
-            found.append(f"{what}: {commits} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`.")
+            found.append(f"{what}: {commits_of(one.count)} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`.")
     return tuple(found)
 
 
