@@ -99,12 +99,29 @@ def test_a_mission_that_is_not_there_is_named_with_those_that_are(project: Proje
     assert codes(broken.value) == ["unknown-mission"]
 
 
-def test_a_mission_is_found_by_its_ulid(project: Project) -> None:
-    ulid = "01KX7094EYXKC6EJZC9XZCADS3"
-    project.begin(mission_id=ulid)
-    assert load_mission(project.root, ulid).slug == project.slug
-    with pytest.raises(BrokenContract, match="Unknown mission `01KX7094EYXKC6EJZC9XZCADS4`"):
-        load_mission(project.root, ulid[:-1] + "4")
+@pytest.mark.parametrize(
+    "mission_id",
+    [
+        "01KX7094EYXKC6EJZC9XZCADS3",
+        "01kx7094eyxkc6ejzc9xzcads3",
+        "8f14e45f-ceea-467f-ab0e-3f6d2b1c9a77",
+        "größe 7",
+        "x/y",
+    ],
+)
+def test_a_mission_is_found_by_its_id_of_any_form(project: Project, mission_id: str) -> None:
+    project.begin(mission_id=mission_id)
+    assert load_mission(project.root, mission_id).slug == project.slug
+    Project(project.root, "079-trains").begin(mission_id=mission_id)
+    with pytest.raises(BrokenContract, match="have one `mission_id`"):
+        load_mission(project.root, mission_id)
+    with pytest.raises(BrokenContract, match=f"Unknown mission `{mission_id[:-1]}4`"):
+        load_mission(project.root, f"{mission_id[:-1]}4")
+
+
+def test_the_slug_of_a_mission_is_never_the_id_of_another(project: Project) -> None:
+    Project(project.root, "079-trains").begin(mission_id=project.slug)
+    assert load_mission(project.root, project.slug).slug == project.slug
 
 
 NOT_READ = {
@@ -117,6 +134,14 @@ NOT_READ = {
     "tasks/WP22-x.markdown": ("error", "Rename it to `tasks/WP22-x.md`"),
     "tasks/api.md": ("error", "with a free number"),
     "tasks/planned/WP05-docs.md": ("error", "Rename it to `tasks/WP05-docs.md`"),
+    "tasks/WP21": ("error", "Rename it to `tasks/WP21.md`"),
+    "tasks/wp-21_api": ("error", "Rename it to `tasks/WP21_api.md`"),
+    "tasks/WP21-api.txt": ("error", "Rename it to `tasks/WP21-api.md`"),
+    "tasks/api": ("error", "with a free number"),
+    "WP20-top.md": ("error", "Rename it to `tasks/WP20-top.md`"),
+    "WP20": ("error", "Rename it to `tasks/WP20.md`"),
+    "api.md": ("error", "with a free number"),
+    "WP01-part.md": ("warning", "Nothing to do if it is not another WP01"),
     "tasks/done/WP01-part.md": ("warning", "Nothing to do if it is not another WP01"),
 }
 
@@ -125,7 +150,8 @@ NOT_READ = {
 def test_a_file_that_seems_to_be_a_work_package_is_read_or_found(project: Project, path: str) -> None:
     project.work_package("WP01", "planning_artifact")
     project.write("tasks/README.md", "---\ntitle: a\n---\n")
-    project.write("tasks/.WP02-b.md", "")
+    for name in ("tasks/.WP02-b.md", "tasks/WP01-drawing.png", "tasks/WP01-part.md~", "spec.md", "notes"):
+        project.write(name, "")
     project.write("tasks/WP01/review-cycle-1.md", "WP01 is fine.")
     project.write(path, "---\nwork_package_id: WP09\n---\n")
     mission = project.load()
@@ -135,6 +161,7 @@ def test_a_file_that_seems_to_be_a_work_package_is_read_or_found(project: Projec
     assert path in finding.message
     assert (finding.severity, NOT_READ[path][1] in finding.hint) == (NOT_READ[path][0], True), finding.hint
     assert any(path in text for text in mission_status(mission, NOW)["diagnostics"])
+    assert mission.ids == ["WP01"]
 
 
 def test_a_work_package_whose_name_does_not_fit_is_named_with_the_form(project: Project) -> None:

@@ -40,7 +40,6 @@ from accord.missions.modes import ResolvedMode, settle_mode
 
 SPECS = "kitty-specs"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]+)(.*)", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
@@ -91,7 +90,7 @@ class Mission:
     @cached_property
     def ids(self) -> list[str]:
         """The ids of all work packages that have a file, a lane or an event."""
-        named = set(self.work_packages) | {name for name in self.broken if name.startswith("WP")}
+        named = set(self.files)
         if self.lanes:
             named |= set(self.lanes.planning_artifact_wps)
             named |= {wp_id for lane in self.lanes.lanes for wp_id in lane.wp_ids}
@@ -99,8 +98,8 @@ class Mission:
 
     @property
     def unread(self) -> list[str]:
-        """The files below ``tasks/`` that are not read as work packages, but seem to be some."""
-        return [name for name in self.broken if name.startswith("tasks/")]
+        """The files in the folder and below ``tasks/`` that are not read as work packages, but seem to be some."""
+        return [name for name in self.broken if name not in self.files and name not in _PARTS]
 
     @cached_property
     def open_boxes(self) -> tuple[str, ...]:
@@ -250,7 +249,7 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
 
     Raises BrokenContract unless one mission has the name; every other problem is in ``broken``.
     """
-    if _ULID.fullmatch(slug) and not (root / SPECS / slug).is_dir():
+    if not (_SLUG.fullmatch(slug) and (root / SPECS / slug).is_dir()):
         named = missions_by_id(root).get(slug, [slug])
         if len(named) > 1:
             raise BrokenContract.of(repeated_id(slug, named))
@@ -267,10 +266,10 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     log = read_log(log_path(folder).read_bytes()) if log_path(folder).is_file() else Log()
     mission = Mission(root, slug, meta or Meta(), lanes, _contexts(root, slug), log, broken)
     others = []
-    for path in sorted((folder / "tasks").rglob("*")):
+    for path in sorted([*folder.iterdir(), *(folder / "tasks").rglob("*")]):
         if path.parent.parent == folder and (name := _WP_FILE.fullmatch(path.name)) and path.is_file():
             _add_work_package(mission, name[1], path, legacy_default)
-        elif path.suffix.lower() in (".md", ".markdown") and path.name[0] != "." and not path.is_dir():
+        elif path.name[0] != "." and not path.is_dir():
             others.append(path)
     for path in others:
         if problem := _unread(path, mission):
@@ -279,17 +278,17 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
 
 
 def _unread(path: Path, mission: Mission) -> Finding | None:
-    """Return why a Markdown file below ``tasks/`` is not a work package; None where it does not seem to be one."""
-    like = _LIKE_WP_FILE.fullmatch(path.name)
-    head = _split(path.read_bytes()) if not like and os.access(path, os.R_OK) else None
-    if not like and not (head and _WP_KEY.search(head[1])):
+    """Return why a file is not a work package; None for one that does not seem to be one, or belongs to one."""
+    like, is_text = _LIKE_WP_FILE.fullmatch(path.name), path.suffix.lower() in ("", ".md", ".markdown")
+    head = _split(path.read_bytes()) if is_text and not like and path.is_file() and os.access(path, os.R_OK) else None
+    wp_id, rest = (f"WP{int(like[1]):02}", like[2].removesuffix(path.suffix)) if like else ("", "")
+    if (not like and not (head and _WP_KEY.search(head[1]))) or (not is_text and wp_id in mission.files):
         return None
     file = path.relative_to(mission.folder).as_posix()
     if not path.is_file():
         return Finding("work-package-not-read", f"`{file}` is not a file that can be read.", hint="Restore it.")
     message = f"`{file}` is not read: work packages are files `tasks/WP##-NAME.md`, with two or more digits."
-    wp_id, rest = (f"WP{int(like[1]):02}", like[2].removesuffix(path.suffix)) if like else ("", "")
-    if wp_id in mission.files and file.count("/") > 1:
+    if wp_id in mission.files and file.count("/") != 1:
         return warning("work-package-not-read", message, hint=f"Nothing to do if it is not another {wp_id}.")
     hint = "Rename it so, with a free number, and correct `work_package_id`."
     if like and rest[:1] in ("", "-", "_") and not (mission.folder / "tasks" / f"{wp_id}{rest}.md").exists():

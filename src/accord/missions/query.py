@@ -198,7 +198,7 @@ def _entry(
 
 def _diagnostics(mission: Mission) -> list[str]:
     """Return inferred modes, and parts of the mission itself that cannot be used."""
-    found = [str(error) for name, error in mission.broken.items() if not name.startswith("WP")]
+    found = [str(error) for name, error in mission.broken.items() if name not in mission.files]
     found += [text for work_package in mission.work_packages.values() for text in work_package.mode.diagnostics]
     found += [f"{FILE}, line {one.line}: {one.message}" for one in mission.log.problems.get("", [])]
     if mission.log.note:

@@ -159,7 +159,9 @@ def lane_warnings(facts: LaneFacts, lacking: Iterable[MissingWork], *, is_again:
             found.append(f"The lane may lack the work of {names}: {one.branch} is not here. Run {fetch}.")
         else:
             what = f"The lane lacks the work of {names}" if names else f"Its base {short_ref(facts.base)} is old"
-            found.append(f"{what}: {commits_of(one.count)} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`.")
+            found.append(
+                f"{what}: {commits_of(one.count)} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`."
+            )
     return tuple(found)
 
 
