@@ -215,6 +215,12 @@ def split_nul(output: bytes) -> list[str]:
     return [part.decode("utf-8", "surrogateescape") for part in output.split(b"\0") if part]
 
 
+def changed_paths(git: Git, start: str, folder: str) -> list[str]:
+    """Return the paths below a folder that differ from a commit, uncommitted ones too; a moved file has two."""
+    changed = git("diff", "--name-only", "--no-renames", "--relative", "-z", start, "--", folder)
+    return split_nul(changed + git("ls-files", "--others", "--exclude-standard", "-z", "--", folder))
+
+
 def join_nul(paths: Iterable[str]) -> bytes:
     """Write paths for git's options ``-z``."""
     return b"\0".join(map(os.fsencode, paths))

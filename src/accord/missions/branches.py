@@ -19,9 +19,9 @@ from typing import Literal
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract, Refused
-from accord.git.program import Git, GitFailed, is_ancestor, split_nul
+from accord.git.program import Git, GitFailed, changed_paths, is_ancestor
 from accord.missions.lifecycle import LaneProblem, began_at, lets_start
-from accord.missions.load import Mission
+from accord.missions.load import SPECS, Mission
 from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleStatus
 from accord.missions.workspace import (
     ResolvedWorkspace,
@@ -51,15 +51,18 @@ class OwnCommits:
     names: tuple[str, ...] = ()
 
 
-def changed_missions(root: Path, base: str) -> list[str]:
-    """Return the slugs of missions changed since this checkout left ``base``. Raises Refused where git fails."""
-    arguments = ("diff", "--name-only", "--relative", "-z", "--end-of-options", f"{base}...HEAD", "--", "kitty-specs")
+def changed_missions(root: Path, base: str) -> tuple[str, set[str]]:
+    """Return the commit at which HEAD left ``base``, and the slugs of missions that differ from it, committed or not.
+
+    Raises Refused where git fails.
+    """
+    git = Git(root)
     try:
-        listed = split_nul(Git(root)(*arguments))
+        start = git.line("merge-base", "--end-of-options", base, "HEAD")
+        return start, {path.split("/")[1] for path in changed_paths(git, start, SPECS)}
     except GitFailed as failed:
         hint = "Check out with `fetch-depth: 0`, and name an existing commit or branch such as origin/main."
         raise Refused(f"The changes since {base} cannot be read: {failed.message}", hint=hint) from None
-    return sorted({path.split("/")[1] for path in listed if "/" in path})
 
 
 class MissionGit:

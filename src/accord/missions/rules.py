@@ -212,11 +212,10 @@ def check_missions(
     root: Path, slugs: Sequence[str], base: str, legacy_default: ExecutionMode | None, now: datetime
 ) -> MissionCheck:
     """Check the named missions, else those changed since HEAD left ``base``, else all. Raises BrokenContract."""
-    changed = changed_missions(root, base) if base else None
+    start, changed = changed_missions(root, base) if base else ("", None)
     entries = {name: each for name, each in mission_entries(root).items() if changed is None or name in changed}
     chosen = slugs or [slug for slug, problem in entries.items() if not problem]
     missions = [load_mission(root, slug, legacy_default) for slug in chosen]
-    start = Git(root).line("merge-base", "--end-of-options", base, "HEAD") if base else ""
     problems = {name: problem for name, problem in entries.items() if problem and not slugs}
     files: dict[str, list[Finding]] = {f"{SPECS}/{name}": [problem] for name, problem in problems.items()}
     for mission_id, named in missions_by_id(root).items():

@@ -23,7 +23,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
-from accord.git.program import Git, split_nul
+from accord.git.program import Git, changed_paths
 from accord.sessions.decision_rules import is_change_request, timestamp_findings
 from accord.sessions.machine import working_state
 from accord.sessions.models import (
@@ -303,9 +303,7 @@ def is_session(folder: Path) -> bool:
 
 def changed_sessions(root: Path, start: str) -> list[Path]:
     """Return the folders of sessions whose files differ from a commit; a moved session counts as two."""
-    git = Git(root)
-    changed = split_nul(git("diff", "--name-only", "--no-renames", "--relative", "-z", start, "--", WORK))
-    changed += split_nul(git("ls-files", "--others", "--exclude-standard", "-z", "--", WORK))
+    changed = changed_paths(Git(root), start, WORK)
     names = sorted({path.split("/")[1] for path in changed if path.count("/") > 1})
     return [root / WORK / name for name in names]
 
