@@ -351,12 +351,40 @@ def test_work_of_another_tool_without_a_branch_begins_again_with_a_warning(code:
     assert start(code).warnings == ()
 
 
+@pytest.mark.parametrize("where", ["the lane of the main checkout", "a work tree elsewhere", "the main checkout"])
+def test_a_start_whose_lane_is_checked_out_elsewhere_names_the_command_that_works(
+    code: Project, tmp_path_factory: pytest.TempPathFactory, where: str
+) -> None:
+    linked = Project(tmp_path_factory.mktemp("linked") / "a tree")
+    code.git("worktree", "add", "--quiet", "--detach", str(linked.root))
+    if where == "the lane of the main checkout":
+        start(code)
+    elif where == "the main checkout":
+        code.git("switch", "--quiet", "--create", BRANCH)
+    else:
+        code.git("worktree", "add", "--quiet", "-b", BRANCH, str(linked.root.parent / "b"))
+    with pytest.raises(Refused, match=f"is on the branch {BRANCH}") as refused:
+        start(linked)
+    command = shlex.split(refused.value.hint.split("`")[1])
+    if command[0] == "git":
+        code.git(*command[1:])
+        assert start(linked).operations
+    else:
+        assert command[:3] + command[4:] == ["accord", "mission", "--root", "start", code.slug, "WP01"]
+        assert start(Project(Path(command[3]))).operations == ()
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
         ({"is_present": True, "is_foreign": True}, "not a work tree"),
         ({"is_present": True, "is_registered": True, "on_branch": "main", "has_branch": True}, "is not on the branch"),
-        ({"checked_out_at": "/r", "has_branch": True}, "/r is on the branch"),
+        ({"checked_out_at": "/r", "has_branch": True}, "/r is on the branch .*`git -C /r switch --detach`"),
+        ({"checked_out_at": "/r s", "is_present": True, "on_branch": "main"}, r"`git -C '/r s' switch --detach`"),
+        (
+            {"checked_out_at": "/o o/.worktrees/m-lane-a", "target": "m WP01"},
+            "Run `accord mission --root '/o o' start m WP01`",
+        ),
         ({"base": ""}, "its base does not exist"),
     ],
 )

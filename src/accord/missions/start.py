@@ -39,6 +39,7 @@ class LaneFacts:
 
     path: str
     branch: str
+    target: str = ""  # the mission and the work package, as commands name them
     base: str = ""  # where a new branch begins
     has_branch: bool = False
     checked_out_at: str = ""  # the work tree on the branch
@@ -77,12 +78,17 @@ def plan_lane(facts: LaneFacts) -> tuple[LaneOperation, ...]:
     if facts.is_foreign:
         hint = "Move it away, and start again."
         raise Refused(f"{facts.path} exists, but it is not a work tree of this repository.", hint=hint)
-    if facts.is_present and not facts.is_half_made and facts.on_branch != facts.branch:
-        hint = f"Run `git -C {facts.path} checkout {facts.branch}`."
-        raise Refused(f"{facts.path} is not on the branch {facts.branch}.", hint=hint)
     if facts.checked_out_at not in ("", facts.path):
-        hint = "Check out another branch there."
-        raise Refused(f"{facts.checked_out_at} is on the branch {facts.branch}.", hint=hint)
+        other = Path(facts.checked_out_at)
+        is_lane = (other.parent.name, other.name) == (WORKTREES, Path(facts.path).name)  # of another checkout
+        in_it, there = (shlex.quote(str(path)) for path in (other.parent.parent, other))
+        command = (
+            f"accord mission --root {in_it} start {facts.target}" if is_lane else f"git -C {there} switch --detach"
+        )
+        raise Refused(f"{other} is on the branch {facts.branch}.", hint=f"Run `{command}`.")
+    if facts.is_present and not facts.is_half_made and facts.on_branch != facts.branch:
+        hint = f"Run `git -C {shlex.quote(facts.path)} switch {shlex.quote(facts.branch)}`."
+        raise Refused(f"{facts.path} is not on the branch {facts.branch}.", hint=hint)
     if not facts.has_branch and not facts.base:
         hint = "Commit to the branch that lanes merge into, or correct `target_branch` in meta.json."
         raise Refused(f"The branch {facts.branch} cannot begin: its base does not exist here.", hint=hint)
@@ -197,6 +203,7 @@ def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
     return LaneFacts(
         str(path),
         branch,
+        f"{mission.slug} {workspace.wp_id}",
         base=base,
         has_branch=git.attempt("show-ref", "--verify", "--quiet", f"refs/heads/{branch}").returncode == 0,
         checked_out_at=others[0]["worktree"] if others else "",
