@@ -63,6 +63,52 @@ def test_a_success_with_another_exit_code_names_both(reader: Reader) -> None:
     assert reader.failure("claude", as_lines(*EVENTS), exit_code=1, stderr=b"ENOSPC\n").category == "resource"
 
 
+LATE = {"type": "error", "message": "stream disconnected before completion: closed"}
+TURNS = {"type": "error", "severity": "error", "message": "Maximum session turns exceeded"}
+GEMINI = [
+    {"type": "init", "session_id": "1", "model": "m"},
+    {"type": "message", "role": "assistant", "content": "On it."},
+]
+ENDED = {"type": "result", "status": "success", "stats": {}}
+
+
+@pytest.mark.parametrize(
+    ("codec", "events", "rule"),
+    [
+        ("codex", [*THREAD, LATE], "says-broken-answer"),
+        ("codex", [THREAD[0], LATE, THREAD[1]], ""),
+        ("codex", [*THREAD, LATE, {"type": "turn.started"}, THREAD[1]], ""),
+        ("gemini", [*GEMINI, TURNS, ENDED], "says-turns"),
+        ("gemini", [*GEMINI, {**TURNS, "message": "Something odd"}, ENDED], "unknown-error"),
+        ("gemini", [*GEMINI, TURNS, GEMINI[1], ENDED], ""),
+        ("gemini", [*GEMINI, {**TURNS, "severity": "warning"}, ENDED], ""),
+    ],
+)
+def test_an_error_that_nothing_follows_ends_the_run(
+    reader: Reader, codec: str, events: list[dict[str, Any]], rule: str
+) -> None:
+    found = reader.classify(codec, as_lines(*events), exit_code=0)
+    assert (found.evidence.rule if found else "") == rule
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "stdout", "stderr", "rule"),
+    [
+        (127, b"", b"bash: codex: command not found", "exit-127"),
+        (127, b"", b"/bin/sh: 1: codex: not found", "exit-127"),
+        (126, b"", b"bash: /usr/bin/codex: Permission denied", "exit-126"),
+        (1, b"", b"bash: codex: command not found", "says-settings"),
+        (127, as_lines(*THREAD[:1]), b"Error: 401 Unauthorized", "http-401"),
+    ],
+)
+def test_a_shell_that_could_not_start_the_agent_says_so_first(
+    reader: Reader, exit_code: int, stdout: bytes, stderr: bytes, rule: str
+) -> None:
+    found = reader.failure("codex", stdout, exit_code=exit_code, stderr=stderr)
+    assert found.evidence.rule == rule
+    assert stderr.decode() in found.summary
+
+
 @pytest.mark.parametrize("codec", ["plain", "claude"])
 def test_an_empty_answer_at_exit_code_0_is_a_warning(reader: Reader, codec: str) -> None:
     stdout = as_lines(INIT, SAID, {**RESULT, "result": ""}) if codec == "claude" else b" \n"

@@ -37,11 +37,16 @@ LINES = {
         Server returned 403: your request was blocked
         403 status code (no body)
         API Error: Could not load credentials from any providers
+        remote: Permission to octo/web.git denied to github-actions[bot].
+        Error: 403 You do not have access to this organization.
         Error: 401 {"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}
     """,
     "transient": """
         429
         HTTP 503
+        Error: 403 You have exceeded a secondary rate limit. Please wait a few minutes.
+        HTTP 403: API rate limit exceeded for installation ID 7
+        Error: 403 Quota exceeded for quota metric 'Requests' and limit 'Requests per minute'
         ✗ 429 Slow down
         upstream returned 502
         rate_limit_error: This request would exceed your organization's rate limit
@@ -62,9 +67,15 @@ LINES = {
         You\u2019ve hit your usage limit.
         429 You exceeded your current quota: insufficient_quota
         ✗ 402 You have no quota
+        Error: 403 You exceeded your current quota, please check your plan and billing details.
+        HTTP 403: usage limit reached
     """,
     "logic": """
         HTTP 404
+        Error: 404 model: claude-nope
+        error: 404 deployment: gpt-nope
+        Error: Maximum session turns exceeded
+        bash: codex: command not found
         The model `gpt-9` does not exist or you do not have access to it.
         models/gemini-nope is not found for API version v1beta, or is not supported for generateContent.
         prompt is too long: 210000 tokens > 200000 maximum
@@ -91,6 +102,8 @@ LINES = {
         + raise Error("429 Too Many Requests")
         All 429 tests passed; 401 handled
         Error: schema violation: got 429 characters, at most 400 allowed
+        Error: 404 files: missing
+        Error: 500 tests: failed
         Rate limit: 4999 of 5000 remaining
         context window: 128000 tokens
         warning: connection reset, trying again

@@ -53,9 +53,9 @@ _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
     r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? )"
-    r"([45]\d\d)(?=[:;,.)]|$| \{| [A-Z]| from\b| [45]\d\d\b| page not found)"
+    r"([45]\d\d)(?=[:;,.)]|$| \{| [A-Z]| from\b| [45]\d\d\b| page not found| [a-z_]*[a-rt-z_]: \S+$)"
 )
-"""Statuses in a program's line, where ``status_in`` knows only those that are called so."""
+"""Statuses in a program's line, where ``status_in`` knows only those that are called so; counts have a plural."""
 
 _NOT_ERRORS = re.compile(
     r"^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•|✓✔✅] "
@@ -134,6 +134,8 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
         last = evidence.account.commands[-1]
         said = last.output.partition("\n")[0] if failure == "sandbox" else f"the last one was `{last.command}`"
         yield _Hit(*rules.COMMAND_FAILURES[failure], "event", evidence_line(last.command), evidence_line(said))
+    if evidence.exit_code in rules.SHELL_EXITS and not evidence.account.has_begun and not evidence.text.strip():
+        yield from _by_exit(evidence)
     for error in evidence.account.errors:
         yield from _by_error(error, "event", evidence)
     printed: dict[Source, str] = {"stderr": evidence.stderr, "text": evidence.text}
@@ -156,7 +158,7 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
     rule, cause = _status_rule(status, error.message)
     error = replace(error, kind=error.kind if error.kind in rules.CLASSES else error.common_kind or error.kind)
     kind = rules.KINDS.get(error.kind, "")
-    if "rate-limit" in {cause, kind, rules.status_cause(worded)} and _is_hard_quota(error):
+    if "rate-limit" in {cause, kind, _status_rule(worded, error.message)[1]} and _is_hard_quota(error):
         yield hit("hard-quota", "quota")
     if kind and kind != cause:
         yield hit(error.kind, kind)
@@ -181,10 +183,16 @@ def _status_rule(status: int, message: str) -> tuple[str, str]:
 
 
 def _refined(rule: str, cause: str, message: str) -> tuple[str, str]:
-    """Return the rule and the cause of an error; a refused request may say that it was too large, or unpaid."""
+    """Return the rule and the cause of an error.
+
+    A refused request may say that it was too large, or unpaid; a forbidden one, that a limit was reached.
+    """
+    limit = next((name for name in ("quota", "rate-limit") if rules.WORDS[name].search(message)), "")
+    if rule == "http-403" and limit:
+        return f"says-{limit}", limit
     if cause == "request" and rules.WORDS["context"].search(message):
         return "says-context", "context"
-    if cause == "request" and (rules.WORDS["quota"].search(message) or rules.HARD_QUOTA.search(message)):
+    if cause == "request" and (limit == "quota" or rules.HARD_QUOTA.search(message)):
         return "says-quota", "quota"
     return rule, cause
 
@@ -200,7 +208,8 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
     line = _exit_line(evidence)
     for codec in (account.codec, ""):
         if code and code in rules.EXITS.get(codec, {}):
-            yield _Hit(f"exit-{code}", rules.EXITS[codec][code], "exit", line, line)
+            message = _last_line(evidence.stderr) if code in rules.SHELL_EXITS else ""
+            yield _Hit(f"exit-{code}", rules.EXITS[codec][code], "exit", line, message or line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", rules.status_cause(status), "exit", line, line)
     has_crashed = bool(code and _reported_errors(evidence.stderr, "stderr", account))
@@ -230,9 +239,13 @@ def _last_words(evidence: RunEvidence) -> str:
     """Quote the last line of the output for a person to judge, after a success that the exit code contradicts."""
     before = "its transcript reports success, but " if evidence.account.ending == "success" else ""
     for text, place in ((evidence.stderr, "stderr"), (evidence.text, "its output")):
-        if lines := [line.strip() for line in as_seen(text).splitlines() if line.strip()]:
-            return f'{before}the last line of {place} is "{cut(lines[-1], _MESSAGE_CHARS - 50)}"'
+        if line := _last_line(text):
+            return f'{before}the last line of {place} is "{cut(line, _MESSAGE_CHARS - 50)}"'
     return f"{before}it ended with {_exit_line(evidence)} and printed no error"
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(as_seen(text).splitlines()) if line.strip()), "")
 
 
 def _classification(hit: _Hit) -> Classification:

@@ -193,8 +193,12 @@ class AccountBuilder:
         self._unread += 1
 
     def report_trouble(self, error: AgentError) -> None:
-        """Note an error that the CLI tries to recover from; work after it means that it did."""
+        """Note an error that the CLI tries to recover from; work after it means that it did.
+
+        A success before it did not end the run.
+        """
         self._trouble = error
+        self._ending = "cut" if self._ending == "success" else self._ending
 
     def fail(self, error: AgentError) -> None:
         """End with a failure."""

@@ -176,7 +176,8 @@ _TEXTS = {
     "disk": "ENOSPC|no space left on device|EDQUOT|disk quota exceeded|not enough space on the disk",
     "prompt": "E2BIG|ENAMETOOLONG|argument list too long",
     "budget": "reached maximum budget",
-    "turns": "reached maximum number of turns|reached max turns|reached max session turns",
+    "turns": "reached maximum number of turns|reached max turns|reached max session turns"
+    "|maximum session turns exceeded",
     "certificate": "issuer certificate|self-signed certificate|self signed certificate|certificate verify failed"
     "|certificate signed by unknown authority|certificate has expired|certificate is not yet valid",
     "quota": "exhausted your daily quota|exhausted your capacity|hit your limit|hit your * limit|usage limit reached"
@@ -185,7 +186,7 @@ _TEXTS = {
     "|API usage limits"
     "|usage limit has been reached|no payment method",
     "rate-limit": "rate limit exceeded|rate limit reached|rate limited|organization's rate limit|Too Many Requests"
-    "|exceeded your current quota|quota exceeded for quota metric|resource has been exhausted"
+    "|exceeded your current quota|secondary rate limit|quota exceeded for quota metric|resource has been exhausted"
     "|too many tokens, please wait",
     "context": "prompt is too long|prompt too long|input is too long|input token count *exceeds|request too large"
     "|maximum context length|exceed context limit|context window exceeded|exceeds the context window"
@@ -201,7 +202,7 @@ _TEXTS = {
     "model": "issue with the selected model|model not found|model * does not exist|models/* is not found|unknown model"
     "|from --model flag is not available|unsupported model",
     "credential": "Unauthorized|Forbidden|bad credentials|resource not accessible by|fetch an OIDC token"
-    "|get an OIDC token|authentication failed|failed to authenticate|invalid API key"
+    "|get an OIDC token|permission to * denied to|authentication failed|failed to authenticate|invalid API key"
     "|incorrect API key|no API key found|missing API key|API key not valid|not logged in|run *login|sign in again"
     "|failed to refresh token"
     "|access token could not be refreshed|refresh_token_reused|refresh token has been revoked|invalid_grant"
@@ -281,6 +282,9 @@ EXITS: dict[str, dict[int, str]] = {
     **{name: dict(form.exits) for name, form in FORMATS.items() if form.exits},
 }  # fmt: skip
 """Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
+
+SHELL_EXITS = (126, 127)
+"""Those by which a shell says that it could not start a command; while nothing was printed, they come first."""
 
 VERBATIM = re.compile(
     r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"

@@ -135,7 +135,9 @@ class GeminiReader(TranscriptReader):
         usage = Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
         written = {name: integer_of(object_of(models, name), "output_tokens") or 0 for name in models}
         self.account.set_usage(usage, written)
-        if event.get("status") == "success":
+        if event.get("status") == "success" and self._reported:
+            self.account.fail(error_from(self._reported, line))
+        elif event.get("status") == "success":
             self._succeed(event)
         elif error := object_of(event, "error"):
             kind, message = text_of(error, "type"), text_of(error, "message")
