@@ -39,3 +39,25 @@ assert not {"jwt", "cryptography", "nacl"} & sys.modules.keys()
 @pytest.mark.slow
 def test_pygithub_works_without_the_packages_that_actions_leave_out() -> None:
     assert subprocess.run([sys.executable, "-P", "-c", WITHOUT_WEB_TOKENS], check=False).returncode == 0
+
+
+AT_ONCE = """
+from threading import Barrier, Thread
+from accord.github.models import Access
+from accord.github.pygithub import connection_for
+ready, found = Barrier(8), []
+def connect():
+    ready.wait()
+    found.append(connection_for(Access("o/r", "t" * 20, "https://api.github.com")))
+threads = [Thread(target=connect) for _ in range(8)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+assert len(found) == 8
+"""
+
+
+@pytest.mark.slow
+def test_threads_may_connect_at_once() -> None:
+    assert subprocess.run([sys.executable, "-P", "-c", AT_ONCE], check=False).returncode == 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib.util import find_spec, module_from_spec
+from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -33,10 +34,18 @@ API_VERSION = "2022-11-28"
 LOCATION = "x-accord-location"
 """The header under which a redirect's address is kept where PyGithub does not look."""
 
+_IMPORTING = Lock()
+
+
+def _pygithub() -> tuple[type[Token], type[Requester], dict[str, type[HTTPRequestsConnectionClass]]]:
+    """Return PyGithub's token, requester and connections by scheme, imported once, by one thread at a time."""
+    with _IMPORTING:
+        return _import_pygithub()
+
 
 @cache
 def _import_pygithub() -> tuple[type[Token], type[Requester], dict[str, type[HTTPRequestsConnectionClass]]]:
-    """Return PyGithub's token, requester and connections by scheme, imported without running its package.
+    """Import them without running the package.
 
     The modules are taken out of ``sys.modules`` again, so that another import of PyGithub gets a whole package.
     """
@@ -62,7 +71,7 @@ def requester_for(access: Access) -> Requester:
     """Return a requester that neither waits nor repeats. Raises WrongUsage for a URL that is not one of an API."""
     if not is_web_address(access.api_url):
         raise WrongUsage(f"`{access.api_url}` is not a URL.", hint="Set `GITHUB_API_URL`, beginning with `https://`.")
-    token, requester, _ = _import_pygithub()
+    token, requester, _ = _pygithub()
     return requester(
         auth=token(access.token),
         base_url=access.api_url.rstrip("/"),
@@ -81,7 +90,7 @@ def requester_for(access: Access) -> Requester:
 
 def connection_for(access: Access) -> HTTPRequestsConnectionClass:
     """Return a connection that hides redirects: PyGithub would follow one without its query, to another list."""
-    _, _, connections = _import_pygithub()
+    _, _, connections = _pygithub()
     from accord.core.connections import settle
 
     def hide_location(response: requests.Response, *_: Any, **__: Any) -> None:
