@@ -159,6 +159,26 @@ def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(
     assert apply_output(writer(folder), "T-001", "Coder", WORK).summary == ["T-001 implemented"]
 
 
+@pytest.mark.parametrize("task", ["T-001", "meta"])
+@pytest.mark.parametrize("when", ["not-started", "in-progress"])
+def test_a_review_from_before_the_work_counts_for_nothing_also_when_the_task_is_moved_by_hand(
+    tmp_path: Path, task: str, when: str
+) -> None:
+    folder = implementing(tmp_path)
+    if when == "in-progress":
+        start_agent(writer(folder), "T-001", "Coder")
+    for role in ("Reviewer", "QA"):
+        apply_output(writer(folder), task, role, WORK)
+    for status in ("in-progress", "implemented"):
+        move_task(writer(folder), "T-001", status, role="Coder")
+    with pytest.raises(BrokenContract, match="cannot be moved") as refused:
+        move_task(writer(folder), "T-001", "completed", role="Orchestrator")
+    assert "These gates have not passed: Reviewer, QA." in refused.value.findings[0].message
+    for role in ("Reviewer", "QA"):
+        apply_output(writer(folder), task, role, WORK)
+    assert read_session(folder).task("T-001").status == "completed"  # type: ignore[union-attr]
+
+
 def test_a_finding_that_needs_a_decision_opens_the_task_and_asks(tmp_path: Path) -> None:
     texts = {"tasks.yaml": done()}
     folder = make_session(tmp_path, "INTEGRATE", mode="full", user_decisions=SINGLE, texts=texts)

@@ -15,7 +15,8 @@ from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
 from accord.sessions.models import ROLES, STATES, SessionStatus, SessionTask
 from accord.sessions.moves import facts_of, status_in
-from accord.sessions.next_moves import following, main_moves, next_moves, task_moves
+from accord.sessions.next_moves import following, main_moves, next_moves, next_task_step, task_moves
+from accord.sessions.questions import next_step
 from accord.sessions.reviews import TASK, TaskFacts, has_final_review, open_gates
 from accord.sessions.run import advance, reopen, start_fix
 
@@ -343,7 +344,7 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {}, "DESIGN", [], ADVANCE % "DESIGN"),
     ("INTAKE", {}, "BLOCKED", [], ADVANCE % "BLOCKED --blocker REASON"),
     ("INTAKE", {}, "ASK_USER", ["a question"], "session ask DIR --question QUESTION"),
-    ("DESIGN", {}, GATE, [], ASK),
+    ("DESIGN", {}, GATE, [], ADVANCE % GATE),
     (GATE, {}, "PLAN", [DESIGN], ASK),
     (GATE, full([decision(DESIGN)]), "PLAN", [f"answers to {DESIGN}"], f"session answer DIR {DESIGN}=ANSWER"),
     (GATE, full([CHANGES]), "PLAN", [DESIGN], "dispatch DIR meta --role Architect --into"),
@@ -427,7 +428,28 @@ def test_a_task_waits_for_the_state_and_its_dependencies(tmp_path: Path) -> None
     session = read_session(make_session(tmp_path, "PLAN", mode="full", user_decisions=GATES[:1]))
     (started,) = [move for move in task_moves(session, "T-002") if move.to == "in-progress"]
     assert started.missing == ("IMPLEMENT_LOOP", "T-001")
-    assert "UD-REVIEW-STRATEGY" in started.command
+    assert "--to REVIEW_STRATEGY" in started.command
+
+
+@pytest.mark.parametrize("state", ["INTEGRATE", "FIX_BUILD", "RELEASE"])
+def test_a_completed_task_without_its_reviews_leads_back_to_the_loop(tmp_path: Path, state: str) -> None:
+    changes = full(SINGLE, done(), outputs(("Coder", "OK")))
+    session = read_session(make_session(tmp_path, state, mode="full", **changes))
+    assert all(" task " not in move.command for move in next_moves(session))
+    assert next_task_step(session).endswith("--to IMPLEMENT_LOOP --role Orchestrator")
+    assert advance(writer(session.folder), "IMPLEMENT_LOOP", role="Orchestrator").current_state == "IMPLEMENT_LOOP"
+
+
+@pytest.mark.parametrize(("state", "gate"), [("DESIGN", DESIGN), ("PLAN", "UD-REVIEW-STRATEGY")])
+def test_entering_a_gate_asks_its_question_once(tmp_path: Path, state: str, gate: str) -> None:
+    folder = make_session(tmp_path, state, mode="full", user_decisions=GATES[:1] if state == "PLAN" else [])
+    for _ in range(2):
+        status = advance(writer(folder), gate.removeprefix("UD-").replace("-", "_"), role="Orchestrator")
+        assert [(one.decision_id, bool(one.question)) for one in status.pending] == [(gate, True)]
+
+
+def test_a_session_that_is_done_does_not_continue(tmp_path: Path) -> None:
+    assert next_step(read_session(make_session(tmp_path, "DONE", **full(SINGLE, done())))).next == "done"
 
 
 def test_after_the_start_of_an_agent_its_output_is_taken(tmp_path: Path) -> None:

@@ -272,6 +272,7 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
             ("security-cancelled", "resolution_reason"),
         ),
         (decision(status="cancelled", category="security", resolution_reason="user deferred: next sprint"), None),
+        (decision(status="skipped", category="security"), ("security-cancelled", "resolution_reason")),
         (decision(status="cancelled", resolution_reason="no response provided"), None),
         (decision(category="Security"), None),
         (decision(category="secrity"), ("category-unknown", "category")),

@@ -6,21 +6,36 @@ They go over planned documents in memory; some go over files, too, and end there
 import json
 import os
 import random
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.disks import Hasty
+from support.sessions import (
+    ARCHITECTURE,
+    REPORT,
+    SINGLE,
+    SPEC,
+    TASKS,
+    acceptance,
+    agent_output,
+    clock,
+    decision,
+    make_session,
+    outputs,
+    writer,
+)  # fmt: skip
 from support.sessions import GATES as GATES_PASSED
-from support.sessions import SINGLE, TASKS, agent_output, clock, make_session, writer
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import Session, read_session, status_of
+from accord.sessions.folder import Session, read_session, status_of, status_value
 from accord.sessions.folder_rules import check_documents
+from accord.sessions.machine import ORDER
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, AgentOutput
 from accord.sessions.next_moves import next_moves, task_moves
 from accord.sessions.outputs import apply_output
@@ -191,6 +206,59 @@ class Walk:
             next(iter(self.taking(task, role, is_good=self.chance.random() < 0.8).values()))(session)
 
 
+class Robot(Walk):
+    """Takes any proposed move in a damaged session; its agents write what their roles write, and succeed."""
+
+    def __init__(self, root: Path, chance: random.Random) -> None:
+        self.chance, self.clock, self.planned, self.steps, self.answers = chance, clock(), None, [], {}
+        self.mode = chance.choice(("full", "full", "lean"))
+        pick = chance.choice
+        state = pick((*ORDER[self.mode], *LOOPS, "ASK_USER", "BLOCKED"))
+        plan = re.sub("not-started", lambda _: pick(STATUSES), PLAN)
+        said = [
+            (pick(("Coder", *REVIEWERS)), pick(("OK", "OK", "FAIL", "DISPATCHED"))) for _ in range(pick((0, 1, 4, 9)))
+        ]
+        lines = "".join(outputs(one, task=pick((*NAMES[:2], "meta"))) for one in said)
+        texts: dict[str, str | None] = {"tasks.yaml": plan, "outputs.jsonl": lines}
+        texts |= {name: pick((text, text, text, "# Nothing", None)) for name, text in WRITTEN.items()}
+        more = {"blocked_from": pick(ORDER[self.mode][:-1]), "blocker": "x"} if state == "BLOCKED" else {}
+        gates = pick((GATES_PASSED, SINGLE, GATES_PASSED[:1], [], [decision("UD-1", "answered"), *SINGLE]))
+        more |= {"last_ci_result": pick(("green", "red")), "user_decisions": gates}
+        self.folder = make_session(root, state, mode=self.mode, texts=texts, **more)
+
+    def start(self, session: SessionWriter, task: str, role: str) -> None:
+        now = self.clock.now()
+        session.change(lambda one: run.plan_start(one, task, role, now=now))
+        for name, owner in WRITER_OF.items():
+            if owner == role or (role == "SpecAgent" and self.mode == "lean" and name == "tasks.yaml"):
+                (self.folder / name).write_text(WRITTEN.get(name, PLAN))
+        next(iter(self.taking(task, role, is_good=True).values()))(session)
+        if role == "Integrator":
+            session.change_status(lambda one: {**status_value(one), "last_ci_result": "green"}, role=role)
+
+    def go(self) -> None:
+        """Take proposed moves until the session ends, is blocked or asks, or only an edit by hand goes on."""
+        for _ in range(300):
+            session = self.read()
+            status = status_of(session)
+            if status.current_state in ("DONE", "BLOCKED") or status.pending:
+                return
+            self.clock.sleep(60)
+            moves = [*next_moves(session), *(move for task in NAMES for move in task_moves(session, task))]
+            if any(" show " in move.command for move in moves):
+                return
+            name, change = self.proposed()
+            self.steps.append(name)
+            try:
+                change(self.writer())
+            except (BrokenContract, WrongUsage) as refused:
+                raise AssertionError([*self.steps, getattr(refused, "findings", refused)]) from None
+        raise AssertionError(self.steps)
+
+
+WRITTEN = {"spec.md": SPEC, "acceptance.json": json.dumps(acceptance()), "architecture.md": ARCHITECTURE}
+WRITTEN |= {"report.md": REPORT}
+WRITER_OF = {"tasks.yaml": "Planner"} | dict(zip(WRITTEN, ("SpecAgent", "SpecAgent", "Architect", "Docs"), strict=True))
 WORKING = ("IMPLEMENT_LOOP", *LOOPS, "INTEGRATE", "RELEASE", "DONE")
 
 
@@ -207,6 +275,14 @@ def walk(number: int, *, is_in_memory: bool = True) -> tuple[str, dict[str, byte
 def test_no_walk_over_the_commands_breaks_a_session_or_passes_a_gate(part: int) -> None:
     ends = {walk(number)[0] for number in range(part, WALKS, 2)}
     assert len(ends) > 3, "the walks lead somewhere"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(2))
+def test_a_robot_that_takes_any_proposed_move_is_never_refused_and_gets_to_an_end_or_a_person(part: int) -> None:
+    for number in range(part, WALKS, 2):
+        with tempfile.TemporaryDirectory() as root:
+            Robot(Path(root), random.Random(f"robot-{SEED}-{number}")).go()
 
 
 @pytest.mark.slow

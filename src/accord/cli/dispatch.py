@@ -35,6 +35,7 @@ from accord.sessions.models import ROLES, AgentOutput, ProjectType
 from accord.sessions.next_moves import following, next_moves
 from accord.sessions.outputs import OutputEffects, apply_output
 from accord.sessions.run import fail_agent, start_agent
+from accord.sessions.turns import move_on
 
 
 class _DispatchArguments(ChangeSessionArguments):
@@ -68,9 +69,11 @@ def dispatch(given: _DispatchArguments) -> None:
     writer = SessionWriter(folder, CLOCK, is_dry_run=given.dry_run)
     if given.take is not None:
         with refusals(given, folder, task, given.take):
-            output, found = _read_output(given.take, role)
+            output, found = read_output(given.take, role)
         with refusals(given, folder, task, str(folder)):
             effects = apply_output(writer, task, role, output)
+            if output.status == "OK":
+                move_on(writer)
         _present_effects(given, writer, effects, [*found, *effects.findings])
     elif given.failed is not None:
         with refusals(given, folder, task, str(folder)):
@@ -81,7 +84,7 @@ def dispatch(given: _DispatchArguments) -> None:
             document = start_agent(writer, task, role, goal=given.goal, project_type=given.project_type)
         session = writer.read()
         if given.into is not None and not given.dry_run:
-            _write_run_files(document, session, given.into)
+            write_run_files(document, session, given.into)
         print_json(document)
         if not given.is_json:
             commands = following(session, task, role)
@@ -93,19 +96,22 @@ def _present_effects(
 ) -> None:
     session = writer.read()
     document = {"ok": True, "changed": effects.summary, "findings": [finding.as_json() for finding in findings]}
-    document |= {"next_moves": moves_to_json(next_moves(session)), **dry_run_keys(given, writer)}
+    gates = list(effects.open_gates)
+    document |= {"open_gates": gates, "next_moves": moves_to_json(next_moves(session)), **dry_run_keys(given, writer)}
     lines = [*finding_lines(findings, given.take or ""), *(planned_lines(writer) if given.dry_run else ())]
     lines.append(one_line("; ".join(effects.summary) or "recorded in outputs.jsonl, no other change"))
+    lines += [f"{given.task} is open until an OK of {' and '.join(gates)}"] if gates else []
     present(given, document, [*lines, *session_next(session)])
 
 
-def _write_run_files(document: dict[str, Any], session: Session, into: Path) -> None:
+def write_run_files(document: dict[str, Any], session: Session, into: Path) -> None:
+    """Write what `accord run` needs for an agent, and its input."""
     write_whole(into / "prompt.md", prompt_of(document, session))
     write_whole(into / "schema.json", json.dumps(output_schema(document["agent"]), indent=2) + "\n")
     write_whole(into / "input.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
-def _read_output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
+def read_output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
     """Return an agent's output, without secrets that it may repeat, and its warnings. Raises BrokenContract."""
     model, found = KINDS["agent-output"].read_model(read_object(read_bytes(path)), role)
     if model is None or has_errors(found):

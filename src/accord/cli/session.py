@@ -33,6 +33,7 @@ from accord.cli.session_output import (
     watch,
 )
 from accord.cli.session_questions import answer_questions, ask_question, cancel_question, skip_question
+from accord.cli.session_run import run_turns
 from accord.cli.step import as_output, leave_outputs, present
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
@@ -100,7 +101,7 @@ def session() -> None:
     """Manage agent sessions: state, tasks and questions."""
 
 
-for _command in (check_folders, ask_question, answer_questions, cancel_question, skip_question):
+for _command in (check_folders, run_turns, ask_question, answer_questions, cancel_question, skip_question):
     session.add_command(_command)
 
 

@@ -41,6 +41,7 @@ _NEXT = {
     "re-ask": "ask the user again",
     "continue": "continue",
     "blocked": "resolve what blocks it",
+    "done": "none, the session is done",
 }
 _BAR = 20
 _MOST_ISSUES = 100
@@ -273,9 +274,7 @@ def _progress(session: Session) -> str:
 
 def _next_text(session: Session) -> str:
     """Return the next step in words; empty where the status cannot be read."""
-    if session.status is None:
-        return ""
-    return "none, the session is done" if session.status.current_state == "DONE" else _NEXT[next_step(session).next]
+    return _NEXT[next_step(session).next] if session.status else ""
 
 
 def leave_session(session: Session) -> None:

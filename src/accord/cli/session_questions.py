@@ -92,13 +92,14 @@ def answer_questions(given: _AnswerArguments) -> None:
             raise WrongUsage("`--from-issue` excludes ID=TEXT and `--final`.", hint="Use one or the other.")
         _run_on_issue(given, given.from_issue, _answers_on)
     elif given.answers or given.final:
-        texts = _texts(given.answers)
+        texts = texts_of(given.answers)
         run_change(given, lambda writer: answer(writer, texts, is_final=given.final))
     else:
         run_change(given, _interview)
 
 
-def _texts(answers: Sequence[str]) -> dict[str, str]:
+def texts_of(answers: Sequence[str]) -> dict[str, str]:
+    """Return the answers by the ids of their questions. Raises WrongUsage."""
     parts = [part.partition("=") for part in answers]
     if wrong := [name for name, sign, _ in parts if not sign]:
         raise WrongUsage(f"`{one_line(wrong[0])}` is not ID=TEXT.", hint='Write `UD-1="the answer"`.')
@@ -109,12 +110,13 @@ def _texts(answers: Sequence[str]) -> dict[str, str]:
 
 
 def _interview(writer: SessionWriter) -> None:
-    if not interview(writer, _prompt):
+    if not interview(writer, prompt_user):
         hint = "Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come."
         raise WrongUsage("The input ended before the first answer, so nothing was changed.", hint=hint)
 
 
-def _prompt(decision: UserDecision, problem: str) -> str | None:
+def prompt_user(decision: UserDecision, problem: str) -> str | None:
+    """Ask a question on the terminal; return the line of the answer, or None at the end of the input."""
     name = click.style(decision.decision_id, fg="yellow", bold=True)
     if problem:
         click.echo(click.style(one_line(problem), fg="red"), err=True)

@@ -94,9 +94,10 @@ def _resolved(decision: UserDecision, place: str) -> Iterator[Finding]:
     if decision.resolved_at and is_before(decision.resolved_at, decision.asked_at):
         message = "The decision was resolved before it was asked."
         yield Finding("decision-times", message, f"{place}/resolved_at", hint="Correct one of the two times.")
-    is_security = decision.status == "cancelled" and is_about_security(decision.category)
-    if is_security and is_silence(decision.resolution_reason or ""):
-        message = "A question about security cannot be cancelled for lack of an answer."
+    is_silent = decision.status == "cancelled" and is_silence(decision.resolution_reason or "")
+    if is_about_security(decision.category) and (is_silent or decision.status == "skipped"):
+        how = "cancelled for lack of an answer" if is_silent else "skipped: the user answers or defers it"
+        message = f"A question about security cannot be {how}."
         yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint="Ask it again.")
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):

@@ -234,7 +234,7 @@ def _blocker(facts: SessionFacts, *_: str) -> Iterator[Need]:
 
 
 def _failed_review(facts: SessionFacts, *_: str) -> Iterator[Need]:
-    if not facts.unfinished:
+    if not facts.unfinished and not facts.unreviewed:
         yield Need("All tasks are completed. Only a failed review leads back to them.", "a failed review", NEVER)
 
 

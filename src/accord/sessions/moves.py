@@ -141,9 +141,15 @@ def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
         message = f"Only a session in DONE can be reopened. This one is in {state}."
         finding = Finding("illegal-move", message, "/current_state", hint="Continue with it.")
         raise refuse("The session is not done.", finding)
-    is_open = [name for name in machine.gates_before(state, session.mode) if check_gate(status, name)]
-    value = status_in(session, GATES[is_open[0]] if is_open else "IMPLEMENT_LOOP", reopens=True)
+    value = status_in(session, next(map(GATES.__getitem__, passed_open(session)), "IMPLEMENT_LOOP"), reopens=True)
     return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
+
+
+def passed_open(session: Session) -> list[str]:
+    """Return the decisions of the gates that a session passed without their answers."""
+    status = status_of(session)
+    passed = machine.gates_before(machine.working_state(status), session.mode)
+    return [name for name in passed if check_gate(status, name)]
 
 
 def check_task_move(session: Session, name: str, target: str, role: str, *, waives: bool = False) -> Finding | None:

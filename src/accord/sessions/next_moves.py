@@ -19,23 +19,18 @@ from accord.sessions.machine import (
     LOOP_BASE,
     MACHINES,
     NEVER,
-    ORDER,
     SessionFacts,
+    files_needed,
     needs_of,
 )
-from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, LOOPS, REVIEW_STRATEGY, SessionTask
-from accord.sessions.moves import check_state, facts_of, facts_of_task, task_facts
+from accord.sessions.models import GATE_OF, GATES, LOOPS, SessionTask
+from accord.sessions.moves import check_state, facts_of, facts_of_task, passed_open, task_facts
 from accord.sessions.policy import WRITERS
-from accord.sessions.questions import dispatched_corrector, next_step
+from accord.sessions.questions import GATE_QUESTIONS, dispatched_corrector, next_step
 
 INTO = ".accord/dispatch"
 _ORCHESTRATOR = ("--role", "Orchestrator")
 _DETOURS = ("ASK_USER", "BLOCKED")
-_WORK = frozenset(ORDER["full"][:-1])
-_QUESTIONS = {
-    APPROVE_DESIGN: "Is the design approved, or which changes are requested?",
-    REVIEW_STRATEGY: "Review per-batch, or single-final?",
-}
 
 
 def _task_command(session: Session, task: SessionTask, target: str) -> str:
@@ -99,18 +94,11 @@ def following(session: Session, task: str, role: str) -> list[str]:
     """Return the commands after an agent's start: to take its output, or to move on once it wrote the state's files."""
     own = {name for name, roles in WRITERS.items() if roles[0] == role}
     targets = [move.to for move in next_moves(session) if own.intersection(move.missing)]
-    return [taking(session, task, role), *(_entry(session, target) for target in targets[:1])]
+    return [taking(session, task, role), *(_advance(session, target) for target in targets[:1])]
 
 
 def _advance(session: Session, target: str, *words: str) -> str:
     return _command(session, "advance", "--to", target, *words, *_ORCHESTRATOR)
-
-
-def _entry(session: Session, target: str) -> str:
-    """Return the command that enters a state; the question of a gate that was never asked enters it, too."""
-    status = status_of(session)
-    gate = GATE_OF.get(target, "") if status.current_state in _WORK else ""
-    return _ask_gate(session, gate) if gate and status.decision(gate) is None else _advance(session, target)
 
 
 def _move(session: Session, target: str, facts: SessionFacts) -> NextMove | None:
@@ -130,7 +118,7 @@ def _move(session: Session, target: str, facts: SessionFacts) -> NextMove | None
     elif target in LOOPS and LOOP_BASE[target] == state:
         command = _fix(session, task, target)
     else:
-        command = _command(session, "reopen") if state == "DONE" else _entry(session, target)
+        command = _command(session, "reopen") if state == "DONE" else _advance(session, target)
     missing = dict.fromkeys(need.missing for need in needs if need.key not in facts.pending)
     return NextMove(target, tuple(missing), command)
 
@@ -149,11 +137,13 @@ def _fixable(session: Session, loop: str) -> str:
 def _step(session: Session, need: Need) -> str:
     """Return the command that gets what a move needs; one that shows the session where only an edit does."""
     status, key = status_of(session), need.key
-    if key in WRITERS and status.current_state in (
-        *_DETOURS,
-        "DONE",
+    gates = passed_open(session)
+    if key in WRITERS and (
+        status.current_state in (*_DETOURS, "DONE") or (gates and key in files_needed(GATES[gates[0]], session.mode))
     ):  # no agent works there: a person restores the file
         return _command(session, "show")
+    if gates and (key in WRITERS or key.startswith("agent ")):
+        return _gate_step(session, gates[0])
     if key in WRITERS:
         role = "SpecAgent" if session.mode == "lean" and key == "tasks.yaml" else WRITERS[key][0]
         goal = ("--goal", "GOAL") if session.acceptance is None and role == "SpecAgent" else ()
@@ -167,7 +157,7 @@ def _step(session: Session, need: Need) -> str:
     if key == "tasks":
         return next_task_step(session)
     if key == "ci" and status.current_state == "INTEGRATE":
-        return _fix(session, "meta", "FIX_BUILD")
+        return _way(session, "FIX_BUILD")
     if key == "ci":
         return _command(session, "set", "last_ci_result=green", "--role", "Integrator")
     return _ask(session) if key == "question" else _command(session, "show")
@@ -176,7 +166,7 @@ def _step(session: Session, need: Need) -> str:
 def _gate_step(session: Session, decision_id: str) -> str:
     status = status_of(session)
     if GATE_OF.get(status.current_state) != decision_id:
-        return _advance(session, GATES[decision_id])
+        return _way(session, GATES[decision_id])
     step = next_step(session).next
     if step == "dispatch-correction":
         return _dispatch(session, "meta", "Architect")
@@ -185,9 +175,15 @@ def _gate_step(session: Session, decision_id: str) -> str:
     return _ask_gate(session, decision_id)
 
 
+def _way(session: Session, target: str) -> str:
+    """Return the command of a move, or of what it needs; one that shows the session where nothing makes it legal."""
+    move = _move(session, target, facts_of(session))
+    return move.command if move else _command(session, "show")
+
+
 def _ask_gate(session: Session, decision_id: str) -> str:
     decision = status_of(session).decision(decision_id)
-    question = decision.question if decision else _QUESTIONS[decision_id]
+    question = decision.question if decision else GATE_QUESTIONS[decision_id]
     return _command(session, "ask", "--id", decision_id, "--question", question)
 
 
@@ -196,18 +192,20 @@ def _ask(session: Session) -> str:
 
 
 def next_task_step(session: Session) -> str:
-    """Return the command for the first task that can go on."""
+    """Return the command for the first task that can go on, or for a gate that was passed without its answer."""
+    if gates := passed_open(session):
+        return _gate_step(session, gates[0])
     steps = (step for task in _tasks(session) if (step := _task_step(session, task)))
     return next(steps, _command(session, "show"))
 
 
 def _task_step(session: Session, task: SessionTask) -> str:
     """Return the command that takes a task further; empty where it is done or waits for other tasks."""
+    is_open = task.status != "completed" or bool(reviews.unreviewed_tasks([task], session.outputs))
+    if not is_open or status_of(session).current_state in INTEGRATION:
+        return _way(session, "IMPLEMENT_LOOP") if is_open else ""
     if task.status == "completed":
-        is_open = bool(reviews.unreviewed_tasks([task], session.outputs))
-        return _task_command(session, task, "implemented") if is_open else ""
-    if status_of(session).current_state in INTEGRATION:
-        return _advance(session, "IMPLEMENT_LOOP")
+        return _task_command(session, task, "implemented")
     if task.status != "implemented" and _is_waiting(session, task):
         return ""
     if task.status == "in-progress":

@@ -15,9 +15,9 @@ from accord.core.findings import Finding, pointer, warning
 from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of
-from accord.sessions.machine import INTEGRATION, working_state
+from accord.sessions.machine import INTEGRATION, MACHINES, working_state
 from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, SessionTask
-from accord.sessions.moves import check_work, status_in
+from accord.sessions.moves import check_work, facts_of, status_in
 from accord.sessions.plan import (
     FileOperation,
     StatusStep,
@@ -36,12 +36,16 @@ from accord.sessions.run import ROLE
 
 @dataclass(frozen=True)
 class OutputEffects:
-    """The changes that an output causes; ``findings`` warn of files that the agent's role may not change."""
+    """The changes that an output causes; ``findings`` warn of files that the agent's role may not change.
+
+    ``open_gates`` are the reviews that its task, once implemented, has not passed.
+    """
 
     tasks: tuple[tuple[str, str], ...] = ()
     question: UserQuestion | None = None
     completes_correction: bool = False
     returns_to_tasks: bool = False
+    open_gates: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -83,11 +87,13 @@ def plan_output(
     statuses = _statuses(with_operations(session, record), task_id, role, output)
     operations = [*write_tasks(session, statuses), *record]
     after = with_operations(session, operations)
+    task = after.task(task_id)
     effects = OutputEffects(
         tasks=tuple(statuses.items()),
         question=_question(session, task_id, output) if output.status == "NEEDS_DECISION" else None,
         completes_correction=_completes_correction(session, task_id, role, output),
         returns_to_tasks=_is_behind(after),
+        open_gates=open_gates(task, after.outputs) if task and task.status == "implemented" else (),
         findings=foreign,
     )
     return effects, [*operations, *_session_operations(after, effects, now)]
@@ -140,10 +146,10 @@ def _completes_correction(session: Session, task_id: str, role: str, output: Age
 
 
 def _is_behind(session: Session) -> bool:
-    """Return whether a session integrates tasks of which one is open again."""
-    tasks = session.tasks.tasks if session.tasks else []
-    is_open = any(task.status != "completed" for task in tasks)
-    return is_open and status_of(session).current_state in INTEGRATION
+    """Return whether a session integrates tasks of which one is open again, and may go back to it."""
+    facts = facts_of(session)
+    state, machine = status_of(session).current_state, MACHINES[session.mode]
+    return bool(facts.unfinished) and state in INTEGRATION and not machine.refusal(state, "IMPLEMENT_LOOP", facts)
 
 
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:

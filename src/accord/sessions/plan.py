@@ -23,7 +23,7 @@ from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
 from accord.sessions.models import ROLES, OutputEntry
 from accord.sessions.moves import DONE, check_state, check_task_move, waiver_forbidden
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
-from accord.sessions.reviews import has_final_review, held_agents, open_gates
+from accord.sessions.reviews import DISPATCHED, has_final_review, held_agents, open_gates
 
 Value = Mapping[str, Any]
 
@@ -99,9 +99,21 @@ def plan_task(
     _usable(session, TASKS_FILE)
     if found := check_task_move(session, name, target, role, waives=bool(waiver)):
         raise refuse("The task cannot be moved.", found)
-    task = session.task(name) if waiver and target == "completed" else None
-    waived = open_gates(task, session.outputs) if task else ()
-    return [*write_tasks(session, {name: target}), *_plan_waiver(session, name, waived, waiver, now)]
+    task = session.task(name)
+    waived = open_gates(task, session.outputs) if task and waiver and target == "completed" else ()
+    is_work = role == "Coder" and task is not None and task.status != target and target in _WORK_RECORDS
+    work = plan_work(session, name, target, now=now) if is_work else []
+    return [*write_tasks(session, {name: target}), *work, *_plan_waiver(session, name, waived, waiver, now)]
+
+
+_WORK_RECORDS = {"in-progress": (DISPATCHED, "The Coder works on it."), "implemented": ("OK", "The Coder is done.")}
+
+
+def plan_work(session: Session, task_id: str, target: str, *, now: datetime) -> list[FileOperation]:
+    """Plan the record that the Coder began or ended work on a task: reviews from before it count for nothing."""
+    status, summary = _WORK_RECORDS[target]
+    head = {"at": timestamp(now), "task_id": task_id, "agent": "Coder", "status": status, "summary": summary}
+    return plan_entry(session, OutputEntry.model_validate({**head, "security_concerns": 0}), now=now)
 
 
 def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime) -> list[FileOperation]:

@@ -23,11 +23,17 @@ from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATE
 from accord.sessions.moves import status_in
 from accord.sessions.policy import refuse
 
-Next = Literal["ask", "dispatch-correction", "verify-correction", "re-ask", "continue", "blocked"]
+Next = Literal["ask", "dispatch-correction", "verify-correction", "re-ask", "continue", "blocked", "done"]
 Record = dict[str, Any]
 
 MAX_REPEATS = 3
 """How often a gate's question is repeated before it counts as not decided."""
+
+GATE_QUESTIONS = {
+    APPROVE_DESIGN: "Is the design approved, or which changes are requested?",
+    REVIEW_STRATEGY: "Review per-batch, or single-final?",
+}
+"""The question of each gate, where none was worded."""
 
 GATE_MISSING = "mandatory_user_decision_missing"
 """The blocker of a session whose gate has no decision."""
@@ -102,6 +108,7 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
         value["user_decisions"].append(_pending_record(gate_id, question.full_text, gate, now))
         return
     if entry["status"] == "pending":
+        entry["question"] = question.full_text
         return
     if gate_id == APPROVE_DESIGN and rules.is_change_request(entry.get("answer") or ""):
         if status_of(session).correction_status != "completed":
@@ -136,10 +143,14 @@ def _ask_again(session: Session, entry: Record, question: str, *, now: datetime)
     entry.update(_pending_record(entry["decision_id"], question, entry["state_context"], at))
 
 
-def with_gate_asked_again(session: Session, value: Record, *, now: datetime) -> Record:
-    """Return the status with its gate's question pending again, where a cancelled one had blocked the session."""
-    entry = _record(value, GATE_OF.get(value["current_state"], ""))
-    if entry and entry["status"] == "cancelled":
+def with_gate_asked(session: Session, value: Record, *, now: datetime) -> Record:
+    """Return the status with its gate's question pending, where it was never asked, or cancelled and so blocked it."""
+    gate_id = GATE_OF.get(value["current_state"], "")
+    entry = _record(value, gate_id)
+    if gate_id and entry is None:
+        entry = _pending_record(gate_id, GATE_QUESTIONS[gate_id], GATES[gate_id], now)
+        value["user_decisions"].append(entry)
+    elif entry and entry["status"] == "cancelled":
         _ask_again(session, entry, entry["question"], now=now)
     return value
 
@@ -272,8 +283,8 @@ def next_step(session: Session) -> SessionStep:
     """Return what a session does next, by its durable documents alone."""
     status = status_of(session)
     state, pending = status.current_state, status.pending
-    if state == "BLOCKED":
-        return SessionStep(state, "blocked", pending, status.blocker or "")
+    if state in ("BLOCKED", "DONE"):
+        return SessionStep(state, "blocked" if state == "BLOCKED" else "done", pending, status.blocker or "")
     if pending:
         return SessionStep(state, "ask", pending)
     if state in GATE_OF:

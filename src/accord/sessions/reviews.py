@@ -45,13 +45,14 @@ def _result(output: OutputEntry) -> str:
 def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
     """Return the last result of each review of a task, or of ``meta``, that still counts.
 
-    Work of the Coder ends all of them, and an output that asks for a review ends an earlier one.
+    Work of the Coder ends all of them, as it begins and as it ends. An output that asks for a review ends the earlier
+    one.
     """
     results: dict[str, str] = {}
     for output in outputs:
         if output.task_id not in (task.id, "meta"):
             continue
-        if output.agent == "Coder" and output.status != DISPATCHED:
+        if output.agent == "Coder":
             results.clear()
             if output.status == "OK" and not output.meets_definition_of_done:
                 results["Coder"] = _NOT_DONE

@@ -11,18 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from accord.core.clock import Clock, timestamp
+from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
 from accord.sessions import questions
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
-from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, OutputEntry, SessionStatus, UserDecision
+from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, SessionStatus, UserDecision
 from accord.sessions.moves import check_work, reopened_status, status_in
-from accord.sessions.plan import FileOperation, plan_entry, plan_line, plan_meta_waiver, plan_status, plan_task
+from accord.sessions.plan import FileOperation, plan_line, plan_meta_waiver, plan_status, plan_task, plan_work
 from accord.sessions.policy import WORK, Setting, check_loop, check_task, refuse, with_settings
-from accord.sessions.reviews import DISPATCHED
 
 if TYPE_CHECKING:
     Prompt = Callable[[UserDecision, str], str | None]
@@ -62,7 +61,7 @@ def advance(writer: SessionWriter, target: str, *, role: str, blocker: str = "")
 
     def step(session: Session) -> dict[str, Any]:
         value = status_in(session, target, blocker=blocker)
-        return questions.with_gate_asked_again(session, value, now=writer.clock.now())
+        return questions.with_gate_asked(session, value, now=writer.clock.now())
 
     return writer.change_status(step, role=role)
 
@@ -106,10 +105,8 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
         raise refuse(f"{role} cannot be dispatched.", forbidden)
     task, status = session.task(task_id), status_of(session)
     if role == "Coder" and task:
-        head = {"at": timestamp(now), "task_id": task_id, "agent": role, "status": DISPATCHED}
-        record = OutputEntry.model_validate({**head, "summary": "The Coder works on it.", "security_concerns": 0})
-        moved = plan_task(session, task_id, "in-progress", role=role, now=now) if task.status != "in-progress" else []
-        return [*plan_entry(session, record, now=now), *moved]
+        moved = plan_task(session, task_id, "in-progress", role=role, now=now)
+        return moved or plan_work(session, task_id, "in-progress", now=now)
     is_correction = status.current_state == "APPROVE_DESIGN" and role in CORRECTORS and task_id == "meta"
     step = questions.next_at_gate(status, APPROVE_DESIGN) if is_correction else None  # whatever else waits
     if not step or step.next not in ("dispatch-correction", "verify-correction"):
@@ -180,7 +177,7 @@ def resume(writer: SessionWriter, *, agent: str) -> questions.SessionStep:
     """Find the next step, and record first what must be durable before it: that ``agent`` corrects the design."""
     session = writer.read()
     found = questions.next_step(session)
-    if status_of(session).current_state == "DONE":
+    if found.next == "done":
         return found
     writer.change_status(questions.with_adopted_answer, role=ROLE)
 

@@ -1,0 +1,142 @@
+"""``accord session run``: agents work on a session until a person is needed, or it goes on by one agent by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.dispatch import read_output, write_run_files
+from accord.cli.options import FOLDER, argument, command, option
+from accord.cli.output import one_line
+from accord.cli.session_output import (
+    CLOCK,
+    ChangeSessionArguments,
+    as_document,
+    dry_run_keys,
+    planned_lines,
+    refusals,
+    screen,
+)
+from accord.cli.session_questions import prompt_user, texts_of
+from accord.cli.step import present
+from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
+from accord.sessions.apply import SessionWriter
+from accord.sessions.models import AgentOutput
+from accord.sessions.next_moves import INTO, taking
+from accord.sessions.run import answer, interview
+from accord.sessions.turns import NextActor, move_on, run_session, start_turn, take_turn
+
+if TYPE_CHECKING:
+    from accord.runner.models import StopSignals
+
+
+class _RunSessionArguments(ChangeSessionArguments):
+    answers: tuple[str, ...] = argument("[ID=TEXT]…")
+    agent: str = option("--agent", "Agent of the registry that takes the turns.", default="", metavar="NAME")
+    goal: str = option("--goal", "Goal of a new session.", default="")
+    take: str | None = option("--take", "Take the output of the last input first.", metavar="OUTPUT.json")
+    into: Path = option("--into", "Folder for the input of each agent.", type=FOLDER, default=INTO)
+
+
+@command(_RunSessionArguments, "run")
+def run_turns(given: _RunSessionArguments) -> int:
+    """Let a session go on until a person is needed.
+
+    With --agent, that agent takes each role in turn, and questions are asked on the terminal. Without it, the input
+    of the next agent is written, and --take gives its output back. ID=TEXT answers questions first. Exits with 3
+    where a person is needed, and says for what.
+    """
+    texts, writer = texts_of(given.answers), SessionWriter(given.folder, CLOCK, is_dry_run=given.dry_run)
+    with refusals(given, given.folder):
+        if texts:
+            answer(writer, texts)
+        turn = _take(given, writer, given.take) if given.take is not None else None
+        if turn is None:
+            turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
+    session = writer.read()
+    is_waiting = bool(turn.reason)
+    next_command = turn.command or (taking(session, turn.task, turn.role) if turn.role else "")
+    shown = {"who": turn.role or ("user" if is_waiting else ""), "task": turn.task, "why": turn.reason}
+    document = {**as_document(session), **dry_run_keys(given, writer), "turn": {**shown, "command": next_command}}
+    lines = [*(planned_lines(writer) if given.dry_run else ()), *screen(session), ""]
+    if turn.role:
+        lines.append(one_line(f"{turn.role} works on {turn.task}, with {given.into / 'prompt.md'}"))
+    lines += [f"A person is needed. {one_line(turn.reason)}"] if is_waiting else []
+    present(given, document, [*lines, *(["Next:", f"    {one_line(next_command)}"] if next_command else [])])
+    return Stopped.exit_code if is_waiting else 0
+
+
+def _take(given: _RunSessionArguments, writer: SessionWriter, path: str) -> NextActor | None:
+    """Take the output of the agent whose input was written last; return why a person is needed, if so."""
+    try:
+        document = json.loads((given.into / "input.json").read_bytes())
+        task, role = str(document["task"]["id"]), str(document["agent"])
+    except (OSError, ValueError, KeyError, TypeError):
+        hint = "Take it with `accord dispatch DIR TASK --role ROLE --take OUTPUT.json`."
+        raise WrongUsage(f"No input of an agent in {given.into}.", hint=hint) from None
+    return take_turn(writer, task, role, read_output(path, role)[0])
+
+
+def _by_hand(given: _RunSessionArguments, writer: SessionWriter) -> NextActor:
+    """Write the input of the next agent."""
+    turn = move_on(writer, goal=given.goal)
+    if turn.role:
+        document = start_turn(writer, turn)
+        if not given.dry_run:
+            write_run_files(document, writer.read(), given.into)
+    return turn
+
+
+def _by_agent(given: _RunSessionArguments, writer: SessionWriter) -> NextActor:
+    """Let the agent take all turns."""
+    from accord.runner.process import counting_stop_signals
+
+    with counting_stop_signals() as stop:
+        return run_session(
+            writer,
+            lambda document: _output_of(given, writer, document, stop),
+            lambda: sys.stdin is not None and sys.stdin.isatty() and interview(writer, prompt_user),
+            goal=given.goal,
+        )
+
+
+def _output_of(
+    given: _RunSessionArguments, writer: SessionWriter, document: dict[str, Any], stop: StopSignals
+) -> AgentOutput | str:
+    """Run the agent with its input in the project; return its output, or why it gave none."""
+    from accord.cli.run import run_with_output  # slow, as in the other functions of this module
+    from accord.cli.run_step import finish_options
+    from accord.cli.sources import local_policy
+    from accord.runner.finish import finish
+    from accord.runner.models import RunRequest
+    from accord.runner.record import RESULT
+
+    session, role = writer.read(), str(document["agent"])
+    click.echo(one_line(f"{role} works on {document['task']['id']}"), err=True)
+    write_run_files(document, session, given.into)
+    request = RunRequest(
+        agent=given.agent,
+        run_dir=Path(tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP") or None)),
+        directory=session.root,
+        prompt_file=given.into.absolute() / "prompt.md",
+        schema=given.into.absolute() / "schema.json",
+        kind="agent-output",
+    )
+    record = run_with_output(request, stop)
+    if stop:
+        raise Interrupted("The agent was stopped.", hint="Run the command again to continue.")
+    outputs = finish(request.run_dir, finish_options(None, local_policy()), record)
+    try:
+        if outputs.exit_code == "0":
+            return read_output(str(request.run_dir / RESULT), role)[0]
+    except BrokenContract as broken:
+        return " ".join([broken.message, *(found.text for found in broken.findings)])
+    except AccordError:
+        pass
+    return outputs.error_summary or "It gave no valid output."

@@ -1,0 +1,130 @@
+"""The turns of a session: it moves on by itself until an agent works, or a person is needed.
+
+Each step is the first command that is proposed to a person, so a session goes the same way by hand and by itself.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from accord.sessions import run
+from accord.sessions.apply import SessionWriter
+from accord.sessions.folder import Session, status_of
+from accord.sessions.models import LOOPS, REVIEWS, AgentOutput, SessionTask
+from accord.sessions.next_moves import main_moves, next_task_step
+from accord.sessions.outputs import apply_output
+from accord.sessions.questions import UserQuestion
+from accord.sessions.reviews import failed_reviews
+from accord.sessions.rules import MOST_RETRIES
+
+
+@dataclass(frozen=True)
+class NextActor:
+    """The next actor: an agent of a role on a task, a person for a reason, or no one once the session is done."""
+
+    task: str = ""
+    role: str = ""
+    reason: str = ""
+    command: str = ""
+    goal: str = ""
+    loop: str = ""  # the fix loop to enter first
+
+
+Work = Callable[[dict[str, Any]], "AgentOutput | str"]
+"""Runs an agent with its input, and returns its output, or why it gave none."""
+
+
+def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
+    """Make the moves that need neither an agent nor a person, and return who acts next.
+
+    ``goal`` is that of a new session, which its first agent needs.
+    """
+    while True:
+        session = writer.read()
+        if turn := _settled(session):
+            return turn
+        words = shlex.split(_first_command(session))
+        if turn := _move(writer, words, goal):
+            return turn
+
+
+def _settled(session: Session) -> NextActor | None:
+    """Return the actor of a session that is done, is blocked or asks; None where it can move."""
+    status = status_of(session)
+    if status.current_state == "DONE":
+        return NextActor()
+    reason = f"The session is blocked: {status.blocker}" if status.current_state == "BLOCKED" else ""
+    reason = reason or " ".join(f"{one.decision_id}: {one.question}" for one in status.pending)
+    return NextActor(reason=reason, command=_first_command(session)) if reason else None
+
+
+def _first_command(session: Session) -> str:
+    """Return the command to type first; in a fix loop that of a task whose review failed."""
+    tasks: list[SessionTask] = session.tasks.tasks if session.tasks else []
+    is_fixing = status_of(session).current_state in LOOPS
+    if is_fixing and any(failed_reviews(task, session.outputs) for task in tasks):
+        return next_task_step(session)
+    return main_moves(session)[0].command
+
+
+def _move(writer: SessionWriter, words: list[str], goal: str) -> NextActor | None:
+    """Make the move of a command; return whose turn it is where that is an agent, or a person types the command."""
+    verb, rest = (words[1], words[3:]) if words[1] == "dispatch" else (words[2], words[4:])
+    if verb == "dispatch":
+        if "GOAL" in rest and not goal:
+            return NextActor(reason="The session has no goal yet. Pass it with `--goal`.")
+        return NextActor(rest[0], rest[2], goal=goal if "GOAL" in rest else "")
+    if verb == "advance" and "--blocker" not in rest:
+        run.advance(writer, rest[1], role=run.ROLE)
+    elif verb == "task":
+        run.move_task(writer, rest[0], rest[2], role=run.ROLE)
+    elif verb == "ask" and rest[0] == "--id":
+        run.ask(writer, [UserQuestion(rest[3], rest[1])])
+    elif verb == "fix":
+        return NextActor(rest[0], "Integrator" if rest[0] == "meta" else "Coder", loop=rest[1])
+    else:
+        return NextActor(reason="Only a person can go on.", command=shlex.join(words))
+    return None
+
+
+def start_turn(writer: SessionWriter, turn: NextActor) -> dict[str, Any]:
+    """Return the input of the agent whose turn it is, in its fix loop, once its start is recorded."""
+    if turn.loop:
+        run.start_fix(writer, turn.task, turn.loop, role=run.ROLE)
+    return run.start_agent(writer, turn.task, turn.role, goal=turn.goal)
+
+
+def take_turn(writer: SessionWriter, task: str, role: str, output: AgentOutput) -> NextActor | None:
+    """Take an agent's output; return why a person is needed, None where the session may go on."""
+    apply_output(writer, task, role, output)
+    is_fixed = role in REVIEWS and output.status == "FAIL"
+    if is_fixed or output.status in ("OK", "NEEDS_DECISION"):
+        return None
+    return NextActor(reason=f"{role} returned {output.status} on {task}: {output.summary}")
+
+
+def run_session(writer: SessionWriter, work: Work, ask: Callable[[], bool], *, goal: str = "") -> NextActor:
+    """Let agents work and the session move on, until a person is needed or it is done; return that turn.
+
+    ``ask`` asks the pending questions, and returns whether the user said anything.
+    """
+    given: Counter[tuple[str, str]] = Counter()
+    while True:
+        turn = move_on(writer, goal=goal)
+        task, role = turn.task, turn.role
+        if not role:
+            if status_of(writer.read()).pending and ask():
+                continue
+            return turn
+        given[task, role] += 1
+        if given[task, role] > MOST_RETRIES + 1:
+            return NextActor(reason=f"{role} had {MOST_RETRIES + 1} turns on {task}, and it does not go on.")
+        output = work(start_turn(writer, turn))
+        if isinstance(output, str):
+            run.fail_agent(writer, task, role, output)
+        elif stop := take_turn(writer, task, role, output):
+            return stop

@@ -1,0 +1,156 @@
+"""`accord session run`: an agent takes all turns of a session, by itself or by hand, until a person is needed."""
+
+import json
+import os
+import pty
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import support.session_agent
+from support.commands import Accord
+from support.sessions import ARCHITECTURE, REPORT, SPEC, TASKS, acceptance, agent_output
+from support.trees import commit, git
+
+FILES = {
+    "SpecAgent": {"spec.md": SPEC, "acceptance.json": json.dumps(acceptance())},
+    "Architect": {"architecture.md": ARCHITECTURE},
+    "Planner": {"tasks.yaml": TASKS},
+    "Docs": {"report.md": REPORT},
+}
+REGISTRY = "agents: {fake: {command: [%s, tools/agent.py], prompt: stdin, state_files: [tools/]}}"
+WHOLE = ["SpecAgent meta", "Architect meta", "Planner meta", "Coder T-001", "Coder T-002"]
+AGENT = ("--agent", "fake", "--goal", "Export.")
+WHOLE += ["Reviewer meta", "QA meta", "Docs meta"]
+
+
+class Project:
+    """A repository with a fake agent, and a session in it."""
+
+    def __init__(self, accord: Accord) -> None:
+        self.accord = accord
+        self.tools = accord.home / "tools"
+        self.tools.mkdir()
+        shutil.copy(support.session_agent.__file__, self.tools / "agent.py")
+        (self.tools / "files.json").write_text(json.dumps(FILES))
+        self.plan()
+        registry = accord.home / ".github/agents/registry.yml"
+        registry.parent.mkdir(parents=True)
+        registry.write_text(REGISTRY % sys.executable)
+        git(accord.home, "init", "-q", "-b", "main")
+        commit(accord.home)
+        assert accord("session", "new", "Export").code == 0
+        (self.folder,) = Path(".agents-work").iterdir()
+
+    def plan(self, **answers: list[str]) -> None:
+        (self.tools / "answers.json").write_text(json.dumps(answers))
+
+    def run(self, *words: str, code: int = 3) -> Any:
+        return self.accord.document("session", "run", self.folder, *AGENT, *words, code=code)["turn"]
+
+    def turns(self) -> list[str]:
+        return (self.tools / "turns.log").read_text().splitlines()
+
+    def state(self) -> str:
+        return str(json.loads((self.folder / "status.json").read_text())["current_state"])
+
+
+@pytest.fixture
+def project(accord: Accord) -> Project:
+    return Project(accord)
+
+
+@pytest.mark.slow
+def test_an_agent_takes_all_turns_and_a_person_answers_the_gates(project: Project) -> None:
+    asked = project.run()
+    assert (asked["who"], asked["command"].split()[-1]) == ("user", "UD-APPROVE-DESIGN=ANSWER")
+    assert project.run()["why"] == asked["why"], "nothing goes on without the answer"
+    asked = project.run("UD-APPROVE-DESIGN=approved")
+    assert asked["command"].split()[-1] == "UD-REVIEW-STRATEGY=ANSWER"
+    ended = project.run("UD-REVIEW-STRATEGY=single-final", code=0)
+    assert (ended["who"], ended["why"]) == ("", "")
+    assert (project.state(), project.turns()) == ("DONE", WHOLE)
+    assert project.accord("session", "check", project.folder).code == 0
+    assert Path("export.py").read_text() == "TASK = 'T-002'\n"
+
+
+@pytest.mark.slow
+def test_one_command_on_a_terminal_plays_a_whole_session(project: Project) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, b"approved\nsingle final\n")
+    started = project.accord.start("session", "run", project.folder, *AGENT, stdin=theirs)
+    out, err = started.communicate(timeout=100)
+    os.close(ours)
+    os.close(theirs)
+    assert started.returncode == 0, (out, err)
+    assert (project.state(), project.turns()) == ("DONE", WHOLE)
+
+
+@pytest.mark.slow
+def test_a_failed_review_is_fixed_and_reviewed_again(project: Project) -> None:
+    project.plan(QA=["FAIL"])
+    project.run()
+    project.run("UD-APPROVE-DESIGN=approved")
+    project.run("UD-REVIEW-STRATEGY=per-batch", code=0)
+    turns = project.turns()
+    assert turns[turns.index("QA T-001") + 1] == "Coder T-001"
+    assert turns[-2:] == ["Reviewer meta", "Docs meta"]
+    counts = json.loads((project.folder / "status.json").read_text())["retry_counts"]
+    assert counts == {"T-001": {"FIX_TESTS": 1}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("status", "why", "state"),
+    [
+        ("BLOCKED", "SpecAgent returned BLOCKED on meta: SpecAgent has looked at it.", "INTAKE"),
+        ("FAIL", "SpecAgent returned FAIL on meta: SpecAgent has looked at it.", "INTAKE"),
+        ("nothing", "The session is blocked: subagent_failure: SpecAgent on meta:", "BLOCKED"),
+    ],
+)
+def test_an_agent_that_cannot_go_on_needs_a_person(project: Project, status: str, why: str, state: str) -> None:
+    project.plan(SpecAgent=[status])
+    assert project.run()["why"].startswith(why)
+    assert (project.state(), project.turns()) == (state, ["SpecAgent meta"])
+
+
+@pytest.mark.slow
+def test_an_agent_without_effect_is_not_asked_forever(project: Project) -> None:
+    (project.tools / "files.json").write_text("{}")
+    assert project.run()["why"] == "SpecAgent had 4 turns on meta, and it does not go on."
+    assert project.turns() == ["SpecAgent meta"] * 4
+
+
+def test_a_new_session_needs_its_goal(project: Project) -> None:
+    found = project.accord.document("session", "run", project.folder, code=3)
+    assert found["turn"]["why"] == "The session has no goal yet. Pass it with `--goal`."
+
+
+def test_a_whole_session_by_hand_takes_at_most_12_commands(project: Project) -> None:
+    output = str(project.accord.file("output.json", agent_output()))
+    words, typed = ["--goal", "Export."], 1  # session new
+    while project.state() != "DONE":
+        turn = project.accord("session", "run", project.folder, *words, "--format", "json").document["turn"]
+        typed += 1
+        words = ["--take", output]
+        for name, text in FILES.get(turn["who"], {}).items():
+            (project.folder / name).write_text(text, encoding="utf-8")
+        if turn["who"] == "user":
+            name = turn["command"].split()[-1].partition("=")[0]
+            words = [f"{name}={'approved' if name == 'UD-APPROVE-DESIGN' else 'single-final'}"]
+    assert typed <= 12
+    assert project.accord("session", "check", project.folder).code == 0
+
+
+def test_an_output_without_an_input_and_a_dry_run_change_nothing(project: Project) -> None:
+    output = project.accord.file("output.json", agent_output())
+    before = (project.folder / "status.json").read_bytes()
+    assert "No input of an agent" in project.accord("session", "run", project.folder, "--take", output).err
+    found = project.accord.document(
+        "session", "run", project.folder, "--agent", "fake", "--goal", "Export.", "--dry-run"
+    )
+    assert (found["turn"]["who"], found["dry_run"]) == ("SpecAgent", True)
+    assert (project.folder / "status.json").read_bytes() == before
+    assert not Path(".accord/dispatch").exists()
