@@ -67,6 +67,14 @@ def test_init_lists_the_files_writes_and_then_has_nothing_to_do(accord: Accord, 
     assert files_of(root) == before
 
 
+@pytest.mark.parametrize("below", ["pkg", "a/b", "with space"])
+def test_init_below_the_top_names_the_command_for_the_top(accord: Accord, root: Path, below: str) -> None:
+    (root / below / ".github").mkdir(parents=True)
+    ended = accord("init", "--root", root / below, "--dry-run", *REF)
+    assert (ended.code, f"Run `accord init --root {root}`." in ended.err) == (0, True)
+    assert "warning" not in accord("init", "--root", root, "--dry-run", *REF).err
+
+
 def test_the_diff_of_a_dry_run_is_what_git_would_apply(accord: Accord, root: Path) -> None:
     planned = accord.document("init", "--root", root, "--dry-run", *REF)
     assert (planned["outcome"], files_of(root)) == ("planned", {})

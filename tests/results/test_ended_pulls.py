@@ -185,6 +185,7 @@ def test_branches_of_people_with_the_number_of_an_item_are_not_its_work(stage: S
         ("ci.yml", "jobs: {test: {}}\n", False),
         ("accord-keepalive.yml", "uses: a/b/.github/workflows/reusable-keepalive.yml@v0\n", True),
         ("loop.yml", "run: accord Keepalive run\n", True),
+        ("notes.yml", "name: Not keepalive\n  # accord keepalive run\n", False),
     ],
 )
 def test_a_label_of_a_loop_without_a_workflow_is_a_warning(

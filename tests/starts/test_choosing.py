@@ -296,6 +296,25 @@ def test_one_file_is_the_configuration_and_others_like_it_are_findings(
     assert all(unread[path.removeprefix(".github/")] in finding.hint for path, finding in check.findings)
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("starts: {merges: true}", "`merges`"),
+        ("starts: {labels: true}", "`labels`"),
+        ("starts: {review-requests: true, specs: false}", "`review-requests`"),
+        ("starts: {labels: false, merges: false}", ""),
+        ("approvals: approve", ""),
+    ],
+)
+def test_switches_without_a_workflow_that_starts_anything_are_a_finding(tmp_path: Path, text: str, names: str) -> None:
+    (tmp_path / ".github").mkdir()
+    (tmp_path / CONFIG_PATHS[1]).write_text(text)
+    found = [finding for _, finding in config_check(tmp_path, has_starts=False).findings]
+    assert [finding.code for finding in found] == (["starts-unheard"] if names else [])
+    assert all(names in finding.message for finding in found)
+    assert not config_check(tmp_path, has_starts=True).findings
+
+
 def test_the_doctor_reads_the_configuration_of_a_directory(tmp_path: Path) -> None:
     check = config_check(tmp_path)
     assert (check.status, check.note) == ("ok", "no configuration; by default labels, comments, dashboard")

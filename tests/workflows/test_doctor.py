@@ -1,12 +1,14 @@
 """Doctor reports each problem of a workflow once, in the file that has it."""
 
+from pathlib import Path
+
 import pytest
 from support.runner_workflows import RUNNER, SHA, edited, workflow
 
 from accord.agents.registry import Agent
 from accord.workflows.agents import agent_steps, shipped_agents
-from accord.workflows.doctor import CHECKS
-from accord.workflows.facts import RepositoryFacts
+from accord.workflows.doctor import CHECKS, examine_workflows
+from accord.workflows.facts import WORKFLOWS, RepositoryFacts
 from accord.workflows.models import Job, Workflow
 
 PLACE = ".github/workflows/"
@@ -163,3 +165,26 @@ def test_a_repeated_workflow_name_is_a_finding() -> None:
 def test_a_runner_is_checked_against_its_contract() -> None:
     text = edited(RUNNER, ("      exit-code:\n        value: ${{ jobs.agent.outputs.exit-code }}\n", ""))
     assert found(text) == [("runners", "a.yml", "missing-output", "error")]
+
+
+@pytest.mark.parametrize(
+    ("permissions", "is_known"),
+    [
+        ("{pull-requests: 'yes'}", False),
+        ("{contents: admin}", False),
+        ("{contents: ''}", False),
+        ("write", False),
+        ("{contents: none, id-token: write}", True),
+        ("read-all", True),
+        ("{}", True),
+    ],
+)
+@pytest.mark.parametrize("place", ["", "    "])
+def test_a_permission_that_github_does_not_know_is_a_finding(
+    tmp_path: Path, permissions: str, is_known: bool, place: str
+) -> None:
+    (tmp_path / WORKFLOWS).mkdir(parents=True)
+    job = "jobs:\n  a:\n    runs-on: x\n    steps: [{run: make}]\n"
+    (tmp_path / WORKFLOWS / "ci.yml").write_text(f"on: push\n{job}{place}permissions: {permissions}\n")
+    check = next(check for check in examine_workflows(tmp_path) if check.name == "workflows")
+    assert [finding.code for _, finding in check.findings] == ([] if is_known else ["schema"])

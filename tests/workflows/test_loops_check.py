@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from accord.doctor.checks import loops_check
+from accord.results.labels import loops_in
 from accord.workflows.models import Workflow
 
 REUSABLE = "accord-ci/accord/.github/workflows/reusable-{}.yml@v0"
@@ -57,6 +58,23 @@ def test_settings_of_loops_that_cannot_work_say_so(
     check = loops_check(named, labels, bots, secrets)
     assert [finding.code for _, finding in check.findings] == codes
     assert all(finding.hint for _, finding in check.findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "loops"),
+    [
+        ("uses: o/r/.github/workflows/reusable-keepalive.yml@v0", {"keepalive"}),
+        ("uses: ./.github/workflows/reusable-bot-comments.yml", {"bot-comments"}),
+        ("uses: o/accord/actions/verifier@v0", {"verifier"}),
+        ("run: accord Keepalive run --pull 3", {"keepalive"}),
+        ('bash "$ACCORD" start run && accord verify run', {"start", "verify"}),
+        ("uses: o/r/reusable-keepalive-notes.yml@v0", set()),
+        ("name: keepalive\nrun: accord keepalive decide", set()),
+        ("run: npm start running", set()),
+    ],
+)
+def test_the_loops_of_workflows_are_known_by_what_they_run(text: str, loops: set[str]) -> None:
+    assert loops_in(text) == loops
 
 
 def test_a_repository_without_loops_is_not_checked_for_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line, operation_lines
 from accord.cli.sources import github_for
-from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
+from accord.cli.step import as_output, long_table, present, redacted_cell, report_step, warn
 from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.shapes import read_shape
@@ -75,9 +76,14 @@ def init(given: _InitArguments) -> None:
     other files never change.
     """
     root, kit, pin = top_of(given.root), shipped_kit(), pin_for(given.ref)
-    if not any((folder / ".git").exists() for folder in (root.resolve(), *root.resolve().parents)):
+    place = root.resolve()
+    top = next((folder for folder in (place, *place.parents) if (folder / ".git").exists()), None)
+    if top is None:
         hint = "Run it in a checkout, pass `--root DIR`, or run `git init` first."
-        raise WrongUsage(f"`{root.resolve()}` is not in a git repository.", hint=hint)
+        raise WrongUsage(f"`{place}` is not in a git repository.", hint=hint)
+    if top != place:
+        right = f"`accord init --root {shlex.quote(str(top))}`"
+        warn(f"GitHub reads `.github` at the top of a repository only, and `{place}` is below it. Run {right}.")
     origin, installed = read_origin(root), read_installed(root)
     has_terminal = bool(sys.stdin) and sys.stdin.isatty()
     asks = not (given.yes or given.dry_run or given.is_json) and has_terminal

@@ -16,21 +16,16 @@ from accord.files.store import file_behind, read_inside, write_whole
 from accord.github.client import Connection
 from accord.github.models import Label
 from accord.kit.install import kit_check
-from accord.loops.questions import KEEPALIVE, PAUSED
 from accord.results.label_sync import label_checks, label_names
+from accord.results.labels import has_listener, loops_in
 from accord.starts.config import approves_in, config_check
-from accord.starts.models import PLAN_LABEL, REVIEW_LABEL
 from accord.workflows.doctor import examine_workflows
 from accord.workflows.facts import WORKFLOWS, read_repository
 from accord.workflows.fixes import Fixed, fix_workflow
 from accord.workflows.models import Job, Workflow
 from accord.workflows.requirements import required_settings, token_of
 
-_LOOPS = ("keepalive", "autofix", "bot-comments", "verifier")
-_LOOP_CALL = re.compile(rf"[^@]*/reusable-({'|'.join(_LOOPS)})\.yml(?:@.*)?")
-_START = re.compile(r"\bstart run\b")
-_LISTENERS = {KEEPALIVE: {"keepalive"}, PAUSED: {*_LOOPS}, PLAN_LABEL: {"start"}, REVIEW_LABEL: {"start"}}
-"""The loops, or starts, that listen to labels; others are heard by workflows that name them."""
+_LOOP_CALL = re.compile(r"[^@]*/reusable-(keepalive|autofix|bot-comments|verifier)\.yml(?:@.*)?")
 
 
 def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:
@@ -61,7 +56,7 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
             _review_bots(root),
             None if isinstance(live, str) else live.secrets,
         ),
-        config_check(root),
+        config_check(root, has_starts="start" in loops_in(_text_of(facts.workflows))),
         kit_check(root),
     ]
 
@@ -94,8 +89,8 @@ def loops_check(
     """Check that labels, bots and names of workflows lead the loops somewhere. ``secrets`` is None if not read."""
     jobs = [(path, job) for path, workflow in workflows.items() for job in workflow.jobs.values()]
     calls = [(path, called[1], job) for path, job in jobs if (called := _LOOP_CALL.fullmatch(job.uses))]
-    running = {name for _, name, _ in calls}
-    running |= {"start" for _, job in jobs if any(_START.search(step.run) for step in job.steps)}
+    text = _text_of(workflows)
+    running = loops_in(text)
     if not running:
         return DoctorCheck("loops", "no workflow of a loop or of starts")
     found = [(path, finding) for path, name, job in calls for finding in _call_findings(name, job, workflows)]
@@ -105,18 +100,17 @@ def loops_check(
         if name == "bot-comments" and (not secret or secret not in (secrets if secrets is not None else (secret,))):
             message = f"`{own[0]}` in `review_bots` is the account of this job's token, so its threads do not count."
             found.append((path, warning("own-bot", message, hint="Pass the token of an app, or remove it there.")))
-    text = " ".join(str(workflow.model_dump(by_alias=True)) for workflow in workflows.values())
     agents = sorted(label for label in labels if label.casefold().startswith("agents:"))
-    unheard = [
-        label
-        for label in agents
-        if not (_LISTENERS[label.casefold()] & running if label.casefold() in _LISTENERS else label in text)
-    ]
+    unheard = [label for label in agents if not has_listener(label, text)]
     if unheard:
         message = f"No workflow listens to {', '.join(f'`{label}`' for label in unheard)}."
         hint = "Install the workflow with `accord init`, or remove the label from the label file and from GitHub."
         found.append((WORKFLOWS, warning("label-unheard", message, hint=hint)))
     return DoctorCheck("loops", ", ".join(sorted(running)), found)
+
+
+def _text_of(workflows: Mapping[str, Workflow]) -> str:
+    return " ".join(str(workflow.model_dump(by_alias=True)) for workflow in workflows.values())
 
 
 def _call_findings(name: str, job: Job, workflows: Mapping[str, Workflow]) -> Iterator[Finding]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -88,6 +89,31 @@ SYNONYMS: dict[Category, dict[str, str]] = {
     },
 }
 """Names that other trackers have for the values of a category."""
+
+
+KEEPALIVE = "agents:keepalive"
+_LOOPS = frozenset({"keepalive", "autofix", "bot-comments", "verifier", "verify"})
+_LISTENERS: Mapping[str, Collection[str]] = {
+    KEEPALIVE: {"keepalive"},
+    "agents:paused": _LOOPS,
+    "agents:plan": {"start"},
+    "agents:review": {"start"},
+}
+"""The loops, or starts, that listen to labels; others are heard by workflows that name them."""
+
+_NAMES = "|".join(sorted(_LOOPS))
+_RUNS = re.compile(rf"(?:\breusable-|/actions/)({_NAMES})(?:\.yml\b|@)|\b({_NAMES}|start) run\b", re.IGNORECASE)
+
+
+def loops_in(text: str) -> set[str]:
+    """Return the loops that workflows run, and `start`, by the text of the workflows without comments."""
+    return {(found[1] or found[2]).lower() for found in _RUNS.finditer(text)}
+
+
+def has_listener(label: str, text: str) -> bool:
+    """Return whether a workflow listens to a label, by the text of the workflows without comments."""
+    listeners = _LISTENERS.get(label.casefold())
+    return label in text if listeners is None else not loops_in(text).isdisjoint(listeners)
 
 
 def category_of(label: str) -> Category | None:

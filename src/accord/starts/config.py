@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from accord.core.errors import BrokenContract
-from accord.core.findings import DoctorCheck
+from accord.core.findings import DoctorCheck, warning
 from accord.core.kinds import KINDS
 from accord.git.configuration import (
     BRANCH_PREFIX,
@@ -78,17 +78,21 @@ def approves_in(root: Path) -> bool:
         return False
 
 
-def config_check(root: Path) -> DoctorCheck:
-    """Check the configuration in a directory."""
+def config_check(root: Path, *, has_starts: bool = True) -> DoctorCheck:
+    """Check the configuration in a directory; ``has_starts``: a workflow runs what it switches on."""
     find = partial(_file_in, root)
-    config, unread = find_config(find), list(unread_configs(find))
+    config, found = find_config(find), list(unread_configs(find))
     try:
-        switches = read_config(config).starts.model_dump(by_alias=True)
+        starts = read_config(config).starts
     except BrokenContract as broken:
-        found = [(config.path, finding) for finding in broken.findings]
-        return DoctorCheck("starts", config.path, [*found, *unread])
-    on = ", ".join(name for name, is_on in switches.items() if is_on) or "all events are off"
-    return DoctorCheck("starts", on if config.raw is not None else f"no configuration; by default {on}", unread)
+        return DoctorCheck("starts", config.path, [*((config.path, each) for each in broken.findings), *found])
+    on = [name for name, is_on in starts.model_dump(by_alias=True).items() if is_on]
+    if not has_starts and any(getattr(starts, name) for name in starts.model_fields_set):
+        message = f"No workflow starts anything, so {', '.join(f'`{name}`' for name in on)} have no effect."
+        hint = "Run `accord init --only start`, or remove `starts:`."
+        found.append((config.path, warning("starts-unheard", message, "/starts", hint=hint)))
+    note = ", ".join(on) or "all events are off"
+    return DoctorCheck("starts", note if config.raw is not None else f"no configuration; by default {note}", found)
 
 
 def _file_in(root: Path, path: str) -> bytes | None:

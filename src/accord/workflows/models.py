@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic.json_schema import SkipJsonSchema
 
 from accord.core.findings import pointer
@@ -29,6 +29,22 @@ def _triggers(value: Any) -> Any:
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return dict.fromkeys(names)
     return value
+
+
+LEVELS = {"none": 0, "read": 1, "write": 2}
+"""The levels of a permission that GitHub knows, in order."""
+
+
+def _known_levels(value: dict[str, str] | str | None) -> dict[str, str] | str | None:
+    for level in value.values() if isinstance(value, dict) else ():
+        if level not in LEVELS:
+            raise ValueError(f"`{level[:100]}` is not a level of a permission", "Write `read`, `write` or `none`.")
+    if isinstance(value, str) and value not in ("read-all", "write-all"):
+        raise ValueError(f"`{value[:100]}` is not a value of permissions", "Write `read-all`, `write-all` or `{}`.")
+    return value
+
+
+_Permissions = Annotated[dict[str, str] | str | None, AfterValidator(_known_levels)]
 
 
 class _Open(BaseModel):
@@ -170,7 +186,7 @@ class Job(_Open):
     uses: str = ""
     given: Values = Field({}, alias="with")
     secrets: ValuesOrText = {}
-    permissions: dict[str, str] | str | None = None
+    permissions: _Permissions = None
     outputs: Values = {}
     env: ValuesOrText = {}
     strategy: Any = None
@@ -213,7 +229,7 @@ class Workflow(_Open):
 
     name: str = ""
     on: Annotated[Triggers, BeforeValidator(_triggers)]
-    permissions: dict[str, str] | str | None = None
+    permissions: _Permissions = None
     env: ValuesOrText = {}
     cache_mode: str | None = Field(None, alias="cache-mode")
     jobs: dict[str, Job]

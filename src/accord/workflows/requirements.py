@@ -19,7 +19,7 @@ from accord.agents.registry import Agent
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
 from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE, SettingsPage
 from accord.workflows.expressions import all_reads
-from accord.workflows.models import Job, Workflow
+from accord.workflows.models import LEVELS, Job, Workflow
 
 if TYPE_CHECKING:
     from accord.workflows.facts import RepositoryFacts
@@ -172,7 +172,6 @@ def token_of(job: Job) -> str:
     return next((read[1] for read in all_reads(given) if read[0] == "secrets" and read[1:]), "")
 
 
-LEVELS = {"none": 0, "read": 1, "write": 2}
 NEEDED_FILE = "needed-permissions.json"
 """The generated file beside this module: permissions that accord's own reusable workflows need, by their file names."""
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.findings import Finding, pointer, warning
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import Wiring, all_reads, reads
-from accord.workflows.models import Input, Output, Workflow, WorkflowCall, WorkflowSecret
-from accord.workflows.requirements import LEVELS
+from accord.workflows.models import LEVELS, Input, Output, Workflow, WorkflowCall, WorkflowSecret
 from accord.workflows.untrusted import script_findings
 
 if TYPE_CHECKING:

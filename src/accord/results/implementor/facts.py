@@ -36,6 +36,7 @@ from accord.results.implementor.commit import (
     make_commit,
     read_branch,
 )
+from accord.results.labels import KEEPALIVE, has_listener
 from accord.results.status import find_work_item, require_writable
 from accord.results.texts import TextSanitizer, posted_message
 from accord.text.markers import find_markers
@@ -81,7 +82,7 @@ class Branch:
     made: CommitFacts | None = None  # the files of a commit that is not pushed
     is_replacement: bool = False  # whether it takes the place of the commits of earlier results
     marked: tuple[str, ...] = ()  # files in which the patch leaves the markers of a conflict
-    has_keepalive: bool = True  # whether a workflow of the base names the loop
+    has_keepalive: bool = True  # whether a workflow of the base runs the loop
     protected: tuple[str, ...] = ()  # paths of the whole branch that only people change by the registry
 
 
@@ -203,14 +204,15 @@ def _describe(
         made=read_commit(git, commit, is_bot=is_bot, has_author=has_author) if changes else None,
         is_replacement=bool(made and made.made),
         marked=tuple(marked_files(patch)),
-        has_keepalive=_names_keepalive(git, found.base),
+        has_keepalive=has_listener(KEEPALIVE, _workflows_at(git, found.base)),
         protected=(*whole.steering, *whole.protected),
     )
 
 
-def _names_keepalive(git: Git, base: str) -> bool:
-    words = ("grep", "--quiet", "--ignore-case", "keepalive", base, "--", ".github/workflows")
-    return git.attempt(*words).returncode == 0
+def _workflows_at(git: Git, base: str) -> str:
+    """Return the text of a commit's workflows without lines that are comments."""
+    words = ("grep", "-h", "-I", "--invert-match", "-e", "^ *#", base, "--", ".github/workflows")
+    return git.attempt(*words).stdout.decode("utf-8", "replace")
 
 
 def _runs_on(git: Git, found: BranchFacts) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.commit import runs_before, runs_in
 from accord.results.implementor.facts import OUTCOME, Branch, MergeConflict, RevisionFacts, our_comment, our_pull
 from accord.results.implementor.rules import ScopeReport, audit_scope
+from accord.results.labels import KEEPALIVE
 from accord.results.status import MoveWorkItem, plan_move
 from accord.results.texts import TextSanitizer
 from accord.text.criteria import checklist, criteria_in
@@ -81,11 +82,10 @@ ImplementOperation = (
 )
 
 NEEDS_HUMAN = "needs-human"
-KEEPALIVE = "agents:keepalive"
 _UNHEARD = (
     warning(
         "label-unheard",
-        f"No workflow of the base names keepalive, so the label `{KEEPALIVE}` starts nothing.",
+        f"No workflow of the base runs keepalive, so the label `{KEEPALIVE}` starts nothing.",
         hint="Install it with `accord init --only keepalive`, or leave out `--keepalive`.",
     ),
 )
