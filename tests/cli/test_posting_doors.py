@@ -28,11 +28,11 @@ from support.workshop import git
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 SECRET = "correct-horse-battery-staple"
-WORDS = f"recheck @octocat, fixes #1. {SECRET}"
+WORDS = f"recheck @octocat, fixes #1, as other/repo#7. {SECRET}"
 HOSTILE = f"{WORDS} ![good](https://img.ok.test/a.png) ![bad](https://bad.test/a.png) <script>"
-POLICY = "allowed_hosts: [www.OK.test, '*.ok.test']\nbreak_words: [recheck]\n"
+POLICY = "allowed_hosts: [www.OK.test, '*.ok.test']\nbreak_words: [recheck]\nreferences: own\n"
 REGISTRY = f"version: 1\n{POLICY}agents: {{}}\n"
-ACTS = re.compile(rf"\brecheck|(?<!\w)@octocat|\bfixes #1|{SECRET}")
+ACTS = re.compile(rf"\brecheck|(?<!\w)@octocat|\bfixes #1|other/repo#7|{SECRET}")
 SHOWS = re.compile(r"!\[bad\]|<script>")
 POSTED = re.compile("@[\u200c\u2060]*octocat")
 AGENT = f"""

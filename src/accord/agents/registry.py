@@ -247,6 +247,9 @@ class Registry(BaseModel):
     review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
     allowed_hosts: list[Word] = Field([], description="Hosts that images in posted texts may come from.")
     break_words: list[Word] = Field([], description="Commands of bots that posted texts break, such as bors r+.")
+    references: Literal["all", "own"] = Field(
+        "all", description="Whether posted texts refer to all repositories, or to their own only."
+    )
     steering_files: list[str] = Field([], description="More files that agents obey, as .gitignore patterns.")
     steering: list[str] = Field([], description="Own files that no agent changes unseen, as .gitignore patterns.")
     protected: list[str] = Field([], description="Own files whose change is a draft, as .gitignore patterns.")

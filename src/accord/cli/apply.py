@@ -142,7 +142,7 @@ def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> int:
     with github_for(given) as connection:
         unread = Receipt(checked.kind, connection.repository, given.run_key)
         with reporting(connection.github, unread):
-            policy = policy_at(connection.github, given.allowed_hosts, given.break_words)
+            policy = policy_at(connection, given.allowed_hosts, given.break_words)
         if unread.error or unread.findings:
             return _report(unread, given)
         began = SystemClock().now()

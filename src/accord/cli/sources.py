@@ -263,30 +263,35 @@ def posting_to(given: PostingArguments, registry: Registry | None = None) -> Ite
     The policy comes from the registry (the given one, or else the repository's own), options and the environment.
     """
     with github_for(given) as connection:
-        yield connection, policy_at(connection.github, given.allowed_hosts, given.break_words, registry)
+        yield connection, policy_at(connection, given.allowed_hosts, given.break_words, registry)
 
 
 def policy_at(
-    github: GitHub,
+    connection: Connection,
     allowed_hosts: Sequence[str] = (),
     break_words: Sequence[str] = (),
     registry: Registry | None = None,
 ) -> PostingPolicy:
     """Read the policy for texts that are posted to a repository. Raises BrokenContract for an invalid registry."""
     try:
-        own = registry or _own_registry(github)
+        own = registry or _own_registry(connection.github)
     except BrokenContract as broken:
         found = [replace(one, message=f"In the agent registry: {one.message}", line=None) for one in broken.findings]
         raise BrokenContract(broken.message, findings=found) from None
-    return policy_of(own, allowed_hosts, break_words)
+    return policy_of(own, allowed_hosts, break_words, connection.repository)
 
 
 def policy_of(
-    registry: Registry | None, allowed_hosts: Sequence[str] = (), break_words: Sequence[str] = ()
+    registry: Registry | None,
+    allowed_hosts: Sequence[str] = (),
+    break_words: Sequence[str] = (),
+    repository: str | None = None,
 ) -> PostingPolicy:
-    """Return the policy of a registry, with the hosts and words of options and the environment."""
+    """Return the policy of a registry for texts in a repository, with hosts and words of options and environment."""
     hosts, words = (registry.allowed_hosts, registry.break_words) if registry else ([], [])
-    return posting_policy(os.environ, hosts=[*hosts, *allowed_hosts], words=[*words, *break_words])
+    here = os.environ.get("GITHUB_REPOSITORY", "") if repository is None else repository
+    only = here if registry and registry.references == "own" else None
+    return posting_policy(os.environ, hosts=[*hosts, *allowed_hosts], words=[*words, *break_words], repository=only)
 
 
 def local_policy(files: TrustedFiles | None = None, registry: Path | None = None) -> PostingPolicy:

@@ -173,7 +173,7 @@ def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
     from accord.runner.finish import finish
     from accord.runner.outputs import FinishOptions
 
-    policy = policy_at(connection.github)
+    policy = policy_at(connection)
     log = OperationLog(is_dry_run=True)
     options = FinishOptions("", redactor_for(os.environ), policy, SystemClock(), os.environ, log=log)
     try:

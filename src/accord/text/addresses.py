@@ -53,6 +53,9 @@ _CONTENT_HOSTS = frozenset(
 _CONTENT_OF_SERVER = frozenset(("raw", "media", "avatars"))
 _CAMO = "camo.githubusercontent.com"
 _CONTENT_PATH = re.compile(r"/(?:user-attachments|[\w.-]+/[\w.-]+/(?:blob|raw|assets))/[^/]")
+_REFERENCE_PATH = re.compile(
+    r"(?<![^/])([^/\s]{1,100}/{1,9}[^/\s]{1,100})/{1,9}(?:issues|pulls?|discussions|commits?)/{1,9}[0-9a-f]"
+)
 _COUNTED_PATH = re.compile(r"(?:\A|/)releases/(?:latest/)?download(?:/|\Z)")
 _NUMBER_OF_DECODINGS = 3
 
@@ -76,6 +79,22 @@ def _is_safe(plain: str) -> bool:
         return True
     is_odd = "@" in authority or _NAMED.match(plain) or _BACKSLASH.match(plain)
     return not is_odd and not is_lookalike(authority)
+
+
+def refers_elsewhere(address: str, repository: str, server: str = "github.com") -> bool:
+    """Return whether an address leads to an issue, pull request, discussion or commit of another repository on GitHub.
+
+    The page of that one then shows a link back. An address without a host is below this server of GitHub.
+    """
+    for reading in _readings(address):
+        for _ in range(_NUMBER_OF_DECODINGS):
+            reading = unquote(reading).replace("\\", "/")
+        authority = _authority_of(reading)
+        if authority is None or _host_of(authority.rpartition("@")[2]) in ("github.com", server):
+            named = (re.sub("/+", "/", hit[1]) for hit in _REFERENCE_PATH.finditer(reading))
+            if any(name != repository.lower() for name in named):
+                return True
+    return False
 
 
 def is_misleading(label: str, address: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 
-from accord.text.addresses import is_misleading, is_safe_address
+from accord.text.addresses import is_misleading
 from accord.text.hidden import GUARD, hidden_runs, in_place_of
 from accord.text.html import attribute_edits, html_parts, image_edits, is_allowed_tag, link_of_tag, without_tags
 from accord.text.inlines import InlineSpan, plain_address
+from accord.text.posting import PostingPolicy
 from accord.text.regions import ODD_NOTE, TABLE_RULE, ParsedMarkdown, Prose, is_odd_label
 from accord.text.views import Cursor, Edit, View
 from accord.text.words import (
@@ -28,6 +29,7 @@ from accord.text.words import (
     leads_to_issue,
     linked_addresses,
     mention_edits,
+    reference_edits,
 )
 
 _START = attrgetter("start")
@@ -61,20 +63,20 @@ _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 
 
-def page_edits(page: ParsedMarkdown, may_load: Callable[[str], bool]) -> list[Edit]:
-    """Return what to change; edits may overlap. Images whose address ``may_load`` stay."""
+def page_edits(page: ParsedMarkdown, policy: PostingPolicy) -> list[Edit]:
+    """Return what to change; edits may overlap."""
     if first := [*_hidden_edits(page)] or [*_note_edits(page)]:  # so that all else is looked at without
         return first
     code = [Edit(start, end) for start, end in page.code]
-    edits = [*_definition_edits(page), *command_edits(page.text, code)]
+    edits = [*_definition_edits(page, policy), *command_edits(page.text, code)]
     between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     blocks = []
     for prose in page.prose:
         if _WORDS.fullmatch(prose.content):
             blocks.append((prose.content, View(prose.content, ())))
             continue
-        found, view = _prose_edits(page, prose, between)
-        edits += map(prose.placed, (*found, *image_edits(page, prose, may_load)))
+        found, view = _prose_edits(page, prose, between, policy)
+        edits += map(prose.placed, (*found, *image_edits(page, prose, policy.may_load)))
         blocks.append((prose.content, view))
     edits += (page.prose[i].placed(edit) for i, edit in keyword_edits(blocks, between=between))
     return edits
@@ -103,14 +105,14 @@ def _note_edits(page: ParsedMarkdown) -> Iterator[Edit]:
                 yield prose.placed(Edit(start, start + 1, "\\[", "links"))
 
 
-def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
+def _definition_edits(page: ParsedMarkdown, policy: PostingPolicy) -> Iterator[Edit]:
     """Turn forbidden link reference definitions into text, by a backslash."""
     for definition in page.definitions:
         if _MARKER_LABEL.match(definition.label):
             yield Edit(definition.start, definition.start + 1, "\\[", "markers")
         elif (
             is_odd_label(definition.label)
-            or not is_safe_address(plain_address(definition.address))
+            or not policy.may_link(plain_address(definition.address))
             or "<!--" in page.text[definition.start : definition.end]
             or definition.address.count("(") != definition.address.count(")")
             or _BOX.search(page.text, max(0, definition.start - len("[x]    ")), definition.start)
@@ -126,10 +128,10 @@ def _name_edits(text: str, start: int, end: int) -> Iterator[Edit]:
     yield from (Edit(at.start(), at.end(), "@" + GUARD, "mentions") for at in _MENTION.finditer(text, start, end))
 
 
-def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list[Edit], View]:
+def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str, policy: PostingPolicy) -> tuple[list[Edit], View]:
     """Return what to change in a block, except for keywords, and the block as a reader sees it."""
     content = prose.content
-    edits, holes = _raw_html(page, prose) if prose.is_html else _inline(prose, page)
+    edits, holes = (_raw_html if prose.is_html else _inline)(page, prose, policy)
     sure = [hole for hole in holes if hole.end <= prose.doubt or _is_tag(content, hole)]
     bracket = "&#91;" if prose.is_html else "\\["
     edits += (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
@@ -137,14 +139,14 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     shown = prose.parts("address")
     view = as_rendered(content, holes, has_escapes=not prose.is_html, addresses=shown)
     images = [Edit(span.start, span.end, LINK) for span in prose.parts("image")]
-    edits += address_edits(content, sure)
+    edits += address_edits(content, sure, policy)
     addresses = sorted(
         [*linked_addresses(content, prose.spans), *(Edit(span.start, span.end) for span in prose.parts("autolink"))]
     )
-    edits += mention_edits(content, view, addresses)
+    edits += _naming_edits(content, view, addresses, policy)
     if not prose.is_html and "]" in content:
         known = {span.label_end for span in prose.spans}
-        edits += _odd_links(content, sure, known, prose.doubt)
+        edits += _odd_links(content, sure, known, prose.doubt, policy)
     rules = [] if prose.doubt else [Edit(*hit.span()) for hit in TABLE_RULE.finditer(content)]
     notes = (
         [Edit(*hit.span(), _NOTE_SIGN) for hit in _NOTE.finditer(content)]
@@ -157,17 +159,22 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     with_entities = [] if prose.is_html else addresses_with_entities(content)
     if with_entities:  # GitHub shows their source, another reader may not
         decoded = as_rendered(content, holes, has_escapes=True)
-        edits += mention_edits(content, decoded, addresses)
+        edits += _naming_edits(content, decoded, addresses, policy)
         readings.append(decoded)
     if prose.is_doubtful:
         doubtful = [*_doubtful_readings(prose, sure, rules, with_entities)]
         readings += doubtful
-        acting = (edit for reading in doubtful for edit in mention_edits(content, reading, ()))
+        acting = (edit for reading in doubtful for edit in _naming_edits(content, reading, (), policy))
         edits += (edit for edit in acting if edit.start >= prose.doubt)
     edits += (edit for reading in readings for _, edit in keyword_edits([(content, reading)], between=between))
     if more := [*images, *notes, *rules]:
         view = as_rendered(content, [*holes, *more], has_escapes=not prose.is_html, addresses=shown)
     return edits, view
+
+
+def _naming_edits(content: str, view: View, addresses: Sequence[Edit], policy: PostingPolicy) -> Iterator[Edit]:
+    yield from mention_edits(content, view, addresses)
+    yield from reference_edits(content, view, addresses, policy)
 
 
 def _is_tag(content: str, hole: Edit) -> bool:
@@ -191,7 +198,7 @@ def _doubtful_readings(
         yield as_rendered(content, [*sure, *rules], has_escapes=True, addresses=with_entities)
 
 
-def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Edit]]:
+def _raw_html(page: ParsedMarkdown, prose: Prose, policy: PostingPolicy) -> tuple[list[Edit], list[Edit]]:
     """Look through an HTML block, in which nothing is Markdown."""
     edits, holes = [], []
     for piece in html_parts(prose.content):
@@ -200,7 +207,7 @@ def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Edit
             edits.append(_without_comment(prose.content, piece.start, piece.end))
         elif piece.kind == "refused":
             edits.append(Edit(piece.start, piece.end, "&lt;", "html"))
-        elif _misleads(page, prose, piece.start, piece.end):
+        elif _misleads(page, prose, piece.start, piece.end, policy):
             edits.append(Edit(piece.start, piece.start + 1, "&lt;", "links"))
         else:
             edits += attribute_edits(text, piece.start)
@@ -218,7 +225,7 @@ def _without_comment(content: str, start: int, end: int) -> Edit:
     return Edit(before, after, "", kind) if is_alone else Edit(start, end, "", kind)
 
 
-def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Edit]]:
+def _inline(page: ParsedMarkdown, prose: Prose, policy: PostingPolicy) -> tuple[list[Edit], list[Edit]]:
     """Look through what is inside a paragraph."""
     content = prose.content
     edits: list[Edit] = []
@@ -227,17 +234,17 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Edit]]
     code = [(span.start, span.end) for span in prose.parts("code")]
     for span in prose.spans:
         if span.kind == "html":
-            edits += _tag_edits(page, prose, span)
+            edits += _tag_edits(page, prose, span, policy)
             holes.append(Edit(span.start, span.end, _sign_of_tag(content[span.start : span.end])))
         elif span.kind == "autolink":
             is_mail = ":" not in (span.address or "")
-            if not is_mail and not is_safe_address(span.address or ""):
+            if not is_mail and not policy.may_link(span.address or ""):
                 edits.append(Edit(span.start, span.start + 1, "&lt;", "links"))
             holes += (Edit(span.start, span.start + 1, LINK), Edit(span.end - 1, span.end, LINK))
         elif span.kind == "code":
             holes.append(Edit(span.start, span.end, CODE))
         elif span.kind in ("link", "image"):
-            edits += _link_edits(content, span, images, code)
+            edits += _link_edits(content, span, images, code, policy)
             if span.kind == "link" and leads_to_issue(span.target or ""):
                 holes.append(Edit(span.start, span.start + 1, ISSUE_LINK))
             holes.append(Edit(span.label_end, span.end, LINK))
@@ -254,23 +261,23 @@ def _sign_of_tag(tag: str) -> str:
     return ISSUE_LINK if leads_to_issue(link_of_tag(tag) or "") else TAG
 
 
-def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> Iterator[Edit]:
+def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan, policy: PostingPolicy) -> Iterator[Edit]:
     tag = prose.content[span.start : span.end]
     if tag.startswith("<!--"):
         yield Edit(span.start, span.end, "", "markers" if IMITATION.match(tag) else "comments")
     elif not is_allowed_tag(tag):
         yield Edit(span.start, span.start + 1, "&lt;", "html")
-    elif _misleads(page, prose, span.start, span.end):
+    elif _misleads(page, prose, span.start, span.end, policy):
         yield Edit(span.start, span.start + 1, "&lt;", "links")
     else:
         yield from attribute_edits(tag, span.start)
 
 
-def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
-    """Return whether a tag opens a link whose text shows another host, or that goes on for long or over many tags."""
+def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int, policy: PostingPolicy) -> bool:
+    """Return whether a tag opens a link that may not stay: also one whose text shows another host, or is long."""
     address = link_of_tag(prose.content[start:end])
-    if address is None:
-        return False
+    if address is None or not policy.may_link(address):
+        return address is not None
     begin = prose.source(end - 1) + 1
     longest = min(begin + _LONGEST_LABEL, len(page.text))
     closing = _LINK_END.finditer(page.text, begin, longest)
@@ -302,7 +309,11 @@ def _without_tags(text: str, parts: Iterable[tuple[int, int]], code: Sequence[tu
 
 
 def _link_edits(
-    content: str, span: InlineSpan, images: Sequence[InlineSpan], code: Sequence[tuple[int, int]]
+    content: str,
+    span: InlineSpan,
+    images: Sequence[InlineSpan],
+    code: Sequence[tuple[int, int]],
+    policy: PostingPolicy,
 ) -> Iterator[Edit]:
     """Turn a link or an image that leads nowhere good into text. One by reference is seen to where it is defined."""
     bracket = span.start + (span.kind == "image")
@@ -315,13 +326,15 @@ def _link_edits(
     rest = (begin, span.label_end)
     readings = _without_tags(content, [*label, rest], code) | _without_tags(content, [*bare, rest], code)
     is_lie = span.kind == "link" and any(is_misleading(shown, span.target or "") for shown in readings)
-    if is_odd or is_lie or (span.address is not None and not is_safe_address(span.address)):
+    if is_odd or is_lie or (span.address is not None and not policy.may_link(span.address)):
         yield Edit(bracket, bracket + 1, "\\[", "links")
     if span.address is None:
         yield from _name_edits(content, min(span.label_end + 2, span.end), span.end)
 
 
-def _odd_links(content: str, sure: Sequence[Edit], known: Container[int], doubt: int) -> Iterator[Edit]:
+def _odd_links(
+    content: str, sure: Sequence[Edit], known: Container[int], doubt: int, policy: PostingPolicy
+) -> Iterator[Edit]:
     """Break what only some readers take for a link, if it leads nowhere good; the labels of links end at ``known``.
 
     From ``doubt`` on, any bracket may begin a label.
@@ -337,15 +350,16 @@ def _odd_links(content: str, sure: Sequence[Edit], known: Container[int], doubt:
         first = bisect_left(openings, doubt)
         opened = openings[min(i, first)]
         labels[opened] += 1
-        if labels[opened] > _MOST_LABELS or _leads_elsewhere(content[max(opened, end - _LONGEST_LABEL) : end], hit[1]):
+        label = content[max(opened, end - _LONGEST_LABEL) : end]
+        if labels[opened] > _MOST_LABELS or _leads_elsewhere(label, hit[1], policy):
             yield Edit(end, end + 1, "\\]", "links")
 
 
-def _leads_elsewhere(label: str, address: str | None) -> bool:
+def _leads_elsewhere(label: str, address: str | None, policy: PostingPolicy) -> bool:
     """Return whether a link from this label, with its open bracket, is a bad one; without an address, by reference."""
     if address is None:
         return "://" in label
-    return is_misleading(without_tags(label[1:]), address) or not is_safe_address(address)
+    return is_misleading(without_tags(label[1:]), address) or not policy.may_link(address)
 
 
 def _stray_edits(content: str, spans: Sequence[InlineSpan], doubt: int) -> Iterator[Edit]:

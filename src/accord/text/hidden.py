@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from accord.text.views import Edit, View
 
 GUARD = "\N{WORD JOINER}"
-"""The character that accord puts into ``@name``, ``fixes #1``, ``/command`` and ``https://`` so that they stay text.
+"""The character that accord puts into ``@name``, ``fixes #1``, ``/word``, ``o/r#1`` and ``https://``: they stay text.
 
 It has no width and forbids a line break (Unicode chapter 23.2), so a text reads as before, yet a name, keyword, command
 or link is no longer one run of characters. It is kept only in these places; anywhere else it is hidden text.
@@ -62,6 +62,7 @@ _KEPT = "|".join(
         f"(?<=@){GUARD}(?=[A-Za-z0-9&<*_~!\\]\\[])",
         f"(?<![A-Za-z0-9][cdfrCDFR])(?<=[cdfrCDFR]){GUARD}(?=(?i:[lieu<&*_~!\\]\\[]))",
         f"(?<![A-Za-z0-9][/.!])(?<=[/.!]){GUARD}(?=[A-Za-z])",
+        f"(?<=#){GUARD}(?=[0-9&<*_~!\\]\\[])",
         f"(?<=:){GUARD}(?=//)",
         f"(?<=[wW]{{3}}){GUARD}(?=\\.)",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from accord.core.errors import WrongUsage
-from accord.text.addresses import host_of, may_load
+from accord.text.addresses import host_of, is_safe_address, may_load, refers_elsewhere
 
 _HOST = re.compile(r"\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*")
 _AROUND = re.compile(r"\A(?:[a-z]+:)?//|[/?#].*\Z|:[0-9]*(?=[/?#]|\Z)", re.DOTALL)
@@ -19,19 +19,37 @@ HOSTS, WORDS = "ACCORD_ALLOWED_HOSTS", "ACCORD_BREAK_WORDS"
 
 @dataclass(frozen=True)
 class PostingPolicy:
-    """``image_hosts`` are other hosts that images may come from, ``words`` those that posted texts break."""
+    """``image_hosts`` are other hosts that images may come from, ``words`` those that posted texts break.
+
+    ``repository`` is the only one that texts may refer to; None: any.
+    """
 
     image_hosts: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     server: str = "github.com"
+    repository: str | None = None
 
     def may_load(self, address: str) -> bool:
         """Return whether an image with this address stays one."""
         return may_load(address, self.image_hosts, self.server)
 
+    def may_link(self, address: str) -> bool:
+        """Return whether a link to this address stays one."""
+        is_foreign = self.repository is not None and refers_elsewhere(address, self.repository, self.server)
+        return not is_foreign and is_safe_address(address)
+
+    def may_refer(self, name: str) -> bool:
+        """Return whether ``NAME#1`` and ``NAME@COMMIT`` may stay, for an owner or ``OWNER/REPO``."""
+        own = (self.repository or "").lower()
+        return self.repository is None or name.lower() in (own, own.partition("/")[0])
+
 
 def posting_policy(
-    environment: Mapping[str, str], *, hosts: Iterable[str] = (), words: Iterable[str] = ()
+    environment: Mapping[str, str],
+    *,
+    hosts: Iterable[str] = (),
+    words: Iterable[str] = (),
+    repository: str | None = None,
 ) -> PostingPolicy:
     """Return the policy of the server: what the variables of the environment and the caller add to it.
 
@@ -40,7 +58,7 @@ def posting_policy(
     server = host_of(environment.get("GITHUB_SERVER_URL", "")) or "github.com"
     given = [*split_hosts(environment.get(HOSTS, ""), f"`{HOSTS}`"), *map(normal_host, hosts)]
     broken = [*split_words(environment.get(WORDS, "")), *(word.strip() for word in words)]
-    return PostingPolicy(tuple(dict.fromkeys(given)), tuple(dict.fromkeys(filter(None, broken))), server)
+    return PostingPolicy(tuple(dict.fromkeys(given)), tuple(dict.fromkeys(filter(None, broken))), server, repository)
 
 
 def split_hosts(text: str, source: str = "") -> list[str]:

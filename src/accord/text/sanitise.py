@@ -40,6 +40,7 @@ from accord.text.words import (
     keyword_edits,
     linked_addresses,
     mention_edits,
+    reference_edits,
     skip_edits,
 )
 
@@ -133,7 +134,7 @@ def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Co
     page = parse_markdown(text)
     if not page.is_readable:
         return _as_code(text), taken + Counter(unreadable=1)
-    text, counts = _edited(text, page_edits(page, policy.may_load))
+    text, counts = _edited(text, page_edits(page, policy))
     if page.open_fence:
         text += ("" if text.endswith("\n") else "\n") + page.open_fence
     tags = closing_tags(page) if text == page.text else []
@@ -142,13 +143,14 @@ def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Co
     return text, counts + taken + Counter(fences=bool(page.open_fence), tags=len(tags))
 
 
-def _plain_round(text: str, secrets: Redactor, _: PostingPolicy) -> tuple[str, Counter[str]]:
+def _plain_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
     text, taken = _shown(text, secrets)
-    view = View(text, ())
+    view, addresses = View(text, ()), linked_addresses(text, read_inlines(text, {}))
     edits = [
         *(Edit(start, end, in_place_of(text[start:end]), "hidden") for start, end in hidden_runs(text)),
-        *address_edits(text, ()),
-        *mention_edits(text, view, linked_addresses(text, read_inlines(text, {}))),
+        *address_edits(text, (), policy),
+        *mention_edits(text, view, addresses),
+        *reference_edits(text, view, addresses, policy),
         *(edit for _, edit in keyword_edits([(text, view)])),
         *command_edits(text),
         *skip_edits(text),

@@ -20,6 +20,7 @@ from itertools import accumulate
 from accord.text.addresses import is_lookalike
 from accord.text.hidden import GUARD, is_hidden
 from accord.text.inlines import InlineSpan, decoded_entity
+from accord.text.posting import PostingPolicy
 from accord.text.views import Cursor, Edit, Hole, View
 
 CODE = "\x00"
@@ -61,6 +62,10 @@ _CLOSING = re.compile(
 )
 _ISSUE_ADDRESS = re.compile(r"(?:\A|[/\\])(?:issues|pulls?|discussions)/[0-9]", re.IGNORECASE)
 _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
+_SIGN = re.compile(rf"#(?={_JOINED}[0-9])|@(?={_JOINED}(?:[0-9a-f]{_JOINED}){{7}})", re.IGNORECASE)
+_NAME_BACKWARDS = re.compile(rf"[\w./{_MARKUP}-]+")
+_NOT_IN_NAME = re.compile(rf"[{TAG}{LINK}*~\[\]!]")
+_LONGEST_NAME = 300
 _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9][A-Za-z0-9-]*)+(?!\w|:/)")
 _COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*(?=[/.!][A-Za-z][\w-]*(?![\w/-]|\.\w))", re.MULTILINE)
 _ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
@@ -73,6 +78,10 @@ _HOST = re.compile(
     rf"{_IN_HOST}(?:(?:&(?:#?[a-z0-9]{{1,31}};)?|\\[!-/:-@\[-`{{-~]?){_IN_HOST})*",
     re.IGNORECASE,
 )
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
+_TO_BLANK = re.compile(rf"(?:[^\s<]|{_TAG.pattern}){{1,2000}}")
+"""A bare address, also with tags that close nothing, so that it goes on behind them."""
+
 _AT = re.compile(r"@|&(?:#0*64|#[xX]0*40|commat;)")
 _PLAIN_ADDRESS = re.compile(
     r"(?:(?:https?|ftp)://|(?<![a-z0-9.-])www\.)([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::[0-9]+)?(?=[/?#]|$)"
@@ -135,6 +144,20 @@ def mention_edits(content: str, view: View, addresses: Sequence[Hole]) -> Iterat
         is_mail = before.isalpha() and not before.isascii() and _MAIL_DOMAIN.match(view.text, hit.start())
         if not is_part and not is_mail and not in_address(start):
             yield _guarded(content, start, end, "@", "mentions")
+
+
+def reference_edits(content: str, view: View, addresses: Sequence[Hole], policy: PostingPolicy) -> Iterator[Edit]:
+    """Break ``OWNER/REPO#1``, ``OWNER/REPO@COMMIT`` and ``OWNER@COMMIT`` where the policy does not let them stay.
+
+    GitHub documentation, "Autolinked references and URLs".
+    """
+    in_address = Cursor(addresses)
+    for hit in _SIGN.finditer(view.text) if policy.repository is not None else ():
+        name = _NAME_BACKWARDS.match(view.text[max(0, hit.start() - _LONGEST_NAME) : hit.start()][::-1])
+        written = _NOT_IN_NAME.sub("", name[0][::-1]).lstrip("_") if name else ""
+        start, end = view.source(hit.start())
+        if written and (hit[0] == "@" or "/" in written) and not policy.may_refer(written) and not in_address(start):
+            yield _guarded(content, start, end, hit[0], "links")
 
 
 def keyword_edits(blocks: Sequence[tuple[str, View]], *, between: str = "\n") -> Iterator[tuple[int, Edit]]:
@@ -205,8 +228,8 @@ def chosen_words(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(found), re.IGNORECASE)
 
 
-def address_edits(content: str, holes: Sequence[Hole]) -> Iterator[Edit]:
-    """Break bare addresses that GitHub would make links of and whose host is not the one they begin with."""
+def address_edits(content: str, holes: Sequence[Hole], policy: PostingPolicy) -> Iterator[Edit]:
+    """Break bare addresses that GitHub would make links of: of another host than they begin with, or not allowed."""
     inside = Cursor(holes)
     host_end = odd_until = 0
     for hit in _BEFORE_HOST.finditer(content):
@@ -216,7 +239,10 @@ def address_edits(content: str, holes: Sequence[Hole]) -> Iterator[Edit]:
             names = (at.end() for at in _AT.finditer(content, hit.end(), host_end))
             is_other = is_lookalike(html.unescape(content[hit.end() : host_end]))
             odd_until = host_end if is_other else max(names, default=0)
-        if hit.end() < odd_until and not inside(hit.start()):
+        is_refused = False
+        if policy.repository is not None and (shown := _TO_BLANK.match(content, hit.start())):
+            is_refused = not policy.may_link(("" if hit[1] else "//") + _TAG.sub("", shown[0]))
+        if (is_refused or hit.end() < odd_until) and not inside(hit.start()):
             cut = hit.end(1) if hit[1] else hit.end(2)
             yield Edit(cut - 1, cut, content[cut - 1] + GUARD, "links")
 
