@@ -80,6 +80,30 @@ def begin(accord: Accord, *arguments: str) -> Play:
     return Play(accord, folder)
 
 
+@pytest.mark.parametrize(
+    ("state", "target", "messages"),
+    [
+        ("INTAKE", "DESIGN", ["spec.md is missing", "acceptance.json is missing"]),
+        ("INTAKE", "RELEASE", ['"INTAKE" does not lead to "RELEASE"']),
+        ("INTAKE", "BLOCKED", ["BLOCKED needs what blocks the session"]),
+        ("IMPLEMENT_LOOP", "INTEGRATE", ["These tasks are not completed", "final review"]),
+    ],
+)
+def test_each_thing_that_a_refused_move_lacks_is_one_finding_with_its_own_hint(
+    session: Session, state: str, target: str, messages: list[str]
+) -> None:
+    play = session(state)
+    if state == "INTAKE":
+        for name in ("spec.md", "acceptance.json"):
+            (play.folder / name).unlink(missing_ok=True)
+    found = play("advance", "--to", target, "--role", "Orchestrator", code=1)["findings"]
+    assert [one["code"] for one in found] == ["illegal-move"] * len(messages)
+    for finding, message in zip(found, messages, strict=True):
+        assert message in finding["message"]
+        assert finding["hint"]
+        assert "is missing" not in finding["hint"]
+
+
 @pytest.mark.slow
 def test_a_session_goes_from_its_beginning_to_its_end_and_is_opened_again(accord: Accord) -> None:
     play = begin(accord)

@@ -146,13 +146,14 @@ Guard = Callable[[SessionFacts, str, str], Iterator[Need]]
 def _files(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
     for name in files_needed(target, facts.mode):
         if problem := facts.problems.get(name):
-            yield Need(problem, name if problem == f"{name} is missing." else problem, name)
+            is_missing = problem == f"{name} is missing."
+            yield Need(f"{problem} {'Write' if is_missing else 'Correct'} it.", name if is_missing else problem, name)
 
 
 def _gates(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
     for name in gates_before(target, facts.mode):
         if name in facts.gates:
-            yield Need(facts.gates[name], name, name)
+            yield Need(f"{facts.gates[name]} Ask the user first.", name, name)
 
 
 def _answers(facts: SessionFacts, *_: str) -> Iterator[Need]:
@@ -164,15 +165,16 @@ def _answers(facts: SessionFacts, *_: str) -> Iterator[Need]:
 def _tasks(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if facts.unfinished:
         names = names_of(facts.unfinished)
-        yield Need(f"These tasks are not completed: {names}.", f"completed tasks: {names}", "tasks")
+        yield Need(f"These tasks are not completed: {names}. Complete them.", f"completed tasks: {names}", "tasks")
     if facts.unreviewed:
         names = names_of(facts.unreviewed, between="; ")
-        yield Need(f"These tasks are completed without their reviews: {names}.", f"reviews: {names}", "tasks")
+        text = f"These tasks are completed without their reviews: {names}. Have them reviewed."
+        yield Need(text, f"reviews: {names}", "tasks")
 
 
 def _final_review(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if facts.lacks_final_review:
-        text = "The strategy per-batch needs a final review: an OK of the Reviewer for `meta` after the last work."
+        text = "The strategy per-batch needs a final review. Get an OK of the Reviewer for `meta` after the last work."
         yield Need(text, "final review of meta", "agent Reviewer")
 
 
@@ -202,7 +204,9 @@ def _has_passed_open(facts: SessionFacts, gate: str) -> bool:
 
 def _open_gate(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
     if not _has_passed_open(facts, target):
-        yield Need(f"The session did not pass {target} without its answer.", "an open gate", NEVER)
+        yield Need(
+            f"The session did not pass {target} without its answer. Choose another state.", "an open gate", NEVER
+        )
 
 
 def _question(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
@@ -222,7 +226,7 @@ def _block(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
     if facts.blocked_from == target or _has_passed_open(facts, target):
         return
     if facts.blocked_from:
-        text = f"The session was blocked in {facts.blocked_from} and can only return there."
+        text = f"The session was blocked in {facts.blocked_from}. It can only return there."
         yield Need(text, f"a block in {target}", NEVER)
     else:
         yield Need("The state before the block is not recorded. Set `blocked_from` in status.json.", "blocked_from")

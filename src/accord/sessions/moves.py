@@ -114,8 +114,12 @@ def status_in(
     if target in LOOPS and task:
         check_task(session.tasks, task)
     facts = facts_of(session, task=task, blocker=blocker, reopens=reopens)
-    if reason := machine.MACHINES[session.mode].refusal(source, target, facts):
-        raise refuse(f"The session stays in {source}.", finding_of("illegal-move", reason, "/current_state"))
+    legal = machine.MACHINES[session.mode]
+    if reason := legal.refusal(source, target, facts):
+        needs = machine.needs_of(source, target, facts) if target in legal.targets(source) else ()
+        texts = [need.text for need in needs] or [reason]
+        findings = [finding_of("illegal-move", text, "/current_state") for text in texts]
+        raise refuse(f"The session stays in {source}.", findings)
     value["current_state"] = target
     if source == "BLOCKED":
         value.pop("blocked_from", None)
