@@ -23,6 +23,8 @@ PLAN = patch(planningArtifact={"goals": ["Import"]}, transitionNote="The goal is
 APPROVES = patch(reviewArtifact={"decision": "approved"})
 PASSES = patch(verificationArtifact={"result": "passed"})
 
+AT_NOON = "2026-11-02T12:00:00Z"
+
 Steps = list[tuple[str, dict[str, Any] | str]]
 REWORK: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
     "nothing changed": ([], []),
@@ -80,6 +82,45 @@ def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:
     done = task | {"status": "done"}
     done["metadata"]["planningArtifact"]["goals"] = ["Another"]
     assert [one.code for one in handoff_findings(read_handoff(done))] == ["review-outdated"]
+
+
+LATER = "2026-11-03T10:00:00Z"
+OTHER = {"question": "Which encoding?"}
+ASKED_AGAIN: dict[str, tuple[dict[str, Any] | None, str]] = {
+    "the same": (None, ""),
+    "a change elsewhere": (TESTS, ""),
+    "another question": (patch(awaitingHumanArtifact=OTHER), LATER),
+    "another question with the old time": (patch(awaitingHumanArtifact={**QUESTION, **OTHER}), LATER),
+    "other options": (patch(awaitingHumanArtifact={"options": ["Comma", "Semicolon"]}), LATER),
+    "the same at another time": (patch(awaitingHumanArtifact={"requestedAt": AT_NOON}), AT_NOON),
+    "another question at its time": (patch(awaitingHumanArtifact={**OTHER, "requestedAt": AT_NOON}), AT_NOON),
+}
+
+
+@pytest.mark.parametrize("case", ASKED_AGAIN)
+def test_an_answered_question_is_not_asked_again_and_a_new_one_has_its_own_time(case: str) -> None:
+    change, requested_at = ASKED_AGAIN[case]
+    task = decide_move(task_in("implementing", **EVERYTHING), "awaiting_human", by("developer")).task
+    task = decide_move(task, "implementing", by("human")).task
+    moves = {move.to: move for move in next_moves(task, HandoffCommand("task.json"))}
+    assert moves["awaiting_human"].missing == ("awaitingHumanArtifact.question that is new",)
+    again = decide_move(task, "awaiting_human", by("developer", LATER), copy.deepcopy(change))
+    if not requested_at:
+        assert codes(again.reasons) == [("question-answered", "/metadata/awaitingHumanArtifact/question")]
+    else:
+        assert again.is_ok
+        assert again.task["metadata"]["awaitingHumanArtifact"]["requestedAt"] == requested_at
+
+
+def test_a_question_that_still_waits_keeps_its_time_and_a_redirect_asks_with_its_own() -> None:
+    task = decide_move(task_in("implementing", **EVERYTHING), "awaiting_human", by("developer")).task
+    worded = decide_patch(task, patch(awaitingHumanArtifact=OTHER), by("developer", LATER)).task
+    assert worded["metadata"]["awaitingHumanArtifact"]["requestedAt"] == QUESTION["requestedAt"]
+    task = task_in("implementing", awaitingHumanArtifact=QUESTION)
+    for at in ("2026-11-04T10:00:00Z", "2026-11-05T10:00:00Z"):
+        task = decide_move(task, "review", by("developer", at), redirects=True).task
+        assert (task["status"], task["metadata"]["awaitingHumanArtifact"]["requestedAt"]) == ("awaiting_human", at)
+        task = decide_move(task, "implementing", by("human", at)).task
 
 
 def test_a_verdict_given_again_is_written_once_and_named_as_what_is_missing() -> None:

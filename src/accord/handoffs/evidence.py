@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from accord.handoffs.models import Metadata
 
@@ -36,7 +36,7 @@ def digest_of_work(metadata: Metadata, verdict: str) -> str:
     if verdict == "decision":
         work.append({"plan": [plan.goals, plan.steps, plan.risks] if plan else [[], [], []]})
         work.append({"review": [review.change_summary, review.files_touched] if review else [[], []]})
-    return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()[:_DIGEST_CHARS]
+    return _digest(work)
 
 
 def is_outdated(metadata: Metadata, verdict: str) -> bool:
@@ -45,18 +45,32 @@ def is_outdated(metadata: Metadata, verdict: str) -> bool:
     return known is not None and known != digest_of_work(metadata, verdict)
 
 
-def judged_after(before: Metadata, after: Metadata, given: Iterable[str], kept: Iterable[str]) -> dict[str, str]:
-    """Return the digest of the work for each verdict, after a change of the metadata.
+def judged_after(
+    before: Metadata, after: Metadata, given: Collection[str], *, completes: bool = False
+) -> dict[str, str]:
+    """Return the digest of the work that each verdict judges, after a change of the metadata.
 
-    The change gives the verdicts in ``given``, for the first time or again, and does not outdate those in ``kept``.
+    A verdict that the change gives judges the work after it. Any other still judges what it judged before; where who
+    judges only ``completes`` the work, a verdict about the newest work judges the completed one.
     """
     known = dict(before.workflow_runtime.judged) if before.workflow_runtime else {}
     for verdict in VERDICTS:
         old, new = digest_of_work(before, verdict), digest_of_work(after, verdict)
+        judged = known.get(verdict, old)  # a verdict without a digest counts
         if not verdict_of(after, verdict):
             known.pop(verdict, None)
-        elif verdict in given or (verdict in kept and known.get(verdict) == old):
+        elif verdict in given:
             known[verdict] = new
-        elif old != new and verdict not in kept:
-            known.setdefault(verdict, old)
+        elif old != new:
+            known[verdict] = new if completes and judged == old else judged
     return known
+
+
+def question_digest(metadata: Metadata) -> str:
+    """Return the digest of the question to a person, with its time; empty without one."""
+    asked = metadata.awaiting_human_artifact
+    return _digest([asked.question, [option.label for option in asked.options], asked.requested_at]) if asked else ""
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_DIGEST_CHARS]

@@ -265,6 +265,7 @@ class WorkflowRuntime(_HandoffModel):
     next_actions: list[NextAction] = []
     blocking_reasons: list[BlockingReason] = []
     judged: dict[str, str] = Field({}, description="Digest of the work that `decision` or `result` judges.")
+    answered: str = Field("", description="Digest of the last question that a person answered.")
     action_history: list[ActionEntry] = Field([], description="Only grows.")
 
 

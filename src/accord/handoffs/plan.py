@@ -18,7 +18,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, pointer
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
-from accord.handoffs.evidence import VERDICTS, judged_after
+from accord.handoffs.evidence import VERDICTS, judged_after, question_digest
 from accord.handoffs.models import Metadata, as_patch, has_task_id, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
@@ -106,6 +106,7 @@ def decide_patch(
         read_object(json.dumps(merged).encode())  # the limits of documents
     except BrokenContract as broken:
         return HandoffDecision(dict(task), broken.findings, blames_patch=True)
+    _stamp_question(task, merged, author.at)
     found = list(rules.field_changes(task, merged))
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in found)]
     if is_judged := (judged := rules.judged_work(task, merged, wanted, author.role)) != _judged(task):
@@ -218,6 +219,15 @@ def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.Location], 
             yield Finding("author-differs", message, place, hint="Remove it, or pass the same `--actor`.")
 
 
+def _stamp_question(task: Mapping[str, Any], merged: dict[str, Any], at: str) -> None:
+    """Set the time of a question that replaces an answered one and would keep its time."""
+    before, after = (read_handoff(document).metadata for document in (task, merged))
+    old, new = before.awaiting_human_artifact, after.awaiting_human_artifact
+    is_answered = runtime_of(task).get("answered") == question_digest(before) != question_digest(after)
+    if old and new and is_answered and old.requested_at == new.requested_at:
+        merged["metadata"]["awaitingHumanArtifact"]["requestedAt"] = at
+
+
 def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
     """Keep the id where a patch has an invalid one."""
     metadata = merged.get("metadata")
@@ -276,8 +286,10 @@ def with_move(
     result = {**task, "status": target}
     if target == "implementing":  # what the work so far was found to be does not count for its changes
         known, metadata = _judged(task), read_handoff(task).metadata
-        judged = judged_after(metadata, metadata, [name for name in VERDICTS if name not in known], ())
+        judged = judged_after(metadata, metadata, [name for name in VERDICTS if name not in known])
         runtime |= {"judged": judged} if judged else {}
+    if source == AWAITING:
+        runtime["answered"] = question_digest(read_handoff(task).metadata)
     if "done" in (source, target):
         result["completedAt"] = at if target == "done" else None
     actions = _next_actions(result, runtime["actionHistory"])

@@ -13,7 +13,7 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, nearest
-from accord.handoffs.evidence import PROGRESS, VERDICTS, judged_after
+from accord.handoffs.evidence import PROGRESS, judged_after
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, read_handoff
 from accord.handoffs.stages import gate_findings
 
@@ -186,19 +186,22 @@ def role_findings(role: str, changed: Iterable[FieldChange]) -> Iterator[Finding
 def judged_work(
     task: Mapping[str, Any], merged: Mapping[str, Any], patch: Mapping[str, Any], role: str
 ) -> dict[str, str]:
-    """Return the digest of the work for each verdict, after a patch of a role; only who judges gives a verdict.
-
-    A judge may complete the text of its review, and the tester adds tests while it verifies.
-    """
-    before, after = (read_handoff(document).metadata for document in (task, merged))
-    places = dict(zip(VERDICTS, (DECISION, RESULT), strict=True))
+    """Return the digest of the work that each verdict judges, after a patch of a role; only who judges gives one."""
+    places = {"decision": DECISION, "result": RESULT}
     given = [name for name, place in places.items() if may_change(role, place) and not is_empty(value_at(patch, place))]
     changed = [change.location for change in field_changes(task, merged) if change.location[-1] not in PROGRESS]
-    is_verifying = role == "tester" and task["status"] == "verification"
-    own = IMPLEMENTED if is_verifying else REVIEW if may_change(role, DECISION) else ()
+    own = _completed_part(role, task["status"])
     work = [part for part in (*PLAN_CORE, PLANNED, IMPLEMENTED, REVIEW) if part != own]
-    is_kept = not any(overlaps(location, part) for location in changed for part in work)
-    return judged_after(before, after, given, VERDICTS if is_kept else ())
+    completes = not any(overlaps(location, part) for location in changed for part in work)
+    before, after = (read_handoff(document).metadata for document in (task, merged))
+    return judged_after(before, after, given, completes=completes)
+
+
+def _completed_part(role: str, status: str) -> Location:
+    """Return the part of the work that a role completes while it judges: the tests, or the text of the review."""
+    if role == "tester" and status == "verification":
+        return IMPLEMENTED
+    return REVIEW if may_change(role, DECISION) else ()
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:

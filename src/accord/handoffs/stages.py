@@ -15,7 +15,7 @@ from accord.core.findings import Finding
 from accord.core.machine import Edge, Machine, NextMove
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
-from accord.handoffs.evidence import is_outdated
+from accord.handoffs.evidence import is_outdated, question_digest
 from accord.handoffs.models import Metadata, StageArtifact, read_handoff
 
 AWAITING = "awaiting_human"
@@ -76,6 +76,9 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
             message = "The recommendedOption is not the label of an option."
             hint = did_you_mean(asked.recommended_option or "", labels) or _ASK
             yield Finding("missing-awaiting-human-artifact", message, f"/metadata/{name}/recommendedOption", hint=hint)
+        if metadata.workflow_runtime and metadata.workflow_runtime.answered == question_digest(metadata):
+            message = f"The question of the {name} was answered."
+            yield Finding("question-answered", message, f"/metadata/{name}/question", hint="Write a new question.")
 
 
 GATES: dict[str, Callable[[Metadata], Iterator[Finding]]] = {
@@ -166,6 +169,7 @@ _AUTHORS = {
 
 _VERDICTS = {"review-not-approved": "approved", "verification-not-passed": "passed"}
 _VERDICTS |= {"review-outdated": "approved after the last change", "verification-outdated": "after the last change"}
+_VERDICTS |= {"question-answered": "that is new"}
 
 
 @dataclass(frozen=True)
