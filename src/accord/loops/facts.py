@@ -7,6 +7,7 @@ known. A decision not to run the agent is final, and nothing more is read: a pau
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -201,13 +202,26 @@ class Gathered:
 Stage: TypeAlias = "Callable[[Gathered], Gathered]"
 
 
-class Loop:
-    """One loop: the facts that it reads, its decision, and what it does besides running the agent."""
+def read_labels(gathered: Gathered) -> Gathered:
+    """Read who set the labels that turn loops on and choose the agent."""
+    context, labels = gathered.context, gathered.pull.labels
+    events = context.github.label_events(context.number) if any(map(is_steering, labels)) else ()
+    found = refused_labels(labels, events, context.is_trusted)
+    return replace(gathered, label_events=events).with_facts(refused_labels=found)
+
+
+class Loop(ABC):
+    """One loop: the facts that it reads, its decision, and what it does besides running the agent.
+
+    A turn of any loop begins in ``loops/run.py`` with ``facts_of`` and the stages, each followed by ``decide``, which
+    calls ``run`` if the agent is to work. Then come ``settle``, and ``subjects`` of a run that starts, or else ``act``.
+    The turn ends with ``complete`` and ``apply``.
+    """
 
     name: ClassVar[LoopName]
     model: ClassVar[type[LoopFacts]]
     questions: ClassVar[tuple[Question, ...]]
-    trust: ClassVar[tuple[Stage, ...]] = (lambda known: read_labels(known),)  # read whose words count
+    trust: ClassVar[tuple[Stage, ...]] = (read_labels,)  # read whose words count
     stages: ClassVar[tuple[Stage, ...]]  # read facts in the order in which the questions need them
     details: ClassVar[tuple[Stage, ...]] = ()  # read what only the prompt needs
     unread: ClassVar[tuple[str, ...]] = ()  # facts that are None until a stage reads them
@@ -228,9 +242,9 @@ class Loop:
         """Decide what the loop does now; ``redact`` removes secrets from the agent's prompt. Pure."""
         return first_decision(self.questions, situation_of(facts), lambda about: self.run(about, redact))
 
+    @abstractmethod
     def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
         """Return the decision to run the agent, with the text that extends its prompt."""
-        raise NotImplementedError
 
     def subjects(self, _facts: Any) -> tuple[str, ...]:
         """Return what the agent works on, or refers to by number."""
@@ -248,7 +262,7 @@ class Loop:
         """Return what a run completed; write nothing."""
         return CompletedWork()
 
-    def apply(self, run: EndedRun, effects: PendingEffects) -> None:
+    def apply(self, run: EndedRun, effects: PendingEffects) -> None:  # noqa: B027 (autofix writes no more)
         """Write what the loop does more at the end of a run, or find what it wrote before a crash."""
 
 
@@ -314,14 +328,6 @@ def read_end(run: EndedRun, running: ActiveRun) -> tuple[CompletedWork, Iteratio
 def _tree(run: EndedRun, sha: str) -> str:
     commit = run.context.github.commit_object(sha) if _COMMIT.fullmatch(sha) else None
     return commit.tree if commit else ""
-
-
-def read_labels(gathered: Gathered) -> Gathered:
-    """Read who set the labels that turn loops on and choose the agent."""
-    context, labels = gathered.context, gathered.pull.labels
-    events = context.github.label_events(context.number) if any(map(is_steering, labels)) else ()
-    found = refused_labels(labels, events, context.is_trusted)
-    return replace(gathered, label_events=events).with_facts(refused_labels=found)
 
 
 def read_state(gathered: Gathered) -> Gathered:

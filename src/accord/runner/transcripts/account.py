@@ -5,6 +5,7 @@ The builder needs constant memory: lists keep their last entries, texts their fi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -260,15 +261,15 @@ class AccountBuilder:
         return "sandbox" if self._unsandboxed == self._command_count else "" if self._denied else "all"
 
 
-class TranscriptReader:
+class TranscriptReader(ABC):
     """Reads the events of one format into an account."""
 
     def __init__(self, account: AccountBuilder) -> None:
         self.account = account
 
+    @abstractmethod
     def take(self, event: dict[str, Any], line: bytes) -> None:
         """Take the next event, and its line."""
-        raise NotImplementedError
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027 (a format may end without more)
         """Take the end of the transcript."""
