@@ -91,7 +91,7 @@ def test_the_programs_are_those_of_the_registry() -> None:
 @pytest.mark.slow
 @given(st.text("claude -pc'\"$(`){}\\\n;|&<>#sudo", max_size=80))
 def test_every_script_can_be_read(script: str) -> None:
-    starts_agent(script, shipped_agents().programs)
+    assert starts_agent(script, shipped_agents().programs) in (True, False)
 
 
 @pytest.mark.parametrize("inner", ["it's $(codex exec)", "'$(codex exec)'", "`codex exec`", r"\"$(codex exec)\""])

@@ -106,12 +106,12 @@ def decide_patch(
         read_object(json.dumps(merged).encode())  # the limits of documents
     except BrokenContract as broken:
         return HandoffDecision(dict(task), broken.findings, blames_patch=True)
-    _stamp_question(task, merged, author.at)
+    reasons = list(_question_findings(task, merged, wanted, author))
     found = list(rules.field_changes(task, merged))
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in found)]
     if is_judged := (judged := rules.judged_work(task, merged, wanted, author.role)) != _judged(task):
         merged = with_runtime(merged, {**runtime_of(merged), "judged": judged})
-    reasons = [*rules.role_findings(author.role, found), *rules.mutability_findings(task, merged, found)]
+    reasons += [*rules.role_findings(author.role, found), *rules.mutability_findings(task, merged, found)]
     reasons += _author_findings(wanted, touched, author)
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
@@ -219,13 +219,19 @@ def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.Location], 
             yield Finding("author-differs", message, place, hint="Remove it, or pass the same `--actor`.")
 
 
-def _stamp_question(task: Mapping[str, Any], merged: dict[str, Any], at: str) -> None:
-    """Set the time of a question that replaces an answered one and would keep its time."""
+def _question_findings(
+    task: Mapping[str, Any], merged: dict[str, Any], patch: Mapping[str, Any], author: Author
+) -> Iterator[Finding]:
+    """Give a question that replaces an answered one its own time; find a patch that repeats the old one."""
     before, after = (read_handoff(document).metadata for document in (task, merged))
     old, new = before.awaiting_human_artifact, after.awaiting_human_artifact
     is_answered = runtime_of(task).get("answered") == question_digest(before) != question_digest(after)
     if old and new and is_answered and old.requested_at == new.requested_at:
-        merged["metadata"]["awaitingHumanArtifact"]["requestedAt"] = at
+        place = (*rules.QUESTION, "requestedAt")
+        merged["metadata"]["awaitingHumanArtifact"]["requestedAt"] = author.at
+        if rules.value_at(patch, place):
+            message, hint = "The new question has the time of the answered one.", "Write its own, or leave it out."
+            yield Finding("question-time", message, pointer(*place), hint=hint)
 
 
 def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
