@@ -57,7 +57,7 @@ _TOKENS = {
     r"[a-z0-9]{16}\$[a-f0-9]{32}": "access_token$production$ access_token$sandbox$",
     r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}": "A3-",
     r"(?![A-Za-z0-9_-]{0,60}AAA)[A-Za-z0-9_-]{59}(?![A-Za-z0-9_-])": "EAAAE EAAAF EAAAl",
-    r"(?![A-Za-z0-9]{0,100}AAA)[A-Za-z0-9]{100,}": "EAAB EAAC EAAG EAAM",
+    r"(?<![+/]EAA[BCGM])(?![A-Za-z0-9]{0,100}AAA)[A-Za-z0-9]{100,}": "EAAB EAAC EAAG EAAM",
     r"[A-Z0-9]{50,70}": "AGE-SECRET-KEY-1",
 }
 """How tokens of services go on after how they begin."""
