@@ -22,6 +22,7 @@ from support.hostile_agent import POISON
 from accord.runner import confine
 from accord.runner.isolation import (
     NOT_ISOLATED,
+    REACHES_CLOUD,
     WITHOUT_CONTAINER,
     Confinement,
     Container,
@@ -517,6 +518,31 @@ def test_an_agent_loses_docker_groups_and_capabilities(shared_folder: Path, way:
     assert docker == "Connection refused"
     assert set(groups) <= ({NOBODY} if way == "user namespace" else set())
     assert (is_sealed, capabilities) == (1, [0, 0, 0, 0, 0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("proxy", ["", "/run/accord-test.sock"])
+def test_a_container_without_root_says_that_it_reaches_link_local_addresses(
+    shared_folder: Path, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    python, scratch = python_of_everyone(), shared_folder / "scratch"
+    scratch.mkdir(mode=0o777)
+    sudo = shared_folder / "sudo"  # one that gives no rights
+    sudo.write_text(
+        f"#!{python}\nimport os, sys\nos.setgid({NOBODY})\nos.setuid({NOBODY})\nos.execv({python!r}, sys.argv[3:])"
+    )
+    sudo.chmod(0o755)
+    (shared_folder / "confine.py").write_text(Path(confine.__file__).read_text())
+    monkeypatch.setenv("PATH", f"{shared_folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setattr(confine, "__file__", str(shared_folder / "confine.py"))
+    for name in ("getuid", "geteuid", "getgid"):
+        monkeypatch.setattr(os, name, lambda: NOBODY)
+    container = Container(str(scratch), proxy=proxy)
+    found, warning = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_required=False)
+    scratch.rmdir()
+    assert found.container is not None, warning
+    assert warning == ("" if proxy else REACHES_CLOUD)
 
 
 READS_ACCORD = """

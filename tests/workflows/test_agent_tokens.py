@@ -201,6 +201,24 @@ def test_a_secret_that_no_model_needs_is_a_warning(text: str, is_foreign: bool) 
 
 
 @pytest.mark.parametrize(
+    ("runs_on", "network", "is_open"),
+    [
+        ("self-hosted", None, True), ("[self-hosted, linux]", None, True),
+        ("{group: a, labels: self-hosted}", None, True),
+        ("ubuntu-latest", None, False), ("self-hosted", ["api.test"], False), ("[self-hosted]", [], False),
+    ],
+)  # fmt: skip
+def test_an_agent_on_a_machine_of_ones_own_may_reach_the_machines_cloud(
+    runs_on: str, network: list[str] | None, is_open: bool
+) -> None:
+    text = job("uses: accord-ci/accord/actions/run-agent@v1\nwith: {agent: mine}")
+    text = text.replace("    steps", f"    runs-on: {runs_on}\n    steps")
+    mine = shipped_registry().agents["codex"].model_copy(update={"network": network})
+    facts = RepositoryFacts({".github/workflows/a.yml": workflow(text)}, agents={"mine": mine})
+    assert [each.code for _, each in check_agents(facts)] == ["agent-reaches-cloud"] * is_open
+
+
+@pytest.mark.parametrize(
     ("step", "is_unknown"),
     [
         ("uses: some/reviewer@v1\nwith: {anthropic_api_key: '${{ secrets.KEY }}'}", True),

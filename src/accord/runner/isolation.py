@@ -34,6 +34,13 @@ _SHARED = ("bin", "sbin", "lib", "lib64", "libexec")
 """Folders of programs and their libraries, below one that has more."""
 
 _LIST_SOCKETS = 'for path; do if [ -S "$path" ] && [ -w "$path" ]; then echo "$path"; fi; done'
+_IS_OPEN = "; grep -q '/accord-[0-9]*$' /proc/self/cgroup || echo"
+"""Prints an empty line if no control group of a container refuses link-local addresses."""
+
+REACHES_CLOUD = (
+    "The agent's container was made without root or control groups, so it reached link-local addresses such as "
+    "169.254.169.254, where clouds serve the credentials of a machine. Set `network` in the agent's registry entry."
+)
 
 NOT_ISOLATED = "The agent was not isolated: it could read and change everything that its user can."
 
@@ -75,8 +82,12 @@ class Confinement:
         return [*self.via, sys.executable, "-I", "-S", confine.__file__, str(len(data)), *words], data
 
     def trial(self) -> tuple[str, list[str]]:
-        """Return why no program can be started this way, empty if one can; and the masked sockets that it reaches."""
-        words, data = self.command(["/bin/sh", "-c", _LIST_SOCKETS, "sh", *self.masked], Path("/"), {})
+        """Return why no program can be started this way, empty if one can; and the masked sockets that it reaches.
+
+        An empty name among them: it reaches link-local addresses.
+        """
+        script = _LIST_SOCKETS + (_IS_OPEN if self.container and not self.container.proxy else "")
+        words, data = self.command(["/bin/sh", "-c", script, "sh", *self.masked], Path("/"), {})
         try:
             tried = subprocess.run(words, input=data, capture_output=True, timeout=_PROBE_SECONDS)  # noqa: S603
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -121,10 +132,11 @@ def choose_confinement(
         for via in [*with_sudo, ()] * _TRIALS if sys.platform == "linux" else ():
             others = [path for path in reachable_sockets({0, user}) if path != container.proxy]
             found = Confinement(via, others, container)
-            problem, reached = found.trial()
+            problem, listed = found.trial()
+            reached = [path for path in listed if path]
             problem = problem or (f"it still reached {some_of(reached)}" if reached else "")
             if not problem:
-                return found, ""
+                return found, REACHES_CLOUD if "" in listed else ""
         if is_required:
             message = f"This machine cannot isolate the agent, neither with sudo nor with user namespaces: {problem}"
             hint = "Run it on another machine, or remove `isolation` and `network` from its registry entry."

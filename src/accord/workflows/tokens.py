@@ -67,6 +67,25 @@ def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                     yield path, _may_write(job_id, tokens)
                 yield from ((path, finding) for step in steps for finding in _opened(facts, step, bool(tokens)))
                 yield from ((path, finding) for finding in _foreign_secrets(facts, steps))
+                yield from ((path, finding) for finding in _reached_cloud(facts, steps))
+
+
+def _reached_cloud(facts: RepositoryFacts, steps: list[RunPlace]) -> Iterator[Finding]:
+    """Find an agent on a machine of one's own, at whose cloud it may get the credentials of the machine."""
+    own = steps[0].job
+    entries = {**facts.agents, **facts.default_agent}
+    names = (str(at.step.given.get("agent", "")) if at.step else "" for at in steps)
+    agents = [entries.get(name) or next(iter(facts.default_agent.values()), None) for name in names]
+    if "self-hosted" in str((own.model_extra or {}).get("runs-on")) and any(
+        a is None or a.network is None for a in agents
+    ):
+        message = (
+            f"The job `{steps[0].job_id}` runs an agent on a self-hosted machine. If accord cannot be root there, the "
+            "agent reaches 169.254.169.254, where clouds serve the credentials of a machine."
+        )
+        place = pointer("jobs", steps[0].job_id, "runs-on")
+        hint = "# in the agent's entry of .github/agents/registry.yml:\nnetwork: [api.openai.com]"
+        yield warning("agent-reaches-cloud", message, place, hint=hint)
 
 
 def _job_token(workflow: Workflow, job_id: str, job: Job) -> Iterator[_Token]:
