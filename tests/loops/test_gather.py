@@ -128,7 +128,14 @@ def test_a_failing_check_is_fixed_though_another_was_cancelled_with_it() -> None
     ],
 )  # fmt: skip
 def test_the_message_says_what_to_do_about_a_check_without_a_result(conclusion: str, run: int, words: str) -> None:
-    text = inconclusive_text([InconclusiveCheck(name="test", conclusion=conclusion, workflow_run=run)])
+    lost = [InconclusiveCheck(name="test", conclusion=conclusion, workflow_run=run)]
+    text = inconclusive_text(lost)
+    for page, name in (
+        ("https://github.com/o/r/pull/1", "o/r"),
+        ("https://ghe.example.org/o/r/pull/1", "ghe.example.org/o/r"),
+    ):
+        again = words.replace("rerun 7", f"rerun 7 --repo {name}")
+        assert again in inconclusive_text(lost, page)
     assert f"test ({conclusion})" in text
     assert words in text
 

@@ -186,6 +186,25 @@ def test_names_are_compared_as_github_compares_them(stage: Stage, name: str, fou
         parse_labels(f"- {{name: {name}, color: 'aabbcc'}}\n- {{name: {found}, color: 'aabbcc'}}\n".encode())
 
 
+@pytest.mark.parametrize(
+    ("present", "entries", "named"),
+    [
+        (("old", "older"), (), ("old", "older")),
+        (("a", "b"), (entry("a", color="000000"), entry("b", color="000000")), ()),
+        ((), (entry("a"), entry("b")), ()),
+    ],
+)
+def test_a_token_without_rights_is_told_so_for_each_kind_of_change(
+    stage: Stage, present: tuple[str, ...], entries: tuple[LabelEntry, ...], named: tuple[str, ...]
+) -> None:
+    make(stage, *present)
+    github = stage.adapter(token=STRANGER_TOKEN)
+    actions, _ = plan_labels(entries, github.labels(), (), named)
+    ended, problem = apply_labels(github, actions, stage.clock, lambda _: None)
+    assert [action.action for action in ended] == ["failed", "failed"]
+    assert "write access" in f"{problem.hint if problem else ''} {ended[0].error}"
+
+
 def test_without_the_permission_one_refusal_is_enough(stage: Stage) -> None:
     github = stage.adapter(token=STRANGER_TOKEN)
     ended, problem = sync(stage, [entry("a"), entry("b"), entry("c")], github=github)

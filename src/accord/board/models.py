@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import inf
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from accord.core.clock import timestamp
 from accord.engine.trust import RefusedLabel
+from accord.git.origin import gh_name
 from accord.github.checks import Check
 from accord.github.models import Identity, Issue, Pull, Review
 from accord.github.workflows import WorkflowRun
@@ -229,10 +229,7 @@ def address_of(repository: str, server_url: str, sandbox: str | None = None) -> 
     page = f"{server_url.rstrip('/')}/{repository}"
     if sandbox is not None:
         return Address(repository, page, ("--sandbox", sandbox))
-    host = urlsplit(server_url).netloc
-    return Address(
-        repository, page, ("--repo", repository), repository if host == "github.com" else f"{host}/{repository}"
-    )
+    return Address(repository, page, ("--repo", repository), gh_name(page))
 
 
 @dataclass(frozen=True)

@@ -258,7 +258,7 @@ def _next_of_pull(pull: BoardPull, owner: Owner, checks: CheckFacts) -> tuple[st
         closing=_closing(pull, items),
         pending=_list([*checks.pending]),
         failing=_list([*checks.failing]),
-        inconclusive=inconclusive_text(checks.inconclusive),
+        inconclusive=inconclusive_text(checks.inconclusive, pull.pull.url),
     )
     return why, kind, words
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from accord.git.program import Git, own_repository
 
@@ -44,6 +45,13 @@ def parse_origin(url: str) -> RemoteRepository | None:
     host = "github.com" if found["host"] == "ssh.github.com" else found["host"]  # ssh over the port of HTTPS
     server_url = f"{found['scheme']}://{host}{found['port'] or ''}" if is_web else f"https://{host}"
     return RemoteRepository(server_url, f"{found['owner']}/{found['name']}")
+
+
+def gh_name(page: str) -> str:
+    """Return the name of a repository for the GitHub CLI, by its page or one below it; empty without a page."""
+    parts = urlsplit(page)
+    repository = "/".join(parts.path.split("/")[1:3])
+    return repository if parts.netloc in ("", "github.com") else f"{parts.netloc}/{repository}"
 
 
 def read_origin(root: Path) -> RemoteRepository | None:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from accord.core.clock import Clock, parse_timestamp
 from accord.core.errors import Refused, Stopped, WrongUsage
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS, has_address
-from accord.github.models import Access, NotThere, RequestCount
+from accord.github.models import Access, Forbidden, NotThere, RequestCount
 from accord.github.pacing import Pacer
 from accord.github.transport import RateLeft, Response, Transport
 
@@ -86,12 +86,12 @@ class Server:
             return None
 
     def _delete(self, path: str, is_there: Callable[[], bool] = bool) -> None:
-        """Delete one object. A 404 counts as deleted unless ``is_there`` finds it: weak tokens get one, too."""
+        """Delete one object. A 404 counts as deleted; if ``is_there`` finds it, the token may not: raises Forbidden."""
         try:
             self._call("DELETE", path)
-        except NotThere:
+        except NotThere as refused:
             if is_there():
-                raise
+                raise Forbidden(refused.message, hint=refused.hint) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,8 +250,10 @@ def refusal(
     if status == 403:
         return Forbidden(said, hint=_forbidden(request, message, headers))
     if status in (404, 410):
-        hint = f"Check that {repository} exists and that the token may see it (repository access, permissions)."
-        return NotThere(said, hint=hint)
+        access = "may see it (repository access, permissions)"
+        if not request.startswith("GET"):
+            access = "may write there: GitHub hides what a token without write access asks to change"
+        return NotThere(said, hint=f"Check that {repository} exists and that the token {access}.")
     if status == 422:
         return Conflict(said, hint="The request was understood and found invalid; correct what GitHub names.")
     if status == 409 and "repository is empty" in message.lower():

@@ -16,6 +16,7 @@ from functools import partial
 from accord.core.errors import Refused
 from accord.core.findings import names_of
 from accord.engine.owner import reason_of_checks
+from accord.git.origin import gh_name
 from accord.github.checks import CONCLUSIONS, Check
 from accord.github.client import GitHub
 from accord.github.models import Conflict, Forbidden, NotThere
@@ -88,19 +89,21 @@ def check_settled(situation: Situation, checks: CheckFacts) -> LoopDecision | No
         case "checks-pending":
             return decision_for("checks-pending", f"Pending: {names_of(checks.pending)}.")
         case "inconclusive":
-            return decision_for("checks-inconclusive", inconclusive_text(checks.inconclusive))
+            return decision_for("checks-inconclusive", inconclusive_text(checks.inconclusive, pull.url))
     if not checks.failing and not checks.passing and checks.seconds_since_push < SETTLING_SECONDS:
         left = SETTLING_SECONDS - checks.seconds_since_push
         return decision_for("checks-missing", "No check has started for this head yet.", wait_seconds=left)
     return None
 
 
-def inconclusive_text(checks: Sequence[InconclusiveCheck]) -> str:
-    """Return a sentence about checks without a result, and what a person does about it."""
+def inconclusive_text(checks: Sequence[InconclusiveCheck], page: str = "") -> str:
+    """Return a sentence about checks without a result of the pull request at ``page``, and what a person does."""
     named = names_of([f"{check.name[:60]} ({check.conclusion or 'unknown'})" for check in checks], 5)
     kinds = {check.conclusion if check.conclusion in _BY_HAND else "" for check in checks}
     again = {check.workflow_run for check in checks if check.workflow_run and check.conclusion not in _BY_HAND}
-    commands = [f"Run it again: {names_of([f'`gh run rerun {run}`' for run in sorted(again)], 3)}."] if again else []
+    options = f" --repo {gh_name(page)}" if page else ""
+    reruns = names_of([f"`gh run rerun {run}{options}`" for run in sorted(again)], 3)
+    commands = [f"Run it again: {reruns}."] if again else []
     todo = " ".join([*commands, *(text for name, text in _BY_HAND.items() if name in kinds)])
     return f"Without a result: {named}. {todo or 'Run it again on its page.'}"
 

@@ -187,7 +187,8 @@ def apply_labels(
             is_of_all = isinstance(error, (Stopped, Forbidden)) or (isinstance(error, NotThere) and not action.found)
             problem = error if is_of_all else None
         if refusal is not None and action.is_change:
-            result = replace(action, action=FAILED, error=refusal.message)
+            hint = "" if refusal is problem else f" {refusal.hint}"
+            result = replace(action, action=FAILED, error=f"{refusal.message}{hint}".rstrip())
         ended.append(result)
         on_action(result)
     return ended, problem

@@ -121,7 +121,7 @@ def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> Move
         return MoveWorkItem(key, OperationStatus.SKIPPED, issue, source, target, issue.labels, number=number)
     if reason := WORK_ITEM.refusal(source, target, facts):
         finding = finding_of("illegal-move", f"#{issue.number} cannot move: {reason}")
-        hint = f"Reopen it: `gh issue reopen {number}`." if source == CLOSED else finding.hint
+        hint = f"Reopen it: `gh issue reopen {issue.url}`." if source == CLOSED else finding.hint
         raise BrokenContract.of(replace(finding, hint=hint))
     kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     labels = kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")

@@ -190,7 +190,7 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: Review
         message = f"#{pull.number} is {pull_state(pull).state}, so a person decides what becomes of the review."
         hint = "Its findings are in the result: open issues for those that still matter."
         if not pull.is_merged:
-            hint = f"Reopen it: `gh pr reopen {pull.number}`. Then apply the review again."
+            hint = f"Reopen it: `gh pr reopen {pull.url}`. Then apply the review again."
         yield warning("pull-closed", message, hint=hint)
     moved = f"the head of #{pull.number} is {pull.head_sha[:12]} now"
     if commit != pull.head_sha and mine and not options.commit:
