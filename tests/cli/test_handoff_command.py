@@ -43,6 +43,20 @@ def test_a_refused_move_prints_the_promised_document(accord: Accord) -> None:
     assert (reason["code"], reason["path"]) == ("MISSING_REVIEW_ARTIFACTS", "/metadata/reviewArtifact")
 
 
+@pytest.mark.parametrize("tasks", [[handoff("review")], {"T-00007": handoff("review")}, [], {}])
+@pytest.mark.parametrize("verb", ["patch", "move"])
+def test_a_store_of_tasks_is_not_a_patch(accord: Accord, tasks: Any, verb: str) -> None:
+    path = accord.file("one.json", handoff("implementing"))
+    store = accord.file("tasks.json", {"version": 1, "tasks": tasks})
+    before = path.read_bytes()
+    more = (store,) if verb == "patch" else ("--to", "backlog", "--patch", store)
+    refused = accord.document("handoff", verb, path, *more, "--role", "planner", code=1)
+    (reason,) = refused["blockingReasons"]
+    assert (reason["code"], reason["path"]) == ("NOT_A_HANDOFF", "/tasks")
+    assert "This is a store of tasks" in reason["message"]
+    assert (verb == "move") or path.read_bytes() == before
+
+
 @pytest.mark.parametrize("actor", ["  ", "bob\nalice", "bob\u2028"])
 @pytest.mark.parametrize("command", [("patch", "patch.json"), ("move", "--to", "planning")])
 def test_an_actor_that_is_not_one_printable_line_changes_nothing(accord: Accord, actor: str, command: Any) -> None:

@@ -19,7 +19,7 @@ from accord.core.findings import Finding, finding_of, pointer
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
 from accord.handoffs.evidence import VERDICTS, judged_after, question_digest
-from accord.handoffs.models import Metadata, as_patch, has_task_id, normalise, read_handoff
+from accord.handoffs.models import Metadata, as_patch, has_task_id, is_task_store, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
 ACTIONS = {
@@ -93,6 +93,10 @@ def decide_patch(
     ``target`` is the status that the same command moves to; the patch may name it. Without a move, the artifacts of the
     task's status must stay.
     """
+    if is_task_store(patch) and "metadata" not in patch:
+        message, hint = "This is a store of tasks, not a patch of one.", "Copy the parts of the task into a file."
+        found = Finding("not-a-handoff", message, "/tasks", hint=hint)
+        return HandoffDecision(dict(task), (found,), blames_patch=True)
     # a patch that holds only artifacts is one of the metadata, where they belong
     wanted = as_patch({"metadata": patch} if patch and rules.ROLE_KEYS.issuperset(patch) else patch)
     reasons = [*_patch_findings(wanted, task, target), *rules.engine_findings(wanted)]
@@ -107,15 +111,15 @@ def decide_patch(
     except BrokenContract as broken:
         return HandoffDecision(dict(task), broken.findings, blames_patch=True)
     reasons = list(_question_findings(task, merged, wanted, author))
-    found = list(rules.field_changes(task, merged))
-    touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in found)]
+    changes = list(rules.field_changes(task, merged))
+    touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in changes)]
     if is_judged := (judged := rules.judged_work(task, merged, wanted, author.role)) != _judged(task):
         merged = with_runtime(merged, {**runtime_of(merged), "judged": judged})
-    reasons += [*rules.role_findings(author.role, found), *rules.mutability_findings(task, merged, found)]
+    reasons += [*rules.role_findings(author.role, changes), *rules.mutability_findings(task, merged, changes)]
     reasons += _author_findings(wanted, touched, author)
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
-    if reasons or not (found or is_judged):
+    if reasons or not (changes or is_judged):
         return HandoffDecision(dict(task), tuple(reasons), blames_patch=bool(reasons))
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
 
