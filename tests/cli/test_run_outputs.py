@@ -279,12 +279,32 @@ def test_a_time_limit_that_never_comes_is_wrong_usage(accord: Accord) -> None:
         assert accord(*run, minutes).code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--prompt-file", "nope.md"), "Prompt file nope.md not found"),
+        (("--prompt-file", "empty.md"), "is empty"),
+        (("--prompt-file", "latin-1.md"), "Line 2 of the prompt file latin-1.md is not UTF-8"),
+        (("--mode", "implment"), "Did you mean `implement`"),
+        ((), "No prompt given"),
+        (("--mode", "implement", "--data", "nope.txt"), "Cannot read nope.txt"),
+    ],
+)
+def test_a_dry_run_without_the_prompt_of_the_run_fails(accord: Accord, arguments: tuple[str, ...], said: str) -> None:
+    accord.monkeypatch.chdir(accord.home)
+    (accord.home / "empty.md").write_text(" ")
+    (accord.home / "latin-1.md").write_bytes("One\nüber\n".encode("latin-1"))
+    ended = accord("run", "--dry-run", "--agent", "claude", *arguments)
+    assert (ended.code, said in ended.err) == (1, True)
+
+
 def test_a_dry_run_names_the_agent_and_the_branch_and_starts_nothing(accord: Accord) -> None:
     accord.monkeypatch.setenv("GITHUB_REPOSITORY", "octo/tools")
     accord.monkeypatch.setenv("GITHUB_TOKEN", "t" * 20)
     accord.monkeypatch.chdir(accord.home)
     before = sorted(accord.home.rglob("*"))
-    planned = accord.document("run", "--dry-run", "--agent", "claude", "--pr-ref", "accord/7")
+    command = ("run", "--dry-run", "--agent", "claude", "--mode", "implement", "--pr-ref", "accord/7")
+    planned = accord.document(*command)
     assert planned["outcome"] == "planned"
     assert [(one["op"], one["key"]) for one in planned["operations"]] == [
         ("run-agent", "claude"),

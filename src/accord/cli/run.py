@@ -141,13 +141,23 @@ def _print_plan(files: TrustedFiles | None, given: _RunArguments, *, is_publishe
     receipt = Receipt("run", os.environ.get("GITHUB_REPOSITORY", ""), "")
     planned: list[tuple[str, str]] = []
     if not given.skip:
-        registry = load_registry(files or trusted_files(Path.cwd(), os.environ), given.registry)
+        from accord.runner.attempts import workspace_of
+        from accord.runner.prompt import prompt_for, read_data
+
+        files = files or trusted_files(Path.cwd(), os.environ)
+        registry = load_registry(files, given.registry)
         name = given.agent or registry.default_agent or ""
         registry.agent(name)
+        prompt_for(given.prompt_file, given.mode, workspace_of(Path.cwd(), files, os.environ), files)
+        read_data(_data(given))
         planned.append(("run-agent", name))
     planned += [("push-branch", given.pr_ref)] if is_published else []
     receipt.end([LedgerEntry(*each, OperationStatus.PLANNED, None) for each in planned], is_dry_run=True)
     return show_receipt(receipt, "", given)
+
+
+def _data(given: _RunArguments) -> list[Path]:
+    return [Path(name.strip()) for name in given.data if name.strip()]
 
 
 def _request(given: _RunArguments) -> RunRequest:
@@ -171,7 +181,7 @@ def _request(given: _RunArguments) -> RunRequest:
         ),
         prompt_file=given.prompt_file,
         appendix=given.appendix,
-        data=[Path(name.strip()) for name in given.data if name.strip()],
+        data=_data(given),
         sandbox_mode=given.sandbox_mode,
         safety_strategy=given.safety_strategy,
         model=given.model,

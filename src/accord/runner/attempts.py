@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -234,7 +234,8 @@ def _move_files(source: Path, target: Path) -> None:
 def _task_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str, files: TrustedFiles) -> str:
     run = request.context
     facts = {"Mode": run.mode, "Iteration": run.iteration, "Pull request": run.pull, "Base branch": run.base_ref}
-    prompt = prompt_for(request.prompt_file, run.mode, _workspace(request, job), files)
+    workspace = workspace_of(request.directory, request.files, job.environment)
+    prompt = prompt_for(request.prompt_file, run.mode, workspace, files)
     text = assemble(prompt, request.appendix, facts, read_data(request.data))
     if schema and agent.result_schema is None:
         wanted = "End with one JSON document that matches this JSON Schema, and write nothing after it:"
@@ -249,8 +250,8 @@ def _write_prompt(request: RunRequest, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="replace", newline="")
 
 
-def _workspace(request: RunRequest, job: JobContext) -> Path:
+def workspace_of(directory: Path, files: TrustedFiles | None, environment: Mapping[str, str]) -> Path:
     """Return the runner's workspace if the checkout is inside it: a job may check out several repositories."""
-    directory = request.files.top if request.files else request.directory
-    workspace = Path(job.environment.get("GITHUB_WORKSPACE") or directory)
+    directory = files.top if files else directory
+    workspace = Path(environment.get("GITHUB_WORKSPACE") or directory)
     return workspace if directory.resolve().is_relative_to(workspace.resolve()) else directory
