@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
+from accord.core.clock import check_year
 from accord.engine.trust import RefusedLabel
 from accord.runner.models import Category, Recovery
 
@@ -25,6 +26,7 @@ LoopName = Literal["keepalive", "autofix", "verify", "bot-comments"]
 Word = Annotated[str, StringConstraints(max_length=100)]
 """An identifier: a commit, a run, a digest. Its length is bounded, so that the state fits its comment."""
 
+Time = Annotated[AwareDatetime, AfterValidator(check_year)]
 Seconds = Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)]
 Sentence = Annotated[str, StringConstraints(max_length=600)]
 RUNS = ("run", "fix")
@@ -87,7 +89,7 @@ class HeldRun(Closed):
 
     id: int = Field(ge=1)
     name: str
-    created_at: AwareDatetime
+    created_at: Time
 
 
 class InconclusiveCheck(Closed):
@@ -138,7 +140,7 @@ class GoAhead(Closed):
     """A person with write access removed the label ``needs-human`` at this time. The last such event counts."""
 
     by: str
-    at: AwareDatetime
+    at: Time
 
 
 class ActiveRun(Closed):
@@ -146,7 +148,7 @@ class ActiveRun(Closed):
 
     run_id: Word
     head_sha: Word
-    started_at: AwareDatetime
+    started_at: Time
     minutes: int = Field(45, ge=1, le=6000)
     about: tuple[Word, ...] = Field((), max_length=50)
 
@@ -175,7 +177,7 @@ class Iteration(Closed):
     seconds: Seconds = 0
     cost_usd: Seconds | None = None
     is_over_budget: bool = False
-    ended_at: AwareDatetime
+    ended_at: Time
 
 
 class Notice(Closed):
@@ -223,7 +225,7 @@ class LoopState(Closed):
     iterations: int = Field(0, ge=0)
     failures_in_a_row: int = Field(0, ge=0)
     transient_in_a_row: int = Field(0, ge=0)
-    resumed_at: AwareDatetime | None = None
+    resumed_at: Time | None = None
     verified: Word = ""
     worked_in: int = Field(0, ge=0)
     review_of: Word = ""
@@ -251,7 +253,7 @@ class LoopFacts(Closed):
     of all runs on the pull request. ``is_item_open`` is about the item that a result opened the pull request for.
     """
 
-    now: AwareDatetime
+    now: Time
     pull: PullFacts
     state: LoopState = LoopState()
     budgets: Budgets = Budgets()

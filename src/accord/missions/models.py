@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
-from accord.core.clock import parse_timestamp
+from accord.core.clock import check_year, parse_timestamp, time_of
 from accord.core.numbers import issue_number
 
 ExecutionMode = Literal["code_change", "planning_artifact"]
@@ -277,13 +277,7 @@ def _status(value: Any) -> Any:
 
 
 def _event_time(value: Any) -> Any:
-    try:
-        time = parse_timestamp(str(value))
-    except ValueError:
-        time = None
-    if time is None or not 1970 <= time.year < 9000:
-        raise ValueError("The value is not a time between 1970 and 9000", "Write one such as 2026-11-22T05:00:00Z.")
-    return time
+    return check_year(time_of(str(value)) or datetime.min)
 
 
 def _actor(value: Any) -> Any:
