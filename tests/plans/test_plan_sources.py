@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from support.plan_sources import CHECKLIST, PLAN, SESSION, SPEC, TASKS, mission
 
+from accord.core.errors import BrokenContract
 from accord.plans.build import build_plan
 from accord.plans.checklist import read_checklist
 from accord.plans.entries import paths_in, references_in
@@ -223,3 +224,38 @@ def test_no_task_beside_others_is_left_out_because_its_id_is_odd() -> None:
     for headed in (text, f"# Todo\n\n{text}"):
         assert {code for code, _ in errors(spec_kit(headed))} == {"task-id-missing"}
         assert len(errors(spec_kit(headed))) == 2
+
+
+UTF_16 = "- [ ] Write `src/ä.py`\n"
+ENCODINGS = {
+    "Latin-1": (b"# Work\n\n- [ ] \xfcben in `src/a.py`\n", "Line 3 of `tasks.md`: Byte 14 is not UTF-8"),
+    "UTF-16 with a mark": (UTF_16.encode("utf-16"), "Line 1 of `tasks.md`: The text is not UTF-8, but perhaps UTF-16"),
+    "UTF-16 without one": ("- [ ] `src/a.py`\n".encode("utf-16-le"), "Line 1 of `tasks.md`: .* perhaps UTF-16"),
+    "cut off": ("# W\n- [ ] ä".encode()[:-1], "Line 2 of `tasks.md`: Byte 10 is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_text_in_another_encoding_is_refused_with_its_place(tmp_path: Path, encoding: str) -> None:
+    raw, said = ENCODINGS[encoding]
+    (tmp_path / "tasks.md").write_bytes(raw)
+    with pytest.raises(BrokenContract, match=said) as refused:
+        read_source(tmp_path / "tasks.md", tmp_path)
+    assert refused.value.findings[0].code == "not-text"
+
+
+def test_a_work_package_in_another_encoding_is_refused_with_its_place(tmp_path: Path) -> None:
+    folder = mission(tmp_path)
+    (path, *_) = sorted((folder / "tasks").iterdir())
+    path.write_bytes(path.read_bytes() + b"\n\xfcber\n")
+    lines = path.read_bytes().count(b"\n")
+    source = read_source(folder, tmp_path)
+    assert [(place.endswith(path.name), found.code, found.line) for place, found in source.findings] == [
+        (True, "not-text", lines)
+    ]
+
+
+@pytest.mark.parametrize("text", ["\ufeff- [ ] One `src/a.py`\n", "- [ ] Ünder 漢字 `src/a.py`\n"])
+def test_a_text_in_utf_8_is_read_with_and_without_its_mark(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tasks.md").write_text(text, encoding="utf-8")
+    assert len(read_source(tmp_path / "tasks.md", tmp_path).tasks) == 1

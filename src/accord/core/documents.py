@@ -88,12 +88,21 @@ def _line_at(text: str, place: int) -> int:
 def _decode(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
         raise _broken_contract("too-large", f"The document is larger than {MAX_BYTES // 1_048_576} MiB.", "Split it.")
+    return decode_text(raw, "not-json")
+
+
+def decode_text(raw: bytes, code: str = "not-text") -> str:
+    """Return a text in UTF-8, without its mark. Raises BrokenContract with the place for another encoding."""
     try:
-        return raw.decode("utf-8-sig")
+        text, start = raw.decode("utf-8-sig"), raw.find(b"\0") if code == "not-text" else -1
     except UnicodeDecodeError as problem:
-        line = raw.count(b"\n", 0, problem.start) + 1
-        message = f"Byte {problem.start} is not UTF-8."
-        raise _broken_contract("not-json", message, "Save the document as UTF-8.", line=line) from None
+        start = problem.start
+    if start < 0:
+        return text
+    is_wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in raw
+    message = "The text is not UTF-8, but perhaps UTF-16." if is_wide else f"Byte {start} is not UTF-8."
+    line = raw.count(b"\n", 0, start) + 1
+    raise _broken_contract(code, message, "Save the document as UTF-8.", line=line)
 
 
 def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:

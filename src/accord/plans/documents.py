@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from accord.core.documents import decode_text
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors
 from accord.files.yaml import read_mapping
@@ -79,13 +81,28 @@ def read_mission(root: Path, slug: str) -> Source:
     except OSError:
         overview = ""
     stated = _overview(overview)
+    paths = {name: package.path for name, package in mission.work_packages.items()}
+    texts = (mission.folder / "tasks.md", *paths.values())
+    encoding = ((path.relative_to(mission.root).as_posix(), found) for path in texts for found in _not_text(path))
     broken = tuple(
         (f"{folder}/tasks/{mission.files[name].name}" if name in mission.files else folder, finding)
         for name, error in mission.broken.items()
         for finding in error.findings
     )
     tasks = tuple(_package(mission, one, folder, stated.get(name, [])) for name, one in mission.work_packages.items())
-    return Source(spec, tasks, broken, {name: package.path for name, package in mission.work_packages.items()})
+    return Source(
+        spec, tasks, (*broken, *encoding), {name: package.path for name, package in mission.work_packages.items()}
+    )
+
+
+def _not_text(path: Path) -> Sequence[Finding]:
+    """Return why a file is not a text in UTF-8; one that cannot be opened says nothing here."""
+    with suppress(OSError):
+        try:
+            decode_text(path.read_bytes())
+        except BrokenContract as broken:
+            return broken.findings
+    return ()
 
 
 def _overview(text: str) -> dict[str, list[Section]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.core.documents import read_object
+from accord.core.documents import decode_text, read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import with_lines
 from accord.core.shapes import read_shape
@@ -111,7 +112,12 @@ def _text(path: Path) -> str:
         raise WrongUsage(f"Cannot read `{path}`: {error.strerror}.", hint="Name a file that you may read.") from None
     if len(raw) > _MOST_BYTES:
         raise WrongUsage(f"`{path.name}` is larger than {_MOST_BYTES // 1024 // 1024} MiB.", hint="Split it.")
-    return raw.decode("utf-8-sig", "replace")
+    try:
+        return decode_text(raw)
+    except BrokenContract as broken:
+        (found,) = broken.findings
+        message = f"Line {found.line} of `{path.name}`: {found.message}"
+        raise BrokenContract.of(replace(found, message=message)) from None
 
 
 def _relative(path: Path, root: Path | None) -> str:

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from accord.core.documents import MAX_BYTES
+from accord.core.documents import MAX_BYTES, decode_text
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
 from accord.core.kinds import KINDS
@@ -67,9 +67,9 @@ _NUMBERING = re.compile(r"^[\W\d_]+")
 def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> Iterator[Finding]:
     """Check that a Markdown text has these sections, and text in each or in one below it."""
     try:
-        found = sections(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        yield Finding("not-text", "The file is not valid UTF-8.", hint="Save it as UTF-8.")
+        found = sections(decode_text(raw))
+    except BrokenContract as broken:
+        yield from broken.findings
         return
     titles = [_NUMBERING.sub("", one.title.lower()).replace("*", "").replace("`", "") for one in found]
     for name, heading in wanted.items():
