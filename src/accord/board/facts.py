@@ -104,7 +104,7 @@ def _ended(reader: Reader, ended: Iterable[Issue], open_issues: Set[int]) -> Ite
     """Yield the pull requests that ended. Those of open items are read: how they ended decides what a person does."""
     left = MOST_LOOKUPS
     for one in ended:
-        closes = closing_references(one.body, reader.repository)
+        closes = closing_references(one)
         items = tuple(dict.fromkeys((*closes, *items_of_result(one.body))))
         pull, has_branch = None, True
         if left and open_issues & {*items}:
@@ -200,7 +200,7 @@ def _has_work(pull: Pull | Issue, reader: Reader) -> bool:
     """Tell whether accord works on a pull request: it opened it, a label asks for it, or a writer closes an issue."""
     if any(label.startswith(("agent:", "agents:", "autofix", "needs-human")) for label in pull.labels):
         return True
-    if not find_markers(pull.body, REVISION) and not closing_references(pull.body, reader.repository):
+    if not find_markers(pull.body, REVISION) and not closing_references(pull):
         return False
     return reader.identity.counts(pull.author) or reader.is_trusted(pull.author)
 
@@ -221,7 +221,7 @@ def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: dateti
     opinions = opinions_of(reviews, lambda: reader.identity, reader.is_trusted)
     return BoardPull(
         pull,
-        closing_references(pull.body, reader.repository),
+        closing_references(pull),
         rows_in(reader, comments, number, now),
         loops_in(comments, reader.identity, number, now),
         (*read_code_checks(github, pull.head_sha)[0], *github.statuses(pull.head_sha)),

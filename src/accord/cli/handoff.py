@@ -106,7 +106,7 @@ def gate(given: _GateArguments) -> int:
         if found is None:
             message, hint = f"{repository} has no pull request #{pull}.", "Pass an existing one with `--pull`."
             raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
-        numbers = [given.work_item] if given.work_item else closing_references(found.body, repository)
+        numbers = [given.work_item] if given.work_item else closing_references(found)
         judged = judge_pull(github, found, numbers, target, clock, is_independent=given.independent)
         log = OperationLog(given.dry_run)
         shown, is_new = publish_check(github, found, judged, clock, redact, policy, log)

@@ -161,7 +161,7 @@ def show(given: _ShowItemArguments) -> int:
         try:
             if named and pull:
                 check(named)
-            issue = find_work_item(way.github, item_closed_by(pull, way.repository) if pull else number)
+            issue = find_work_item(way.github, item_closed_by(pull) if pull else number)
             check(issue)
             item = detail_of(issue, gather_facts(way.github, issue)) | more
             refused = read_refused_labels(way.github, issue.number, issue.labels, cache(way.github.identity))

@@ -12,7 +12,7 @@ from typing import Any
 from accord.core.errors import Refused
 from accord.core.refusals import known_refusal
 from accord.github.comments import Comment, read_comment
-from accord.github.models import AnchorRefused, NewReview, Pull, PullFile, Review, VerdictRefused
+from accord.github.models import AnchorRefused, Issue, NewReview, Pull, PullFile, Review, VerdictRefused
 from accord.github.once import send_until_answered
 from accord.github.rest import Rest, optional_timestamp
 from accord.github.transport import Response
@@ -205,26 +205,30 @@ def _closing() -> re.Pattern[str]:
     from accord.text.words import CLOSING_KEYWORDS
 
     return re.compile(
-        rf"(?<![\w/-])(?:{'|'.join(CLOSING_KEYWORDS)}):?[ \t]{{1,8}}[<\[]?"
-        r"(?:(?:https?://[\w.-]{1,200}(?::[0-9]{1,5})?/)?(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})(?:/issues/|#)|#|GH-)"
-        r"(?P<number>[1-9][0-9]{0,8})(?!\w)",
+        rf"(?<![^\W_]|[/-])(?<![^\W_]_)(?<![^\W_]__)(?:{'|'.join(CLOSING_KEYWORDS)}):?[ \t]{{1,8}}[<\[]?"
+        r"(?:https?://(?P<address>[\w.-]{1,200}(?::[0-9]{1,5})?/[\w.-]{1,100}/[\w.-]{1,100})/issues/"
+        r"|(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})#|#|GH-)(?P<number>[1-9][0-9]{0,8})(?!_{0,3}[^\W_])",
         re.IGNORECASE,
     )
 
 
-def closing_references(body: str, repository: str) -> tuple[int, ...]:
-    """Return the numbers of this repository's issues that a body closes, in its order, ``MOST_ITEMS`` at most.
+def closing_references(pull: Pull | Issue) -> tuple[int, ...]:
+    """Return the numbers of its repository's issues that a body closes, in its order, ``MOST_ITEMS`` at most.
 
-    A reference is ``#1``, ``GH-1``, ``owner/name#1`` or an address, each with its own keyword. Source: GitHub
-    documentation, "Linking a pull request to an issue" and "Autolinked references and URLs".
+    A reference is ``#1``, ``GH-1``, ``owner/name#1`` or an address on its server, each with its own keyword. A keyword
+    and its reference are one text: emphasis may be around both, not between them. Source: GitHub documentation,
+    "Linking a pull request to an issue" and "Autolinked references and URLs".
     """
     from accord.text.blocks import read_blocks
     from accord.text.outline import spans
+    from accord.text.words import as_rendered
 
-    paragraphs = (content for block in read_blocks(body).leaves for content in block.texts)
-    text = "\n".join(span.text for paragraph in paragraphs for span in spans(paragraph) if span.kind == "text")
-    here = repository.casefold()
-    numbers = [
-        int(found["number"]) for found in _closing().finditer(text) if (found["repository"] or here).casefold() == here
-    ]
+    paragraphs = (content for block in read_blocks(pull.body).leaves for content in block.texts)
+    parts = (span.text for paragraph in paragraphs for span in spans(paragraph) if span.kind == "text")
+    text = "\n".join(as_rendered(part, (), has_escapes=True).text for part in parts)
+    here = "/".join(pull.url.casefold().split("/")[2:5])
+    _, _, repository = here.partition("/")
+    names = {None, here, repository}
+    found = ((hit["address"] or hit["repository"], int(hit["number"])) for hit in _closing().finditer(text))
+    numbers = (number for name, number in found if (name and name.casefold()) in names)
     return tuple(dict.fromkeys(numbers))[:MOST_ITEMS]

@@ -107,7 +107,7 @@ def announce(gathered: Gathered, decision: LoopDecision) -> None:
     accord itself mentions the person here: the name comes from GitHub, not from an agent.
     """
     context, head = gathered.context, gathered.pull.head_sha
-    items = closing_references(gathered.pull.body, context.repository)
+    items = closing_references(gathered.pull)
     login = person_to_tell(context, items)
     closes = f" Merging it closes {', '.join(f'#{number}' for number in items)}."
     closes = closes if items and gathered.facts.pull.is_main else ""

@@ -276,7 +276,7 @@ class Keepalive(Loop):
     def complete(self, run: EndedRun) -> CompletedWork:
         """Tick the completed tasks, and find the work item that gets the same ticks."""
         body, count = tick(run.pull.body, run.outputs)
-        items = closing_references(run.pull.body, run.context.repository)
+        items = closing_references(run.pull)
         is_of_item = len(items) == 1 and bool(_criteria_done(run))
         about = run.state.running.about if run.state.running else ()
         worked_in = max((int(number) for number in about if number.isdecimal()), default=0)

@@ -195,7 +195,7 @@ def verdict_findings(verdict: Verdict) -> list[Finding]:
 
 def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
     """Read the work items that a pull request closes; numbers of other things are left out."""
-    issues = [context.github.issue(number) for number in closing_references(pull.body, context.repository)]
+    issues = [context.github.issue(number) for number in closing_references(pull)]
     return tuple(
         WorkItem(
             number=issue.number,

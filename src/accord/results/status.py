@@ -244,9 +244,9 @@ def require_writable(github: GitHub, identity: Identity) -> Repository:
     return repository
 
 
-def item_closed_by(pull: Pull, repository: str) -> int:
+def item_closed_by(pull: Pull) -> int:
     """Return the number of the work item that a pull request closes. Raises BrokenContract unless it is just one."""
-    found = closing_references(pull.body, repository)
+    found = closing_references(pull)
     if len(found) == 1:
         return found[0]
     message = f"Pull request #{pull.number} closes {len(found)} work items."

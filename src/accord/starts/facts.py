@@ -116,7 +116,7 @@ def _newest_pull(context: StartContext, item: int) -> PullState | None:
     newest = next(still_open, None) or _open_pull(context, item) or next(iter(found), None)
     if newest is None:
         return None
-    return pull_state(newest, closes=item in closing_references(newest.body, context.repository))
+    return pull_state(newest, closes=item in closing_references(newest))
 
 
 def _open_pull(context: StartContext, item: int) -> Pull | None:
@@ -131,7 +131,7 @@ def merged_items(context: StartContext, event: StartEvent) -> Iterator[tuple[Iss
     An item that was closed since the merge and opened again is left to the person who did so.
     """
     pull = context.github.pull(event.number)
-    for number in closing_references(pull.body, context.repository) if pull else ():
+    for number in closing_references(pull) if pull else ():
         issue = context.github.issue(number)
         if pull and issue and is_work_item(issue):
             was_closed = issue.is_open and any(at >= event.at for at in context.github.closings(number))

@@ -297,7 +297,7 @@ def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
 
 def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) -> ReviewFacts:
     """Read the work item and the facts of its move. Raises BrokenContract when the user named one that is missing."""
-    numbers = closing_references(facts.pull.body, options.repository)
+    numbers = closing_references(facts.pull)
     number = options.work_item or (numbers[0] if len(numbers) == 1 else None)
     if number is None:
         names = ", ".join(f"#{number}" for number in numbers[:5])
