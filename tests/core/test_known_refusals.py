@@ -64,7 +64,7 @@ ADDRESSES = "an IP allow list enabled, and your IP address is not permitted to a
             "protected-branch",
             f"Settings → Branches ({URL}/settings/branches)",
         ),
-        ("Could not update file: Changes must be made through a pull request.", "protected-branch", "accord/**"),
+        ("Could not update file: Changes must be made through a pull request.", "protected-branch", "work items"),
         (
             PUSH.format(code=GH013, reason="GITHUB PUSH PROTECTION\nPush cannot contain secrets", verdict=BY_RULES),
             "push-protection",
@@ -125,6 +125,27 @@ def test_words_of_github_name_the_setting(words: str, code: str, hint: str) -> N
     assert known.code == code
     assert hint in known.hint_for(URL)
     assert "http" not in known.hint_for(""), "without an address, the way to the page is named"
+
+
+@pytest.mark.parametrize(
+    ("branch", "named"),
+    [
+        ("accord/12", "`accord/**`"),
+        ("bots/accord/12-2", "`bots/accord/**`"),
+        ("fix-1", "`fix-1`"),
+        ("a.b/7", "`a.b/**`"),
+    ],
+)
+@pytest.mark.parametrize("code", [GH013, GH006])
+def test_the_hint_names_the_branches_that_were_refused(branch: str, named: str, code: str) -> None:
+    words = PUSH.format(code=code, reason="Cannot update.", verdict=BY_RULES)
+    for known in (
+        known_refusal(words.replace("accord/12", branch)),
+        known_refusal(words.partition(" for")[0], f"refs/heads/{branch}"),
+        known_refusal(words.partition(" for")[0], f"/repos/o/r/git/refs/heads/{branch}"),
+    ):
+        assert known
+        assert f"xclude {named} from it" in known.hint_for(URL)
 
 
 @pytest.mark.parametrize(

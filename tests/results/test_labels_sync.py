@@ -194,7 +194,7 @@ def test_names_are_compared_as_github_compares_them(stage: Stage, name: str, fou
         ((), (entry("a"), entry("b")), ()),
     ],
 )
-def test_a_token_without_rights_is_told_so_for_each_kind_of_change(
+def test_each_kind_of_change_says_that_the_token_lacks_write_access(
     stage: Stage, present: tuple[str, ...], entries: tuple[LabelEntry, ...], named: tuple[str, ...]
 ) -> None:
     make(stage, *present)

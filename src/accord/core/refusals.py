@@ -34,7 +34,10 @@ CREATE_PULLS = "Allow GitHub Actions to create and approve pull requests"
 
 
 class KnownRefusal(NamedTuple):
-    """A refusal by its words, a pattern. The hint names the setting; ``{page}`` is the page to change it on."""
+    """A refusal by its words, a pattern. The hint names the setting; ``{page}`` is the page to change it on.
+
+    ``{branches}`` are those that the words name.
+    """
 
     code: str
     words: str
@@ -63,8 +66,8 @@ REFUSALS = (
         "unsigned-commits",
         "commits must have (?:verified|valid) signatures",
         'The rule "Require signed commits" covers this branch, and a commit is not signed. GitHub signs those of bots: '
-        "use `GITHUB_TOKEN` or the token of an app, without an author of your own. Or exclude `accord/**` from it "
-        "under {page}.",
+        "use `GITHUB_TOKEN` or the token of an app, without an author of your own. Or exclude {branches} from "
+        "it under {page}.",
         RULES_PAGE,
     ),
     KnownRefusal(
@@ -76,14 +79,14 @@ REFUSALS = (
     KnownRefusal(
         "ruleset",
         r"\bGH013\b|repository rule violations",
-        "A ruleset forbids this change. Exclude `accord/**` from it under {page}, or add the token's owner to its "
+        "A ruleset forbids this change. Exclude {branches} from it under {page}, or add the token's owner to its "
         "bypass list.",
         RULES_PAGE,
     ),
     KnownRefusal(
         "protected-branch",
         r"\bGH006\b|protected branch|changes must be made through a pull request|cannot force-push to this branch",
-        "A branch protection rule forbids this change. Exclude `accord/**` from it under {page}, or allow the token's "
+        "A branch protection rule forbids this change. Exclude {branches} from it under {page}, or allow the token's "
         "owner to bypass it.",
         BRANCHES_PAGE,
     ),
@@ -151,6 +154,12 @@ REFUSALS = (
 """The known refusals; the first whose words are found counts."""
 
 
-def known_refusal(text: str) -> KnownRefusal | None:
-    """Return the refusal that GitHub's words in a text are about, None for any other text."""
-    return next((known for known in REFUSALS if re.search(known.words, text, re.IGNORECASE)), None)
+_BRANCH = re.compile(r"(?:refs/heads/|-> )((?:[\w.-]+/)*)([\w.-]*\w)")
+
+
+def known_refusal(text: str, ref: str = "") -> KnownRefusal | None:
+    """Return the refusal that GitHub's words are about, None for other words; ``ref`` is one that they do not name."""
+    known = next((known for known in REFUSALS if re.search(known.words, text, re.IGNORECASE)), None)
+    branch = _BRANCH.search(text) or _BRANCH.search(ref)
+    names = "the branches of work items" if branch is None else f"`{branch[1]}**`" if branch[1] else f"`{branch[2]}`"
+    return known and known._replace(hint=known.hint.replace("{branches}", names))

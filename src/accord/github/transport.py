@@ -112,7 +112,8 @@ class Transport:
                 case NextStep.REFUSED:
                     errors = data.get("errors") if isinstance(data, dict) else None
                     listed = errors if isinstance(errors, list) else []
-                    about = (self._access.repository, self._access.server_url)
+                    ref = str(body["ref"]) if isinstance(body, dict) and "ref" in body else path
+                    about = (self._access.repository, self._access.server_url, ref)
                     raise refusal(request, status, message, listed, headers, *about)
 
     def pages(self, path: str, params: Mapping[str, Any]) -> Iterator[Response]:
@@ -236,11 +237,12 @@ def refusal(
     headers: Mapping[str, str],
     repository: str,
     server_url: str = "",
+    ref: str = "",
 ) -> AccordError:
-    """Name a 3xx or 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
+    """Name a 3xx or 4xx answer. ``request`` is method and path; ``errors`` GitHub's list; ``ref`` what changes."""
     details = f" ({'; '.join(map(_detail, errors))})" if errors else ""
     said = f'GitHub refused {request} with {status}: "{" ".join(message.split()).rstrip(".")}"{details}.'
-    known = known_refusal(f"{message} {details}") if status in (403, 409, 422) else None
+    known = known_refusal(f"{message} {details}", ref) if status in (403, 409, 422) else None
     if known is not None:
         return _kind(known, status)(said, hint=known.hint_for(f"{server_url}/{repository}" if server_url else ""))
     if status < 400:

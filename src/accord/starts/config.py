@@ -43,7 +43,7 @@ class StartSwitches(BaseModel):
 
 def _checked_prefix(value: str) -> str:
     if not is_prefix(value):
-        raise ValueError("The value is not the beginning of a branch name", "Write one such as `accord/`.")
+        raise ValueError("The value is not the beginning of a branch name", "Write one such as `bots/accord`.")
     return value
 
 

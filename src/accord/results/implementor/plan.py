@@ -337,7 +337,7 @@ def _base_findings(facts: RevisionFacts, pull: Pull | None) -> Iterator[Finding]
     if over and facts.closes_item:
         pull = over[-1].pulls[0]
         message = f"`{over[-1].name}` is over: #{pull.number} was {'merged' if pull.is_merged else 'closed'}."
-        hint = f"The result starts from `{facts.base}` on `{facts.branch_name}`; delete the old branch."
+        hint = f"The result starts from `{facts.base}` on `{facts.branch_name}`; the old branch may stay or go."
         yield warning("branch-over", message, hint=hint)
 
 
