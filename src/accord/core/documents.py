@@ -91,7 +91,7 @@ def _decode(raw: bytes) -> str:
     return decode_text(raw, "not-json")
 
 
-def decode_text(raw: bytes, code: str = "not-text") -> str:
+def decode_text(raw: bytes, code: str = "not-text", name: str = "") -> str:
     """Return a text in UTF-8, without its mark. Raises BrokenContract with the place for another encoding."""
     try:
         text, start = raw.decode("utf-8-sig"), raw.find(b"\0") if code == "not-text" else -1
@@ -100,8 +100,9 @@ def decode_text(raw: bytes, code: str = "not-text") -> str:
     if start < 0:
         return text
     is_wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in raw
-    message = "The text is not UTF-8, but perhaps UTF-16." if is_wide else f"Byte {start} is not UTF-8."
     line = raw.count(b"\n", 0, start) + 1
+    message = "The text is not UTF-8, but perhaps UTF-16." if is_wide else f"Byte {start} is not UTF-8."
+    message = f"Line {line} of `{name}`: {message}" if name else message
     raise _broken_contract(code, message, "Save the document as UTF-8.", line=line)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from accord.core.documents import decode_text
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors
 from accord.files.yaml import read_mapping
@@ -15,6 +13,7 @@ from accord.missions.load import Mission, WorkPackage, lines_of, load_mission
 from accord.plans.entries import paths_in
 from accord.plans.links import task_numbers
 from accord.plans.models import Source, SourceTask, priority_in
+from accord.plans.read import text_of
 from accord.sessions.folder import TASKS_FILE, read_session
 from accord.sessions.models import SessionTask
 from accord.text.outline import Section, sections, shown_text
@@ -76,33 +75,17 @@ def read_mission(root: Path, slug: str) -> Source:
     folder = f"kitty-specs/{mission.slug}"
     names = (name for name in ("spec.md", "plan.md", "tasks.md") if (mission.folder / name).is_file())
     spec = next((f"{folder}/{name}" for name in names), folder)
-    try:
-        overview = (mission.folder / "tasks.md").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        overview = ""
-    stated = _overview(overview)
     paths = {name: package.path for name, package in mission.work_packages.items()}
-    texts = (mission.folder / "tasks.md", *paths.values())
-    encoding = ((path.relative_to(mission.root).as_posix(), found) for path in texts for found in _not_text(path))
+    for path in paths.values():
+        text_of(path)  # raises for another encoding
+    stated = _overview(text_of(overview) if (overview := mission.folder / "tasks.md").is_file() else "")
     broken = tuple(
         (f"{folder}/tasks/{mission.files[name].name}" if name in mission.files else folder, finding)
         for name, error in mission.broken.items()
         for finding in error.findings
     )
     tasks = tuple(_package(mission, one, folder, stated.get(name, [])) for name, one in mission.work_packages.items())
-    return Source(
-        spec, tasks, (*broken, *encoding), {name: package.path for name, package in mission.work_packages.items()}
-    )
-
-
-def _not_text(path: Path) -> Sequence[Finding]:
-    """Return why a file is not a text in UTF-8; one that cannot be opened says nothing here."""
-    with suppress(OSError):
-        try:
-            decode_text(path.read_bytes())
-        except BrokenContract as broken:
-            return broken.findings
-    return ()
+    return Source(spec, tasks, broken, paths)
 
 
 def _overview(text: str) -> dict[str, list[Section]]:

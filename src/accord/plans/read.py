@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,9 +58,9 @@ def read_source(path: Path, root: Path | None = None) -> Source:
         return read_source(path.parent, root)
     if path.suffix == ".json":
         return _read_exported(path, _relative(path, root))
-    text = _text(path)
+    text = text_of(path)
     if is_spec_kit(text):
-        beside = {name: _text(path.parent / name) for name in _BESIDE if (path.parent / name).is_file()}
+        beside = {name: text_of(path.parent / name) for name in _BESIDE if (path.parent / name).is_file()}
         return read_spec_kit(text, _relative(path, root), beside)
     return read_checklist(text, _relative(path, root))
 
@@ -79,7 +78,7 @@ def read_issue(github: GitHub, number: int, place: str) -> tuple[Source, str]:
 
 def _read_exported(path: Path, place: str) -> Source:
     """Read the planner result that ``accord items export --format json`` printed."""
-    document = read_object(_text(path).encode())
+    document = read_object(text_of(path).encode())
     try:
         result = read_shape(PlannerResult, document.value)
     except BrokenContract as broken:
@@ -104,7 +103,8 @@ def _read_exported(path: Path, place: str) -> Source:
     return Source(place, tasks)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Read a text. Raises WrongUsage where that is not possible, BrokenContract for another encoding than UTF-8."""
     try:
         with path.open("rb") as file:
             raw = file.read(_MOST_BYTES + 1)
@@ -112,12 +112,7 @@ def _text(path: Path) -> str:
         raise WrongUsage(f"Cannot read `{path}`: {error.strerror}.", hint="Name a file that you may read.") from None
     if len(raw) > _MOST_BYTES:
         raise WrongUsage(f"`{path.name}` is larger than {_MOST_BYTES // 1024 // 1024} MiB.", hint="Split it.")
-    try:
-        return decode_text(raw)
-    except BrokenContract as broken:
-        (found,) = broken.findings
-        message = f"Line {found.line} of `{path.name}`: {found.message}"
-        raise BrokenContract.of(replace(found, message=message)) from None
+    return decode_text(raw, name=path.name)
 
 
 def _relative(path: Path, root: Path | None) -> str:
