@@ -1,18 +1,24 @@
-"""``accord attack``: its judge sees each attack, all are held here, and what a repository allows gets through."""
+"""``accord attack``: it has the rows of the tables, its judge sees each attack, and all are held here."""
 
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from support.commands import Accord
 
-from accord.cli.attack_rows import PATCHES, TEXTS, HostileText
+from accord.cli.attack_local import play_locally
+from accord.cli.attack_rows import PATCHES, ROWS, TABLE, TEXTS, HostileText
+
+ROOT = Path(__file__).parents[2]
 
 REGISTRY = """
 agents: {}
 break_words: ["bors r+"]
 steering: ["ops/", "*.policy"]
 protected: ["*.sealed"]
+references: own
 """
 
 
@@ -36,24 +42,58 @@ def test_the_judge_sees_each_text_that_is_posted_as_it_is(each: HostileText) -> 
     assert not each.is_alive_in("Note.\n\nFix the mail of a@example.org, see #1 and ![x](/y.png)\n")
 
 
+def test_the_command_has_the_rows_of_the_tables_with_something_to_try_or_a_reason() -> None:
+    page = (ROOT / "tests/reference/attacks.md").read_text(encoding="utf-8").partition("## Secrets")[0]
+    shown = re.findall(r"^\| (?!\*\*|Attack|---)(.+?) \| .+ \| (`.+) \|$", page, re.MULTILINE)
+    assert [row.attack for row in ROWS] == [attack.replace("../../docs/", "") for attack, _ in shown]
+    assert [[f"`{name}`" for name in row.tests] for row in ROWS] == [tests.split(", ") for _, tests in shown]
+    assert [row.attack for row in ROWS if bool(row.id) == bool(row.unplayed)] == []
+    ids = [row.id for row in ROWS if row.id]
+    assert len(ids) == len(set(ids)) > 50
+    assert {each.row for each in (*TEXTS, *PATCHES)} | {*TABLE["workflows"]} <= set(ids)
+
+
 @pytest.mark.slow
 def test_all_attacks_are_held_with_the_words_and_files_of_the_registry(accord: Accord, tmp_path: Path) -> None:
     ended = accord("attack", "--root", repository(tmp_path / "own", REGISTRY), "--format", "json")
-    rows = {row["tried"]: row for row in ended.document["attacks"]}
-    assert [row for row in rows.values() if row["outcome"] != "held" or not row["seen"]] == []
-    assert (ended.code, ended.document["ok"], len(rows)) == (0, True, len(TEXTS) + len(PATCHES) + 11)
-    assert "a word of `break_words`: bors r+ in a text" in rows
-    own = {tried.rpartition(" ")[0]: row["seen"] for tried, row in rows.items() if "in your registry" in tried}
+    rows = ended.document["attacks"]
+    assert [row["attack"] for row in rows] == [row.title for row in ROWS]
+    assert [row for row in rows if row["outcome"] == "through"] == []
+    assert (ended.code, ended.document["ok"]) == (0, True)
+    elsewhere = {row.title for row in ROWS if row.section == "Process of an agent"}  # without containers here
+    for row, known in zip(rows, ROWS, strict=True):
+        assert bool(row["reason"]) == (row["outcome"] == "not-played")
+        assert row["outcome"] == ("not-played" if known.unplayed else "held") or row["attack"] in elsewhere, row
+        assert all(each["seen"] for each in row["tried"]) or row["reason"], row
+        assert row["tried"] or known.unplayed
+    tried = {each["tried"]: each["seen"] for row in rows for each in row["tried"]}
+    assert {each.tried for each in (*TEXTS, *PATCHES)} <= tried.keys()
+    assert {"a word of `break_words`: bors r+", "a reference"} <= tried.keys()
+    own = {name: seen for name, seen in tried.items() if "in your registry" in name}
     assert [seen.startswith("a draft; ") for seen in own.values()] == [False, False, True]
-    assert rows["a closing word in a text"]["seen"] == "posted as `F\u2060ixes #1`"
+    assert tried["a closing word"] == "posted as `F\u2060ixes #1`"
 
 
 @pytest.mark.slow
-def test_images_that_a_repository_allows_get_through(accord: Accord, tmp_path: Path) -> None:
+def test_what_a_repository_allows_gets_through(accord: Accord, tmp_path: Path) -> None:
     ended = accord("attack", "--root", repository(tmp_path / "own", 'agents: {}\nallowed_hosts: ["*"]\n'))
     assert ended.code == 1
-    assert [line.partition(":")[0] for line in ended.out.splitlines() if line.startswith("THROUGH")] == [
-        "THROUGH  an image that tells who reads in a text",
-        "THROUGH  an image as a tag in a text",
+    assert [line for line in ended.out.splitlines() if line.startswith("THROUGH")] == [
+        "THROUGH     image that tells its host who reads"
     ]
+    assert ended.out.count(": THROUGH, its host learns who reads (an issue, a pull request, a review); seen: ") == 2
+    assert "\nnot played  reference that leaves a link back in another repository: the registry lets" in ended.out
     assert ended.out.splitlines()[-1].startswith("Next: look at what your registry allows")
+
+
+def test_a_machine_without_containers_does_not_play_what_needs_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    tried = [*play_locally(tmp_path / "home", "http://127.0.0.1:9")]
+    unplayed = {each.row for each in tried if each.unplayed}
+    assert unplayed == {"home", "memory", "end", "outlives", "rights", "cloud", "network", "container"}
+    assert {each.unplayed for each in tried if each.unplayed} == {
+        "This machine cannot isolate the agent, neither with sudo nor with user namespaces: only Linux has namespaces"
+    }
+    assert [each for each in tried if each.through] == []

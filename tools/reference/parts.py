@@ -26,6 +26,7 @@ from reference.commands import cli_reference, demo_output, exit_codes
 from reference.install import gh_extension, install_in_readme, install_to_start, install_with_tools
 from reference.models import catalog, fields_lists, labels_list, protected_paths, runner_outputs_list, schema_file
 from reference.rules import (
+    attacks_table,
     causes_list,
     diagram,
     fault_table,
@@ -105,6 +106,8 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("gh-accord/gh-accord", partial(gh_extension, root))
     yield Part("docs/agent-registry.md", partial(fields_lists, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
+    yield Part("docs/attacks.md", attacks_table, "attacks")
+    yield Part("tests/reference/attacks.md", partial(attacks_table, "../../docs/", with_tests=True), "attacks")
     yield Part("docs/errors.md", causes_list, "causes")
     yield Part("tests/reference/errors.md", rules_list, "rules")
     yield Part("tests/data/README.md", lambda: runs_table(root), "runs")

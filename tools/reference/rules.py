@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from accord.cli.attack_rows import ROWS
 from accord.loops.models import ALL, REASONS
 from accord.runner.transcripts import error_rules
 from accord.sessions.machine import SESSION
@@ -111,6 +113,20 @@ def routes_table() -> str:
     own = [line.replace(REPOSITORY, "", 1) for line in lines if f" {REPOSITORY}/" in line]
     others = [line for line in lines if f" {REPOSITORY}/" not in line]
     return "\n".join(["```text", *others, "```", "", f"Below `{REPOSITORY}`:", "", "```text", *own, "```"])
+
+
+def attacks_table(folder: str = "", *, with_tests: bool = False) -> str:
+    """List each known attack by section with its defence, and its tests or whether the command plays it.
+
+    ``folder`` leads from the page to the documentation.
+    """
+    rows: list[list[str]] = []
+    for title, group in groupby(ROWS, key=lambda row: row.section):
+        rows.append([f"**{title}**", "", ""])
+        for row in group:
+            last = ", ".join(f"`{name}`" for name in row.tests) if with_tests else row.unplayed or "yes"
+            rows.append([*(text.replace("](", f"]({folder}") for text in (row.attack, row.defence)), last])
+    return table(["Attack", "Defence", "Test" if with_tests else "Played"], rows)
 
 
 def diagram(machine: Machine[Any], *, hidden: Collection[str] = ()) -> str:

@@ -1,4 +1,4 @@
-"""The table of ``accord attack``, ``attacks.yml``: what is tried, and how the sandbox shows that it got through.
+"""The table of ``accord attack``, ``attacks.yml``: each known attack, what is tried, and how it shows that it held.
 
 A pattern reads what the sandbox holds, as GitHub or a bot would: it uses none of the code that it judges.
 """
@@ -23,9 +23,41 @@ PLACES = {"i": "an issue", "p": "a pull request", "r": "a review", "c": "a commi
 
 
 @dataclass(frozen=True)
+class AttackRow:
+    """A known attack, its defence, its tests, and its ``id``, or why ``accord attack`` does not play it."""
+
+    section: str
+    attack: str
+    defence: str
+    tests: list[str]
+    id: str = ""
+    unplayed: str = ""
+
+    @property
+    def title(self) -> str:
+        """The attack without links."""
+        return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", self.attack)
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """One try of a row: what got through (empty: nothing), and what a person sees.
+
+    ``unplayed``: why it could not be tried here.
+    """
+
+    row: str
+    tried: str
+    through: str = ""
+    seen: str = ""
+    unplayed: str = ""
+
+
+@dataclass(frozen=True)
 class HostileText:
     """A text of an agent, the pattern that finds it alive in a post, what it would do there, and where it acts."""
 
+    row: str
     tried: str
     text: str
     alive: str
@@ -41,6 +73,7 @@ class HostileText:
 class HostilePatch:
     """A new file in the patch of an agent; ``draft``: it may be in a draft, which a person reads first."""
 
+    row: str
     tried: str
     path: str
     content: str = "x"
@@ -62,9 +95,12 @@ class HostilePatch:
 
 def _read_table() -> Any:
     raw = Path(__file__).with_name("attacks.yml").read_bytes()
-    return read_yaml(raw.replace(b"{token}", _SHAPED.encode()).replace(b"{known}", KNOWN.encode())).value
+    for name, value in {b"token": _SHAPED, b"filler": "a1B2c" * 4, b"known": KNOWN}.items():
+        raw = raw.replace(b"{%s}" % name, value.encode())
+    return read_yaml(raw).value
 
 
 TABLE: Any = _read_table()
+ROWS = [AttackRow(section["title"], **row) for section in TABLE["sections"] for row in section["rows"]]
 TEXTS = [HostileText(**row) for row in TABLE["texts"]]
 PATCHES = [HostilePatch(**row) for row in TABLE["patches"]]

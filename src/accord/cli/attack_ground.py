@@ -1,0 +1,114 @@
+"""The sandbox in which ``accord attack`` plays, and what both sides of an attack do there."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import ProxyHandler, Request, build_opener
+
+from accord.agents.registry import REGISTRY_PATH, Registry
+from accord.agents.registry_rules import registry_from
+from accord.cli.attack_rows import (
+    KNOWN,
+    TABLE,
+)
+from accord.cli.output import print_wait
+from accord.cli.sources import policy_of
+from accord.core.clock import SystemClock
+from accord.core.errors import AccordError
+from accord.github.client import GitHub
+from accord.github.models import Access
+from accord.loops.facts import LoopContext
+from accord.loops.models import LoopDecision
+from accord.loops.run import LOOPS, begin
+from accord.results.run import apply_result, read_result
+from accord.starts.events import check_repository, read_event
+from accord.starts.facts import StartContext
+from accord.starts.run import start
+from accord.text.redaction import redactor_for
+from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
+from accord_sandbox.show import document
+
+if TYPE_CHECKING:
+    from accord.engine.operations import ApplyOptions
+    from accord.engine.receipts import Receipt
+    from accord_sandbox.server import RunningSandbox
+
+REPOSITORY, REQUEST, PULL, OWN = "accord/attack", 1, 2, 3
+"""A copy of the repository: an issue of a stranger, the pull request of their fork, and one of its own."""
+
+
+def task(key: str, scope: str, context: str) -> dict[str, Any]:
+    """Return a task of a plan."""
+    body = TABLE["task"].replace("{scope}", scope).replace("{context}", context)
+    labels = ["task:implement", "status:pending", "priority:low", "complexity:low"]
+    return {"tempID": key, "title": f"Task {key}", "body": body, "labels": labels, "blockedBy": []}
+
+
+@dataclass(frozen=True)
+class Playground:
+    """The sandbox with the copy, and what both sides of an attack do there."""
+
+    server: RunningSandbox
+    home: Path
+    clock: SystemClock = field(default_factory=SystemClock)
+
+    def github(self, token: str = INSTALLATION_TOKEN) -> GitHub:
+        """Connect as a token's person."""
+        return GitHub(Access(REPOSITORY, token, self.server.url), self.clock, print_wait)
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The repository's own registry. Raises BrokenContract for a broken one."""
+        return registry_from(self.github().find_file(REGISTRY_PATH.as_posix()))
+
+    def apply(self, kind: type[ApplyOptions], result: dict[str, Any], **options: Any) -> Receipt:
+        """Apply a result of an agent, as ``accord apply`` does."""
+        redact = redactor_for({**os.environ, "ATTACKED_TOKEN": KNOWN})
+        checked = read_result(json.dumps(result).encode())
+        setting = kind(REPOSITORY, self.clock, redact, policy_of(self.registry, repository=REPOSITORY), **options)
+        return apply_result(self.github(), checked, setting)
+
+    def send(self, method: str, path: str, token: str, **body: object) -> Any:
+        """Send a request to the sandbox as the person of a token, without any code of accord."""
+        head = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        url = f"{self.server.url}/repos/{REPOSITORY}{path}"
+        request = Request(url, json.dumps(body).encode(), head, method=method)  # noqa: S310 (the sandbox's own)
+        with build_opener(ProxyHandler({})).open(request, timeout=30) as answer:
+            return json.loads(answer.read())
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the sandbox holds."""
+        return document(self.home / "sandbox")
+
+    def git(self, *arguments: str) -> str:
+        """Ask git about what was pushed."""
+        return self.server.application.storage.open(REPOSITORY).text(*arguments)
+
+    def start(self, name: str, action: str, sender: str, **payload: Any) -> Receipt:
+        """Deliver an event, as the workflow of starts does. Raises WrongUsage for one of another repository."""
+        who = {"login": sender, "type": "Bot" if sender.endswith("[bot]") else "User"}
+        issue = self.send("GET", f"/issues/{REQUEST}", STRANGER_TOKEN)
+        event = {"action": action, "issue": issue, "sender": who, "repository": {"full_name": REPOSITORY}, **payload}
+        check_repository(event, REPOSITORY)
+        context = StartContext(self.github(), REPOSITORY, self.server.url, self.clock, redactor_for(os.environ))
+        return start(context, read_event(name, event))
+
+    def begin_keepalive(self, number: int) -> LoopDecision:
+        """Begin a turn of keepalive on a pull request."""
+        agents, policy = tuple(self.registry.agents), policy_of(self.registry, repository=REPOSITORY)
+        where = (self.github(), REPOSITORY, number, "900", agents, self.clock, redactor_for(os.environ), policy)
+        return begin(LOOPS["keepalive"], LoopContext(*where)).decision
+
+
+def require(receipt: Receipt) -> Receipt:
+    """Return the receipt of an applied result. Raises what kept it from that: without posts, no row says anything."""
+    if receipt.error:
+        raise receipt.error
+    if receipt.exit_code:
+        raise AccordError(f"The {receipt.kind} was refused: {receipt.findings[0].text}")
+    return receipt
