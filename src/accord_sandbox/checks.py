@@ -17,6 +17,8 @@ from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, sche
 
 CHECK_STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
 CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out")
+SHOWN_CONCLUSIONS = (*CONCLUSIONS, "startup_failure")
+"""The conclusions that GitHub's API shows; the last one is GitHub's own (GraphQL API, "CheckConclusionState")."""
 
 MOST_TEXT = 65_535
 STATUS_STATES = ("error", "failure", "pending", "success")

@@ -8,6 +8,8 @@ import pytest
 from support.code_repository import ADMIN, CODE, INSTALLATION, STRANGER, Client, Git
 from support.stage import staged
 
+from accord.github.checks import CONCLUSIONS
+
 SEED = CODE
 
 
@@ -307,6 +309,16 @@ def test_invalid_check_runs_are_refused(client: Client, token: str | None, body:
     answer = client("POST", "check-runs", {"name": "x", "head_sha": client.tip("feature"), **body}, token=token)
     assert answer.status_code == status
     assert client("GET", "commits/feature/check-runs").json()["total_count"] == 0
+
+
+@pytest.mark.parametrize("conclusion", CONCLUSIONS)
+def test_a_seed_plants_a_check_with_every_conclusion_that_accord_knows(tmp_path: Path, conclusion: str) -> None:
+    check = {"name": "ci", "conclusion": conclusion}
+    issue = {"title": "x", "head": "feature", "checks": [check]}
+    repository = {"files": {"a": "1"}, "branches": {"feature": {"a": "2"}}, "issues": [issue]}
+    with staged(tmp_path, seed={"repositories": [{"name": "octo/code", **repository}]}) as stage:
+        (found,) = stage.get("/repos/octo/code/commits/feature/check-runs")["check_runs"]
+        assert (found["status"], found["conclusion"]) == ("completed", conclusion)
 
 
 def test_statuses_combine_into_one_state(client: Client) -> None:

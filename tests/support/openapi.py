@@ -34,6 +34,9 @@ NULL_ALL_THE_SAME = {
 }
 """Where GitHub answers null although its description does not say so: outdated comments, comments on a file, labels."""
 
+OWN_CONCLUSIONS = ("stale", "startup_failure")
+"""Conclusions that GitHub itself gives and shows, although its description of an answer lacks them."""
+
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"content": {"application/json": {"schema": schema}}}
@@ -282,6 +285,8 @@ def _document() -> dict[str, Any]:
             for part in schema.split("/"):
                 found = found[part]
             found["properties"][name]["type"] = [found["properties"][name]["type"], "null"]
+    conclusion = document["components"]["schemas"]["check-run"]["properties"]["conclusion"]
+    conclusion["enum"] = [*conclusion["enum"], *OWN_CONCLUSIONS]
     return document
 
 
