@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, with_lines
+from accord.core.findings import Finding, pointer, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_yaml
 from accord_sandbox.checks import CHECK_STATUSES, SHOWN_CONCLUSIONS, STATUS_STATES
@@ -249,10 +249,30 @@ def read_seed(path: Path) -> Seed:
         seed = read_shape(Seed, {} if document.value is None else document.value)
     except BrokenContract as error:
         raise _wrong_seed(path, with_lines(error.findings, document.lines)) from error
+    if repeated := list(_repeated_names(seed)):
+        raise _wrong_seed(path, with_lines(repeated, document.lines))
     for repository in seed.repositories:
         if repository.folder is not None:
             repository.files = {**_texts(path.parent / repository.folder), **(repository.files or {})}
     return seed
+
+
+def _repeated_names(seed: Seed) -> Iterator[Finding]:
+    """Find entries with the name of an earlier one; GitHub ignores case when it compares them."""
+    lists: list[tuple[tuple[str | int, ...], str, list[str]]] = [
+        (("repositories",), "name", [each.name for each in seed.repositories]),
+        (("tokens",), "token", [each.token for each in seed.tokens]),
+    ]
+    for number, repository in enumerate(seed.repositories):
+        at = ("repositories", number)
+        lists.append(((*at, "labels"), "name", [label.name for label in repository.labels]))
+        lists.append(((*at, "workflow_runs"), "id", [str(run.id) for run in repository.workflow_runs]))
+    for place, key, names in lists:
+        first: dict[str, int] = {}
+        for i, name in enumerate(names):
+            if first.setdefault(name.casefold(), i) != i:
+                message = f"`{name}` is already there, at {pointer(*place, first[name.casefold()])}."
+                yield Finding("repeated", message, pointer(*place, i, key))
 
 
 def _texts(folder: Path) -> dict[str, str]:

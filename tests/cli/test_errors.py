@@ -56,6 +56,55 @@ def test_wrong_usage_is_one_document(accord: Accord, words: str, spelling: tuple
     assert set(ended.document["error"]) == {"message", "hint"}
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("ACCORD_APPLY_MAX_WAIT", "abc", "apply result.json"),
+        ("ACCORD_APPLY_FORMAT", "xml", "apply result.json"),
+        ("ACCORD_STATUS_MAX_WAIT", "-1", "status"),
+        ("ACCORD_CHECK_KIND", "nonsense", "check result.json"),
+    ],
+)
+def test_a_wrong_variable_is_blamed_by_its_name(accord: Accord, variable: str, value: str, words: str) -> None:
+    accord.monkeypatch.setenv(variable, value)
+    ended = accord(*words.split())
+    assert (ended.code, f"'{variable}'" in ended.err) == (2, True)
+    option = f"--{variable.rpartition('_')[2].lower() if 'WAIT' not in variable else 'max-wait'}"
+    assert f"'{option}'" in accord(*words.split(), option, value).err, "what is given in words wins"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "board --sandbox s --static FILE/x",
+        "board --sandbox s --static FILE/x/y",
+        "sandbox show --dir FILE/x",
+        "status --sandbox FILE/x",
+    ],
+)
+def test_a_file_in_the_way_of_a_folder_is_wrong_usage(accord: Accord, words: str) -> None:
+    (accord.home / "FILE").write_text("")
+    ended = accord(*words.split())
+    assert (ended.code, "FILE" in ended.err) == (2, True), ended.err
+
+
+@pytest.mark.parametrize("spelling", [(), ("--format", "json")])
+def test_broken_settings_are_shown_with_all_findings_and_a_hint(accord: Accord, spelling: tuple[str, ...]) -> None:
+    accord.file("plan.yml", "plan:\n  parent: x\n  milestonee: y\n  assign: 3\n")
+    accord.file("result.json", '{"role": "planner", "create": [], "close": [], "update": []}')
+    ended = accord("apply", "result.json", "--plan-settings", "plan.yml", "--sandbox", "s", *spelling)
+    assert ended.code == 1
+    for words in (
+        "plan.yml:2: `parent`",
+        "plan.yml:3: The key `milestonee`",
+        "plan.yml:4: `assign`",
+        "Correct the file",
+    ):
+        assert words in ended.err
+    if spelling:
+        assert (len(ended.document["findings"]), bool(ended.document["error"]["hint"])) == (3, True)
+
+
 @pytest.mark.parametrize("variable", ["ACCORD_DOCTOR_FORMAT", "ACCORD_DOCTOR_OUTPUT_FORMAT"])
 def test_the_environment_can_ask_for_json_after_wrong_usage(accord: Accord, variable: str) -> None:
     accord.monkeypatch.setenv(variable, "json")

@@ -207,6 +207,9 @@ def test_wrong_arguments_are_reported(tmp_path: Path, arguments: list[str], said
     assert said in str(done.exception)
 
 
+LABEL = {"name": "bug", "color": "ffffff"}
+
+
 @pytest.mark.parametrize(
     ("seed", "places"),
     [
@@ -220,6 +223,13 @@ def test_wrong_arguments_are_reported(tmp_path: Path, arguments: list[str], said
         ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "created_at": "now"}]}]}, ["/0/created_at"]),
         ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "fork": "a/r"}]}]}, ["`fork` needs"]),
         ({"tokens": [{"token": "x"}, {"token": "x", "login": "a", "kind": "magic"}]}, ["/0/login", "/tokens/1/kind"]),
+        (
+            {"repositories": [{"name": "o/r"}, {"name": "o/q"}, {"name": "O/R"}]},
+            ["/repositories/2/name", "/repositories/0."],
+        ),
+        ({"repositories": [{"name": "o/r", "labels": [LABEL, LABEL]}]}, ["/repositories/0/labels/1/name"]),
+        ({"repositories": [{"name": "o/r", "workflow_runs": [{"id": 7}, {"id": 7}]}]}, ["/workflow_runs/1/id"]),
+        ({"tokens": [{"token": "x", "login": "a"}, {"token": "x", "login": "b"}]}, ["/tokens/1/token"]),
     ],
 )
 def test_a_wrong_seed_is_reported_with_every_place_and_its_line(tmp_path: Path, seed: Any, places: list[str]) -> None:

@@ -16,7 +16,7 @@ import click
 from accord import __version__
 from accord.cli.options import Group
 from accord.cli.output import Printed, guard_streams, next_lines, one_line, print_json, stdout_error
-from accord.cli.variables import VARIABLES, unknown_variables
+from accord.cli.variables import VARIABLES, unknown_variables, variable_behind
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
 
@@ -189,9 +189,13 @@ def _to_accord_error(error: Exception) -> AccordError:
         return error
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
+        if isinstance(error, click.BadParameter) and (variable := variable_behind(context, error.param)):
+            error.param_hint = f"'{variable}'"
         return WrongUsage(error.format_message(), hint=f"Run `{context.command_path} --help`." if context else "")
     if isinstance(error, OSError):
         message = f"Cannot use {error.filename or 'a file'}: {error.strerror or error}."
+        if isinstance(error, (FileExistsError, IsADirectoryError, NotADirectoryError)):
+            return WrongUsage(message, hint="Pass another path.")
         return Stopped(message, hint="Fix the problem and run the same command again.")
     return to_internal_error(error)
 

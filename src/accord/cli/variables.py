@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 
 import click
+from click.core import ParameterSource
 
 from accord.cli.options import FlagOption
 from accord.core.suggest import did_you_mean, nearest
@@ -58,6 +60,18 @@ def variables_of(context: click.Context) -> Iterator[str]:
             yield from each.variables(context)
         elif isinstance(each.envvar, str):
             yield each.envvar
+
+
+def variable_behind(context: click.Context | None, parameter: click.Parameter | None) -> str:
+    """Return the variable that gave a parameter its value; empty for one that was given in another way."""
+    if (
+        not context
+        or not parameter
+        or context.get_parameter_source(parameter.name or "") is not ParameterSource.ENVIRONMENT
+    ):
+        return ""
+    names = parameter.variables(context) if isinstance(parameter, FlagOption) else [str(parameter.envvar)]
+    return next((name for name in names if os.environ.get(name)), "")
 
 
 def _path(context: click.Context, name: str) -> Iterator[click.Context]:

@@ -132,8 +132,8 @@ class Kind:
         """Return the model of a file. Raises BrokenContract, which names the file, for one with an error."""
         model, findings = self.read_model(self.read(raw))
         if has_errors(findings):
-            line = f":{findings[0].line}" if findings[0].line else ""
-            raise BrokenContract(f"{path}{line}: {findings[0].text}", findings=findings)
+            texts = (f"{path}{f':{each.line}' if each.line else ''}: {each.text}" for each in findings)
+            raise BrokenContract(" ".join(texts), findings=findings, hint="Correct the file, and run this again.")
         return model
 
 
