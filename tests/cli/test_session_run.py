@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 import support.session_agent
 from support.commands import Accord
-from support.sessions import ARCHITECTURE, REPORT, SPEC, TASKS, acceptance, agent_output
+from support.sessions import (
+    ARCHITECTURE,
+    REPORT,
+    SINGLE,
+    SPEC,
+    TASKS,
+    acceptance,
+    agent_output,
+    done,
+    make_session,
+)  # fmt: skip
 from support.trees import commit, git
 
 FILES = {
@@ -121,6 +131,26 @@ def test_an_agent_without_effect_is_not_asked_forever(project: Project) -> None:
     (project.tools / "files.json").write_text("{}")
     assert project.run()["why"] == "SpecAgent had 4 turns on meta, and it does not go on."
     assert project.turns() == ["SpecAgent meta"] * 4
+
+
+@pytest.mark.parametrize(
+    ("state", "changes", "says"),
+    [
+        ("DONE", {"user_decisions": SINGLE, "texts": {"tasks.yaml": done()}}, "none, the session is done"),
+        (
+            "BLOCKED",
+            {"blocked_from": "DESIGN", "blocker": "no disk"},
+            "The session is blocked: no disk",
+        ),
+    ],
+)
+def test_the_end_and_a_block_are_told_to_the_user_as_text(
+    accord: Accord, tmp_path: Path, state: str, changes: dict[str, Any], says: str
+) -> None:
+    ended = accord("session", "run", make_session(tmp_path, state, mode="full", **changes))
+    assert (ended.code, says in ended.out) == (0 if state == "DONE" else 3, True)
+    with pytest.raises(ValueError, match="line 1 column"):
+        json.loads(ended.out)
 
 
 def test_a_new_session_needs_its_goal(project: Project) -> None:

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from support.handoffs import EVERYTHING, by, checked, codes, handoff
+from support.handoffs import EVERYTHING, IMPLEMENTED, by, checked, codes, handoff
 
 from accord.core.documents import Document
 from accord.core.errors import BrokenContract
@@ -128,6 +128,23 @@ def test_the_document_of_the_contract_is_a_valid_handoff() -> None:
     assert findings == []
     model = read_shape(Handoff, task)
     assert model.metadata.review_artifact.decision == "approved"
+
+
+@pytest.mark.parametrize(
+    ("change", "verdicts"),
+    [
+        ({}, []),
+        ({"planningArtifact": None}, ["decision"]),
+        ({"testingArtifacts": {"implemented": IMPLEMENTED}}, ["decision", "result"]),
+        ({"testingArtifacts": {"planned": {"unitTestIntent": []}}}, ["decision", "result"]),
+        ({"reviewArtifact": None}, ["result"]),
+        ({"planningArtifact": None, "reviewArtifact": {"changeSummary": ["x"]}}, []),
+    ],
+)
+def test_a_verdict_without_what_it_judges_is_a_warning(change: dict[str, Any], verdicts: list[str]) -> None:
+    _, findings = checked(handoff("implementing", **{**EVERYTHING, **change}))
+    found = [(one.path.rpartition("/")[2], one.severity) for one in findings if one.code == "role-input-missing"]
+    assert found == [(name, "warning") for name in verdicts]
 
 
 @pytest.mark.parametrize(

@@ -431,8 +431,8 @@ def test_line_ends_that_were_escaped_twice_are_named_once(name: str) -> None:
 
 
 IN_BODIES = """
-criteria-missing options-too-few placeholder-left quote-missing scope-empty scope-outside scope-overlap scope-unread
-section-empty section-missing section-repeated spec-path-missing trade-off-missing
+criteria-missing objective-long options-too-few placeholder-left quote-missing scope-empty scope-outside scope-overlap
+scope-unread section-empty section-missing section-repeated spec-path-missing spec-section-missing trade-off-missing
 """
 
 

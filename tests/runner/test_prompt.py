@@ -1,5 +1,6 @@
 """The prompt is a file of the workspace plus visible additions."""
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accord.core.kinds import KINDS
 from accord.git.trusted_files import WorkTreeFiles
-from accord.results.bodies import read_body
+from accord.results.bodies import TEMPLATES, read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
@@ -137,6 +139,12 @@ def test_the_templates_in_the_planners_prompt_are_those_that_its_result_is_check
     for body, kind in ((task, ItemKind.TASK), (refinement, ItemKind.REFINEMENT)):
         findings = body_findings(read_body(body), kind, "/body")
         assert {finding.code for finding in findings} == {"placeholder-left"}
+
+
+def test_changed_templates_need_a_new_version_of_their_contract() -> None:
+    templates = re.findall(r"```markdown\n(.*?)```", shipped_prompt("plan"), re.DOTALL)
+    digest = hashlib.sha256(repr((templates, [*TEMPLATES.values()])).encode()).hexdigest()[:12]
+    assert {KINDS["planner-result"].contract.version: digest} == {"1.0.0": "facc8f70c610"}  # type: ignore[union-attr]
 
 
 RULES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OPEN = 7
+OPEN = 0
 """Statements that hold nowhere, or that nothing proves. This number only falls."""
 
 NAMED = re.compile(r"`(?:(test_\w+\.py)::)?(test_\w+)`")

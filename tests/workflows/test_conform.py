@@ -1,6 +1,7 @@
 """Whether a workflow is a runner: one good one, and edits that each break one thing."""
 
 import re
+from datetime import date
 
 import jsonschema_rs
 import pytest
@@ -13,7 +14,7 @@ from accord.files.yaml import read_yaml
 from accord.runner.models import RunOutputs
 from accord.workflows import rules as contract
 from accord.workflows.models import Workflow
-from accord.workflows.rules import breaking_findings
+from accord.workflows.versions import breaking_findings
 
 STEP = "      - id: run\n"
 RUN = 'run: agent < "$PROMPT"'
@@ -97,7 +98,7 @@ NEW = [*contract.CAPABILITY_OUTPUTS, "terminal-disposition"]
 @pytest.mark.parametrize("names", [(), ("terminal-disposition",), contract.CAPABILITY_OUTPUTS, NEW])
 def test_both_versions_of_the_contract_conform_and_the_newer_breaks_no_caller(names: list[str]) -> None:
     assert found(with_outputs(*names)) == []
-    assert breaking_findings(workflow(RUNNER), workflow(with_outputs(*names))) == []
+    assert breaking_findings(workflow(RUNNER), workflow(with_outputs(*names)), TODAY) == []
 
 
 @pytest.mark.parametrize("count", range(1, len(contract.CAPABILITY_OUTPUTS)))
@@ -364,9 +365,11 @@ def test_findings_are_exactly_the_removed_parts(gone: list[str]) -> None:
 
 # Two versions
 
+TODAY = date(2026, 8, 31)
+
 
 def broken(old: str, new: str) -> list[tuple[str, str, str]]:
-    return [(f.code, f.severity.value, f.path) for f in breaking_findings(workflow(old), workflow(new))]
+    return [(f.code, f.severity.value, f.path) for f in breaking_findings(workflow(old), workflow(new), TODAY)]
 
 
 CALL = "/on/workflow_call"
@@ -402,6 +405,31 @@ def test_only_changes_that_break_callers_are_found(change: tuple[str, str], expe
 
 def test_a_version_does_not_break_itself() -> None:
     assert (broken(RUNNER, RUNNER), broken(THIN, THIN)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("since", "severity", "says"),
+    [
+        ("2026-05-01", "warning", "The deprecated input"),
+        ("2026-06-02", "warning", "The deprecated input"),
+        ("2026-06-03", "error", "may not be removed before 2026-09-01"),
+        ("2026-08-31", "error", "may not be removed before 2026-11-29"),
+        ("2026-99-99", "warning", "three months without use come first"),
+    ],
+)
+def test_what_was_deprecated_is_removed_after_three_months(since: str, severity: str, says: str) -> None:
+    old = edited(RUNNER, (MODEL, f"{MODEL}        description: Deprecated since {since}, use the registry.\n"))
+    new = edited(old, (f"{MODEL}        description: Deprecated since {since}, use the registry.\n", ""))
+    found = breaking_findings(workflow(old), workflow(new), TODAY)
+    assert found[0].severity.value == severity
+    assert says in " ".join(each.message for each in found)
+
+
+def test_each_change_that_breaks_callers_asks_for_a_major_version_a_guide_and_phases() -> None:
+    found = breaking_findings(workflow(RUNNER), workflow(edited(RUNNER, (MODEL, ""))), TODAY)
+    texts = [each.message for each in found if each.code == "breaking-change"]
+    assert texts
+    assert all("a major version with a migration guide, and move the callers in phases" in text for text in texts)
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,16 @@ from pathlib import Path
 from accord.cli.check import Checked, print_checks, report_checks
 from accord.cli.options import FindingsArguments, argument, command, option
 from accord.cli.sources import read_bytes
+from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, PlacedFinding, has_errors, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
 from accord.workflows.facts import WORKFLOWS, CalledFiles, RepositoryFiles
 from accord.workflows.models import Workflow
-from accord.workflows.rules import breaking_findings, contract_findings, is_runner
+from accord.workflows.rules import contract_findings, is_runner
 from accord.workflows.untrusted import script_findings
+from accord.workflows.versions import breaking_findings
 
 _LOCAL_WORKFLOW = re.compile(r"(?:\./|\$/)(?P<path>\.github/workflows/[^/]+\.ya?ml)")
 
@@ -103,7 +105,7 @@ def _compare(old: str, new: str) -> list[Checked]:
         except BrokenContract as broken:
             return [(path, _KIND, list(broken.findings))]
     (before, *_), (after, document, _) = read
-    return [(new, _KIND, with_lines(breaking_findings(before, after), document.lines))]
+    return [(new, _KIND, with_lines(breaking_findings(before, after, SystemClock().now().date()), document.lines))]
 
 
 def _read(path: str) -> tuple[Workflow, YamlDocument, str]:

@@ -29,6 +29,7 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
         what = f"`{short_name(who)}` wrote the work, the review and the verification."
         hint = "Let another actor review or verify it; `accord handoff gate --independent` requires that."
         missing.append(warning("not-independent", what, "/metadata/reviewArtifact/updatedBy", hint=hint))
+    missing += input_findings(handoff.metadata)
     task_id = handoff.metadata.canonical_task_id
     if task_id is not None and not TASK_ID.fullmatch(task_id):
         what = f"`{short_name(task_id)}` is not a task id."
@@ -54,6 +55,16 @@ def status_findings(handoff: Handoff) -> list[Finding]:
     """Find what the status of a task rests on and is not there: artifacts, and for a done task also their verdicts."""
     findings = gate_findings("", handoff.status, handoff.metadata)
     return [finding for finding in findings if handoff.status == "done" or finding.code.startswith("missing-")]
+
+
+def input_findings(metadata: Metadata) -> Iterator[Finding]:
+    """Warn of a verdict without an artifact that its role needs as input: a plan and planned tests, or a review."""
+    document = {"metadata": metadata.model_dump(by_alias=True, exclude_unset=True)}
+    for verdict, inputs in ((DECISION, PLANNER_OUTPUTS), (RESULT, (PLANNED, REVIEW))):
+        for location in inputs if value_at(document, verdict) else ():
+            if all(map(is_empty, (value_at(document, location) or {}).values())):
+                message = f"`{verdict[-1]}` is given, but {pointer(*location)}, which it judges, is missing."
+                yield warning("role-input-missing", message, pointer(*verdict), hint="Let its role write it first.")
 
 
 def sole_author(metadata: Metadata) -> str:

@@ -33,9 +33,17 @@ class Heading:
 
 IN_SCOPE = Heading("In Scope", 3, "Scope")
 OUT_OF_SCOPE = Heading("Out of Scope", 3, "Scope", may_be_none=True)
+OBJECTIVE = Heading("Objective")
 CRITERIA = Heading("Acceptance Criteria")
 SPEC_REFERENCE = Heading("Spec Reference")
 OPTIONS = Heading("Options")
+
+SECTION = re.compile(
+    r"\u00a7|(?<!\w)(?i:sections?)\b(?!(?:\(s\))?[^\w\n]*$)|#[\w-]+"
+    r"|\.\w{2,8}[`*_]{0,3}[ \t]*[,;:(>\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}[A-Z0-9]",
+    re.MULTILINE,
+)
+"""The section that a reference to a specification names, after its file or by the word."""
 
 _CONTEXT, _CONSTRAINTS, _BLOCKED = (
     Heading(title, may_be_none=True) for title in ("Context", "Constraints", "Blocked Tasks")
@@ -43,7 +51,7 @@ _CONTEXT, _CONSTRAINTS, _BLOCKED = (
 _SCOPE = (Heading("Scope"), IN_SCOPE, OUT_OF_SCOPE)
 
 TEMPLATES: dict[ItemKind, tuple[Heading, ...]] = {
-    ItemKind.TASK: (Heading("Objective"), SPEC_REFERENCE, *_SCOPE, CRITERIA, _CONTEXT, _CONSTRAINTS),
+    ItemKind.TASK: (OBJECTIVE, SPEC_REFERENCE, *_SCOPE, CRITERIA, _CONTEXT, _CONSTRAINTS),
     ItemKind.REFINEMENT: (Heading("Ambiguity"), SPEC_REFERENCE, OPTIONS, Heading("Recommendation"), _BLOCKED),
 }
 

@@ -11,8 +11,10 @@ from accord.core.texts import is_template, line_end_findings
 from accord.results.bodies import (
     CRITERIA,
     IN_SCOPE,
+    OBJECTIVE,
     OPTIONS,
     OUT_OF_SCOPE,
+    SECTION,
     SPEC_REFERENCE,
     TEMPLATES,
     Body,
@@ -29,6 +31,8 @@ _SPEC_PATH = re.compile(r"[\w.-]/[\w./*-]|\w\.(?:md|markdown|mdx|rst|txt|adoc|ya
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
 _PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
+_SENTENCE_BREAK = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')*_]{0,3}\s+[\"'(*_]{0,3}[A-Z]")
+_CODE = re.compile(r"`[^`]*`")
 _PATHS_LEFT_OVER = "path/to/"
 
 
@@ -55,10 +59,17 @@ def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
     if reference and reference.text and not _SPEC_PATH.search(reference.text):
         message = f"`Spec Reference` (line {reference.line} of the body) names no file."
         yield Finding("spec-path-missing", message, path, hint="Add a line such as `- Spec: docs/specs/export.md`.")
+    elif reference and reference.text and not SECTION.search(reference.text):
+        message = f"`Spec Reference` (line {reference.line} of the body) names no section."
+        yield warning("spec-section-missing", message, path, hint="Add a line such as `- Section(s): Limits`.")
     yield from (_task_findings if kind is ItemKind.TASK else _refinement_findings)(body, path)
 
 
 def _task_findings(body: Body, path: str) -> Iterator[Finding]:
+    objective = body.find(OBJECTIVE)
+    if objective and _SENTENCE_BREAK.search(_CODE.sub("x", objective.text)):
+        message = f"`Objective` (line {objective.line} of the body) has more than one sentence."
+        yield warning("objective-long", message, path, hint="Move what it does not achieve to `Context`.")
     if body.find(IN_SCOPE) and not body.in_scope:
         yield Finding("scope-empty", "`In Scope` lists no path.", path, hint="List the files that the task may change.")
     for outside in (each for each in (*body.in_scope, *body.out_of_scope) if _OUTSIDE_TREE.match(each)):

@@ -87,12 +87,15 @@ def plan_output(
     statuses = _statuses(with_operations(session, record), task_id, role, output)
     operations = [*write_tasks(session, statuses), *record]
     after = with_operations(session, operations)
+    if _is_behind(after) and not _may_return(after):  # then only the record leads back to the tasks
+        statuses, operations = {}, record
+        after = with_operations(session, record)
     task = after.task(task_id)
     effects = OutputEffects(
         tasks=tuple(statuses.items()),
         question=_question(session, task_id, output) if output.status == "NEEDS_DECISION" else None,
         completes_correction=_completes_correction(session, task_id, role, output),
-        returns_to_tasks=_is_behind(after),
+        returns_to_tasks=_is_behind(after) and _may_return(after),
         open_gates=open_gates(task, after.outputs) if task and task.status == "implemented" else (),
         findings=foreign,
     )
@@ -146,10 +149,13 @@ def _completes_correction(session: Session, task_id: str, role: str, output: Age
 
 
 def _is_behind(session: Session) -> bool:
-    """Return whether a session integrates tasks of which one is open again, and may go back to it."""
-    facts = facts_of(session)
-    state, machine = status_of(session).current_state, MACHINES[session.mode]
-    return bool(facts.unfinished) and state in INTEGRATION and not machine.refusal(state, "IMPLEMENT_LOOP", facts)
+    """Return whether a session integrates tasks of which one is open again."""
+    return bool(facts_of(session).unfinished) and status_of(session).current_state in INTEGRATION
+
+
+def _may_return(session: Session) -> bool:
+    state = status_of(session).current_state
+    return not MACHINES[session.mode].refusal(state, "IMPLEMENT_LOOP", facts_of(session))
 
 
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:

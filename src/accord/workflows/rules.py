@@ -1,7 +1,6 @@
-"""Rules of agent-runner workflows: inputs, outputs, untrusted text in scripts, and changes that break callers.
+"""Rules of agent-runner workflows: inputs, outputs, and untrusted text in scripts.
 
-Source: runner output contract, "Required Inputs", "Required Outputs", "Implementation Checklist" and "Versioning and
-Evolution".
+Source: runner output contract, "Required Inputs", "Required Outputs" and "Implementation Checklist".
 """
 
 from __future__ import annotations
@@ -10,16 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from accord.core.findings import Finding, pointer, warning
+from accord.core.findings import Finding, pointer
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import Wiring, all_reads, reads
-from accord.workflows.models import LEVELS, Input, Output, Workflow, WorkflowCall, WorkflowSecret
+from accord.workflows.models import Workflow, WorkflowCall
 from accord.workflows.untrusted import script_findings
-
-if TYPE_CHECKING:
-    _Parts = Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret]
 
 InputType = Literal["string", "boolean", "number"]
 
@@ -75,13 +71,11 @@ def described_outputs() -> dict[str, str]:
     return {str(field.alias): field.description or "" for field in RunOutputs.model_fields.values()}
 
 
-_CALL = pointer("on", "workflow_call")
-_DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
-_LEFT_OUT = {"string": "", "boolean": False, "number": 0}
+CALL = pointer("on", "workflow_call")
 """GitHub's value of an input that has no default and is left out."""
 
-_INPUTS = _CALL + "/inputs"
-_OUTPUTS = _CALL + "/outputs"
+_INPUTS = CALL + "/inputs"
+_OUTPUTS = CALL + "/outputs"
 _CONTRACT = {wanted.name: wanted for wanted in INPUTS}
 _SEVERAL = 4
 _MOST = (len(INPUTS) + len(OUTPUTS)) // 2 + 1
@@ -243,111 +237,6 @@ def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, 
             elif name in call.inputs and name in _CONTRACT and not read & {(name.lower(),), ()}:
                 message = f"The input `{name}` is not passed to `{job.uses}`. Pass it on."
                 yield Finding("input-unused", message, path, hint=hint)
-
-
-def breaking_findings(old: Workflow, new: Workflow) -> list[Finding]:
-    """Find what breaks callers between two versions. Findings point into the new one."""
-    before, after = old.on.workflow_call, new.on.workflow_call
-    if before is None:
-        return []
-    if after is None:
-        message = "The trigger `workflow_call` was removed, so every caller fails. Keep it."
-        return [Finding("breaking-change", message, "/on", hint="on:\n  workflow_call:")]
-    return [
-        *_broken_calls("input", before.inputs, after.inputs),
-        *_broken_calls("output", before.outputs, after.outputs),
-        *_broken_calls("secret", before.secrets, after.secrets),
-        *_changed_inputs(before, after),
-        *_unwired_outputs(Wiring(old, {}), Wiring(new, {}), before, after),
-        *_more_permissions(old, new),
-    ]
-
-
-def is_deprecated(part: Input | Output | WorkflowSecret) -> bool:
-    """Return whether an input, output or secret is marked as deprecated."""
-    return bool(getattr(part, "deprecation_message", "")) or _DEPRECATED.search(part.description) is not None
-
-
-def _broken_calls(what: str, before: _Parts, after: _Parts) -> Iterator[Finding]:
-    """Find removed and newly required parts. Names are compared like GitHub does, ignoring case."""
-    kept = {name.lower() for name in after}
-    path = _CALL + pointer(f"{what}s")
-    for name, part in before.items():
-        if name.lower() in kept:
-            continue
-        if is_deprecated(part):
-            message = f"The deprecated {what} `{name}` was removed, which breaks callers that use it: major version."
-            yield warning("breaking-change", message, path)
-            continue
-        message = f"The {what} `{name}` was removed, which breaks callers that use it."
-        yield Finding("breaking-change", message, path, hint="Keep it.")
-        message = (
-            f"The {what} `{name}` was never deprecated. Keep it and mark it as deprecated for at least three months."
-        )
-        hint = f"{name}:\n  description: 'Deprecated: use … instead. …'"
-        yield Finding("deprecation-missing", message, path, hint=hint)
-    needed = {name.lower() for name, part in before.items() if getattr(part, "required", False)}
-    for name, part in after.items():
-        if getattr(part, "required", False) and name.lower() not in needed:
-            message = f"The {what} `{name}` is now required, which breaks callers that leave it out. Make it optional."
-            yield Finding("breaking-change", message, path + pointer(name), hint="required: false")
-
-
-def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
-    old_inputs = {name.lower(): given for name, given in before.inputs.items()}
-    for name, new in after.inputs.items():
-        old = old_inputs.get(name.lower())
-        if old is None:
-            continue
-        path = _CALL + pointer("inputs", name)
-        if old.type != new.type:
-            message = f"The type of the input `{name}` changed from {old.type} to {new.type}. Keep the type."
-            yield Finding("breaking-change", message, path + "/type", hint=f"type: {old.type}")
-        elif not old.required and not new.required and _default(old) != _default(new):
-            message = f"The default of `{name}` changed from {_default(old)!r} to {_default(new)!r}."
-            yield Finding("breaking-change", message, path + "/default", hint="Keep the default.")
-
-
-def _unwired_outputs(old: Wiring, new: Wiring, before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
-    """Find outputs that came from the run and no longer do."""
-    path = _CALL + pointer("outputs")
-    values = {name.lower(): given.value for name, given in before.outputs.items()}
-    for name, given in after.outputs.items():
-        value = values.get(name.lower())
-        if value is None or old.break_of(value, path):
-            continue
-        if found := new.break_of(given.value, path + pointer(name, "value")):
-            message = f"The output `{name}` no longer comes from the run: {found.reason}."
-            yield Finding("breaking-change", message, found.link.path, hint="Keep its source.")
-
-
-def _default(given: Input) -> Any:
-    return _LEFT_OUT.get(given.type or "", "") if given.default is None else given.default
-
-
-def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
-    """Find new permissions: GitHub does not start the workflow for callers that do not grant them."""
-    before, after = _permissions_of(old), _permissions_of(new)
-    for scope, (level, path) in after.items():
-        had = before.get(scope, ("none", ""))[0]
-        if LEVELS.get(level, 0) > LEVELS.get(had, 0):
-            message = (
-                f"A job now needs `{scope}: {level}` (before: `{had}`), so it does not start for callers that grant "
-                "less."
-            )
-            hint = "Do without it, or release a major version."
-            yield Finding("breaking-change", message, path, hint=hint)
-
-
-def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
-    """Return the highest level of each scope in any job, with its pointer."""
-    granted = [
-        (scope, level, pointer("jobs", job_id, "permissions", scope))
-        for job_id, job in reversed(workflow.jobs.items())
-        if isinstance(job.permissions, dict)
-        for scope, level in job.permissions.items()
-    ]
-    return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: LEVELS.get(each[1], 0))}
 
 
 # Pins

@@ -21,6 +21,7 @@ from accord.git.filters import pointers_replaced
 from accord.git.patch_text import patch_findings
 from accord.git.steering import audit_paths
 from accord.git.unfinished import marked_files, marker_findings
+from accord.results.bodies import SECTION
 from accord.results.fixes import recount
 from accord.results.layouts import (
     Options,
@@ -76,9 +77,6 @@ _QUOTED = re.compile(
     r"[\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]|(?<!\w)['\u2018\u201a\u2039][^\n]{3,}['\u2018\u2019\u203a](?!\w)"
     r"|^[ \t]*>[ \t]*\S",
     re.MULTILINE,
-)
-_SECTION = re.compile(
-    r"\u00a7|(?<!\w)sections?\b|#[\w-]+|\.\w{2,8}[`*_]{0,3}[ \t]*[,;:(>\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}[A-Z0-9]"
 )
 
 
@@ -208,7 +206,7 @@ def _check_spec(reading: Reading) -> Iterator[Finding]:
     missing = []
     if not _PATH.search(text):
         missing.append("the file's path")
-    if not reading.has("section") and not _SECTION.search(text):
+    if not reading.has("section") and not SECTION.search(text):
         missing.append("the section")
     if not reading.has("quote") and not _QUOTED.search(text):
         missing.append("a quote")

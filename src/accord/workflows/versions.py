@@ -1,0 +1,155 @@
+"""Changes between two versions of a called workflow that break its callers.
+
+Source: runner output contract, "Versioning and Evolution".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from accord.core.findings import Finding, pointer, warning
+from accord.workflows.expressions import Wiring
+from accord.workflows.models import LEVELS, Input, Output, Workflow, WorkflowCall, WorkflowSecret
+from accord.workflows.rules import CALL
+
+if TYPE_CHECKING:
+    _Parts = Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret]
+
+_DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
+_LEFT_OUT = {"string": "", "boolean": False, "number": 0}
+_MAJOR = "Else publish a major version with a migration guide, and move the callers in phases."
+_DEPRECATED_FOR = timedelta(days=90)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def breaking_findings(old: Workflow, new: Workflow, today: date) -> list[Finding]:
+    """Find what breaks callers between two versions. Findings point into the new one.
+
+    What was deprecated may be removed three months after the date in its description.
+    """
+    found = _breaks(old, new, today)
+    return [
+        replace(each, message=f"{each.message} {_MAJOR}") if each.code == "breaking-change" else each for each in found
+    ]
+
+
+def _breaks(old: Workflow, new: Workflow, today: date) -> list[Finding]:
+    before, after = old.on.workflow_call, new.on.workflow_call
+    if before is None:
+        return []
+    if after is None:
+        message = "The trigger `workflow_call` was removed, so every caller fails. Keep it."
+        return [Finding("breaking-change", message, "/on", hint="on:\n  workflow_call:")]
+    return [
+        *_broken_calls("input", before.inputs, after.inputs, today),
+        *_broken_calls("output", before.outputs, after.outputs, today),
+        *_broken_calls("secret", before.secrets, after.secrets, today),
+        *_changed_inputs(before, after),
+        *_unwired_outputs(Wiring(old, {}), Wiring(new, {}), before, after),
+        *_more_permissions(old, new),
+    ]
+
+
+def _is_deprecated(part: Input | Output | WorkflowSecret) -> bool:
+    """Return whether an input, output or secret is marked as deprecated."""
+    return bool(getattr(part, "deprecation_message", "")) or _DEPRECATED.search(_text_of(part)) is not None
+
+
+def _text_of(part: Input | Output | WorkflowSecret) -> str:
+    return f"{getattr(part, 'deprecation_message', '')} {part.description}"
+
+
+def _deprecated_until(part: Input | Output | WorkflowSecret) -> date | None:
+    """Return the day from which a deprecated part may be removed; None without the date of its deprecation."""
+    found = _DATE.search(_text_of(part))
+    with suppress(ValueError):
+        return date.fromisoformat(found.group()) + _DEPRECATED_FOR if found else None
+    return None
+
+
+def _broken_calls(what: str, before: _Parts, after: _Parts, today: date) -> Iterator[Finding]:
+    """Find removed and newly required parts. Names are compared like GitHub does, ignoring case."""
+    kept = {name.lower() for name in after}
+    path = CALL + pointer(f"{what}s")
+    for name, part in before.items():
+        if name.lower() in kept:
+            continue
+        until = _deprecated_until(part) if _is_deprecated(part) else date.max
+        if until is None or until <= today:
+            since = "" if until else " Its description does not say since when; three months without use come first."
+            message = f"The deprecated {what} `{name}` was removed, which breaks callers that use it.{since}"
+            yield warning("breaking-change", message, path)
+            continue
+        message = f"The {what} `{name}` was removed, which breaks callers that use it."
+        yield Finding("breaking-change", message, path, hint="Keep it.")
+        how = "was never deprecated" if until == date.max else f"may not be removed before {until}"
+        message = f"The {what} `{name}` {how}. Keep it and mark it as deprecated for at least three months without use."
+        hint = f"{name}:\n  description: 'Deprecated since {today}: use … instead. …'"
+        yield Finding("deprecation-missing", message, path, hint=hint)
+    needed = {name.lower() for name, part in before.items() if getattr(part, "required", False)}
+    for name, part in after.items():
+        if getattr(part, "required", False) and name.lower() not in needed:
+            message = f"The {what} `{name}` is now required, which breaks callers that leave it out. Make it optional."
+            yield Finding("breaking-change", message, path + pointer(name), hint="required: false")
+
+
+def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
+    old_inputs = {name.lower(): given for name, given in before.inputs.items()}
+    for name, new in after.inputs.items():
+        old = old_inputs.get(name.lower())
+        if old is None:
+            continue
+        path = CALL + pointer("inputs", name)
+        if old.type != new.type:
+            message = f"The type of the input `{name}` changed from {old.type} to {new.type}. Keep the type."
+            yield Finding("breaking-change", message, path + "/type", hint=f"type: {old.type}")
+        elif not old.required and not new.required and _default(old) != _default(new):
+            message = f"The default of `{name}` changed from {_default(old)!r} to {_default(new)!r}."
+            yield Finding("breaking-change", message, path + "/default", hint="Keep the default.")
+
+
+def _unwired_outputs(old: Wiring, new: Wiring, before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
+    """Find outputs that came from the run and no longer do."""
+    path = CALL + pointer("outputs")
+    values = {name.lower(): given.value for name, given in before.outputs.items()}
+    for name, given in after.outputs.items():
+        value = values.get(name.lower())
+        if value is None or old.break_of(value, path):
+            continue
+        if found := new.break_of(given.value, path + pointer(name, "value")):
+            message = f"The output `{name}` no longer comes from the run: {found.reason}."
+            yield Finding("breaking-change", message, found.link.path, hint="Keep its source.")
+
+
+def _default(given: Input) -> Any:
+    return _LEFT_OUT.get(given.type or "", "") if given.default is None else given.default
+
+
+def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
+    """Find new permissions: GitHub does not start the workflow for callers that do not grant them."""
+    before, after = _permissions_of(old), _permissions_of(new)
+    for scope, (level, path) in after.items():
+        had = before.get(scope, ("none", ""))[0]
+        if LEVELS.get(level, 0) > LEVELS.get(had, 0):
+            message = (
+                f"A job now needs `{scope}: {level}` (before: `{had}`), so it does not start for callers that grant "
+                "less."
+            )
+            hint = "Do without it, or release a major version."
+            yield Finding("breaking-change", message, path, hint=hint)
+
+
+def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
+    """Return the highest level of each scope in any job, with its pointer."""
+    granted = [
+        (scope, level, pointer("jobs", job_id, "permissions", scope))
+        for job_id, job in reversed(workflow.jobs.items())
+        if isinstance(job.permissions, dict)
+        for scope, level in job.permissions.items()
+    ]
+    return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: LEVELS.get(each[1], 0))}
