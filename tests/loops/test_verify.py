@@ -78,6 +78,7 @@ def test_a_verdict_is_progress_though_it_changes_no_file() -> None:
         (["status:review"], {"is_open": False}, {"is_main": False}, ""),
         (["status:review"], {}, {"is_main": True}, ""),
         ([], {}, {"is_main": False}, ""),
+        (["status:review", "status:approved"], {}, {"is_main": False}, ""),
     ],
 )
 def test_a_merge_that_leaves_the_item_open_says_how_to_close_it(
@@ -133,11 +134,19 @@ ITEMS = {
 
 @pytest.mark.parametrize("name", ITEMS)
 @pytest.mark.parametrize(
-    "proposal", ["Finish it.", "## Acceptance Criteria\n\n- [ ] Mine\n\n### In Scope\n\n- `**`", "> q\n```"]
+    "proposal",
+    [
+        "Finish it.",
+        "## Acceptance Criteria\n\n- [ ] Mine\n\n### In Scope\n\n- `**`",
+        "> q\n```",
+        "long\n" * 20_000,
+        "x" * 40_000,
+    ],
 )
 def test_a_follow_up_is_a_full_task_whatever_the_agent_proposes(name: str, proposal: str) -> None:
     follow_up, unmet = FollowUpIssue(title="Finish it", body=proposal), ["Two", "Three"]
     assert follow_up_findings(follow_up, ITEMS[name], unmet) == []
+    assert follow_up_text(follow_up, ITEMS[name], unmet, 7, Redactor(), PostingPolicy())[1].count("\n## ") == 5
     body = follow_up_body(follow_up, ITEMS[name], unmet)
     assert criteria_of([WorkItem(number=6, body=body)]) == unmet
     if name == "a whole task":

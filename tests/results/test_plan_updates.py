@@ -162,15 +162,13 @@ def test_a_dry_run_shows_the_difference_of_each_item(stage: Stage) -> None:
     assert (receipt.writes, len(stage.issues())) == (0, 4)
 
 
-def test_nearly_the_same_titles_of_other_plans_are_named_before_the_first_write(stage: Stage) -> None:
+def test_nearly_the_same_titles_of_other_plans_are_named_once_and_by_a_dry_run_too(stage: Stage) -> None:
     stage.apply(plan(task("a", title="Export the contacts as CSV")), run_key="one")
-    warned: list[tuple[str, int]] = []
-
-    def on_warnings(findings: object) -> None:
-        warned.extend((finding.code, len(stage.issues())) for finding in findings)  # type: ignore[attr-defined]
-
-    stage.apply(plan(task("q", title="Export contacts as a CSV")), run_key="two", on_warnings=on_warnings)
-    assert ("near-duplicate", 1) in warned
+    similar = plan(task("q", title="Export contacts as a CSV"))
+    for is_dry_run in (True, False):
+        receipt = stage.apply(similar, run_key="two", is_dry_run=is_dry_run)
+        assert [finding.code for finding in receipt.findings].count("near-duplicate") == 1
+        assert len(stage.issues()) == (1 if is_dry_run else 2)
 
 
 @pytest.mark.parametrize("over", [0, 1])

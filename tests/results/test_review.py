@@ -288,6 +288,16 @@ def test_an_approval_of_an_older_head_is_posted_there_and_approves_no_work_item(
     assert status(stage) == ["status:review"]
 
 
+@pytest.mark.slow
+def test_a_commit_that_is_not_of_the_pull_request_is_found_before_the_first_write(stage: Stage) -> None:
+    push(stage, "main", "other.txt", "Other\n")
+    other = stage.get(f"/repos/{stage.repository}/git/ref/heads/main")["object"]["sha"]
+    for commit in ("0" * 40, other):
+        receipt = post(stage, approve(), commit=commit)
+        assert (receipt.outcome, receipt.writes, codes(receipt)) == (Outcome.REJECTED, 0, {"unknown-reference"}), commit
+        assert f"--commit {head(stage)}" in receipt.findings[-1].hint
+
+
 def see_other_files(monkeypatch: pytest.MonkeyPatch, *files: PullFile) -> None:
     """Let the next runs take files for part of the diff that are not, as when the head moves while they look."""
     gathered = review_run.gather_facts
@@ -349,7 +359,6 @@ READER, JOB_AS_OTHER = {"token": "rita-token"}, {"token": INSTALLATION, "identit
         pytest.param(None, {"token": INSTALLATION}, {"pull": LOCKED}, "jobs and apps", id="a locked one, for a job"),
         pytest.param(None, {"token": INSTALLATION}, PLANNED, "jobs and apps", id="the same in a dry run"),
         pytest.param(None, READER, {}, "Triage", id="a person who may not label"),
-        pytest.param(None, {}, {"commit": "0" * 40}, "", id="a commit that is not of the pull request"),
         pytest.param(keep_pending, {}, {}, f"/pull/{PULL}#pullrequestreview-", id="a pending review by hand"),
         pytest.param(post_as_the_job, JOB_AS_OTHER, {}, "--identity", id="a review under another identity"),
     ],

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +26,13 @@ from accord.cli.options import (
     option,
     top_of,
 )
-from accord.cli.output import Progress, attempt, one_line
+from accord.cli.output import Progress, attempt
 from accord.cli.receipts import report_receipt, show_receipt
 from accord.cli.sources import github_for, policy_at, read_bytes, read_trusted
 from accord.cli.step import redacted_cell, report_step
 from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
-from accord.core.findings import Finding, has_errors
+from accord.core.findings import has_errors
 from accord.engine.operations import ApplyOptions, LedgerEntry
 from accord.engine.receipts import Receipt, reporting
 from accord.files.patterns import path_patterns
@@ -182,7 +181,6 @@ def _options_of(
             reaches_any_issue=given.any_issue,
             most_items=given.max_items,
             structure=structure,
-            on_warnings=_name_duplicates,
         )
     if kind == "implementor-result":
         return RevisionOptions(
@@ -209,13 +207,6 @@ def _options_of(
             approvals=given.approvals or "",
         )
     return ApplyOptions(*shared)
-
-
-def _name_duplicates(findings: Sequence[Finding]) -> None:
-    """Name likely duplicates on stderr while the run can still be stopped."""
-    for finding in findings:
-        if finding.code == "near-duplicate":
-            click.echo(f"warning: {one_line(finding.message)}", err=True)
 
 
 def _check_kind(kind: str, given: _ApplyArguments) -> None:

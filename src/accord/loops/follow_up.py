@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from itertools import accumulate
 from typing import Literal
 
 from pydantic import Field
@@ -82,14 +83,19 @@ def follow_up_findings(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence
     created = {"tempID": "rest", "title": follow_up.title, "body": body, "labels": labels, "blockedBy": []}
     plan = {"role": "planner", "create": [created], "close": [], "update": []}
     _, found = check_document(json.dumps(plan).encode(), "planner-result")
+    if len(body) > BODY_CHARACTERS:
+        found.append(
+            Finding("body-too-long", f"Its body has more than {BODY_CHARACTERS:,} characters.", "/create/0/body")
+        )
     return [finding for finding in found if finding.severity is Severity.ERROR]
 
 
 def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str]) -> str:
     """Return the body by the template of a task: reference, scope and limits of the item, and its unmet criteria.
 
-    The agent's proposal is quoted as context, because it has no say in the scope.
+    The agent's proposal is quoted as context, because it has no say in the scope; as many of its lines as fit.
     """
+    proposal = [f"> {line}".rstrip() for line in follow_up.body.strip().splitlines()]
     parts = [
         ("## Objective", f"Finish #{item.number}: {' '.join(follow_up.title.split())}"),
         ("## Spec Reference", _part(item.body, "Spec Reference") or f"- Spec: #{item.number}\n- Section(s): all"),
@@ -97,9 +103,14 @@ def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str
         ("### In Scope", _part(item.body, "In Scope", "- `**`")),
         ("### Out of Scope", _part(item.body, "Out of Scope") or "None"),
         ("## Acceptance Criteria", "\n".join(f"- [ ] {text}" for text in unmet)),
-        ("## Context", "\n".join(f"> {line}".rstrip() for line in follow_up.body.strip().splitlines())),
+        ("## Context", ""),
         ("## Constraints", _part(item.body, "Constraints") or "None"),
     ]
+    free = BODY_CHARACTERS - sum(len(heading) + len(text) + 4 for heading, text in parts) - len("\n> […]")
+    sizes = accumulate(len(line) + 1 for line in proposal)
+    shown = [line for line, size in zip(proposal, sizes, strict=True) if size <= free]
+    quoted = "\n".join([*shown, "> […]"] if len(shown) < len(proposal) else shown)
+    parts[parts.index(("## Context", ""))] = ("## Context", quoted)
     return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in parts)
 
 
@@ -124,6 +135,7 @@ def follow_up_text(
     policy: PostingPolicy,
 ) -> tuple[str, str]:
     """Return title and body of the follow-up, safe to post."""
+    follow_up = follow_up.model_copy(update={"body": secrets(follow_up.body)})  # lines with secrets are not cut
     title = line_to_post(follow_up.title, secrets, policy, TITLE_CHARS - 50) or f"Remaining work of #{item.number}"
     body = text_to_post(follow_up_body(follow_up, item, unmet), secrets, policy, BODY_CHARACTERS)
     return title, f"{body}\n\nRemaining work of #{item.number} after #{pull}."

@@ -40,6 +40,7 @@ from accord.loops.questions import (
 )
 from accord.loops.texts import diff_of, digest, join_parts, text_to_post
 from accord.loops.trust import read_criteria
+from accord.results.status import clear_status
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers
@@ -106,7 +107,7 @@ def _check_subject(situation: Situation) -> LoopDecision | None:
 def _left_open(facts: VerifyFacts) -> Iterator[str]:
     """Yield how to close the items that the merge left open, as its base is not the default branch."""
     for item in facts.work_items or ():
-        status = next((label[7:] for label in item.labels if label.startswith("status:")), None)
+        status = clear_status(item.labels)
         owner = owner_of(ItemState(item.is_open, status), pull_of(facts.pull))
         if owner.reason == "merged-elsewhere":
             steps = ", ".join(f"`accord items move {item.number} --to {to}`" for to in next_statuses(owner, status))

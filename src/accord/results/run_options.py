@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding
 from accord.engine.operations import ApplyOptions
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits
 from accord.github.limits import CONTENT_PER_HOUR
@@ -32,7 +30,6 @@ class PlanOptions(ApplyOptions):
     reaches_any_issue: bool = False  # not only work items
     most_items: int = MOST_ITEMS
     structure: IssueStructure | None = None
-    on_warnings: Callable[[Sequence[Finding]], None] = lambda _: None  # called before the first write
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
@@ -89,11 +89,13 @@ class MoveWorkItem(Operation, op="move-work-item"):
 
 def status_if_clear(issue: Issue) -> str | None:
     """Return the status of an item; None when its labels do not give exactly one."""
-    if not issue.is_open:
-        return CLOSED
-    statuses = in_category(issue.labels, Category.STATUS)
-    status = (status_of(issue.labels) or "").lower()
-    return status if len(statuses) == 1 and status in WORK_ITEM.states else None
+    return clear_status(issue.labels) if issue.is_open else CLOSED
+
+
+def clear_status(labels: Sequence[str]) -> str | None:
+    """Return the status of an open item by its labels; None unless exactly one names a status."""
+    status = (status_of(labels) or "").lower()
+    return status if len(in_category(labels, Category.STATUS)) == 1 and status in WORK_ITEM.states else None
 
 
 def item_state(issue: Issue, open_blockers: int = 0) -> ItemState:

@@ -71,8 +71,6 @@ def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
         operations += _structured(github, plan, facts, receipt, options)
         shown = differences(plan, facts, comparisons, closes_vanished=closes, with_texts=options.is_dry_run)
         receipt.details = {"differences": shown} if plan.result.create else {}
-        if not options.is_dry_run:
-            options.on_warnings(receipt.findings)
         ledger = Ledger(plan, facts)
         entries, problem = apply_in_order(
             operations,

@@ -114,6 +114,10 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
     pending, reviews, findings = own_reviews(github.reviews(pull.number), draft.token, identity)
     mine, token = _posted_before(reviews, draft, options.commit)
     commit = (mine.commit if mine else "") or options.commit or pull.head_sha
+    if mine is None and commit != pull.head_sha and _files_since(github, commit, pull.head_sha) is None:
+        message = f"{commit[:12]} is not a commit of #{pull.number}, so GitHub takes no review of it."
+        hint = f"If the reviewer read its head, pass `--commit {pull.head_sha}`. Otherwise, review it again."
+        raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
     draft = replace(draft, token=token, pull_url=pull.url, commit=commit)
     facts = ReviewFacts(
         identity,
