@@ -5,7 +5,7 @@ A fact that is None was not read, and decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,6 +79,13 @@ def items_of_result(body: str) -> list[int]:
     """Return the item for which a result opened a pull request, by the marker in its body."""
     found = (fields.get("item", "") for fields in find_markers(body, REVISION))
     return [int(item) for item in found if item.isdecimal()]
+
+
+def clear_status(labels: Iterable[str]) -> str | None:
+    """Return the status that labels name; None unless exactly one does."""
+    parts = (label.lower().partition(":") for label in labels)
+    named = [value for prefix, _, value in parts if prefix.strip() == "status"]
+    return named[0] if len(named) == 1 else None
 
 
 def pull_state(pull: Pull, *, closes: bool = True) -> PullState:

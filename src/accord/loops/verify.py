@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from accord.core.findings import Finding
-from accord.engine.owner import ItemState, next_statuses, owner_of
+from accord.engine.owner import ItemState, clear_status, next_statuses, owner_of
 from accord.github.models import Pull
 from accord.github.pulls import closing_references
 from accord.loops.apply import comment_once
@@ -40,7 +40,6 @@ from accord.loops.questions import (
 )
 from accord.loops.texts import diff_of, digest, join_parts, text_to_post
 from accord.loops.trust import read_criteria
-from accord.results.status import clear_status
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers

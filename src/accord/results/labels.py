@@ -133,10 +133,10 @@ def kind_of(labels: Sequence[str]) -> ItemKind | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def status_of(labels: Sequence[str]) -> str | None:
-    """Return the status that the labels give, without its prefix; None without one."""
-    statuses = in_category(labels, Category.STATUS)
-    return statuses[0].partition(":")[2] if statuses else None
+def status_among(labels: Sequence[str], statuses: Collection[str]) -> str:
+    """Return the first of these statuses that a label names; empty without one."""
+    named = (label.partition(":")[2].lower() for label in in_category(labels, Category.STATUS))
+    return next((status for status in named if status in statuses), "")
 
 
 def labels_after_update(issue: Issue, wanted: Sequence[str]) -> tuple[str, ...]:

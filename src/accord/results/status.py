@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
@@ -13,11 +13,11 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
 from accord.core.machine import Edge, Machine
 from accord.engine.operations import Operation, OperationLog, OperationStatus
-from accord.engine.owner import ItemState
+from accord.engine.owner import ItemState, clear_status
 from accord.github.models import Identity, Issue, IssueChange, NotThere, Pull, Repository
 from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
-from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of, status_of
+from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of
 from accord.text.markers import take_markers
 from accord.text.untrusted import visible_text
 
@@ -89,13 +89,8 @@ class MoveWorkItem(Operation, op="move-work-item"):
 
 def status_if_clear(issue: Issue) -> str | None:
     """Return the status of an item; None when its labels do not give exactly one."""
-    return clear_status(issue.labels) if issue.is_open else CLOSED
-
-
-def clear_status(labels: Sequence[str]) -> str | None:
-    """Return the status of an open item by its labels; None unless exactly one names a status."""
-    status = (status_of(labels) or "").lower()
-    return status if len(in_category(labels, Category.STATUS)) == 1 and status in WORK_ITEM.states else None
+    status = clear_status(issue.labels) if issue.is_open else CLOSED
+    return status if status in WORK_ITEM.states else None
 
 
 def item_state(issue: Issue, open_blockers: int = 0) -> ItemState:

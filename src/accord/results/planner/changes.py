@@ -21,7 +21,7 @@ from accord.results.labels import (
     Category,
     category_of,
     in_category,
-    status_of,
+    status_among,
 )
 from accord.results.planner.match import BEGUN
 from accord.results.planner.record import (
@@ -162,10 +162,10 @@ def to_issue_change(change: Comparison, token: str) -> IssueChange:
 
 def reason_to_keep(issue: Issue, token: str) -> str:
     """Return why an item that vanished from its plan is not closed; empty where nothing speaks against it."""
-    record, status = record_of(issue, token), status_of(issue.labels)
+    record, status = record_of(issue, token), status_among(issue.labels, BEGUN)
     if has_marker(issue.body, VANISHED, token):
         return "a person reopened it"
-    if status in BEGUN:
+    if status:
         return f"its status is {status}"
     if issue.assignees:
         return "it is assigned"

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from accord.github.models import Issue
 from accord.results.bodies import read_body
-from accord.results.labels import ItemKind, kind_of, status_of
+from accord.results.labels import ItemKind, kind_of, status_among
 from accord.results.planner.record import ItemRecord, content_of, record_of, text_digest
 from accord.results.planner.rules import Plan, split_temp_id
 
@@ -50,7 +50,7 @@ class _Candidate:
 
     @property
     def is_untouched(self) -> bool:
-        return self.issue.is_open and status_of(self.issue.labels) not in BEGUN
+        return self.issue.is_open and not status_among(self.issue.labels, BEGUN)
 
     def has_kind(self, kind: ItemKind) -> bool:
         return kind_of(self.issue.labels) in (None, kind)

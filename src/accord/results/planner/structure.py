@@ -21,7 +21,7 @@ from accord.core.numbers import Integer
 from accord.engine.operations import Operation, OperationStatus, skipped_if
 from accord.github.models import Issue, IssueChange, NotThere
 from accord.github.once import send_once
-from accord.results.labels import status_of
+from accord.results.labels import status_among
 from accord.results.planner.match import BEGUN
 from accord.results.planner.rules import Plan
 
@@ -155,7 +155,7 @@ def _gather_parent(github: GitHub, wanted: IssueStructure, requested: int) -> St
 
 
 def _can_change(issue: Issue) -> bool:
-    return issue.is_open and status_of(issue.labels) not in BEGUN
+    return issue.is_open and not status_among(issue.labels, BEGUN)
 
 
 def _wanted_parts(wanted: IssueStructure) -> set[str]:
