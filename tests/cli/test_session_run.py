@@ -144,7 +144,7 @@ def test_an_agent_without_effect_is_not_asked_forever(project: Project) -> None:
         ),
     ],
 )
-def test_the_end_and_a_block_are_told_to_the_user_as_text(
+def test_the_user_reads_the_end_and_a_block_as_text(
     accord: Accord, tmp_path: Path, state: str, changes: dict[str, Any], says: str
 ) -> None:
     ended = accord("session", "run", make_session(tmp_path, state, mode="full", **changes))

@@ -417,7 +417,7 @@ def test_a_version_does_not_break_itself() -> None:
         ("2026-99-99", "warning", "three months without use come first"),
     ],
 )
-def test_what_was_deprecated_is_removed_after_three_months(since: str, severity: str, says: str) -> None:
+def test_a_deprecated_part_is_removed_after_three_months(since: str, severity: str, says: str) -> None:
     old = edited(RUNNER, (MODEL, f"{MODEL}        description: Deprecated since {since}, use the registry.\n"))
     new = edited(old, (f"{MODEL}        description: Deprecated since {since}, use the registry.\n", ""))
     found = breaking_findings(workflow(old), workflow(new), TODAY)

@@ -30,7 +30,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 def breaking_findings(old: Workflow, new: Workflow, today: date) -> list[Finding]:
     """Find what breaks callers between two versions. Findings point into the new one.
 
-    What was deprecated may be removed three months after the date in its description.
+    A deprecated part may be removed three months after the date in its description.
     """
     found = _breaks(old, new, today)
     return [
