@@ -12,8 +12,7 @@ from accord.files.yaml import read_mapping
 from accord.missions.load import Mission, WorkPackage, lines_of, load_mission
 from accord.plans.entries import paths_in
 from accord.plans.links import task_numbers
-from accord.plans.models import Source, SourceTask, priority_in
-from accord.plans.read import text_of
+from accord.plans.models import Source, SourceTask, priority_in, text_of
 from accord.sessions.folder import TASKS_FILE, read_session
 from accord.sessions.models import SessionTask
 from accord.text.outline import Section, sections, shown_text

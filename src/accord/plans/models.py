@@ -1,4 +1,4 @@
-"""A source of a plan as its reader understood it: tasks with what the source states about them, and what it lacks."""
+"""A source of a plan: its text, and as its reader understood it, tasks with what is stated about them or lacks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from accord.core.documents import decode_text
+from accord.core.errors import WrongUsage
 from accord.core.findings import Finding
 
+_MOST_BYTES = 4 * 1024 * 1024
 Priority = Literal["", "high", "medium", "low"]
 _PRIORITY = re.compile(r"\bP([0-3])\b")
 _PRIORITIES: Mapping[str, Priority] = {"0": "high", "1": "high", "2": "medium", "3": "low"}
@@ -55,6 +58,18 @@ class Source:
     tasks: tuple[SourceTask, ...]
     findings: tuple[tuple[str, Finding], ...] = ()
     numbers_into: Mapping[str, Path] = field(default_factory=dict)
+
+
+def text_of(path: Path) -> str:
+    """Read a text. Raises WrongUsage where that is not possible, BrokenContract for another encoding than UTF-8."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise WrongUsage(f"Cannot read `{path}`: {error.strerror}.", hint="Name a file that you may read.") from None
+    if len(raw) > _MOST_BYTES:
+        raise WrongUsage(f"`{path.name}` is larger than {_MOST_BYTES // 1024 // 1024} MiB.", hint="Split it.")
+    return decode_text(raw, name=path.name)
 
 
 def priority_in(texts: Iterable[str]) -> Priority:

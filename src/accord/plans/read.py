@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.core.documents import decode_text, read_object
+from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import with_lines
 from accord.core.shapes import read_shape
 from accord.plans.checklist import read_checklist
-from accord.plans.models import Source, SourceTask
+from accord.plans.models import Source, SourceTask, text_of
 from accord.plans.spec_kit import is_spec_kit, read_spec_kit
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import split_temp_id
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _BESIDE = ("spec.md", "plan.md")
 _MARKS = (".git", ".specify", ".kittify", ".agents-work", "kitty-specs", "specs")
-_MOST_BYTES = 4 * 1024 * 1024
 _ISSUE = re.compile(r"(?:https?://[^/\s]+/)?(?P<repo>[\w.-]+/[\w.-]+)(?:#|/issues/)(?P<number>[1-9][0-9]{0,17})/?")
 
 
@@ -101,18 +100,6 @@ def _read_exported(path: Path, place: str) -> Source:
         for i, item in enumerate(result.create)
     )
     return Source(place, tasks)
-
-
-def text_of(path: Path) -> str:
-    """Read a text. Raises WrongUsage where that is not possible, BrokenContract for another encoding than UTF-8."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise WrongUsage(f"Cannot read `{path}`: {error.strerror}.", hint="Name a file that you may read.") from None
-    if len(raw) > _MOST_BYTES:
-        raise WrongUsage(f"`{path.name}` is larger than {_MOST_BYTES // 1024 // 1024} MiB.", hint="Split it.")
-    return decode_text(raw, name=path.name)
 
 
 def _relative(path: Path, root: Path | None) -> str:
