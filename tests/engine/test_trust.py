@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accord.engine.trust import RefusedLabel, approved_at, refused_change, refused_labels, text_refusal
+from accord.engine.trust import RefusedLabel, approved_at, names_agent, refused_change, refused_labels, text_refusal
 from accord.github.client import LabelChange, LabelEvent
 from accord.github.graphql import TextChange
 
@@ -86,3 +86,14 @@ def test_a_label_counts_by_who_set_it_last(label: str, events: list[LabelEvent],
 )
 def test_the_last_person_who_let_work_go_on_had_read_the_text(events: list[LabelEvent], at: datetime | None) -> None:
     assert approved_at(events, WRITERS.__contains__, added="on", removed="stop") == at
+
+
+@pytest.mark.parametrize(
+    ("label", "is_named"),
+    [
+        ("agent:codex", True), ("Agent:Codex", True), ("agent:", True), ("agent:retry", False), ("AGENT:RETRY", False),
+        ("agent:needs-attention", False), ("agents:paused", False), ("agents:plan", False), ("my-agent:x", False),
+    ],
+)  # fmt: skip
+def test_a_label_names_an_agent(label: str, is_named: bool) -> None:
+    assert names_agent(label) is is_named

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from accord.engine.trust import PAUSED
 from accord.git.configuration import ConfigFile
 from accord.kit.templates import CONFIG, shipped_kit
 from accord.loops.models import NEEDS_HUMAN
-from accord.loops.questions import AUTOFIX, KEEPALIVE, PAUSED
+from accord.loops.questions import AUTOFIX, KEEPALIVE
 from accord.results.label_sync import shipped_labels
 from accord.starts.config import AccordConfig, StartSwitches, read_config
 from accord.starts.models import ITEM_INPUT, PLAN_LABEL, REVIEW_LABEL

@@ -22,13 +22,13 @@ from support.loops import (
     well,
 )
 
-from accord.engine.trust import RefusedLabel
+from accord.engine.trust import ATTENTION, PAUSED, RETRY, RefusedLabel
 from accord.loops.bot_comments import Thread, ThreadComment
 from accord.loops.complete import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run, settled_state
 from accord.loops.models import NEEDS_HUMAN, Budgets, GoAhead, Iteration, LoopState, TokenFacts
 from accord.loops.plan import start_run
-from accord.loops.questions import ATTENTION, KEEPALIVE, PAUSED, RETRY
+from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import Opinion
 from accord.loops.run import LOOPS
 from accord.text.redaction import Redactor

@@ -199,11 +199,12 @@ def test_a_very_long_message_is_cut_at_its_end(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("size", [200_000, 100_000])
+@pytest.mark.parametrize("beginning", [b"", b"[INFO] ", b"[1, ", b"{x} "])
 def test_an_event_that_is_too_long_is_skipped_and_named(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, size: int
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, size: int, beginning: bytes
 ) -> None:
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100_000)
-    noise = b"x" * size + b"\n"
+    noise = beginning + b"x" * size + b"\n"
     account = reader.account("codex", THREAD, noise, ran(1, "x" * size), ran(2), item("agent_message", text="done"))
     assert (account.final_message, [c.command for c in account.commands]) == ("done", ["run 2"])
     assert account.warnings == ("One event of the transcript was too long to be read.",)

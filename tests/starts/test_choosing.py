@@ -11,16 +11,12 @@ from accord.core.errors import BrokenContract
 from accord.engine.owner import PullState
 from accord.git.configuration import CONFIG_PATHS, ConfigFile
 from accord.github.models import Issue
-from accord.loops.questions import NOT_AGENTS as NOT_AGENTS_OF_LOOPS
-from accord.loops.questions import PAUSED
 from accord.results.planner.scope import run_key_of_spec
 from accord.results.status import StatusFacts
 from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts, check_event, choose
 from accord.starts.config import AccordConfig, StartSwitches, config_check, read_config
 from accord.starts.facts import is_approved
 from accord.starts.models import (
-    NOT_AGENTS,
-    PAUSED_LABEL,
     ItemStatus,
     StartEvent,
     StatusRow,
@@ -231,10 +227,6 @@ def test_an_event_that_was_handled_before_is_recognised() -> None:
     assert choose(event(Trigger.COMMENT, "xyz"), facts(REQUEST, answered=("key",))) == Answer(
         "This event was answered before.", is_silent=True
     )
-
-
-def test_the_labels_are_those_of_the_loops() -> None:
-    assert (PAUSED_LABEL, NOT_AGENTS) == (PAUSED, NOT_AGENTS_OF_LOOPS)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from accord.engine.trust import PAUSED
 from accord.loops.complete import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run
 from accord.loops.models import (
@@ -21,7 +22,7 @@ from accord.loops.models import (
     RateFacts,
     TokenFacts,
 )
-from accord.loops.questions import KEEPALIVE, PAUSED
+from accord.loops.questions import KEEPALIVE
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=6)

@@ -18,8 +18,14 @@ IsTrusted = Callable[[str], bool]
 """Whether decisions of an account count, as ``GitHub.is_trusted`` says."""
 
 
-NOT_STEERING = frozenset({"agents:paused", "agent:retry", "agent:needs-attention"})
+PAUSED, RETRY, ATTENTION = "agents:paused", "agent:retry", "agent:needs-attention"
+NOT_STEERING = frozenset({PAUSED, RETRY, ATTENTION})
 """Labels that start nothing: everyone who may label may pause the loops, and the rest are accord's own notes."""
+
+
+def names_agent(label: str) -> bool:
+    """Return whether a label chooses an agent, or would if there is one of its name."""
+    return label.casefold().startswith("agent:") and label.casefold() not in NOT_STEERING
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
+from accord.engine.trust import RETRY
 from accord.github.models import Pull
 from accord.loops.facts import CompletedWork, EndedRun, Gathered
 from accord.loops.ledger import begin_run, end_run, settled_state
@@ -27,7 +28,7 @@ from accord.loops.models import (
     PendingEffects,
 )
 from accord.loops.outputs import texts_in
-from accord.loops.questions import RETRY, with_state
+from accord.loops.questions import with_state
 from accord.loops.state import promises_more
 from accord.loops.texts import digest
 from accord.runner.models import RunOutputs

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from accord.core.suggest import did_you_mean
 from accord.engine.owner import ItemState, PullState, is_over, owner_of
+from accord.engine.trust import PAUSED, RETRY, names_agent
 from accord.loops.ledger import repetition_of, seconds_until_retry, settled_state, time_of_loss, waits_for_go_ahead
 from accord.loops.models import (
     NEEDS_HUMAN,
@@ -26,12 +27,6 @@ from accord.loops.settings import LoopSettings, read_settings
 
 KEEPALIVE = "agents:keepalive"
 AUTOFIX = "autofix"
-PAUSED = "agents:paused"
-RETRY = "agent:retry"
-ATTENTION = "agent:needs-attention"
-
-NOT_AGENTS = frozenset({RETRY, ATTENTION})
-"""Labels that start with ``agent:`` and do not name an agent."""
 
 REQUESTS_KEPT = 50
 """Requests that must be left: one evaluation and one publishing need fewer."""
@@ -291,7 +286,7 @@ def _warnings_of_run(facts: Any, state: LoopState) -> Iterator[str]:
     agents = {f"agent:{name}".casefold(): f"agent:{name}" for name in facts.agents}
     yield from (refused.text for refused in facts.refused_labels or ())
     for label in facts.pull.labels:
-        if label.casefold().startswith("agent:") and label.casefold() not in agents.keys() | NOT_AGENTS:
+        if names_agent(label) and label.casefold() not in agents:
             message = f"The label {label} names no enabled agent of the registry and was ignored."
             yield f"{message} {did_you_mean(label, agents.values())}".strip()
     if not facts.token.triggers_workflows:

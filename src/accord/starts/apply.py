@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from accord.core.errors import AccordError, Refused
 from accord.engine.operations import LedgerEntry, Operation, apply_in_order, skipped_if
+from accord.engine.trust import PAUSED
 from accord.github.comments import show_comment
 from accord.github.models import Conflict, NotThere
 from accord.github.once import send_once
 from accord.results.status import MoveWorkItem, apply_move
 from accord.starts.facts import StartContext, find_run
-from accord.starts.models import PAUSED_LABEL
 from accord.starts.plan import CancelRun, LinkRun, PauseLoops, React, ShowStatus, StartWorkflow
 from accord.starts.status import write_body
 
@@ -42,7 +42,7 @@ def _apply(context: StartContext, operation: Operation) -> bool:
         case CancelRun():
             github.cancel_run(operation.run_id)
         case PauseLoops():
-            github.add_labels(operation.number, [PAUSED_LABEL])
+            github.add_labels(operation.number, [PAUSED])
         case MoveWorkItem():
             apply_move(github, operation)
     return True

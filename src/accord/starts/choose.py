@@ -7,7 +7,7 @@ from datetime import datetime
 
 from accord.core.suggest import did_you_mean
 from accord.engine.owner import PullState, next_statuses, owner_of, unclosed_text
-from accord.engine.trust import RefusedLabel
+from accord.engine.trust import RefusedLabel, names_agent
 from accord.github.models import Issue, Pull
 from accord.results.labels import STATUSES
 from accord.results.status import is_work_item, item_state, status_if_clear
@@ -16,7 +16,6 @@ from accord.starts.models import (
     ACTIVE,
     AGENT_PREFIX,
     COMMANDS,
-    NOT_AGENTS,
     PLAN_LABEL,
     REVIEW_LABEL,
     StartEvent,
@@ -115,11 +114,6 @@ def _is_start_label(event: StartEvent) -> bool:
     if event.is_pull:
         return label == REVIEW_LABEL
     return label == PLAN_LABEL or names_agent(label)
-
-
-def names_agent(label: str) -> bool:
-    """Return whether a label, in lower case, names an agent."""
-    return label.startswith(AGENT_PREFIX) and label not in NOT_AGENTS
 
 
 def choose(event: StartEvent, facts: ItemFacts) -> Choice:

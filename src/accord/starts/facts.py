@@ -14,7 +14,7 @@ from accord.agents.registry_rules import registry_from
 from accord.core.clock import Clock, attempts, doubling, parse_timestamp
 from accord.core.errors import BrokenContract
 from accord.engine.owner import Owner, PullState, owner_of, pull_state
-from accord.engine.trust import read_refused_labels
+from accord.engine.trust import names_agent, read_refused_labels
 from accord.files.yaml import read_mapping
 from accord.git.branch_names import is_work_branch, work_branch
 from accord.git.configuration import find_config
@@ -24,7 +24,7 @@ from accord.github.pulls import closing_references
 from accord.github.workflows import WorkflowRun
 from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, item_state, open_blockers, status_if_clear
-from accord.starts.choose import ItemFacts, head_at, names_agent
+from accord.starts.choose import ItemFacts, head_at
 from accord.starts.config import AccordConfig, read_config
 from accord.starts.dashboard import is_dashboard
 from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, StatusRow, Trigger
@@ -100,7 +100,7 @@ def item_facts(context: StartContext, event: StartEvent) -> ItemFacts | None:
     is_after_work = agents is not None and status_if_clear(issue) in ("review", "approved")
     newest = _newest_pull(context, issue.number) if is_after_work else None
     chooses = agents is not None and event.trigger is not Trigger.LABEL
-    labels = [label for label in issue.labels if chooses and names_agent(label.lower())]
+    labels = [label for label in issue.labels if chooses and names_agent(label)]
     refused = read_refused_labels(context.github, issue.number, labels, lambda: context.identity)
     return ItemFacts(issue, view, is_busy, agents, is_dashboard(issue, context.identity), head, newest, refused)
 

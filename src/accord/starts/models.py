@@ -34,11 +34,7 @@ ITEM_INPUT: Mapping[Work, str] = {"plan": "item", "implement": "work-item", "rev
 
 PLAN_LABEL = "agents:plan"
 REVIEW_LABEL = "agents:review"
-PAUSED_LABEL = "agents:paused"
 AGENT_PREFIX = "agent:"
-NOT_AGENTS = frozenset({"agent:retry", "agent:needs-attention"})
-"""Labels of the loops that start with ``agent:`` and do not name an agent."""
-
 COMMANDS = ("plan", "implement", "review", "retry", "stop")
 
 

@@ -10,13 +10,14 @@ from accord.core.clock import timestamp
 from accord.core.errors import AccordError
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.engine.owner import Owner, next_statuses, owner_of
+from accord.engine.trust import PAUSED
 from accord.github.comments import Comment
 from accord.github.models import Issue
 from accord.github.workflows import WorkflowRun
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import MoveWorkItem, StatusFacts, item_state, plan_move, status_if_clear
 from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts
-from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StartEvent, StatusRow, key_of
+from accord.starts.models import ACTIVE, ITEM_INPUT, WORKFLOWS, ItemStatus, StartEvent, StatusRow, key_of
 from accord.starts.status import StatusView
 from accord.text.markdown import as_code, cell
 from accord.text.redaction import Redactor
@@ -158,7 +159,7 @@ def _without_lost(status: ItemStatus, key: str) -> ItemStatus:
 def _halt(event: StartEvent, facts: ItemFacts, run: WorkflowRun | None) -> Iterator[Operation]:
     status, number = facts.view.status, facts.issue.number
     if facts.issue.is_pull:
-        is_paused = PAUSED_LABEL in (label.lower() for label in facts.issue.labels)
+        is_paused = PAUSED in (label.lower() for label in facts.issue.labels)
         yield PauseLoops(f"#{number}", skipped_if(is_paused), number=number)
     if run is not None:
         yield CancelRun(f"run {run.id}", skipped_if(run.has_ended), run.id)
@@ -167,7 +168,7 @@ def _halt(event: StartEvent, facts: ItemFacts, run: WorkflowRun | None) -> Itera
     if row is not None and row.state in ACTIVE:
         update = {"state": "cancelled", "result": said, "next_step": RETRY, "run": run.id if run else row.run}
         status = status.with_row(row.model_copy(update=update))
-    paused = f"{said} Loops leave this pull request alone until the label `{PAUSED_LABEL}` is removed."
+    paused = f"{said} Loops leave this pull request alone until the label `{PAUSED}` is removed."
     status = status.with_answer(event.key, paused if facts.issue.is_pull else "")
     yield ShowStatus(f"#{number}", None, status, facts.view.comments, number=number)
 

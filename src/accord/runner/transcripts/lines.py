@@ -21,22 +21,25 @@ LINE_CHARS = 300
 _CHUNK_BYTES = 64 * 1024
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _OPENING = frozenset((b"{", b"["))
+_BEGINS_EVENT = re.compile(rb'\{\s{0,99}"|\[\s{0,99}\{')
+"""Begins an object or a list of objects, not a line of a log such as ``[INFO] …``."""
+
 _MAX_NESTING = 100
 _NOISE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
 _WORD_END = re.compile(r"(?<![\w+/=.~-])[\w+/=.~-]+$")
 
 
 def lines(stream: IO[bytes]) -> Iterator[bytes | None]:
-    """Yield the lines of a stream; None for an object or a list that is too long, and nothing for other long lines."""
+    """Yield the lines of a stream; of one that is too long None if it begins an event, and otherwise nothing."""
     line = stream.readline(MAX_LINE_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
     while line:
         if len(line) <= MAX_LINE_BYTES or line.endswith(b"\n"):
             yield line
         else:
-            opening = line[:1]
+            is_event = _BEGINS_EVENT.match(line) is not None
             while line and not line.endswith(b"\n"):
                 line = stream.readline(_CHUNK_BYTES)
-            yield None if opening in _OPENING else b""
+            yield None if is_event else b""
         line = stream.readline(MAX_LINE_BYTES + 1)
 
 
