@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.implementations import apply, clone, completed, implement_stage
 from support.reviews import approve, post
-from support.stage import Stage
+from support.stage import Stage, staged
 from support.trees import difference_of, git
 
 from accord.board.facts import read_repository
@@ -180,3 +180,33 @@ def test_every_end_of_a_pull_request_leaves_the_item_with_its_owner(
         again = go_on(stage, then, result)
         assert again is not None
         assert again.writes == 0, "exactly once"
+
+
+RUNS = "jobs: {keepalive: {uses: accord-ci/accord/.github/workflows/reusable-keepalive.yml@v0}}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "label", "is_there"),
+    [
+        ("ci.yml", RUNS.replace("keepalive.yml", "ci.yml"), "bug", False),
+        ("accord-keepalive.yml", RUNS, "bug", True),
+        ("accord-keepalive.yml", "jobs: {}\n", "bug", False),
+        ("ci.yml", "jobs: {}\n", "agents:keepalive", True),
+    ],
+)
+def test_a_status_knows_whether_keepalive_is_installed(
+    tmp_path: Path, name: str, text: str, label: str, is_there: bool
+) -> None:
+    files = {"a.txt": "One\n", f".github/workflows/{name}": text}
+    pull = {
+        "title": "Work",
+        "head": "accord/1",
+        "body": "Closes #1",
+        "author": "github-actions[bot]",
+        "labels": [label],
+    }
+    item = {"title": "Do it", "labels": ["task:implement", "status:review"]}
+    repository = {"files": files, "branches": {"accord/1": {"a.txt": "Two\n"}}, "issues": [item, pull]}
+    with staged(tmp_path, seed={"repositories": [{"name": "accord/sandbox", **repository}]}) as stage:
+        facts = read_repository(stage.adapter(token=INSTALLATION_TOKEN), ADDRESS, timedelta(days=7))
+    assert ([one.pull.number for one in facts.pulls], facts.has_keepalive) == ([2], is_there)

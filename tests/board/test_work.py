@@ -56,8 +56,10 @@ def loop(reason: str, action: Any = "stop", **more: Any) -> LoopState:
     return LoopState(notice=Notice(action=action, reason=reason, message="It says why."), **more)
 
 
-def placed(*items: BoardItem, pulls: tuple[BoardPull, ...] = ()) -> list[tuple[str, str, str, str, str]]:
-    facts = BoardRepository(ADDRESS, NOW, BOT, items, pulls)
+def placed(
+    *items: BoardItem, pulls: tuple[BoardPull, ...] = (), has_keepalive: bool = True
+) -> list[tuple[str, str, str, str, str]]:
+    facts = BoardRepository(ADDRESS, NOW, BOT, items, pulls, has_keepalive=has_keepalive)
     sections = overview_of_work(facts).sections()
     return [(name, one.kind, one.id, one.why, one.command) for name, entries in sections.items() for one in entries]
 
@@ -149,6 +151,20 @@ PENDING = Check("test", "pending")
 LOST = Check("lint", "inconclusive", workflow_run_id=9, conclusion="cancelled")
 STOPPED = loop("tasks-complete")
 ACTIVE = LoopState(iterations=2, running=ActiveRun(run_id="8", head_sha="h", started_at=NOW))
+
+
+@pytest.mark.parametrize(
+    ("facts", "command"),
+    [
+        (pull(checks=(RED,)), "gh pr checks 5 --repo octo/web"),
+        (pull(is_mergeable=False), "gh pr checkout 5 --repo octo/web"),
+        (pull(wants_changes=True, is_approved=False), "gh pr checkout 5 --repo octo/web"),
+        (pull(checks=(GREEN,), is_approved=True), "gh pr merge 5 --repo octo/web"),
+    ],
+)
+def test_no_label_is_proposed_that_starts_nothing(facts: BoardPull, command: str) -> None:
+    ((section, *_, found),) = placed(pulls=(facts,), has_keepalive=False)
+    assert (section, found) == ("needs_you", command)
 
 
 @pytest.mark.parametrize(

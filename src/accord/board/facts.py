@@ -26,6 +26,7 @@ from accord.loops.models import ALL, LoopState
 from accord.loops.reviews import is_approved, opinions_of
 from accord.loops.state import read_view
 from accord.results.bodies import split_body
+from accord.results.labels import KEEPALIVE, has_listener
 from accord.results.planner.record import planned_blockers
 from accord.results.status import is_work_item
 from accord.starts.dashboard import is_dashboard
@@ -47,6 +48,9 @@ MOST_HANDOFFS = 50
 
 MOST_LOOKUPS = 30
 """Items whose blockers are read one by one; of further ones only their number is shown."""
+
+
+_KEEPALIVE_WORKFLOW = ".github/workflows/accord-keepalive.yml"
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,19 @@ def read_repository(
         tuple(issue for issue in issues if is_dashboard(issue, own)),
         handoffs=tuple(handoffs),
         notes=tuple(notes),
+        has_keepalive=_has_keepalive(github, pulls),
     )
+
+
+def _has_keepalive(github: GitHub, pulls: Iterable[BoardPull]) -> bool:
+    """Return whether the kit's workflow of keepalive is there; not asked where no pull request may get its label."""
+    if all(KEEPALIVE in pull.pull.labels for pull in pulls):
+        return True
+    try:
+        text = github.find_file(_KEEPALIVE_WORKFLOW) or b""
+    except Refused:  # a token that may not read contents
+        return True
+    return has_listener(KEEPALIVE, text.decode("utf-8", "replace"))
 
 
 def _ended(reader: Reader, ended: Iterable[Issue], open_issues: Set[int]) -> Iterator[EndedPull]:

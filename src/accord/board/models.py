@@ -255,6 +255,7 @@ class BoardRepository:
     records: tuple[PublicRecord, ...] = ()  # of runs that ended lately, the oldest first
     handoffs: tuple[ItemHandoff, ...] = ()
     notes: tuple[str, ...] = ()
+    has_keepalive: bool = True  # whether the label of keepalive starts anything
 
     @property
     def rows(self) -> tuple[StatusRow, ...]:

@@ -44,6 +44,13 @@ _KINDS: dict[str, NeedKind] = {
 """Kinds of need by the reason of a loop that asks a person; a verdict that asks is a question, the rest failures."""
 
 _WITH_AGENT = ("pr", "edit", "--add-label", KEEPALIVE)
+_BY_HAND: dict[Reason, tuple[str, ...]] = {
+    "failing": ("pr", "checks"),
+    "conflict": ("pr", "checkout"),
+    "changes-requested": ("pr", "checkout"),
+}
+"""Commands where no workflow listens to the label of keepalive."""
+
 _NEXT: dict[Reason, tuple[str, NeedKind, tuple[str, ...]]] = {
     "item-closed": ("It is open, but {items} is closed.", "question", ("pr", "close")),
     "checks-pending": ("Checks are not finished: {pending}.", "failure", ()),
@@ -236,6 +243,8 @@ def _checks(pull: BoardPull) -> CheckFacts:
 def _place_open(facts: BoardRepository, pull: BoardPull, entry: Entry, owner: Owner, checks: CheckFacts) -> Placed:
     """Place an open pull request by who acts next on it."""
     why, kind, words = _next_of_pull(pull, owner, checks)
+    if words[: len(_WITH_AGENT)] == _WITH_AGENT and not facts.has_keepalive:
+        words = (*_BY_HAND[owner.reason], pull.number)
     if owner.who == "github" or owner.reason == "agent-works":
         return "waiting", replace(entry, why=why)
     if owner.reason == "review-due":
