@@ -84,9 +84,8 @@ def follow_up_findings(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence
     plan = {"role": "planner", "create": [created], "close": [], "update": []}
     _, found = check_document(json.dumps(plan).encode(), "planner-result")
     if len(body) > BODY_CHARACTERS:
-        found.append(
-            Finding("body-too-long", f"Its body has more than {BODY_CHARACTERS:,} characters.", "/create/0/body")
-        )
+        message, hint = f"Its body has more than {BODY_CHARACTERS:,} characters.", "Shorten the work item's scope."
+        found.append(Finding("body-too-long", message, "/create/0/body", hint=hint))
     return [finding for finding in found if finding.severity is Severity.ERROR]
 
 
