@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
-from accord.core.suggest import did_you_mean, intended
+from accord.core.suggest import correct_spelling, did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -104,7 +104,7 @@ def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseMode
     found = f"found {_description_of(given)}"
     if kind == "missing":
         names = {name for name in given if isinstance(name, str)} if isinstance(given, dict) else set()
-        near = intended(key, names.difference(keys_at(model, steps[:-1])))
+        near = correct_spelling(key, names.difference(keys_at(model, steps[:-1])))
         message = f"The required key `{key}` is missing."
         hint = f"Rename `{near}` to `{key}`." if near else "Add it."
     elif kind == "extra_forbidden":

@@ -28,7 +28,7 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     return spelling[matches[0]] if matches else None
 
 
-def intended(word: str, known: Iterable[str]) -> str | None:
+def correct_spelling(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that was misspelt by a slip; None where the word is another one.
 
     Case and separators do not count. A slip is one edit of a word of three letters or more, or two of a long word: a
@@ -72,5 +72,5 @@ def _distance(first: str, last: str) -> int:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the sentence ``Did you mean `WORD`?``; an empty string where the word is not a known one misspelt."""
-    match = intended(word, known)
+    match = correct_spelling(word, known)
     return f"Did you mean `{match}`?" if match and match != word else ""

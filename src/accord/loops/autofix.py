@@ -12,7 +12,7 @@ from accord.core.findings import names_of
 from accord.loops.checks import CheckLog, appendix, check_settled, read_checks, read_logs, rerun_lost
 from accord.loops.facts import Gathered, Loop, read_state
 from accord.loops.models import Budgets, CheckFacts, LoopDecision, LoopFacts, LoopState, decision_for
-from accord.loops.questions import BEFORE_A_RUN, KEEPALIVE, ON_A_PULL, Situation, counts, run_decision
+from accord.loops.questions import BEFORE_A_RUN, KEEPALIVE, ON_A_PULL, Situation, has_trusted_label, run_decision
 from accord.loops.reviews import Opinion, is_complete, read_reviews
 from accord.text.outline import tasks
 
@@ -30,7 +30,7 @@ class AutofixFacts(LoopFacts):
 
 def _check_keepalive(situation: Situation) -> LoopDecision | None:
     facts = situation.facts
-    is_on = counts(facts, KEEPALIVE) and situation.settings.keepalive is not False
+    is_on = has_trusted_label(facts, KEEPALIVE) and situation.settings.keepalive is not False
     is_open = any(not task.is_checked for task in tasks(facts.pull.body))
     reviews = facts.reviews or () if is_complete(facts) else ()
     asks = any(one.verdict == "needs-changes" and one.commit == facts.pull.head_sha for one in reviews)

@@ -85,14 +85,14 @@ def has_label(facts: LoopFacts, label: str) -> bool:
     return any(name.casefold() == label for name in facts.pull.labels)
 
 
-def counts(facts: LoopFacts, label: str) -> bool:
+def has_trusted_label(facts: LoopFacts, label: str) -> bool:
     """Tell whether the pull request carries a label that someone set who may decide so."""
     return has_label(facts, label) and not any(one.label.casefold() == label for one in facts.refused_labels or ())
 
 
 def requested_agents(facts: LoopFacts) -> tuple[str, ...]:
     """Return the agents of the registry that ``agent:`` labels name."""
-    return tuple(name for name in facts.agents if counts(facts, f"agent:{name}".casefold()))
+    return tuple(name for name in facts.agents if has_trusted_label(facts, f"agent:{name}".casefold()))
 
 
 def check_open(situation: Situation) -> LoopDecision | None:
@@ -269,7 +269,7 @@ def check_enabled(situation: Situation) -> LoopDecision | None:
         return off
     facts = situation.facts
     labels = (KEEPALIVE, AUTOFIX) if situation.loop == "autofix" else (KEEPALIVE,)
-    if any(counts(facts, label) for label in labels) or requested_agents(facts):
+    if any(has_trusted_label(facts, label) for label in labels) or requested_agents(facts):
         return None
     agents = (f"agent:{agent}".casefold() for agent in facts.agents)
     if refused := check_labels(situation, *labels, *agents):

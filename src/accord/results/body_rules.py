@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from accord.core.findings import Finding, warning
-from accord.core.suggest import intended
+from accord.core.suggest import correct_spelling
 from accord.core.texts import is_template, line_end_findings
 from accord.results.bodies import (
     CRITERIA,
@@ -135,7 +135,7 @@ def _missing(body: Body, heading: Heading) -> tuple[str, str]:
             return f"The section {wanted} is missing; {where}.", "Move it."
     required = {heading.title.casefold() for headings in TEMPLATES.values() for heading in headings}
     titles = {section.title: section for section in body.sections if section.title.casefold() not in required}
-    near = titles.get(intended(heading.title, titles) or "")
+    near = titles.get(correct_spelling(heading.title, titles) or "")
     if near is None:
         return f"The section {wanted} is missing.", "Add it."
     where = f"line {near.line} of the body has `{near.title}`"

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from accord.agents.registry import AgentAction, Registry, shipped_registry
-from accord.workflows.commands import commands_of, program_of, wrapped
+from accord.workflows.commands import commands_of, program_of, started_commands
 from accord.workflows.expressions import Reference, embedded, parse
 from accord.workflows.models import Job, Step, Workflow
 
@@ -69,7 +69,7 @@ def known_agents(registry: Registry) -> KnownAgents:
         named.update(agent.programs)
         actions |= agent.actions
         words = [word for word in agent.command if not word.startswith("{")]
-        named.update(program_of(command[0]) for command in [*wrapped(words)][-1:])
+        named.update(program_of(command[0]) for command in [*started_commands(words)][-1:])
         if agent.install:
             named.add(program_of(agent.install.package))
     keys = [key.upper() for key in registry.model_keys]
@@ -94,7 +94,7 @@ def agent_steps(workflow: Workflow, job: Job, known: KnownAgents) -> Iterator[tu
         is_skipped = str(step.given.get("skip")).lower() == "true"
         if known.action(step):
             yield from () if is_skipped else [(step, users)]
-        elif any(_starts_agent(text, known.programs, (workflow, job, step, *users)) for text in _texts_of(step)):
+        elif any(starts_agent(text, known.programs, (workflow, job, step, *users)) for text in _texts_of(step)):
             yield step, users
 
 
@@ -105,15 +105,13 @@ def _texts_of(step: Step) -> Iterator[str]:
         yield from (str(text) for name, text in step.given.items() if name.lower() in COMMAND_INPUTS)
 
 
-def starts_agent(script: str, programs: frozenset[str]) -> bool:
-    """Return whether a command of a script starts one of these programs, or ``accord run``, to do work."""
-    return _starts_agent(script, programs, ())
-
-
-def _starts_agent(
-    script: str, programs: frozenset[str], where: Sequence[Workflow | Job | Step], depth: int = 0
+def starts_agent(
+    script: str, programs: frozenset[str], where: Sequence[Workflow | Job | Step] = (), depth: int = 0
 ) -> bool:
-    """Return whether a script starts an agent, also by a command that variables and outputs put together."""
+    """Return whether a script starts one of these programs, or ``accord run``, to do work.
+
+    Variables and outputs ``where`` it runs may put the command together.
+    """
     put_together = dict[str, str]()
     for command in commands_of(script):
         if _is_agent([program_of(command[0]), *command[1:]], programs):
@@ -121,7 +119,7 @@ def _starts_agent(
         if "$" in command[0] and len(put_together) < _MOST_VARIABLES:
             put_together.setdefault(command[0], " ".join(command[1:]))
     return depth < _DEEPEST and any(
-        _starts_agent(f"{text} {rest}", programs, where, depth + 1)
+        starts_agent(f"{text} {rest}", programs, where, depth + 1)
         for word, rest in put_together.items()
         for text in _values_of(word, script, where)
     )

@@ -106,7 +106,7 @@ def commands_of(script: str) -> Iterator[Sequence[str]]:
 def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
     for words in _split(_CASE.sub("", script)) if depth <= _DEEPEST else ():
         nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
-        for command in wrapped([_unquoted(word) for word in words]):
+        for command in started_commands([_unquoted(word) for word in words]):
             yield command
             if (program := program_of(command[0])) in _SHELLS or program == "env":
                 nested += [
@@ -118,7 +118,7 @@ def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
             yield from _commands_of(text, depth + 1)
 
 
-def wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
+def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the commands that a simple command may start: itself, and those behind wrappers."""
     start = 0
     while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):

@@ -114,7 +114,7 @@ def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Orig
         for ref in _references(source):
             taken = _taken_from(at, ref)
             if isinstance(taken, Origin):
-                found |= _weighed(at, taken) & source.counts
+                found |= _origin_within_reach(at, taken) & source.counts
             else:
                 waiting += [each._replace(counts=each.counts & source.counts) for each in taken]
     return found
@@ -144,7 +144,7 @@ def step_named(at: RunPlace, name: str) -> Step | None:
     return found[0] if found else None
 
 
-def _weighed(place: RunPlace, origin: Origin) -> Origin:
+def _origin_within_reach(place: RunPlace, origin: Origin) -> Origin:
     """Return texts of outsiders as those of writers where no outsider gets."""
     if not origin & _OUTSIDERS or (place.start.event in {*OUTSIDERS, CALLED} and place.is_reached_by(Actor.HELPED)):
         return origin

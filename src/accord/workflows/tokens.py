@@ -65,7 +65,9 @@ def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                 tokens += dict.fromkeys(token for step in steps for token in _tokens_of(facts, step))
                 if tokens:
                     yield path, _may_write(job_id, tokens)
-                yield from ((path, finding) for step in steps for finding in _opened(facts, step, bool(tokens)))
+                yield from (
+                    (path, finding) for step in steps for finding in _open_input_findings(facts, step, bool(tokens))
+                )
                 yield from ((path, finding) for finding in _foreign_secrets(facts, steps))
                 yield from ((path, finding) for finding in _reached_cloud(facts, steps))
 
@@ -214,7 +216,7 @@ def _may_write(job_id: str, tokens: list[_Token]) -> Finding:
     return Finding("agent-may-write", message, tokens[0].place, hint=tokens[0].hint)
 
 
-def _opened(facts: RepositoryFacts, at: RunPlace, has_token: bool) -> Iterator[Finding]:
+def _open_input_findings(facts: RepositoryFacts, at: RunPlace, has_token: bool) -> Iterator[Finding]:
     """Find inputs that let everybody start an agent: an error beside a token that may write."""
     action = facts.known.action(at.step) if at.step else None
     for name, text in at.step.given.items() if action and at.step else ():
