@@ -16,7 +16,10 @@ from support.trees import commit, git
 
 ROOT = Path(__file__).parents[2]
 MAX_BYTES = 60_000_000
-_INDEX = ("PIP_CERT", "PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "UV_DEFAULT_INDEX")
+_PASSED = (
+    *("PIP_CERT", "PIP_FIND_LINKS", "PIP_PASSED_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "UV_DEFAULT_PASSED"),
+    "LD_LIBRARY_PATH",  # actions/setup-python sets it, and some builds of Python do not start without it
+)
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 pytestmark = pytest.mark.slow
 
@@ -95,7 +98,7 @@ def bare(folder: Path) -> dict[str, str]:
     certificates = {"SSL_CERT_FILE": str(_CERTIFICATES)} if _CERTIFICATES.exists() else {}
     return {
         **certificates,
-        **{name: os.environ[name] for name in _INDEX if name in os.environ},
+        **{name: os.environ[name] for name in _PASSED if name in os.environ},
         "HOME": str(folder / "home"),
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "PIP_CACHE_DIR": str(caches / "pip"),

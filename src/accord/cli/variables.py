@@ -30,13 +30,16 @@ VARIABLES = {
 }
 """The variables that belong to no option, with their meaning."""
 
+_OF_REPOSITORY = "ACCORD_VARS_"
+"""Reusable workflows pass a repository's variable on with this prefix: one of the machine may have its name."""
+
 
 def unknown_variables(environment: Mapping[str, str], context: click.Context) -> Iterator[tuple[str, str]]:
     """Yield each unknown name with a suggestion; ``context`` is that of the whole command line.
 
     Only the commands that the names begin with are imported.
     """
-    for name in sorted(environment):
+    for name in sorted(each.removeprefix(_OF_REPOSITORY) for each in environment):
         if name.startswith("ACCORD_") and name not in VARIABLES:
             contexts = [*_path(context, name)]
             known = {found for each in contexts for found in variables_of(each)}
