@@ -36,7 +36,7 @@ class AttackRow:
     @property
     def title(self) -> str:
         """The attack without links."""
-        return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", self.attack)
+        return re.sub(r"\[([^][]*)\]\([^()]*\)", r"\1", self.attack)
 
 
 @dataclass(frozen=True)
