@@ -27,6 +27,7 @@ from accord.cli.attack_rows import (
     AttackRow,
     HostileText,
 )
+from accord.cli.attack_runs import play_runs
 from accord.cli.demo import sync_labels
 from accord.cli.options import FormatArguments, RootArguments, command, top_of
 from accord.cli.sources import policy_of, sandbox_server
@@ -57,7 +58,11 @@ def attack(given: _AttackArguments) -> int:
         home = Path(folder)
         seed, commit = _seed(root, home)
         with sandbox_server()(home / "sandbox", seed=seed) as server:
-            tried = [*_play(Playground(server, home)), *play_locally(home / "local", server.url)]
+            tried = [
+                *_play(Playground(server, home)),
+                *play_locally(home / "local", server.url),
+                *play_runs(home / "runs"),
+            ]
     found = [_judged(row, [each for each in tried if each.row == row.id]) for row in ROWS]
     counts = Counter(row["outcome"] for row in found)
     numbers = f"{counts['held']} held, {counts['through']} got through, {counts['not-played']} were not played"

@@ -89,11 +89,15 @@ class Playground:
         """Ask git about what was pushed."""
         return self.server.application.storage.open(REPOSITORY).text(*arguments)
 
-    def start(self, name: str, action: str, sender: str, **payload: Any) -> Receipt:
-        """Deliver an event, as the workflow of starts does. Raises WrongUsage for one of another repository."""
+    def event(self, action: str, sender: str, **payload: Any) -> dict[str, Any]:
+        """Return the payload of an event about the request."""
         who = {"login": sender, "type": "Bot" if sender.endswith("[bot]") else "User"}
         issue = self.send("GET", f"/issues/{REQUEST}", STRANGER_TOKEN)
-        event = {"action": action, "issue": issue, "sender": who, "repository": {"full_name": REPOSITORY}, **payload}
+        return {"action": action, "issue": issue, "sender": who, "repository": {"full_name": REPOSITORY}, **payload}
+
+    def start(self, name: str, action: str, sender: str, **payload: Any) -> Receipt:
+        """Deliver an event, as the workflow of starts does. Raises WrongUsage for one of another repository."""
+        event = self.event(action, sender, **payload)
         check_repository(event, REPOSITORY)
         context = StartContext(self.github(), REPOSITORY, self.server.url, self.clock, redactor_for(os.environ))
         return start(context, read_event(name, event))

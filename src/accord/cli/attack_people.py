@@ -19,6 +19,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.engine.trust import require_text
 from accord.loops.models import RUNS, LoopDecision, LoopState
 from accord.loops.state import write_comment
+from accord.starts.events import read_event
 from accord_sandbox.planting import STRANGER, STRANGER_TOKEN
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ TRIAGER, TRIAGE_TOKEN = f"{NAME}-triager", f"{NAME}-triage-token"
 
 def play_people(ground: Playground) -> Iterator[Attacked]:
     """Play each; the last one starts a run."""
-    for row in (_comment, _bot, _elsewhere, _label, _edit, _fork, _pull_label, _state, _twice):
+    for row in (_comment, _words, _bot, _elsewhere, _label, _edit, _fork, _pull_label, _state, _twice):
         yield row(ground)
     for name, head in (("site", {"Origin": f"https://{NAME}.example"}), ("rebinding", {"Host": f"{NAME}.example"})):
         yield _request(ground, name, head)
@@ -49,6 +50,15 @@ def _started(ground: Playground, row: str, tried: str, name: str, action: str, s
 def _comment(ground: Playground) -> Attacked:
     made = ground.send("POST", f"/issues/{REQUEST}/comments", STRANGER_TOKEN, body="/accord plan")
     return _started(ground, "people", "a stranger's comment", "issue_comment", "created", STRANGER, comment=made)
+
+
+def _words(ground: Playground) -> Attacked:
+    """A person with write access comments with a command of a shell behind the word."""
+    text = f"/accord plan $(touch /tmp/{NAME}) @{NAME}"
+    made = ground.send("POST", f"/issues/{REQUEST}/comments", ground.server.token, body=text)
+    event = read_event("issue_comment", ground.event("created", made["user"]["login"], comment=made))
+    through = "it goes on" if NAME in str(event) else ""
+    return Attacked("comment-text", "a command of a shell", through, f"the word {event.word if event else ''}")
 
 
 def _bot(ground: Playground) -> Attacked:
