@@ -49,7 +49,9 @@ class Document:
 
 def read_object(raw: bytes) -> Document:
     """Read the one JSON object in ``raw``, in prose or a code fence. Raises BrokenContract with the reason as code."""
-    text = _decode(raw)
+    if len(raw) > MAX_BYTES:
+        raise _broken_contract("too-large", f"The document is larger than {MAX_BYTES // 1_048_576} MiB.", "Split it.")
+    text = decode_text(raw, "not-json")
     start, is_alone = 0, True
     try:
         value, repeated, _ = _parse(text)
@@ -83,12 +85,6 @@ def is_utf8(text: str) -> bool:
 
 def _line_at(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
-
-
-def _decode(raw: bytes) -> str:
-    if len(raw) > MAX_BYTES:
-        raise _broken_contract("too-large", f"The document is larger than {MAX_BYTES // 1_048_576} MiB.", "Split it.")
-    return decode_text(raw, "not-json")
 
 
 def decode_text(raw: bytes, code: str = "not-text", name: str = "") -> str:

@@ -144,7 +144,9 @@ def decide_move(
         return HandoffDecision(with_move(now, target, author.at))
     if redirects and redirect_target(now) == target and now["status"] == AWAITING:
         reasons = gate_findings(AWAITING, target, read_handoff(now).metadata) or reasons
-    if redirects and _can_redirect(now["status"], target, reasons):
+    is_missing = any(reason.code.startswith("missing-") for reason in reasons)
+    can_wait = target != AWAITING and AWAITING in (now["status"], *HANDOFF.targets(now["status"]))
+    if redirects and is_missing and can_wait:
         return HandoffDecision(_with_a_person(task, now, target, reasons, author), tuple(reasons), is_redirected=True)
     return HandoffDecision(with_refusal(task, target, author.at, reasons), tuple(reasons))
 
@@ -154,11 +156,6 @@ def _move_findings(task: Mapping[str, Any], target: str) -> list[Finding]:
     if target in HANDOFF.targets(source):
         return gate_findings(source, target, read_handoff(task).metadata)
     return [finding_of("invalid-status-transition", HANDOFF.refusal(source, target, Metadata()), "/status")]
-
-
-def _can_redirect(source: str, target: str, reasons: list[Finding]) -> bool:
-    is_missing = any(reason.code.startswith("missing-") for reason in reasons)
-    return is_missing and target != AWAITING and (source == AWAITING or AWAITING in HANDOFF.targets(source))
 
 
 def _with_a_person(

@@ -344,7 +344,9 @@ def blockers_of(
     found = {
         wp_id: Blockers(
             names,
-            _unknown(known, names) or (_cycle(waits_for, wp_id) if has_cycle else "") or _stuck(stuck, names),
+            _unknown(known, names)
+            or (_cycle(waits_for, wp_id) if has_cycle else "")
+            or next((f"It depends on {name}, which {stuck[name]}" for name in names if name in stuck), ""),
             tuple(name for name in names if name in stuck),
         )
         for wp_id, names in waits_for.items()
@@ -363,10 +365,6 @@ def _unknown(known: Collection[str], names: tuple[str, ...]) -> str:
     what = "has no file" if len(unknown) == 1 else "have no files"
     hint = "Write it, or correct the name."
     return f"It depends on {', '.join(unknown)}, which {what} under tasks/. {hint}" if unknown else ""
-
-
-def _stuck(stuck: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return next((f"It depends on {name}, which {stuck[name]}" for name in names if name in stuck), "")
 
 
 def _cycle(waits_for: Mapping[str, tuple[str, ...]], wp_id: str) -> str:

@@ -276,10 +276,6 @@ def _status(value: Any) -> Any:
     return "in_progress" if value == "doing" else value
 
 
-def _event_time(value: Any) -> Any:
-    return check_year(time_of(str(value)) or datetime.min)
-
-
 def _actor(value: Any) -> Any:
     """Return the name of an actor, which newer logs write as an object of tool, role and more."""
     if isinstance(value, dict):
@@ -301,7 +297,7 @@ class StatusEvent(BaseModel):
     wp_id: WorkPackageId
     from_lane: Annotated[str | None, BeforeValidator(_status)] = None
     to_lane: WireStatus
-    at: Annotated[datetime, BeforeValidator(_event_time)]
+    at: Annotated[datetime, BeforeValidator(lambda value: check_year(time_of(str(value)) or datetime.min))]
     actor: Annotated[str, BeforeValidator(_actor)] = ""
     force: bool = False
     execution_mode: LenientText = ""

@@ -80,7 +80,8 @@ def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[tupl
     status: str | None = None
     for i, event in enumerate(events):
         source, target, before = event.from_lane, event.to_lane, events[:i]
-        if target in ("planned", "claimed", "in_progress") and i and (source, target) == _step(events[i - 1]):
+        repeats = i and (source, target) == (before[-1].from_lane, before[-1].to_lane)
+        if repeats and target in ("planned", "claimed", "in_progress"):
             continue  # other tools repeat the start of work
         is_own = target == "approved" and people_of(before).is_implementer(event.actor.strip())
         if source in STATUSES and source not in ((status,) if status else ("planned", written)):
@@ -96,10 +97,6 @@ def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[tupl
         elif not event.actor.strip() or (event.force and not (event.reason or "").strip()):
             yield event, "It is forced without a reason." if event.actor.strip() else "It names no actor."
         status = target
-
-
-def _step(event: StatusEvent) -> tuple[str | None, str]:
-    return event.from_lane, event.to_lane
 
 
 def _of_change(mission: Mission, start: str) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from typing import Literal, TypeGuard
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.missions.load import Mission
-from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode, WorkspaceContext
+from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode
 from accord.missions.modes import ModeSource
 
 
@@ -54,7 +54,8 @@ def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
 def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
     """Return the workspace in the lane that a context file names, else ``lanes.json``."""
     wp_id, slug = known.wp_id, mission.slug
-    recorded = [(path, one) for path, one in mission.contexts.values() if _is_about(one, wp_id)]
+    contexts = mission.contexts.values()
+    recorded = [(path, one) for path, one in contexts if wp_id in (one.wp_id, one.current_wp, *one.lane_wp_ids)]
     planned = next(iter(mission.lanes.lanes_of.get(wp_id, ())), None) if mission.lanes else None
     if len(recorded) > 1:
         message = f"{wp_id} is in two context files: {' and '.join(path.name for path, _ in recorded)}."
@@ -102,10 +103,6 @@ def dependency_branches(mission: Mission, wp_id: str) -> dict[str, str]:
         names += [other for other in (known.head.dependencies if known else ()) if other not in names]
     own = found.pop(wp_id, "")
     return {name: branch for name, branch in found.items() if branch not in ("", own)}
-
-
-def _is_about(context: WorkspaceContext, wp_id: str) -> bool:
-    return wp_id in (context.wp_id, context.current_wp, *context.lane_wp_ids)
 
 
 def lane_branch(slug: str, lane_id: str) -> str:

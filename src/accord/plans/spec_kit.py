@@ -132,7 +132,7 @@ def _task(
         text,
         entry.line,
         file,
-        section=_section(phase),
+        section=f"Phase {phase.number}: {phase.title}" if phase.number.isdecimal() else phase.title,
         objective=text,
         scope=tuple(dict.fromkeys(scope or documents)),
         out_of_scope=entry.scope("out"),
@@ -154,10 +154,6 @@ def _task(
 
 def _digits(tag: str) -> str:
     return "".join(filter(str.isdecimal, tag)) if tag.startswith(("US", "Story")) else ""
-
-
-def _section(phase: _Phase) -> str:
-    return f"Phase {phase.number}: {phase.title}" if phase.number.isdecimal() else phase.title
 
 
 def _add_stories(phases: Sequence[_Phase], spec: str) -> None:

@@ -160,7 +160,7 @@ def _step(session: Session, need: Need) -> str:
         return _way(session, "FIX_BUILD")
     if key == "ci":
         return _command(session, "set", "last_ci_result=green", "--role", "Integrator")
-    return _ask(session) if key == "question" else _command(session, "show")
+    return _command(session, *(("ask", "--question", "QUESTION") if key == "question" else ("show",)))
 
 
 def _gate_step(session: Session, decision_id: str) -> str:
@@ -185,10 +185,6 @@ def _ask_gate(session: Session, decision_id: str) -> str:
     decision = status_of(session).decision(decision_id)
     question = decision.question if decision else GATE_QUESTIONS[decision_id]
     return _command(session, "ask", "--id", decision_id, "--question", question)
-
-
-def _ask(session: Session) -> str:
-    return _command(session, "ask", "--question", "QUESTION")
 
 
 def next_task_step(session: Session) -> str:
