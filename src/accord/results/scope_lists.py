@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
 
 from accord.core.texts import is_placeholder
+from accord.git.paths import read_place
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
 from accord.text.outline import Section, shown_text, spans
@@ -31,7 +32,6 @@ _WHOLE = (".", "*", "**")
 """Paths of the whole repository."""
 
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
-_LINES = re.compile(r"(?::\d+(?:[-\N{EN DASH}]\d+)?|#L\d+(?:-L\d+)?)$")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 
@@ -50,7 +50,6 @@ class _Entry:
 
     line: int
     text: str
-    depth: int = 0
     paths: list[str] = field(default_factory=list)
     inner: list[_Entry] = field(default_factory=list)
     has_more: bool = False
@@ -99,15 +98,14 @@ def _entries(blocks: Iterable[Block]) -> list[_Entry]:
     known: dict[Block, _Entry] = {}
     for block in blocks:
         items = [each for each in block.around if each.kind == "item"]
+        is_first = bool(items and block.texts) and items[0] not in known
+        lines = [(block.first + 1, shown_text(block.texts[0]))] if is_first else _lines(block)
+        found = [_read(text, line) for line, text in lines]
         above = next((known[each] for each in items if each in known), None)
-        if items and items[0] not in known and block.texts:
-            found = [_read(shown_text(block.texts[0]), block.first + 1)]
-            known[items[0]] = found[0]
-        else:
-            found = [_read(text, line) for line, text in _lines(block)]
+        known |= {items[0]: found[0]} if is_first else {}
         if above is None:
             entries += found
-        elif not above.paths or found[:1] == [known.get(items[0])]:
+        elif is_first or not above.paths:  # further text below a path describes it
             above.inner += found
     return entries
 
@@ -131,17 +129,11 @@ def _read(text: str, line: int) -> _Entry:
     entry = _Entry(line, text)
     words = list(_words(text.replace(GUARD, "")))
     is_described = False
-    brackets = 0
-    for (word, is_marked), (following, _) in pairwise([*words, ("", False)]):
-        opened = 0 if is_marked else word.count("(") - word.count(")")
-        if brackets or (opened > 0 and word.startswith("(")):
-            brackets = max(0, brackets + opened)
-        elif entry.paths and word in _BETWEEN:
-            is_described = False
+    for word, is_marked, following in _outside_brackets(words):
+        if word in _BETWEEN:
+            is_described = is_described and not entry.paths
         elif word in _DESCRIPTION and (entry.paths or is_described):
             break
-        elif word in _BETWEEN or word.startswith("("):
-            continue
         elif paths := _paths(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described)):
             entry.has_more = bool(entry.paths) and is_described
             if entry.has_more:
@@ -149,13 +141,21 @@ def _read(text: str, line: int) -> _Entry:
             entry.paths += paths
             entry.is_bare = len(words) == 1 and not is_marked and not re.search(r"[/.*]", word)
             is_described = False
-            if word.endswith(":"):
-                break
-        elif entry.paths and word.endswith(":"):
-            break
         else:
             is_described = True
+        if entry.paths and word.endswith(":"):
+            break
     return entry
+
+
+def _outside_brackets(words: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, bool, str]]:
+    """Yield the words outside of round brackets, whether each is marked, and the word behind it."""
+    depth = 0
+    for (word, is_marked), (following, _) in pairwise([*words, ("", False)]):
+        if depth or word.startswith("("):
+            depth = max(0, depth + (0 if is_marked else word.count("(") - word.count(")")))
+        else:
+            yield word, is_marked, following
 
 
 def _words(text: str) -> Iterator[tuple[str, bool]]:
@@ -179,7 +179,7 @@ def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> lis
     path = word if is_marked else _ESCAPE.sub(r"\1", word).rstrip(":")
     if not is_marked and not path.endswith("..") and path != ".":
         path = path.rstrip(".")
-    path = _LINES.sub("", path if "/" in path else path.replace("\\", "/"))
+    path, _ = read_place(path)
     names_file = _names_file(path)
     if is_first:
         is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"

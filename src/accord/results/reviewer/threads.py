@@ -37,8 +37,6 @@ _JOINED_CHARS = 60_000
 _MOST_AT_A_LINE = 100
 """Comments at one line with which later ones are compared."""
 
-_LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
-_LONGEST_LINES = 60
 _WARNING_LABEL = re.compile(r"^\s*(?:\*\*|__)?\[warning\]", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
 _WHAT = re.compile(r"\bwhat: *(.*?)(?= *\b(?:why|fix):|$)")
@@ -113,14 +111,6 @@ def finding_text(body: str) -> str:
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a finding's text, operators among them; its labels do not count."""
     return frozenset(_WORDS.findall(text)) - _LABELS
-
-
-def read_place(path: str, line: int | None) -> tuple[str, int | None]:
-    """Return path and line of a comment from what an agent wrote: ``./a.py``, ``a.py:2-4`` or ``a.py#L2``."""
-    path = path.strip(" \t`")
-    path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./")
-    found = _LINES.search(path, max(1, len(path) - _LONGEST_LINES))
-    return (path[: found.start()], line or int(found[1])) if found else (path, line)
 
 
 @lru_cache(maxsize=4_096)
