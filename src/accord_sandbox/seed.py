@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, pointer, with_lines
+from accord.core.findings import Finding, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_yaml
 from accord_sandbox.checks import CHECK_STATUSES, SHOWN_CONCLUSIONS, STATUS_STATES
@@ -30,6 +30,18 @@ def _check_timestamp(text: str) -> str:
 def _one_of(allowed: Iterable[str]) -> Any:
     """Return a type for one of the given texts."""
     return Literal[tuple(allowed)]
+
+
+def _distinct(key: str) -> AfterValidator:
+    """Return a check of a list that no two entries have the same value of a key; case does not count."""
+
+    def check(entries: list[Any]) -> list[Any]:
+        values = [str(getattr(entry, key)).casefold() for entry in entries]
+        if twice := next((value for value in values if values.count(value) > 1), ""):
+            raise ValueError(f"The {key} `{twice}` is in the list twice")
+        return entries
+
+    return AfterValidator(check)
 
 
 Timestamp = Annotated[str, AfterValidator(_check_timestamp), Field(description="ISO 8601 with an offset, such as Z.")]
@@ -214,9 +226,9 @@ class SeedRepository(_Part):
     organization_variables: dict[str, str] = Field({}, description="Variables of the organisation.")
     environments: dict[str, SeedEnvironment] = {}
     rulesets: list[SeedRuleset] = []
-    labels: list[SeedLabel] = []
+    labels: Annotated[list[SeedLabel], _distinct("name")] = []
     issues: list[SeedIssue] = []
-    workflow_runs: list[SeedRun] = []
+    workflow_runs: Annotated[list[SeedRun], _distinct("id")] = []
 
     @model_validator(mode="after")
     def _check_blockers(self) -> SeedRepository:
@@ -233,8 +245,8 @@ class Seed(_Part):
     holds_bot_runs: bool = Field(
         True, description="Off: GITHUB_TOKEN causes no workflow runs at all, as on older Enterprise Servers."
     )
-    tokens: list[SeedToken] = []
-    repositories: list[SeedRepository] = []
+    tokens: Annotated[list[SeedToken], _distinct("token")] = []
+    repositories: Annotated[list[SeedRepository], _distinct("name")] = []
 
 
 def read_seed(path: Path) -> Seed:
@@ -249,30 +261,10 @@ def read_seed(path: Path) -> Seed:
         seed = read_shape(Seed, {} if document.value is None else document.value)
     except BrokenContract as error:
         raise _wrong_seed(path, with_lines(error.findings, document.lines)) from error
-    if repeated := list(_repeated_names(seed)):
-        raise _wrong_seed(path, with_lines(repeated, document.lines))
     for repository in seed.repositories:
         if repository.folder is not None:
             repository.files = {**_texts(path.parent / repository.folder), **(repository.files or {})}
     return seed
-
-
-def _repeated_names(seed: Seed) -> Iterator[Finding]:
-    """Find entries with the name of an earlier one; GitHub ignores case when it compares them."""
-    lists: list[tuple[tuple[str | int, ...], str, list[str]]] = [
-        (("repositories",), "name", [each.name for each in seed.repositories]),
-        (("tokens",), "token", [each.token for each in seed.tokens]),
-    ]
-    for number, repository in enumerate(seed.repositories):
-        at = ("repositories", number)
-        lists.append(((*at, "labels"), "name", [label.name for label in repository.labels]))
-        lists.append(((*at, "workflow_runs"), "id", [str(run.id) for run in repository.workflow_runs]))
-    for place, key, names in lists:
-        first: dict[str, int] = {}
-        for i, name in enumerate(names):
-            if first.setdefault(name.casefold(), i) != i:
-                message = f"`{name}` is already there, at {pointer(*place, first[name.casefold()])}."
-                yield Finding("repeated", message, pointer(*place, i, key))
 
 
 def _texts(folder: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ from support.stage import START, Stage
 
 from accord.core.clock import ManualClock
 from accord.core.errors import Refused, Stopped, WrongUsage
-from accord.git.branches import Remote, refs_of, scratch_repository
+from accord.git.branches import Remote, scratch_repository, work_branches
 from accord.git.program import Git, token_config
 from accord.github.artifacts import StoredFile, read_end
 from accord.github.client import GitHub
@@ -35,10 +35,10 @@ def github(stage: Stage, url: str = URL) -> GitHub:
     return GitHub(Access(stage.repository, stage.server.token, url), ManualClock(START), lambda *_: None)
 
 
-def read_refs(stage: Stage, url: str = URL) -> dict[str, str]:
+def read_refs(stage: Stage, url: str = URL) -> list[str]:
     at = Remote(f"{url}/{stage.repository}.git", url, stage.server.token, ManualClock(START))
     with scratch_repository(at, None) as git:
-        return refs_of(git, at, "refs/heads/main")
+        return work_branches(git, at, 1)
 
 
 def download(stage: Stage, url: str = URL) -> bytes:

@@ -225,11 +225,11 @@ LABEL = {"name": "bug", "color": "ffffff"}
         ({"tokens": [{"token": "x"}, {"token": "x", "login": "a", "kind": "magic"}]}, ["/0/login", "/tokens/1/kind"]),
         (
             {"repositories": [{"name": "o/r"}, {"name": "o/q"}, {"name": "O/R"}]},
-            ["/repositories/2/name", "/repositories/0."],
+            ["/repositories: The name `o/r`"],
         ),
-        ({"repositories": [{"name": "o/r", "labels": [LABEL, LABEL]}]}, ["/repositories/0/labels/1/name"]),
-        ({"repositories": [{"name": "o/r", "workflow_runs": [{"id": 7}, {"id": 7}]}]}, ["/workflow_runs/1/id"]),
-        ({"tokens": [{"token": "x", "login": "a"}, {"token": "x", "login": "b"}]}, ["/tokens/1/token"]),
+        ({"repositories": [{"name": "o/r", "labels": [LABEL, LABEL]}]}, ["/0/labels: The name `bug`"]),
+        ({"repositories": [{"name": "o/r", "workflow_runs": [{"id": 7}, {"id": 7}]}]}, ["/workflow_runs: The id `7`"]),
+        ({"tokens": [{"token": "x", "login": "a"}, {"token": "x", "login": "b"}]}, ["/tokens: The token `x`"]),
     ],
 )
 def test_a_wrong_seed_is_reported_with_every_place_and_its_line(tmp_path: Path, seed: Any, places: list[str]) -> None:

@@ -274,11 +274,6 @@ def _fetch(git: Git, remote: Remote, *refspecs: str) -> None:
     _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, *refspecs)
 
 
-def refs_of(git: Git, remote: Remote, *refs: str) -> dict[str, str]:
-    """Say where the remote has these refs, as far as it has them. Raises Refused or Unreachable when it cannot tell."""
-    return {name: commit for name, commit in _listed(git, remote, *refs).items() if name in refs}
-
-
 def work_branches(git: Git, remote: Remote, item: int) -> list[str]:
     """List the remote's branches that are named like those of a work item, under any prefix."""
     names = (name.removeprefix("refs/heads/") for name in _listed(git, remote, str(item), f"{item}-*"))
