@@ -76,7 +76,7 @@ def test_git_trusts_the_file_that_is_named_for_git(
     stage: Stage, authority: Authority, served: Tunnels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_SSL_CAINFO", str(authority.file))
-    assert read_refs(stage) == {}
+    assert read_refs(stage) == []
 
 
 @pytest.mark.slow
