@@ -306,7 +306,7 @@ REFUSED: dict[str, tuple[Callable[[Stage, Path], object], dict[str, Any], Outcom
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("prepare", "options", "outcome", "found", "said"), REFUSED.values(), ids=REFUSED)
-def test_a_result_that_cannot_be_pushed_whole_leaves_everything_as_it_was(
+def test_a_result_that_cannot_be_pushed_whole_leaves_all_as_it_was_or_asks_a_person_on_its_item(
     stage: Stage,
     tree: Path,
     prepare: Callable[[Stage, Path], object],
@@ -321,7 +321,14 @@ def test_a_result_that_cannot_be_pushed_whole_leaves_everything_as_it_was(
     assert (receipt.outcome, receipt.exit_code, codes(receipt)) == (outcome, 4 if said else 1, found)
     assert re.search(said, f"{receipt.error} {receipt.error.hint}" if receipt.error else "")
     assert SECRET not in str(receipt.as_json())
-    assert state(stage) == before
+    after = state(stage)
+    assert (after["pulls"], after["trees"]) == (before["pulls"], before["trees"])
+    if not said:
+        assert after == before
+        return
+    (comment,) = after["comments"]
+    assert "The push to `accord/1` was refused" in comment
+    assert "needs-human" in after["issue"]["labels"]
 
 
 @pytest.mark.slow

@@ -84,18 +84,27 @@ CREATION = "{branches: [~ALL], rules: [creation]}"
         (CREATION, {"token": INSTALLATION_TOKEN}, "Exclude `accord/**` from it", "Repository rule violations found"),
     ],
 )
-def test_a_branch_that_a_rule_forbids_is_refused_before_anything_else_is_written(
+def test_a_branch_that_a_rule_forbids_is_refused_and_its_work_item_asks_a_person_once(
     tmp_path: Path, rules: str, options: dict[str, Any], hint: str, said: str
 ) -> None:
     with implement_stage(tmp_path / "stage", f"  rulesets: [{rules}]\n") as stage:
-        before = stage.snapshot()
-        refused = apply(stage, completed(work_of_agent(stage, tmp_path / "tree")), **options)
+        result, item = completed(work_of_agent(stage, tmp_path / "tree")), f"/repos/{stage.repository}/issues/1"
+        labels = {label["name"] for label in stage.get(item)["labels"]}
+        refused = apply(stage, result, **options)
         assert refused.outcome is Outcome.REFUSED
         assert refused.error
         assert hint in refused.error.hint
         assert f"{stage.server.url}/{stage.repository}/settings/rules" in refused.error.hint
         assert said in refused.error.message
-        assert (stage.snapshot(), stage.get(f"/repos/{stage.repository}/pulls")) == (before, [])
+        assert stage.get(f"/repos/{stage.repository}/pulls") == []
+        assert ledger(refused) == {"push-branch": "failed", "comment-work-item": "done", "label-work-item": "done"}
+        assert {label["name"] for label in stage.get(item)["labels"]} == {*labels, "needs-human"}
+        (comment,) = stage.get(f"{item}/comments")
+        assert "The agent's patch needs a person." in comment["body"]
+        assert said in comment["body"]
+        before = stage.snapshot()
+        again = apply(stage, result, **options)
+        assert (again.outcome, stage.snapshot()) == (Outcome.REFUSED, before)
 
 
 def test_a_ref_that_a_rule_forbids_is_not_taken_for_the_work_of_another_writer(tmp_path: Path) -> None:

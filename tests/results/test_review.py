@@ -402,6 +402,8 @@ def test_a_pending_review_of_accord_is_cleared_away(stage: Stage) -> None:
 @pytest.mark.parametrize("labels", [["status:in-progress"], [], ["status:review", "status:ready"], ["status:odd"]])
 def test_an_item_that_is_not_clearly_in_review_keeps_its_labels(stage: Stage, labels: list[str]) -> None:
     stage.send("PUT", f"/repos/{stage.repository}/issues/{ITEM}/labels", labels=labels)
+    planned = post(stage, approve(), is_dry_run=True)
+    assert ("status-not-review" in codes(planned), reviews(stage)) == (True, []), "a warning before it is posted"
     receipt = post(stage, approve())
     assert (receipt.outcome, "status-not-review" in codes(receipt)) == (Outcome.APPLIED, True)
     assert sorted(status(stage)) == sorted(labels)

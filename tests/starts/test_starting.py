@@ -203,6 +203,17 @@ def test_closing_the_last_blocker_makes_an_item_ready(starts: Starts) -> None:
     assert starts.comments(PENDING) == []
 
 
+def test_an_item_that_anyone_closed_loses_its_status_label_and_keeps_the_reason(starts: Starts) -> None:
+    before = starts.labels(READY)
+    event = starts.closed(READY, login="merger[bot]", type="Bot")
+    reason = starts.stage.get(f"/repos/{starts.stage.repository}/issues/{READY}")["state_reason"]
+    starts.deliver(event)
+    assert starts.labels(READY) == {label for label in before if not label.startswith("status:")}
+    assert len(starts.labels(READY)) < len(before)
+    issue = starts.stage.get(f"/repos/{starts.stage.repository}/issues/{READY}")
+    assert (issue["state"], issue["state_reason"]) == ("closed", reason)
+
+
 @pytest.mark.slow
 def test_a_workflow_that_is_missing_is_a_failure_in_the_status_comment(starts: Starts) -> None:
     starts.push({".github/workflows/accord-plan.yml": None})

@@ -125,6 +125,13 @@ def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> Move
     return MoveWorkItem(key, None, issue, source, target, labels, number=number)
 
 
+def plan_cleared(issue: Issue) -> Iterator[MoveWorkItem]:
+    """Yield what takes the status labels off a closed item, whoever closed it; nothing where it has none."""
+    kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
+    if is_work_item(issue) and not issue.is_open and len(kept) < len(issue.labels):
+        yield MoveWorkItem(f"#{issue.number} to {CLOSED}", None, issue, "", CLOSED, kept, number=issue.number)
+
+
 def legal_moves(issue: Issue, facts: StatusFacts) -> list[str]:
     """Return the statuses to which an item may move now; none while its status is unclear."""
     source = status_if_clear(issue)
@@ -189,7 +196,7 @@ def apply_move(github: GitHub, move: MoveWorkItem) -> None:
     """Write a move in one request; nothing when the item has the status already."""
     if not move.is_change:
         return
-    if move.target == CLOSED:
+    if move.target == CLOSED and move.issue.is_open:
         github.change_issue(move.issue.number, IssueChange(None, move.labels, "closed", "completed"))
     else:
         github.replace_labels(move.issue.number, move.labels)

@@ -13,7 +13,7 @@ from accord.core.log import log
 from accord.engine.operations import Operation, OperationStatus
 from accord.engine.receipts import Receipt, reporting
 from accord.engine.trust import RefusedLabel
-from accord.results.status import StatusFacts, find_work_item, gather_facts, plan_move
+from accord.results.status import StatusFacts, find_work_item, gather_facts, plan_cleared, plan_move
 from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, check_event, choose
 from accord.starts.dashboard import is_dashboard
@@ -89,7 +89,11 @@ def _plan(context: StartContext, event: StartEvent) -> Planned:
     if event.trigger is Trigger.MERGED:
         return _plan_closings(context, event)
     if event.trigger is Trigger.CLOSED:
-        moves = tuple(plan_ready(unblocked_items(context.github, event.number)))
+        issue = context.github.issue(event.number)
+        moves = (
+            *plan_ready(unblocked_items(context.github, event.number)),
+            *(plan_cleared(issue) if issue else ()),
+        )
         return moves, "" if moves else f"No pending item waited for #{event.number} alone."
     if not context.github.may_write(event.sender):
         is_label = event.trigger is Trigger.LABEL

@@ -102,6 +102,7 @@ _PATHS_SHOWN = 100
 _SHORTEST_SUMMARY = 1_000
 _RUNS_KEPT = 50
 _ALLOW = "Review the patch. To push it, apply the result again with `--allow-steering-files`."
+_PERSON = f"a person (`{NEEDS_HUMAN}`)."
 _CUT = "\n\n*The summary is cut here, because it is longer than GitHub allows.*"
 
 
@@ -190,15 +191,31 @@ def _plan_refusal(
     _plan_move(facts, TARGETS["completed"], is_settled=False)  # rejects an illegal move
     reason = "The patch changes files that steer agents or tools, so it was not pushed:"
     reason = sanitizer.message(f"{reason}\n\n{_listed(paths, sanitizer)}")
-    asked = _plan_comment(facts, "refused", f"{reason}\n\n{_ALLOW}")
+    message = f"The patch changes steering files: {_named(paths)}. Nothing was pushed."
+    asks = "would ask" if options.is_dry_run else "asks"
+    plan = _asking(
+        facts, f"{reason}\n\n{_ALLOW}", Refused(f"{message} The work item {asks} for {_PERSON}", hint=_ALLOW)
+    )
+    finding = warning("steering-file", message, "/patch", hint=_ALLOW)
+    return replace(plan, findings=(finding,)) if plan.refusal else plan
+
+
+def plan_refused_push(plan: RevisionPlan, facts: RevisionFacts, problem: Refused, safe: TextSanitizer) -> RevisionPlan:
+    """Plan to ask a person on the work item after GitHub or git refused the push, the first operation of a plan."""
+    reason = f"The push to `{facts.branch_name}` was refused:\n\n{problem.message}"
+    hint = f"{problem.hint} Then apply the result again.".strip()
+    refusal = Refused(f"{problem.message} The work item asks for {_PERSON}", hint=hint)
+    asked = _asking(facts, safe.message(safe.body(f"{reason}\n\n{hint}")), refusal)
+    return replace(plan, operations=(plan.operations[0], *asked.operations), refusal=refusal)
+
+
+def _asking(facts: RevisionFacts, text: str, refusal: Refused) -> RevisionPlan:
+    """Plan the comment and the label by which a work item asks for a person; nothing for an older result."""
+    asked = _plan_comment(facts, "refused", text)
     if not asked.operations:
         return asked
     label = LabelWorkItem(NEEDS_HUMAN, skipped_if(NEEDS_HUMAN in facts.issue.labels))
-    message = f"The patch changes steering files: {_named(paths)}. Nothing was pushed."
-    finding = warning("steering-file", message, "/patch", hint=_ALLOW)
-    asks = "would ask" if options.is_dry_run else "asks"
-    refusal = Refused(f"{message} The work item {asks} for a person (`{NEEDS_HUMAN}`).", hint=_ALLOW)
-    return replace(asked, operations=(*asked.operations, label), findings=(finding,), refusal=refusal)
+    return replace(asked, operations=(*asked.operations, label), refusal=refusal)
 
 
 def _plan_comment(facts: RevisionFacts, outcome: str, summary: str, runs: Sequence[str] = ()) -> RevisionPlan:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import Clock
-from accord.core.errors import Stopped
-from accord.engine.operations import apply_in_order
+from accord.core.errors import Refused, Stopped
+from accord.engine.operations import OperationStatus, apply_in_order
 from accord.engine.receipts import Receipt, default_run_key, reporting
 from accord.github.client import GitHub
+from accord.github.comments import Comment
 from accord.github.commits import DeliveredCommit, deliver_commit
 from accord.github.models import Pull, PullsNotAllowed
 from accord.github.once import send_once
@@ -31,6 +33,7 @@ from accord.results.implementor.plan import (
     RevisionPlan,
     UpdateRevision,
     WriteComment,
+    plan_refused_push,
     plan_revision,
 )
 from accord.results.implementor.rules import implementor_findings
@@ -60,14 +63,24 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Rev
         receipt.sanitised = sanitizer.sanitised
         receipt.titles = {"": facts.title}
         applied = _Applied(plan.pull)
+        planned = plan
+
+        def plan_again(_: object) -> Sequence[ImplementOperation]:
+            nonlocal plan
+            if applied.refused and plan is planned:
+                known = replace(facts, comments=applied.comments)
+                plan = plan_refused_push(planned, known, applied.refused, sanitizer)
+            return plan.operations
+
         entries, problem = apply_in_order(
             plan.operations,
             lambda operation: _apply(github, operation, facts, applied, options.clock),
+            plan_again=plan_again,
             is_dry_run=options.is_dry_run,
             on_entry=options.on_entry,
             target=lambda operation: _target(operation, facts, applied),
         )
-        receipt.end(entries, problem or plan.refusal, is_dry_run=options.is_dry_run)
+        receipt.end(entries, plan.refusal or problem, is_dry_run=options.is_dry_run)
         receipt.details = _details(plan, facts, applied)
     return receipt
 
@@ -94,14 +107,20 @@ class _Applied:
 
     pull: Pull | None
     delivery: DeliveredCommit | None = None
+    refused: Refused | None = None  # why the commit could not be pushed, with the comments read after that
+    comments: tuple[Comment, ...] = ()
 
 
 def _apply(
     github: GitHub, operation: ImplementOperation, facts: RevisionFacts, applied: _Applied, clock: Clock
-) -> None:
+) -> OperationStatus | None:
     match operation:
         case PushBranch():
-            applied.delivery = _push(github, operation, facts)
+            try:
+                applied.delivery = _push(github, operation, facts)
+            except Refused as problem:
+                applied.refused, applied.comments = problem, tuple(github.comments(facts.issue.number))
+                return OperationStatus.FAILED
         case CreateRevision():
             applied.pull = _create_revision(github, operation, facts, clock)
         case UpdateRevision():
@@ -115,6 +134,7 @@ def _apply(
             _write_comment(github, operation, facts, clock)
         case MoveWorkItem():
             apply_move(github, operation)
+    return None
 
 
 def _push(github: GitHub, operation: PushBranch, facts: RevisionFacts) -> DeliveredCommit:
