@@ -126,7 +126,7 @@ def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> Move
 
 
 def plan_cleared(issue: Issue) -> Iterator[MoveWorkItem]:
-    """Yield what takes the status labels off a closed item, whoever closed it; nothing where it has none."""
+    """Yield the move that takes the status labels off an item that a person or a merge closed."""
     kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     if is_work_item(issue) and not issue.is_open and len(kept) < len(issue.labels):
         yield MoveWorkItem(f"#{issue.number} to {CLOSED}", None, issue, "", CLOSED, kept, number=issue.number)

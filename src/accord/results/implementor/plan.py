@@ -193,19 +193,17 @@ def _plan_refusal(
     reason = sanitizer.message(f"{reason}\n\n{_listed(paths, sanitizer)}")
     message = f"The patch changes steering files: {_named(paths)}. Nothing was pushed."
     asks = "would ask" if options.is_dry_run else "asks"
-    plan = _asking(
-        facts, f"{reason}\n\n{_ALLOW}", Refused(f"{message} The work item {asks} for {_PERSON}", hint=_ALLOW)
-    )
-    finding = warning("steering-file", message, "/patch", hint=_ALLOW)
-    return replace(plan, findings=(finding,)) if plan.refusal else plan
+    refusal = Refused(f"{message} The work item {asks} for {_PERSON}", hint=_ALLOW)
+    plan = _asking(facts, f"{reason}\n\n{_ALLOW}", refusal)
+    return replace(plan, findings=(warning("steering-file", message, "/patch", hint=_ALLOW),)) if plan.refusal else plan
 
 
 def plan_refused_push(plan: RevisionPlan, facts: RevisionFacts, problem: Refused, safe: TextSanitizer) -> RevisionPlan:
     """Plan to ask a person on the work item after GitHub or git refused the push, the first operation of a plan."""
-    reason = f"The push to `{facts.branch_name}` was refused:\n\n{problem.message}"
     hint = f"{problem.hint} Then apply the result again.".strip()
+    text = f"The push to `{facts.branch_name}` was refused:\n\n{problem.message}\n\n{hint}"
     refusal = Refused(f"{problem.message} The work item asks for {_PERSON}", hint=hint)
-    asked = _asking(facts, safe.message(safe.body(f"{reason}\n\n{hint}")), refusal)
+    asked = _asking(facts, safe.message(safe.body(text)), refusal)
     return replace(plan, operations=(plan.operations[0], *asked.operations), refusal=refusal)
 
 
