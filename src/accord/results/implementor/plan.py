@@ -212,8 +212,8 @@ def _asking(facts: RevisionFacts, text: str, refusal: Refused) -> RevisionPlan:
     asked = _plan_comment(facts, "refused", text)
     if not asked.operations:
         return asked
-    label = LabelWorkItem(NEEDS_HUMAN, skipped_if(NEEDS_HUMAN in facts.issue.labels))
-    return replace(asked, operations=(*asked.operations, label), refusal=refusal)
+    is_labelled = skipped_if(NEEDS_HUMAN in facts.issue.labels)
+    return replace(asked, operations=(*asked.operations, LabelWorkItem(NEEDS_HUMAN, is_labelled)), refusal=refusal)
 
 
 def _plan_comment(facts: RevisionFacts, outcome: str, summary: str, runs: Sequence[str] = ()) -> RevisionPlan:
@@ -266,9 +266,7 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
         message = f"The patch changes paths outside the scope: {_named(scope.outside)}."
         found.append(warning("outside-scope", message, "/patch"))
     if scope.protected:
-        message = (
-            f"The patch changes protected paths: {_named(scope.protected)}. A person must approve the pull request."
-        )
+        message = f"The patch changes protected paths: {_named(scope.protected)}. A person must approve them."
         found.append(warning("protected-path", message, "/patch"))
         if pull and pull.state == "open" and not pull.is_draft:
             message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
