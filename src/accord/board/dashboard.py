@@ -120,7 +120,7 @@ def plan_board(boards: Sequence[Issue], body: str) -> WriteBoard:
     There is nothing to do where its body is the same, or where a person closed it. Pure.
     """
     issue = min(boards, key=lambda issue: (not issue.is_open, issue.number), default=None)
-    is_done = issue is not None and (_is_same(issue.body, body) or not issue.is_open)
+    is_done = issue is not None and (issue.body.replace("\r\n", "\n") == body or not issue.is_open)
     return WriteBoard(
         f"#{issue.number}" if issue else "new", skipped_if(is_done), issue, body, number=issue.number if issue else 0
     )
@@ -129,10 +129,6 @@ def plan_board(boards: Sequence[Issue], body: str) -> WriteBoard:
 def plan_withdrawal(made: Issue, identity: Identity) -> tuple[WithdrawBoard, ...]:
     """Return what takes back a new dashboard of another account than ours, which no run would find again. Pure."""
     return () if identity.counts(made.author) else (WithdrawBoard(f"#{made.number}", None, number=made.number),)
-
-
-def _is_same(before: str, body: str) -> bool:
-    return before.replace("\r\n", "\n") == body
 
 
 def board_body(

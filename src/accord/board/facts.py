@@ -85,6 +85,7 @@ def read_repository(
     numbers = {issue.number for issue in issues}
     now = github.server_time()
     rows = _recent_rows(reader, now - period, now)
+    ours = [one for one in issues if is_work_item(one) or one.number in rows or PLAN_LABEL in one.labels]
     pulls, notes = _pulls(reader, now, numbers)
     changed = [one for one in github.closed_issues(now - period) if one.closed_at and one.closed_at >= now - period]
     handoffs = list(_handoffs(reader, issues, notes))
@@ -94,7 +95,7 @@ def read_repository(
         address,
         now,
         own,
-        tuple(_items(reader, [issue for issue in issues if _is_ours(issue, rows)], rows, numbers)),
+        tuple(_items(reader, ours, rows, numbers)),
         tuple(pulls),
         tuple(BoardItem(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
         tuple(_ended(reader, islice(ended, MOST_CLOSED), numbers)),
@@ -148,10 +149,6 @@ def _handoffs(reader: Reader, issues: Iterable[Issue], notes: list[str]) -> Iter
             continue
         if stored is not None:
             yield ItemHandoff(issue, stored.value)
-
-
-def _is_ours(issue: Issue, rows: dict[int, tuple[StatusRow, ...]]) -> bool:
-    return is_work_item(issue) or issue.number in rows or PLAN_LABEL in issue.labels
 
 
 def _recent_rows(reader: Reader, since: datetime, now: datetime) -> dict[int, tuple[StatusRow, ...]]:

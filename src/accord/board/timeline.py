@@ -67,7 +67,7 @@ def _runs(facts: BoardRepository, rows: Sequence[StatusRow], where: str = "") ->
 
 def _record_events(facts: BoardRepository, number: int) -> Iterator[TimelineEvent]:
     """Yield the runs on an item that only their records know: status comments keep the newest ones only."""
-    shown = {str(row.run) for row in facts.rows} | {run.run_id for run in _iterations(facts)}
+    shown = {str(row.run) for row in facts.rows} | {run.run_id for loop in facts.loops for run in loop.history}
     pulls = {pull.number for pull in facts.all_pulls if number in pull.items}
     for record in facts.records:
         links = record.links
@@ -79,10 +79,6 @@ def _record_events(facts: BoardRepository, number: int) -> Iterator[TimelineEven
             is_good = record.result.disposition in ("success", "patch")
             detail = record.result.error_category or record.result.error
             yield TimelineEvent(record.ended_at, "run", text, detail, is_good, url, _cost(record), record.seconds or 0)
-
-
-def _iterations(facts: BoardRepository) -> Iterator[Iteration]:
-    return (run for loop in facts.loops for run in loop.history)
 
 
 def _cost(record: PublicRecord) -> str:

@@ -12,7 +12,7 @@ stderr is the program's: every line counts whose words name a cause, unless it r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -270,8 +270,8 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
     scope = _scope(text, source, account)
     lines = [_GLYPHS.sub("", as_seen(line).rstrip()) for line in text.rstrip().splitlines()[-_LAST_LINES:]]
     for number, line in enumerate(lines, 1):
-        if source == "text" and number == len(lines) and _is_alone(lines):
-            scope = "all"
+        if source == "text" and number == len(lines) and not (number > 1 and lines[-2].strip()):
+            scope = "all"  # the line stands alone: the program said it as it ended
         if _TRYING.match(line) or _is_report(line, scope):
             is_counted = not (_TRYING.match(line) and account.has_worked)
             if is_counted:
@@ -279,11 +279,6 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
         elif found and is_counted:
             found[-1] = _with_dump(found[-1], line)
     return found
-
-
-def _is_alone(lines: Sequence[str]) -> bool:
-    """Return whether the last line is what a program said as it ended: nothing is above it, or a blank line."""
-    return len(lines) == 1 or not lines[-2].strip()
 
 
 def _scope(text: str, source: Source, account: Account) -> _Scope:

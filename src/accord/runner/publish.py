@@ -337,7 +337,8 @@ class _Publisher:
         git, changes = self.git, own_changes(self.git, before, commit)
         own = own_paths_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
         audit = audit_changes(git, before, changes, self.work.patch, own=own)
-        count = len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes)
+        is_merge = len(git.line("rev-list", "--parents", "--max-count=1", commit).split()) > 2
+        count = len(changes) if is_merge else len(range_stats(git, before, commit))
         return _published_of(audit, paths_with_tokens(git, changes), commit, count)
 
 
@@ -350,10 +351,6 @@ def _published_of(audit: PathAudit, with_tokens: Iterable[str], commit: str = ""
         dependencies=audit.dependencies,
         records=audit.records,
     )
-
-
-def _is_merge(git: Git, commit: str) -> bool:
-    return len(git.line("rev-list", "--parents", "--max-count=1", commit).split()) > 2
 
 
 def _message(work: Publication, merged: str = "") -> str:

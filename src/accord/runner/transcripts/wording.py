@@ -27,7 +27,7 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS = {"ms": 0.001, "mil": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = r"\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])"
 _DELAY = re.compile(
     rf"\b(?:(?:try|retry)(?:ing)?(?: again)? (?:in|after)|retry[- ]?(?:after|delay)[\"']?[:=]|wait)"
@@ -51,12 +51,7 @@ def delay_in(text: str) -> float | None:
     if not (found := _DELAY.search(text)):
         return None
     parts = _DELAY_PART.findall(found[1])
-    return bounded_delay(sum(float(count) * _UNITS[_unit(unit)] for count, unit in parts))
-
-
-def _unit(word: str) -> str:
-    lower = word.lower()
-    return "ms" if lower in {"ms", "mil"} else lower or "s"
+    return bounded_delay(sum(float(count) * _UNITS[unit.lower()] for count, unit in parts))
 
 
 def bounded_delay(seconds: float | None) -> float | None:
