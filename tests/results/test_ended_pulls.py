@@ -119,6 +119,26 @@ def test_a_prefix_of_the_configuration_leads_past_a_branch_in_the_way(stage: Sta
     assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, "bots/accord/1")
 
 
+@pytest.mark.parametrize(
+    ("names", "prefix", "unread"),
+    [
+        (["accord/config.yml", "accord.yml"], "bots", ".github/accord.yml"),
+        (["accord/config.yaml"], "accord", ".github/accord/config.yaml"),
+        (["accord.yml"], "bots", ""),
+    ],
+)
+def test_a_result_says_which_configuration_was_not_read(
+    stage: Stage, tmp_path: Path, names: list[str], prefix: str, unread: str
+) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    for name in names:
+        configure(tree, "branch_prefix: bots\n", f".github/{name}")
+    receipt = apply(stage, work(tree, "a = 2\n"))
+    assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, f"{prefix}/1")
+    found = [finding.message for finding in receipt.findings if finding.code == "config-unread"]
+    assert [f"`{unread}`" in message for message in found] == ([True] if unread else [])
+
+
 def configure(tree: Path, text: str, name: str = ".github/accord/config.yml") -> None:
     """Push the configuration to the base."""
     git(tree, "checkout", "-q", "-B", "main", "origin/main")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, PlacedFinding
+from accord.core.findings import Finding, PlacedFinding, warning
 from accord.files.yaml import read_yaml
 from accord.git.program import Git, file_at
 
@@ -50,10 +50,10 @@ def unread_configs(find: Callable[[str], bytes | None]) -> Iterator[PlacedFindin
         if raw is None:
             name = other.replace(".yaml", ".yml")
             hint = f"Rename it: `git mv {other} {name}`."
-            yield other, Finding("config-unread", f"This file is not read: its name is not `{name}`.", hint=hint)
+            yield other, warning("config-unread", f"`{other}` is not read: its name is not `{name}`.", hint=hint)
         else:
-            message = f"This file is not read: the configuration is `{path}`."
-            yield other, Finding("config-unread", message, hint=f"Move its lines there: `git rm {other}`.")
+            message = f"`{other}` is not read: the configuration is `{path}`."
+            yield other, warning("config-unread", message, hint=f"Move its lines there: `git rm {other}`.")
 
 
 def prefix_in(config: ConfigFile) -> str:

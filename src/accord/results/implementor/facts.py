@@ -14,6 +14,7 @@ from accord.agents.registry_rules import own_paths_in
 from accord.core.findings import Finding
 from accord.git.branch_names import work_branch
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, fetch_ref, runs_of, scratch_repository
+from accord.git.configuration import unread_configs
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
 from accord.git.leaving_out import size_findings
 from accord.git.patches import changes_between, filtered_findings
@@ -197,6 +198,7 @@ def _describe(
             *escaping_links(links, links_after),
             *secret_findings(git, changes, options.redact),
             *filtered_findings(git, before, changes),
+            *(finding for _, finding in unread_configs(partial(file_at, git, found.base))),
         ),
         audit=audit_changes(git, before, changes, patch, own=own),
         conflict=MergeConflict(onto, paths) if paths else None,
