@@ -3,7 +3,7 @@
 import pytest
 
 from accord.core.errors import BrokenContract
-from accord.git.branch_names import branch_in_the_way, is_work_branch, work_branch
+from accord.git.branch_names import branch_in_the_way, is_work_branch, way_refusal, work_branch
 from accord.git.configuration import CONFIG_PATHS, ConfigFile, find_config, prefix_in
 
 
@@ -22,6 +22,10 @@ from accord.git.configuration import CONFIG_PATHS, ConfigFile, find_config, pref
 )
 def test_a_branch_is_in_the_way_as_its_folder_or_below_it(branch: str, names: list[str], other: str) -> None:
     assert branch_in_the_way(branch, names) == other
+
+
+def test_the_hint_about_a_branch_in_the_way_names_every_place_of_the_configuration() -> None:
+    assert all(path in way_refusal("accord/1", "accord").hint for path in CONFIG_PATHS)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,6 @@ def way_refusal(branch: str, other: str) -> Refused:
     """Say which branch is in the way, and how to rename it, or to use other names."""
     old, gone = shlex.quote(f"origin/{other}"), shlex.quote(f":{other}")
     rename = f"git push --atomic origin {old}:refs/heads/NEW-NAME {gone}"
-    hint = f"Set another `branch_prefix:` in {CONFIG_PATHS[0]}, for branches of work items. "
+    hint = f"Set another `branch_prefix:` in {' or '.join(CONFIG_PATHS)}, for branches of work items. "
     hint += f"Or, if nothing needs the name `{other}`, rename that branch: `{rename}`."
     return Refused(f"The branch `{other}` is in the way: git cannot make `{branch}` beside it.", hint=hint)
