@@ -31,6 +31,7 @@ from accord.runner.proxy import serve_proxy
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.untrusted import data_section
+from accord.workflows.agents import shipped_agents
 from accord.workflows.doctor import examine_workflows
 
 _HOSTILE = f"@{NAME} fixes #1 {KNOWN}"
@@ -144,13 +145,17 @@ def _digest(_home: Path) -> Attacked:
 
 
 def _workflows(home: Path) -> Iterator[Attacked]:
-    """Let doctor judge workflows that hold each gap."""
+    """Let doctor judge workflows that hold each gap, with an action and a program of a shipped agent."""
+    known = shipped_agents()
+    action = next(name for name, one in known.actions.items() if one.app_token_unless and one.opened_by)
+    names = {"{action}": action, "{program}": min(known.programs)}
     for row, (tried, code, files) in TABLE["workflows"].items():
         root = home / "repositories" / row
         for name, text in files.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            for place, value in names.items():
+                text = text.replace(place, value)
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
         found = [each for check in examine_workflows(root, "accord/attack") for _, each in check.findings]
         said = next((each.message for each in found if each.code == code), "")
         yield Attacked(row, tried, "" if said else "doctor says nothing", one_line(said))
