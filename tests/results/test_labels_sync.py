@@ -17,6 +17,7 @@ from accord.results.label_sync import (
     LabelEntry,
     apply_labels,
     extend_record,
+    label_checks,
     parse_labels,
     plan_labels,
     read_record,
@@ -321,3 +322,25 @@ def test_label_files_that_github_would_refuse_are_refused_offline(text: str, cod
     with pytest.raises(BrokenContract) as caught:
         parse_labels(text.encode())
     assert [(found.code, found.path, found.line) for found in caught.value.findings] == [(code, path, line)]
+
+
+@pytest.mark.parametrize(
+    ("names", "note", "unread"),
+    [
+        ((), "none;", []),
+        (("labels.yaml",), "1 labels in .github/labels.yaml", []),
+        (("labels.yml", "labels.json"), "1 labels in .github/labels.yml", ["labels.json"]),
+        (("labels.yml", "labels.yaml", "labels.json"), "1 labels in", ["labels.yaml", "labels.json"]),
+    ],
+)
+def test_one_label_file_counts_and_others_are_findings(
+    tmp_path: Path, names: tuple[str, ...], note: str, unread: list[str]
+) -> None:
+    (tmp_path / ".github").mkdir()
+    for name in names:
+        (tmp_path / ".github" / name).write_text('[{"name": "a", "color": "aabbcc"}]')
+    check = next(label_checks(tmp_path, "offline"))
+    assert check.note.startswith(note)
+    assert [(path, finding.code) for path, finding in check.findings] == [
+        (f".github/{name}", "config-unread") for name in unread
+    ]

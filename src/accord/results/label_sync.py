@@ -244,18 +244,17 @@ def label_checks(root: Path, read_labels: Callable[[], tuple[str, Sequence[Label
 
     ``read_labels`` returns repository and labels; a text instead says why they cannot be read.
     """
-    path = next((name for name in LABEL_FILES if (root / name).exists()), None)
-    entries: Sequence[LabelEntry] = shipped_labels()
-    if path is None:
-        yield DoctorCheck("label file", "none; the labels that accord ships apply")
-    else:
-        try:
-            entries = parse_labels(read_inside(root, path))
-            yield DoctorCheck("label file", f"{len(entries)} labels in {path}")
-        except BrokenContract as broken:
-            yield DoctorCheck("label file", path, [(path, finding) for finding in broken.findings])
-            yield DoctorCheck(LABELS_ON_GITHUB, "fix the label file first", is_skipped=True)
-            return
+    path, *others = [*(name for name in LABEL_FILES if (root / name).exists()), ""]
+    text, hint = f"is not read: the label file is `{path}`.", "Move its labels there, and delete it."
+    found = [(other, warning("config-unread", f"`{other}` {text}", hint=hint)) for other in others if other]
+    try:
+        entries = _entries_in(root, path)
+    except BrokenContract as broken:
+        yield DoctorCheck("label file", path, [*((path, finding) for finding in broken.findings), *found])
+        yield DoctorCheck(LABELS_ON_GITHUB, "fix the label file first", is_skipped=True)
+        return
+    note = f"{len(entries)} labels in {path}" if path else "none; the labels that accord ships apply"
+    yield DoctorCheck("label file", note, found)
     if isinstance(read_labels, str):
         yield DoctorCheck(LABELS_ON_GITHUB, read_labels, is_skipped=True)
     else:
@@ -264,11 +263,15 @@ def label_checks(root: Path, read_labels: Callable[[], tuple[str, Sequence[Label
 
 def label_names(root: Path) -> tuple[str, ...]:
     """Return the names in the label file of a directory, those that accord ships without one; none of a broken file."""
-    path = next((name for name in LABEL_FILES if (root / name).exists()), None)
+    path = next((name for name in LABEL_FILES if (root / name).exists()), "")
     try:
-        return tuple(entry.name for entry in (parse_labels(read_inside(root, path)) if path else shipped_labels()))
+        return tuple(entry.name for entry in _entries_in(root, path))
     except BrokenContract:
         return ()
+
+
+def _entries_in(root: Path, path: str) -> tuple[LabelEntry, ...]:
+    return parse_labels(read_inside(root, path)) if path else shipped_labels()
 
 
 def _compare_labels(
