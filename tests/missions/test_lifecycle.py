@@ -84,6 +84,7 @@ def test_exactly_the_edges_of_the_rules_are_legal_and_the_others_name_them(sourc
                 ("in_review", "approved"),
             )
         ),
+        ("in_progress", "for_review", dict(ALL, workspace_problem="no lane"), "no lane", NONE),
         ("in_progress", "for_review", dict(ALL, open_subtasks=("T001",)), "T001", NONE),
         ("in_progress", "for_review", dict(NONE, evidence_problem="no commit"), "no commit", NONE),
         ("in_progress", "approved", NONE, "evidence", dict(NONE, review_ref="PR 1")),

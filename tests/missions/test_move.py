@@ -93,6 +93,15 @@ def test_an_override_with_a_reason_replaces_the_merge_and_is_logged(code: Projec
     assert (last["reason"], last["force"]) == ("It was squashed.", False)
 
 
+def test_work_whose_lane_left_the_lanes_is_not_handed_in_without_proof_of_it(code: Project) -> None:
+    code.event("WP01", "approved", "in_progress", at=NOW + timedelta(minutes=1))
+    code.lanes(lane_a=["WP02"])
+    with pytest.raises(BrokenContract, match="WP01 is a code_change and is not in a lane"):
+        code.move("WP01", "for_review", feedback="Done.")
+    ahead = next_moves(code.load(), "WP01", "accord mission")[0]
+    assert (ahead.to, ahead.missing, ahead.command) == ("for_review", ("a lane",), "accord mission check 078-ships")
+
+
 @pytest.fixture
 def shared(code: Project) -> Project:
     """The lane of the approved WP01 with a commit of WP02, which is in progress."""

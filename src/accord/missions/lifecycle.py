@@ -130,7 +130,7 @@ def _branch(facts: MoveFacts) -> Iterator[Need]:
 
 
 def _ready(facts: MoveFacts) -> Iterator[Need]:
-    yield from _branch(facts)
+    yield from _workspace(facts)
     names = ", ".join(facts.open_subtasks)
     for name in facts.open_subtasks:
         yield Need(f"These subtasks are open in tasks.md: {names}. Finish and tick them.", f"subtask {name}")
