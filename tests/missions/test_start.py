@@ -166,7 +166,12 @@ def test_a_lost_lane_whose_work_was_handed_in_is_not_to_be_begun_again(code: Pro
     for target in ("in_review", "approved"):
         with pytest.raises(BrokenContract, match="of its lane is lost"):
             code.move("WP01", target, actor="bob")
-    assert "COMMIT && " in next_moves(code.load(), "WP01", "accord mission")[0].command
+    code.work_package("WP01", "code_change", dependencies=["WP02"])  # a dependency that is open again changes nothing
+    moves = {move.to: move for move in next_moves(code.load(), "WP01", "accord mission")}
+    for target in ("in_review", "approved"):
+        assert moves[target].missing == ("the branch of its lane",)
+        assert "COMMIT && " in moves[target].command
+    assert code.move("WP01", "planned", actor="bob", feedback="It is lost.", is_dry_run=True).events
     assert "git fsck" in str(refused.value)
     assert "begin it again" not in str(refused.value)
     assert ("fetch origin" in str(refused.value)) is ("origin" in code.git("remote").split())

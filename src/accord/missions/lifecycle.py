@@ -139,6 +139,12 @@ def _ready(facts: MoveFacts) -> Iterator[Need]:
         yield Need(text, "an own commit")
 
 
+def _to_review(facts: MoveFacts) -> Iterator[Need]:
+    if facts.request.target not in REOPENED:  # lost work can be sent back
+        yield from _branch(facts)
+    yield from _reviewer(facts)
+
+
 def is_self_review(facts: MoveFacts) -> bool:
     """Tell whether an actor claims or gives the review of its own work; taking work back is not a review."""
     return facts.request.target not in REOPENED and facts.people.is_implementer(facts.request.actor)
@@ -167,7 +173,7 @@ _EDGES: tuple[tuple[WorkPackageStatus, WorkPackageStatus, str, tuple[Guard, ...]
     ("planned", "claimed", "an actor, dependencies approved", (_start,)),
     ("claimed", "in_progress", "a workspace", (_workspace,)),
     ("in_progress", "for_review", "subtasks done, evidence", (_ready,)),
-    ("for_review", "in_review", "another actor, the lane", (_branch, _reviewer)),
+    ("for_review", "in_review", "another actor, the lane", (_to_review,)),
     ("in_review", "approved", "another actor, the lane", (_branch, _reviewer)),
     ("in_review", "in_progress", "review reference or feedback", (_findings,)),
     ("in_review", "planned", "review reference or feedback", (_findings,)),

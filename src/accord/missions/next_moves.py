@@ -105,9 +105,10 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
     """
     wp_id, target = facts.request.wp_id, facts.request.target
     back = f"{facts.lane_problem.command} && " if facts.lane_problem else ""
-    if back and target != "done" and not facts.waits_for:
+    begins = target in ("claimed", "in_progress")
+    if back and target != "done" and not (begins and facts.waits_for):
         return f"{back}{move}"
-    if target in ("claimed", "in_progress") or facts.workspace_problem:
+    if begins or facts.workspace_problem:
         first = mission.blockers[wp_id].first if wp_id in mission.blockers else wp_id
         ahead = next_moves(mission, first, command, ahead_only=True) if first != wp_id else []
         return ahead[0].command if ahead and not facts.dependency_problem else f"{command} check {mission.slug}"
