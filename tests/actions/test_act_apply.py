@@ -62,6 +62,7 @@ jobs:
         with:
           result: plan.json
 """
+COMPACT = "python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)))'"  # jq is not on every machine
 APPLIED = """
 on: workflow_dispatch
 jobs:
@@ -72,13 +73,13 @@ jobs:
     steps:
       - uses: CHECKOUT
       - id: result
-        run: printf 'json=%s\\n' "$(jq -c . plan.json)" >> "$GITHUB_OUTPUT"
+        run: printf 'json=%s\\n' "$(COMPACT < plan.json)" >> "$GITHUB_OUTPUT"
   call:
     needs: agent
     uses: accord-ci/accord/.github/workflows/reusable-apply-result.yml@v0
     with:
       result-json: ${{ needs.agent.outputs.json }}
-""".replace("CHECKOUT", CHECKOUT)
+""".replace("CHECKOUT", CHECKOUT).replace("COMPACT", COMPACT)
 """A workflow that applies the result of a job."""
 
 CALL = f"""{APPLIED}      run-key: plan-7
@@ -96,7 +97,7 @@ CALL = f"""{APPLIED}      run-key: plan-7
     runs-on: ubuntu-latest
     steps:
       - id: after
-        run: printf 'needs=%s\\n' "$(jq -c . <<< "$NEEDS")" >> "$GITHUB_OUTPUT"
+        run: printf 'needs=%s\\n' "$({COMPACT} <<< "$NEEDS")" >> "$GITHUB_OUTPUT"
         env:
           NEEDS: ${{{{ toJSON(needs) }}}}
 """
