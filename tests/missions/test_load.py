@@ -604,6 +604,31 @@ def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project, na
     assert [one.code for one in found if one.severity == "error"] == codes
 
 
+@pytest.mark.parametrize(
+    ("claimed_by", "reviewer", "codes"),
+    [
+        ("tool", "renata", []),
+        ("codex", "unknown", []),
+        ("tool", "tool", ["event-illegal"]),
+        ("tool", "unknown", ["event-illegal"]),
+        ("tool", "TOOL", ["event-illegal"]),
+    ],
+)
+def test_an_old_approval_that_names_another_reviewer_counts_whatever_tool_wrote_it(
+    project: Project, claimed_by: str, reviewer: str, codes: list[str]
+) -> None:
+    project.work_package("WP01", "planning_artifact")
+    steps = [("planned", "claimed"), ("claimed", "in_progress"), ("in_progress", "for_review")]
+    for i, step in enumerate(steps):
+        project.event("WP01", *step, NOW + timedelta(minutes=i), actor="tool")
+    project.event("WP01", "for_review", "in_review", NOW + timedelta(minutes=4), actor=claimed_by)
+    review = {"review": {"reviewer": reviewer, "verdict": "approved", "reference": "r"}}
+    project.event("WP01", "in_review", "approved", NOW + timedelta(minutes=5), actor="tool", evidence=review)
+    project.event("WP01", "approved", "done", NOW + timedelta(minutes=6), actor="tool", evidence=review)
+    found = mission_findings(project.load()).get(f"kitty-specs/{SLUG}/status.events.jsonl", [])
+    assert [one.code for one in found] == codes
+
+
 def test_old_lines_that_no_move_writes_are_one_warning(project: Project) -> None:
     project.work_package("WP01", "planning_artifact")
     for i, step in enumerate(
