@@ -102,6 +102,19 @@ def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None
     assert (run.outputs(), run.workshop.commits()) == (outputs, commits), "finished twice"
 
 
+def test_the_agents_own_commit_messages_are_the_body_of_the_commit_and_neither_close_nor_credit(run: Run) -> None:
+    own = ("Fix a\n\nThe handler is in b.py, not in a.py.\n\nCloses #7\nCo-authored-by: Eve <e@x.y>", f"Test {SECRET}")
+    run.leave(transcript(DONE), messages=own)
+    assert run.outputs()["changes-made"] == "true"
+    (commit, *_) = run.workshop.commits()
+    subject, *paragraphs = commit.split("\n\n")
+    assert subject.startswith("feat: apply the changes of codex")
+    assert paragraphs[:2] == ["Fix a", "The handler is in b.py, not in a.py."]
+    assert "All done." not in commit
+    assert SECRET not in commit
+    assert not re.search(r"(?i)closes #7|^co-authored-by:", commit, re.MULTILINE)
+
+
 def test_a_run_in_which_every_command_failed_is_a_failure_unless_it_changed_something(run: Run) -> None:
     command = {"type": "command_execution", "command": "make", "aggregated_output": "no", "exit_code": 2}
     failing = json.dumps({"type": "item.completed", "item": {**command, "status": "failed"}})

@@ -52,6 +52,13 @@ def test_a_failing_agent_hands_its_exit_code_on_and_keeps_its_changes(bench: Ben
     assert "+new" in left.text("changes.patch")
 
 
+@pytest.mark.slow
+def test_a_run_records_the_messages_of_the_agents_own_commits(bench: Bench) -> None:
+    commit = "git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m"
+    program = f"import os; [os.system(f'{commit} {{name}}') for name in ('One', 'Two')]"
+    assert bench.script(program).record["messages"] == ["One", "Two"]
+
+
 def test_a_skipped_run_succeeds_at_once_with_all_outputs(bench: Bench) -> None:
     left = bench.run("--agent", "codex", "--skip")
     assert left.code == 0

@@ -38,6 +38,8 @@ from accord.git.unfinished import stopped_merge, unmerged_paths
 
 _EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"
 
+_MOST_MESSAGES = 20
+
 
 @dataclass(frozen=True)
 class WorkTreeChanges:
@@ -108,6 +110,16 @@ def _merged_commits(real: Git, start: str) -> tuple[str, ...]:
     ends = ("--merged=HEAD", f"--no-merged={start}", "--format=%(objectname)", "refs/remotes")
     remote = real.attempt("for-each-ref", *ends).stdout.decode().split()
     return tuple(dict.fromkeys([*remote, *outside]))
+
+
+def own_messages(real: Git, start: str) -> tuple[str, ...]:
+    """Return the messages of the newest commits that an agent made itself since the start, oldest first."""
+    wanted = ("--first-parent", "--no-merges", "--reverse", "--format=%B", f"--max-count={_MOST_MESSAGES}", "-z")
+    with suppress(GitFailed, subprocess.TimeoutExpired):
+        if is_ancestor(real, start, "HEAD"):
+            listed = real("log", *wanted, f"{start}..HEAD").decode("utf-8", "replace")
+            return tuple(filter(None, (message.strip() for message in listed.split("\0"))))
+    return ()
 
 
 @dataclass(frozen=True)

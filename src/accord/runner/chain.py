@@ -18,7 +18,7 @@ from accord.core.errors import AccordError
 from accord.core.findings import sentence
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.beside import Search, keep_work_beside
-from accord.git.comparison import WorkTreeChanges, changes_since
+from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.paths import some_of
 from accord.git.refs import RefChanges, guard_refs
 from accord.git.snapshots import Snapshot, restorable
@@ -233,6 +233,7 @@ def _save_changes(
     warnings = [f"{reason}: {some_of(paths)}." for reason, paths in changes.reasons.items()]
     search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], snapshot.is_private)
     git, start = snapshot.agents_git(), snapshot.commit
+    record.messages = own_messages(git, start)
     warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
     if (trouble := _merge_error(changes)) and record.error is None:
         record.error = trouble

@@ -41,8 +41,8 @@ from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redact_json, redactor_for
 from accord.text.sanitise import sanitise_plain
 
-_BODY_CHARS = 500
-"""How much of the agent's final message the commit message quotes."""
+_BODY_CHARS, _MESSAGES_CHARS = 500, 4_000
+"""How much of the agent's final message, or of its own commits' messages, the commit message quotes."""
 
 _SUBJECT_CHARS = 72
 _STEERING = "The run changed files that steer agents or CI. Review them"
@@ -256,7 +256,8 @@ class _FinishedRun:
         record, context, options = self.record, self.record.context, self.options
         digest = hashlib.sha256(record.model_dump_json().encode() + b"\0" + patch).hexdigest()
         turn = ", ".join(filter(None, [context.mode, context.iteration and f"iteration {context.iteration}"]))
-        words = to_valid_text(self.account.final_message)[:_BODY_CHARS]
+        messages = to_valid_text("\n\n".join(record.messages))[:_MESSAGES_CHARS]
+        words = messages or to_valid_text(self.account.final_message)[:_BODY_CHARS]
         subject = f"{'fix' if context.mode == 'autofix' else 'feat'}: apply the changes of {record.agent}"
         return Publication(
             patch,

@@ -86,6 +86,7 @@ class RunRecord(BaseModel):
     duration_seconds: float = 0
     patch_sha256: str = ""  # empty without a patch
     merged: tuple[str, ...] = ()  # commits that the agent merged
+    messages: tuple[str, ...] = ()  # of the agent's own commits
     steering: tuple[str, ...] = ()  # changed paths that steer agents or CI, as the checkout tells
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()

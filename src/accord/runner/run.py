@@ -95,7 +95,8 @@ def _write_record(record: RunRecord, folder: Path, progress: RunProgress) -> Run
 def _without_secrets(record: RunRecord, job: JobContext) -> RunRecord:
     redact = replace(job, declared=frozenset(record.secret_names)).redactor
     error = record.error and record.error.model_copy(update={"detail": redact(record.error.detail)})
-    return record.model_copy(update={"error": error, "warnings": tuple(redact(text) for text in record.warnings)})
+    texts = {name: tuple(map(redact, getattr(record, name))) for name in ("warnings", "messages")}
+    return record.model_copy(update={"error": error, **texts})
 
 
 def _prepare_folder(request: RunRequest) -> None:
