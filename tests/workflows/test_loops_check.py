@@ -68,6 +68,8 @@ def test_settings_of_loops_that_cannot_work_say_so(
         ("uses: o/accord/actions/verifier@v0", {"verifier"}),
         ("run: accord Keepalive run --pull 3", {"keepalive"}),
         ('bash "$ACCORD" start run && accord verify run', {"start", "verify"}),
+        ("Enforce the keepalive run cap before agents start run", set()),
+        ("exec bash x/setup/accord.sh autofix run; accord  bot-comments run", {"autofix", "bot-comments"}),
         ("uses: o/r/reusable-keepalive-notes.yml@v0", set()),
         ("name: keepalive\nrun: accord keepalive decide", set()),
         ("run: npm start running", set()),

@@ -102,7 +102,10 @@ _LISTENERS: Mapping[str, Collection[str]] = {
 """The loops, or starts, that listen to labels; others are heard by workflows that name them."""
 
 _NAMES = "|".join(sorted(_LOOPS))
-_RUNS = re.compile(rf"(?:\breusable-|/actions/)({_NAMES})(?:\.yml\b|@)|\b({_NAMES}|start) run\b", re.IGNORECASE)
+_RUNS = re.compile(
+    rf"(?:\breusable-|/actions/)({_NAMES})(?:\.yml\b|@)|accord[^\s|;&]{{0,20}}\s{{1,9}}({_NAMES}|start) run\b",
+    re.IGNORECASE,
+)
 
 
 def loops_in(text: str) -> set[str]:
