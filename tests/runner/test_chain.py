@@ -7,7 +7,7 @@ import pytest
 from accord.runner.attempts import RunBudget
 from accord.runner.chain import SETBACKS, verdict_after
 from accord.runner.record import Attempt
-from accord.runner.transcripts.error_rules import CAUSES
+from accord.runner.transcripts.error_rules import CAUSES, COMMAND_FAILURES
 
 
 def spent(*costs: float | None) -> list[Attempt]:
@@ -35,3 +35,9 @@ def test_setbacks_are_causes_that_another_agent_would_not_share() -> None:
     assert not {"time", "memory", "disk", "budget", "cancelled", "context"} & SETBACKS.keys()
     limits = [(RunBudget(0, limit), cost) for limit, cost in ((1, 0.4), (1, 3), (None, 3))]
     assert [budget.usd_left(spent(cost)) for budget, cost in limits] == [0.6, 0.0, None]
+
+
+def test_failures_that_only_the_changes_decide_call_no_next_agent() -> None:
+    causes = {cause for _, cause in COMMAND_FAILURES.values()}
+    assert causes
+    assert {verdict_after(cause, ["claude"], (), RunBudget(time.monotonic() + 900)) for cause in causes} == {"end"}
