@@ -429,7 +429,7 @@ def test_each_change_that_breaks_callers_asks_for_a_major_version_a_guide_and_ph
     found = breaking_findings(workflow(RUNNER), workflow(edited(RUNNER, (MODEL, ""))), TODAY)
     texts = [each.message for each in found if each.code == "breaking-change"]
     assert texts
-    assert all("a major version with a migration guide, and move the callers in phases" in text for text in texts)
+    assert all("a major version with a migration guide, and callers that move in phases" in text for text in texts)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
 _LEFT_OUT = {"string": "", "boolean": False, "number": 0}
-_MAJOR = "Else publish a major version with a migration guide, and move the callers in phases."
+_MAJOR = "Such a change needs a major version with a migration guide, and callers that move in phases."
 _DEPRECATED_FOR = timedelta(days=90)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
