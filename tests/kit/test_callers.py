@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from accord.engine.trust import PAUSED
-from accord.git.configuration import ConfigFile
-from accord.kit.templates import CONFIG, shipped_kit
+from accord.git.configuration import KIT_CONFIG, ConfigFile
+from accord.kit.templates import shipped_kit
 from accord.loops.models import NEEDS_HUMAN
 from accord.loops.questions import AUTOFIX, KEEPALIVE
 from accord.results.label_sync import shipped_labels
@@ -106,7 +106,7 @@ def test_the_workflows_take_what_a_start_gives_them(work: Any) -> None:
 
 
 def test_the_configuration_of_the_kit_lists_every_line_with_its_default() -> None:
-    text = shipped_kit().files[CONFIG]
+    text = shipped_kit().files[KIT_CONFIG]
     assert read_config(ConfigFile(raw=text.encode())) == AccordConfig()
     for name, field in StartSwitches.model_fields.items():
         assert re.search(rf"^  {field.alias or name}: .*Default: {str(field.default).lower()}$", text, re.MULTILINE)

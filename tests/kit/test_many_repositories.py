@@ -41,7 +41,7 @@ def organisation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
-REQUESTS = {"current": (1, 0), "outdated": (8, 4), "without": (4, 0)}
+REQUESTS = {"current": (1, 0), "outdated": (9, 4), "without": (4, 0)}
 """Reads and writes for each repository; the figures of docs/scale.md."""
 
 

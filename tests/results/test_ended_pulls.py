@@ -122,7 +122,7 @@ def test_a_prefix_of_the_configuration_leads_past_a_branch_in_the_way(stage: Sta
 @pytest.mark.parametrize(
     ("names", "prefix", "unread"),
     [
-        (["accord/config.yml", "accord.yml"], "bots", ".github/accord.yml"),
+        (["accord/config.yml", "accord.yml"], "bots", ".github/accord/config.yml"),
         (["accord/config.yaml"], "accord", ".github/accord/config.yaml"),
         (["accord.yml"], "bots", ""),
     ],

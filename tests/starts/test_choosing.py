@@ -268,7 +268,7 @@ def test_unknown_keys_of_the_configuration_are_findings_with_a_hint() -> None:
     [
         ({"accord/config.yml"}, "comments", {}),
         ({"accord.yml"}, "comments", {}),
-        ({"accord/config.yml", "accord.yml"}, "comments", {"accord.yml": "git rm .github/accord.yml"}),
+        ({"accord/config.yml", "accord.yml"}, "comments", {"accord/config.yml": "git rm .github/accord/config.yml"}),
         ({"accord.yml", "accord/config.yaml"}, "comments", {"accord/config.yaml": "git rm"}),
         ({"accord/config.yaml"}, "no configuration", {"accord/config.yaml": "config.yaml .github/accord/config.yml`"}),
         ({"accord.yaml"}, "no configuration", {"accord.yaml": "accord.yaml .github/accord.yml`"}),
@@ -300,7 +300,7 @@ def test_one_file_is_the_configuration_and_others_like_it_are_findings(
 )
 def test_switches_without_a_workflow_that_starts_anything_are_a_finding(tmp_path: Path, text: str, names: str) -> None:
     (tmp_path / ".github").mkdir()
-    (tmp_path / CONFIG_PATHS[1]).write_text(text)
+    (tmp_path / CONFIG_PATHS[0]).write_text(text)
     found = [finding for _, finding in config_check(tmp_path, has_starts=False).findings]
     assert [finding.code for finding in found] == (["starts-unheard"] if names else [])
     assert all(names in finding.message for finding in found)
@@ -311,7 +311,7 @@ def test_the_doctor_reads_the_configuration_of_a_directory(tmp_path: Path) -> No
     check = config_check(tmp_path)
     assert (check.status, check.note) == ("ok", "no configuration; by default labels, comments, dashboard")
     path = tmp_path / CONFIG_PATHS[0]
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir()
     path.write_text("starts:\n  pull-requests: true\n  labels: false\n")
     assert config_check(tmp_path).note == "comments, dashboard, pull-requests"
     path.write_text("starts:\n  label: true\n")

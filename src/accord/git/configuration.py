@@ -14,8 +14,9 @@ from accord.core.findings import Finding, PlacedFinding, warning
 from accord.files.yaml import read_yaml
 from accord.git.program import Git, file_at
 
-CONFIG_PATHS = (".github/accord/config.yml", ".github/accord.yml")
-"""The places of the configuration; the first that has a file counts."""
+KIT_CONFIG = ".github/accord/config.yml"
+CONFIG_PATHS = (".github/accord.yml", KIT_CONFIG)
+"""The places of the configuration; the first that has a file counts: a person's own before that of the kit."""
 
 _NEAR_PATHS = (".github/accord/config.yaml", ".github/accord.yaml")
 """Names that GitHub's own files may have, too."""
@@ -31,7 +32,7 @@ PREFIX_FORM = r"(?!refs/)[A-Za-z0-9][A-Za-z0-9_-]*(?:/[A-Za-z0-9][A-Za-z0-9_-]*)
 class ConfigFile(NamedTuple):
     """The configuration; ``raw`` is None without one."""
 
-    path: str = CONFIG_PATHS[0]
+    path: str = KIT_CONFIG
     raw: bytes | None = None
 
 

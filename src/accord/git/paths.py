@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 
@@ -13,9 +12,6 @@ from accord.git.program import Git, split_nul
 _SYMLINK = "120000"
 _MOST_LINKS = 40
 """As many as Linux follows before it says that they go in a circle."""
-
-_LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
-_LONGEST_LINES = 60
 
 
 def escaping_links(old: Mapping[str, str], new: Mapping[str, str]) -> list[Finding]:
@@ -81,11 +77,3 @@ def names_on_way(path: str, links: Mapping[str, str]) -> list[str]:
 def some_of(paths: Sequence[str]) -> str:
     """List paths for people, at most the first ten."""
     return names_of([os.fsencode(path).decode("utf-8", "replace") for path in paths])
-
-
-def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
-    """Return path and line from what an agent or a person wrote: ``./a.py``, ``a.py:2-4`` or ``a.py#L2``."""
-    path = path.strip(" \t`")
-    path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./")
-    found = _LINES.search(path, max(0, len(path) - _LONGEST_LINES))
-    return (path[: found.start()], line or int(found[1])) if found else (path, line)

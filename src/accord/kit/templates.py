@@ -21,7 +21,7 @@ from accord import __version__
 from accord.agents.registry import REGISTRY_PATH, label_entries, shipped_registry
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord.git.configuration import CONFIG_PATHS
+from accord.git.configuration import KIT_CONFIG
 from accord.git.program import Git
 
 SOURCE = "accord-ci/accord"
@@ -32,7 +32,6 @@ FOLDER = ".github"
 
 REGISTRY = REGISTRY_PATH.as_posix()
 LABELS = f"{FOLDER}/labels.yml"
-CONFIG = CONFIG_PATHS[0]
 
 _PROMPTS = ("autofix", "bot-comments", "implement", "keepalive", "plan", "review", "verifier")
 _ALSO = {
@@ -138,7 +137,7 @@ def chosen_kit(kit: Kit, choices: Choices) -> Kit:
 def _is_chosen(path: str, kit: Kit, only: Iterable[str] | None) -> bool:
     """Return whether a file is wanted: those of a workflow with it, and all others always."""
     found = _OF_WORKFLOW.fullmatch(path)
-    name = (found["workflow"] or found["prompt"]) if found else {LABELS: "labels", CONFIG: "start"}.get(path, "")
+    name = (found["workflow"] or found["prompt"]) if found else {LABELS: "labels", KIT_CONFIG: "start"}.get(path, "")
     return only is None or name in only or name not in kit.workflows
 
 

@@ -13,7 +13,6 @@ from itertools import pairwise, product
 from math import prod
 
 from accord.core.texts import is_placeholder
-from accord.git.paths import read_place
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
 from accord.text.outline import Section, shown_text, spans
@@ -22,6 +21,8 @@ NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNOR
 MOST_ALTERNATIVES = 64
 """Braces with more alternatives stay as they are."""
 
+_LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
+_LONGEST_LINES = 60
 _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
 _BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
@@ -202,3 +203,11 @@ def _names_file(path: str) -> bool:
     is_abbreviation = path == name and len(stem) == len(extension) == 1
     is_pattern = "*" in path and ("/" in path or "." in path)
     return is_pattern or path.endswith("/") or (_EXTENSION.fullmatch(extension) is not None and not is_abbreviation)
+
+
+def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
+    """Return path and line from what an agent or a person wrote: ``./a.py``, ``a.py:2-4`` or ``a.py#L2``."""
+    path = path.strip(" \t`")
+    path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./")
+    found = _LINES.search(path, max(0, len(path) - _LONGEST_LINES))
+    return (path[: found.start()], line or int(found[1])) if found else (path, line)
