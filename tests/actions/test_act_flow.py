@@ -50,7 +50,7 @@ def installed(bench: Bench, home: Path, **more: Any) -> Iterator[Flow]:
         {"token": f"token-of-{name}", "login": login, "kind": "installation", "permissions": WRITES}
         for name, login in APPS.items()
     ]
-    tokens = [*job_tokens(path.read_text() for path in workflow_files()), *job_tokens(["jobs: {none: {}}"]), *apps]
+    tokens = [*job_tokens([*(path.read_text() for path in workflow_files()), "jobs: {none: {}}"]), *apps]
     repository = {"name": CONSUMER, "git": str(origin), "settings": "default"}
     seed = seed_file(home, {"tokens": tokens, "repositories": [repository]})
     with serving(home / "sandbox", seed=seed) as github:

@@ -39,7 +39,7 @@ EXAMPLES = {name: template(name) for name in ("plan", "implement")}
 def github(tmp_path: Path) -> Iterator[RunningSandbox]:
     """Serve the consumer's repository on a local GitHub that knows the token of every job."""
     origin = make_consumer(tmp_path / "origin", FILES)
-    tokens = [*job_tokens(path.read_text() for path in workflow_files()), *job_tokens(["jobs: {none: {}}"])]
+    tokens = job_tokens([*(path.read_text() for path in workflow_files()), "jobs: {none: {}}"])
     repository = {"name": CONSUMER, "git": str(origin), "default_labels": False}
     seed = seed_file(tmp_path, {"tokens": tokens, "repositories": [repository]})
     with serving(tmp_path / "sandbox", seed=seed) as running:

@@ -122,7 +122,7 @@ PHASES = {
     "end well": Phase(Turns, begun, did("Add tests", **{"duration-seconds": "3"}), AGAIN),
     "end badly": Phase(Turns, begun_with_a_retry_label, failed("manual", "logic"), AGAIN),
     "begin, runs held": Phase(Turns, lambda turns: turns.push("new", token=INSTALLATION_TOKEN)),
-    "tick a criterion": git_phase(begun, did(CRITERIA[0])),
+    "tick a criterion": git_phase(begun, did(CRITERIA[0]), AGAIN),
     "start a review": git_phase(unreviewed, words=("--review-workflow", REVIEW)),
     "announce": git_phase(approved),
     "merge the base": git_phase(outdated),
