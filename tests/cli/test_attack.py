@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.commands import Accord
 
-from accord.cli.attack_local import play_locally
-from accord.cli.attack_rows import PATCHES, ROWS, TABLE, TEXTS, HostileText
+from accord.cli.attacks.local import play_locally
+from accord.cli.attacks.rows import PATCHES, ROWS, TABLE, TEXTS, HostileText
 
 ROOT = Path(__file__).parents[2]
 

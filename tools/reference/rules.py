@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from accord.cli.attack_rows import ROWS
+from accord.cli.attacks.rows import ROWS
 from accord.loops.models import ALL, REASONS
 from accord.runner.transcripts import error_rules
 from accord.sessions.machine import SESSION

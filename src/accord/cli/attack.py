@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.attack_ground import Playground
-from accord.cli.attack_local import play_locally
-from accord.cli.attack_people import play_people
-from accord.cli.attack_posts import approval, marker, own_patches, play_results
-from accord.cli.attack_rows import (
+from accord.cli.attacks.ground import Playground
+from accord.cli.attacks.local import play_locally
+from accord.cli.attacks.people import play_people
+from accord.cli.attacks.posts import approval, marker, own_patches, play_results
+from accord.cli.attacks.rows import (
     NAME,
     PATCHES,
     ROWS,
@@ -27,7 +27,7 @@ from accord.cli.attack_rows import (
     AttackRow,
     HostileText,
 )
-from accord.cli.attack_runs import play_runs
+from accord.cli.attacks.runs import play_runs
 from accord.cli.demo import sync_labels
 from accord.cli.options import FormatArguments, RootArguments, command, top_of
 from accord.cli.sources import policy_of, sandbox_server

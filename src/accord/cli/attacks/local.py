@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from accord.agents.registry import shipped_registry
-from accord.cli.attack_rows import KNOWN, NAME, TABLE, Attacked
+from accord.cli.attacks.rows import KNOWN, NAME, TABLE, Attacked
 from accord.cli.output import one_line
 from accord.core.errors import AccordError, BrokenContract
 from accord.core.findings import Finding

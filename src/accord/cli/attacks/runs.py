@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from accord.cli.attack_rows import KNOWN, NAME, Attacked
+from accord.cli.attacks.rows import KNOWN, NAME, Attacked
 from accord.cli.output import one_line
 from accord.core.clock import SystemClock
 from accord.core.findings import Finding

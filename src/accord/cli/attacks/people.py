@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from accord.cli.attack_ground import OWN, PULL, REPOSITORY, REQUEST, Playground
-from accord.cli.attack_rows import (
+from accord.cli.attacks.ground import OWN, PULL, REPOSITORY, REQUEST, Playground
+from accord.cli.attacks.rows import (
     NAME,
     Attacked,
 )

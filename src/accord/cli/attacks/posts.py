@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from accord.cli.attack_ground import PULL, REPOSITORY, Playground, require, task
-from accord.cli.attack_rows import (
+from accord.cli.attacks.ground import PULL, REPOSITORY, Playground, require, task
+from accord.cli.attacks.rows import (
     NAME,
     PLACES,
     Attacked,

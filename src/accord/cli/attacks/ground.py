@@ -12,7 +12,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from accord.agents.registry import REGISTRY_PATH, Registry
 from accord.agents.registry_rules import registry_from
-from accord.cli.attack_rows import (
+from accord.cli.attacks.rows import (
     KNOWN,
     TABLE,
 )
