@@ -13,12 +13,12 @@ from support.trees import commit, git, repository, write
 
 from accord.core.errors import Refused
 from accord.git.beside import Search, keep_work_beside
-from accord.git.comparison import WorkTreeChanges, changes_since
+from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.extraction import extract
 from accord.git.leaving_out import BY_FILTER, HIDDEN, ONLY_HERE, UNREADABLE
 from accord.git.patch_text import header_names
 from accord.git.patches import changes_between, filtered_findings
-from accord.git.program import Git
+from accord.git.program import UNTRUSTED, Git
 from accord.git.snapshots import take_snapshot
 
 needs_lfs = pytest.mark.skipif(shutil.which("git-lfs") is None, reason="no git-lfs: apt install git-lfs")
@@ -235,6 +235,30 @@ def test_settings_that_the_agent_writes_into_git_change_nothing(work: Path) -> N
     changes = ran(work, agent)
     assert (paths(changes.patch), changes.left_out) == ([".gitattributes", "win.txt"], {})
     assert b"+x\r\n" in changes.patch
+    assert not (work.parent / "ran").exists()
+
+
+@pytest.mark.parametrize("program", ["gpg.program", "gpg.ssh.program"])
+def test_reading_the_messages_of_an_agents_commits_starts_no_program_of_its_settings(work: Path, program: str) -> None:
+    start, tree = (git(work, "rev-parse", name) for name in ("HEAD", "HEAD^{tree}"))
+    evil = work.parent / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch '{work.parent / 'ran'}'\n")
+    evil.chmod(0o755)
+    for key, value in (
+        (program, str(evil)),
+        ("log.showSignature", "true"),
+        ("gpg.ssh.allowedSignersFile", "/dev/null"),
+    ):
+        git(work, "config", key, value)
+    kind = "SSH" if "ssh" in program else "PGP"
+    signature = f"gpgsig -----BEGIN {kind} SIGNATURE-----\n \n x\n -----END {kind} SIGNATURE-----\n"
+    who = "A <a@b.c> 1700000000 +0000"
+    text = f"tree {tree}\nparent {start}\nauthor {who}\ncommitter {who}\n{signature}\nMine\n"
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin"], cwd=work, input=text, capture_output=True, text=True
+    )
+    git(work, "reset", "-q", "--hard", made.stdout.strip())
+    assert own_messages(Git(work, UNTRUSTED), start) == ("Mine",)
     assert not (work.parent / "ran").exists()
 
 

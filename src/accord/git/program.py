@@ -28,6 +28,7 @@ _STEADY = {
     "apply.whitespace": "nowarn",
     "apply.ignoreWhitespace": "no",
     "diff.external": "",
+    "log.showSignature": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "safe.directory": "*",
