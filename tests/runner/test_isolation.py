@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.agent_bench import CHECKOUT, Bench, Left, bench
+from support.agent_bench import CHECKOUT, Bench, Left, bench, has_namespaces
 from support.hostile_agent import POISON
 
 from accord.runner import confine
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["bench"]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
+needs_user_namespaces = pytest.mark.skipif(not has_namespaces(), reason="the machine, or its container, has none")
 SCRIPT = CHECKOUT / "tests/support/hostile_agent.py"
 JOBS = {"GITHUB_TOKEN": "ghs-of-the-job-" + "7c1d" * 6, "OTHER_KEY": "key-of-another-agent-" + "9e2f" * 5}
 PLACES = ("env.sh", "home", "home/.bashrc", "tools", "temp", "run", "run/record.json")
@@ -480,7 +481,9 @@ print(json.dumps([os.getuid(), os.getgroups(), docker, int(lines["NoNewPrivs"]),
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["before", "root", "root in a container", "user namespace"])
+@pytest.mark.parametrize(
+    "way", ["before", "root", "root in a container", pytest.param("user namespace", marks=needs_user_namespaces)]
+)
 def test_an_agent_loses_docker_groups_and_capabilities(shared_folder: Path, way: str) -> None:
     python = python_of_everyone()
     scratch = shared_folder / "scratch"
@@ -521,6 +524,7 @@ def test_an_agent_loses_docker_groups_and_capabilities(shared_folder: Path, way:
 
 
 @pytest.mark.slow
+@needs_user_namespaces
 @pytest.mark.parametrize("proxy", ["", "/run/accord-test.sock"])
 def test_a_container_without_root_says_that_it_reaches_link_local_addresses(
     shared_folder: Path, monkeypatch: pytest.MonkeyPatch, proxy: str
