@@ -243,7 +243,7 @@ def _checks(pull: BoardPull) -> CheckFacts:
 def _place_open(facts: BoardRepository, pull: BoardPull, entry: Entry, owner: Owner, checks: CheckFacts) -> Placed:
     """Place an open pull request by who acts next on it."""
     why, kind, words = _next_of_pull(pull, owner, checks)
-    if words[: len(_WITH_AGENT)] == _WITH_AGENT and not facts.has_keepalive:
+    if owner.reason in _BY_HAND and not facts.has_keepalive:
         words = (*_BY_HAND[owner.reason], pull.number)
     if owner.who == "github" or owner.reason == "agent-works":
         return "waiting", replace(entry, why=why)

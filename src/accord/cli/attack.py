@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,25 +17,13 @@ from accord.cli.attacks.ground import Playground
 from accord.cli.attacks.local import play_locally
 from accord.cli.attacks.people import play_people
 from accord.cli.attacks.posts import approval, marker, own_patches, play_results
-from accord.cli.attacks.rows import (
-    NAME,
-    PATCHES,
-    ROWS,
-    TABLE,
-    TEXTS,
-    Attacked,
-    AttackRow,
-    HostileText,
-)
+from accord.cli.attacks.rows import IDENTITY, NAME, PATCHES, ROWS, TABLE, TEXTS, Attacked, AttackRow, HostileText
 from accord.cli.attacks.runs import play_runs
 from accord.cli.demo import sync_labels
 from accord.cli.options import FormatArguments, RootArguments, command, top_of
 from accord.cli.sources import policy_of, sandbox_server
 from accord.cli.step import present
 from accord.git.program import Git, split_nul
-
-if TYPE_CHECKING:
-    pass
 
 _PLAN_WORKFLOW = ".github/workflows/accord-plan.yml"
 
@@ -114,7 +102,7 @@ def _seed(root: Path, home: Path) -> tuple[Path, str]:
     if commit:
         copy = home / "copy"
         copy.mkdir()
-        git = Git(copy, {f"GIT_{who}_{what}": NAME for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")})
+        git = Git(copy, IDENTITY)
         git("init", "--quiet", "--initial-branch=main")
         top = Path(Git(root).line("rev-parse", "--show-toplevel"))
         git("fetch", "--quiet", "--depth=1", "--no-tags", top.as_uri(), commit)

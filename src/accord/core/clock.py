@@ -73,7 +73,7 @@ def parse_timestamp(text: str) -> datetime:
         raise ValueError(f"{text!r} is outside of the years 1 to 9999 in UTC") from None
 
 
-def check_year(moment: datetime) -> datetime:
+def time_in_range(moment: datetime) -> datetime:
     """Return a time that leaves space to calculate with it. Raises ValueError with a hint for another."""
     if not 1970 <= moment.year < 9000:
         raise ValueError("The value is not a time between 1970 and 9000", "Write one such as 2026-11-22T05:00:00Z.")

@@ -102,15 +102,14 @@ def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str
         ("### In Scope", _part(item.body, "In Scope", "- `**`")),
         ("### Out of Scope", _part(item.body, "Out of Scope") or "None"),
         ("## Acceptance Criteria", "\n".join(f"- [ ] {text}" for text in unmet)),
-        ("## Context", ""),
-        ("## Constraints", _part(item.body, "Constraints") or "None"),
     ]
-    free = BODY_CHARACTERS - sum(len(heading) + len(text) + 4 for heading, text in parts) - len("\n> […]")
+    last = [("## Constraints", _part(item.body, "Constraints") or "None")]
+    rest = sum(len(heading) + len(text) + 4 for heading, text in (*parts, ("## Context", ""), *last))
+    free = BODY_CHARACTERS - rest - len("\n> […]")
     sizes = accumulate(len(line) + 1 for line in proposal)
     shown = [line for line, size in zip(proposal, sizes, strict=True) if size <= free]
     quoted = "\n".join([*shown, "> […]"] if len(shown) < len(proposal) else shown)
-    parts[parts.index(("## Context", ""))] = ("## Context", quoted)
-    return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in parts)
+    return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in (*parts, ("## Context", quoted), *last))
 
 
 def _part(body: str, title: str, otherwise: str = "") -> str:

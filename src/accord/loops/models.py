@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
-from accord.core.clock import check_year
+from accord.core.clock import time_in_range
 from accord.engine.trust import RefusedLabel
 from accord.runner.models import Category, Recovery
 
@@ -26,7 +26,7 @@ LoopName = Literal["keepalive", "autofix", "verify", "bot-comments"]
 Word = Annotated[str, StringConstraints(max_length=100)]
 """An identifier: a commit, a run, a digest. Its length is bounded, so that the state fits its comment."""
 
-Time = Annotated[AwareDatetime, AfterValidator(check_year)]
+Time = Annotated[AwareDatetime, AfterValidator(time_in_range)]
 Seconds = Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)]
 Sentence = Annotated[str, StringConstraints(max_length=600)]
 RUNS = ("run", "fix")

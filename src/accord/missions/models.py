@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
-from accord.core.clock import check_year, parse_timestamp, time_of
+from accord.core.clock import parse_timestamp, time_in_range, time_of
 from accord.core.numbers import issue_number
 
 ExecutionMode = Literal["code_change", "planning_artifact"]
@@ -297,7 +297,7 @@ class StatusEvent(BaseModel):
     wp_id: WorkPackageId
     from_lane: Annotated[str | None, BeforeValidator(_status)] = None
     to_lane: WireStatus
-    at: Annotated[datetime, BeforeValidator(lambda value: check_year(time_of(str(value)) or datetime.min))]
+    at: Annotated[datetime, BeforeValidator(lambda value: time_in_range(time_of(str(value)) or datetime.min))]
     actor: Annotated[str, BeforeValidator(_actor)] = ""
     force: bool = False
     execution_mode: LenientText = ""

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
-from accord.core.clock import check_year, parse_timestamp, timestamp
+from accord.core.clock import parse_timestamp, time_in_range, timestamp
 from accord.runner.models import Category, Disposition
 
 AgentKind = Literal["plan", "implement", "review", "keepalive", "autofix", "verify", "bot-comments", "run"]
@@ -50,7 +50,7 @@ Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
 def _in_whole_seconds(moment: AwareDatetime) -> AwareDatetime:
-    return parse_timestamp(timestamp(check_year(moment)))
+    return parse_timestamp(timestamp(time_in_range(moment)))
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_in_whole_seconds)]

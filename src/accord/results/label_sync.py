@@ -244,9 +244,10 @@ def label_checks(root: Path, read_labels: Callable[[], tuple[str, Sequence[Label
 
     ``read_labels`` returns repository and labels; a text instead says why they cannot be read.
     """
-    path, *others = [*(name for name in LABEL_FILES if (root / name).exists()), ""]
+    names = [name for name in LABEL_FILES if (root / name).exists()]
+    path = names[0] if names else ""
     text, hint = f"is not read: the label file is `{path}`.", "Move its labels there, and delete it."
-    found = [(other, warning("config-unread", f"`{other}` {text}", hint=hint)) for other in others if other]
+    found = [(other, warning("config-unread", f"`{other}` {text}", hint=hint)) for other in names[1:]]
     try:
         entries = _entries_in(root, path)
     except BrokenContract as broken:

@@ -12,10 +12,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from accord.agents.registry import REGISTRY_PATH, Registry
 from accord.agents.registry_rules import registry_from
-from accord.cli.attacks.rows import (
-    KNOWN,
-    TABLE,
-)
+from accord.cli.attacks.rows import KNOWN, TABLE
 from accord.cli.output import print_wait
 from accord.cli.sources import policy_of
 from accord.core.clock import SystemClock

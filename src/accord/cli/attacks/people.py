@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
 from accord.cli.attacks.ground import OWN, PULL, REPOSITORY, REQUEST, Playground
-from accord.cli.attacks.rows import (
-    NAME,
-    Attacked,
-)
+from accord.cli.attacks.rows import NAME, Attacked
 from accord.cli.output import one_line
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
@@ -21,9 +18,6 @@ from accord.loops.models import RUNS, LoopDecision, LoopState
 from accord.loops.state import write_comment
 from accord.starts.events import read_event
 from accord_sandbox.planting import STRANGER, STRANGER_TOKEN
-
-if TYPE_CHECKING:
-    pass
 
 TRIAGER, TRIAGE_TOKEN = f"{NAME}-triager", f"{NAME}-triage-token"
 

@@ -18,6 +18,9 @@ NAME = "accord-attack"
 KNOWN = "correct-horse-battery-staple"
 """The value of a variable of the job."""
 
+IDENTITY = {f"GIT_{role}_{what}": NAME for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+"""The author and committer of commits, for git."""
+
 _SHAPED = "ghp_" + "a1B2" * 9  # the shape of a token, and not one
 PLACES = {"i": "an issue", "p": "a pull request", "r": "a review", "c": "a commit"}
 

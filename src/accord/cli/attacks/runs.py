@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from accord.cli.attacks.rows import KNOWN, NAME, Attacked
+from accord.cli.attacks.rows import IDENTITY, KNOWN, NAME, Attacked
 from accord.cli.output import one_line
 from accord.core.clock import SystemClock
 from accord.core.findings import Finding
@@ -20,8 +20,6 @@ from accord.runner.contract import repair_prompt
 from accord.runner.tool_server import submitted_result
 from accord.starts.dashboard import ticks_between, write_box
 
-_WHO = {f"GIT_{who}_{what}": NAME for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-
 
 def play_runs(home: Path) -> Iterator[Attacked]:
     """Play in a folder."""
@@ -32,7 +30,7 @@ def play_runs(home: Path) -> Iterator[Attacked]:
 
 def _refs(home: Path) -> Iterator[Attacked]:
     """Move the branch and leave a lock, in a job and at a terminal."""
-    git = Git(home, _WHO)
+    git = Git(home, IDENTITY)
     git("init", "--quiet", "--initial-branch=main")
     git("commit", "--quiet", "--allow-empty", "-m", "One")
     commit = git.line("rev-parse", "HEAD")
