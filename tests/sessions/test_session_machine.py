@@ -436,7 +436,7 @@ def test_a_completed_task_without_its_reviews_leads_back_to_the_loop(tmp_path: P
     changes = full(SINGLE, done(), outputs(("Coder", "OK")))
     session = read_session(make_session(tmp_path, state, mode="full", **changes))
     assert all(" task " not in move.command for move in next_moves(session))
-    assert next_task_step(session).endswith("--to IMPLEMENT_LOOP --role Orchestrator")
+    assert next_task_step(session).command.endswith("--to IMPLEMENT_LOOP --role Orchestrator")
     assert advance(writer(session.folder), "IMPLEMENT_LOOP", role="Orchestrator").current_state == "IMPLEMENT_LOOP"
 
 

@@ -20,13 +20,13 @@ from accord.cli.step import leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, Stopped
-from accord.core.machine import NextMove, moves_to_json
+from accord.core.machine import moves_to_json
 from accord.plans.links import LinkedDocument, documents_by_number, task_numbers
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import FILES, Session, read_session
 from accord.sessions.machine import LOOP_BASE, ORDER, working_state
 from accord.sessions.models import TaskStatus
-from accord.sessions.next_moves import main_moves, next_moves, task_moves
+from accord.sessions.next_moves import SessionMove, main_moves, next_moves, task_moves
 from accord.sessions.questions import next_step
 from accord.sessions.reviews import reviews_of
 
@@ -121,7 +121,7 @@ def refusals(given: SessionArguments, folder: Path, task: str = "", source: str 
         yield
     except BrokenContract as broken:
         findings = [found.as_json() for found in broken.findings]
-        moves, shown = list[NextMove](), list[NextMove]()
+        moves, shown = list[SessionMove](), list[SessionMove]()
         if folder.is_dir():
             session = read_session(folder)
             of_task = task_moves(session, task)

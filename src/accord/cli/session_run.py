@@ -61,7 +61,7 @@ def run_turns(given: _RunSessionArguments) -> int:
             turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
     session = writer.read()
     is_waiting = bool(turn.reason)
-    next_command = turn.command or (taking(session, turn.task, turn.role) if turn.role else "")
+    next_command = turn.command or (taking(session, turn.task, turn.role).command if turn.role else "")
     shown = {"who": turn.role or ("user" if is_waiting else ""), "task": turn.task, "why": turn.reason}
     document = {**as_document(session), **dry_run_keys(given, writer), "turn": {**shown, "command": next_command}}
     lines = [*(planned_lines(writer) if given.dry_run else ()), *screen(session), ""]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from accord.core.suggest import did_you_mean
@@ -93,7 +93,7 @@ class NextMove:
 
 def moves_to_json(moves: Iterable[NextMove]) -> list[dict[str, Any]]:
     """Return the value of ``next_moves`` in a JSON document."""
-    return [{**asdict(move), "missing": list(move.missing)} for move in moves]
+    return [{"to": move.to, "missing": list(move.missing), "command": move.command} for move in moves]
 
 
 def move_lines(moves: Iterable[NextMove]) -> list[str]:

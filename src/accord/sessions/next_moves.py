@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from accord.core.machine import Need, NextMove
 from accord.sessions import reviews
@@ -33,11 +34,35 @@ _ORCHESTRATOR = ("--role", "Orchestrator")
 _DETOURS = ("ASK_USER", "BLOCKED")
 
 
-def _task_command(session: Session, task: SessionTask, target: str) -> str:
-    return _command(session, "task", task.id, "--to", target, *_ORCHESTRATOR)
+@dataclass(frozen=True)
+class Step:
+    """A command by its name and what it is about; ``command`` is what to type.
+
+    ``target`` is a state, a status of a task or a decision, and ``question`` its text.
+    """
+
+    name: str
+    command: str
+    task: str = ""
+    role: str = ""
+    target: str = ""
+    question: str = ""
+    needs_goal: bool = False
 
 
-def next_moves(session: Session) -> list[NextMove]:
+@dataclass(frozen=True)
+class SessionMove(NextMove):
+    """A move of a session or a task, with its next step as data."""
+
+    step: Step
+
+
+def _task_command(session: Session, task: SessionTask, target: str) -> Step:
+    words = (task.id, "--to", target, *_ORCHESTRATOR)
+    return _command(session, "task", *words, task=task.id, target=target)
+
+
+def next_moves(session: Session) -> list[SessionMove]:
     """Return the moves of a session from its state; none where its status cannot be read."""
     if session.status is None:
         return []
@@ -46,7 +71,7 @@ def next_moves(session: Session) -> list[NextMove]:
     return [move for target in targets if (move := _move(session, target, facts))]
 
 
-def main_moves(session: Session) -> list[NextMove]:
+def main_moves(session: Session) -> list[SessionMove]:
     """Return the moves that a person reads: without questions, blocks and fixes, unless these are next."""
     moves, status = next_moves(session), session.status
     loops = {
@@ -59,7 +84,7 @@ def main_moves(session: Session) -> list[NextMove]:
     return found or moves
 
 
-def task_moves(session: Session, task_id: str) -> list[NextMove]:
+def task_moves(session: Session, task_id: str) -> list[SessionMove]:
     """Return the moves of a task from its status; none for a task that the session does not have."""
     task = session.task(task_id)
     if task is None or session.status is None:
@@ -72,36 +97,39 @@ def _tasks(session: Session) -> list[SessionTask]:
     return session.tasks.tasks if session.tasks else []
 
 
-def _command(session: Session, name: str, *words: str) -> str:
+def _command(session: Session, name: str, *words: str, **about: Any) -> Step:
     first = ["accord", "dispatch"] if name == "dispatch" else ["accord", "session", name]
-    return shlex.join([*first, str(session.folder), *words])
+    return Step(name, shlex.join([*first, str(session.folder), *words]), **about)
 
 
-def _fix(session: Session, task: str, loop: str) -> str:
-    return _command(session, "fix", task, loop, *_ORCHESTRATOR)
+def _dispatch(session: Session, task: str, role: str, *, needs_goal: bool = False) -> Step:
+    words = (task, "--role", role, *(("--goal", "GOAL") if needs_goal else ()), "--into", INTO)
+    return _command(session, "dispatch", *words, task=task, role=role, needs_goal=needs_goal)
 
 
-def _dispatch(session: Session, task: str, role: str, *words: str) -> str:
-    return _command(session, "dispatch", task, "--role", role, *words, "--into", INTO)
+def taking(session: Session, task: str, role: str) -> Step:
+    """Return the step that takes an agent's output."""
+    words = (task, "--role", role, "--take", "OUTPUT.json")
+    return _command(session, "dispatch", *words, task=task, role=role)
 
 
-def taking(session: Session, task: str, role: str) -> str:
-    """Return the command that takes an agent's output."""
-    return _command(session, "dispatch", task, "--role", role, "--take", "OUTPUT.json")
+def _fix(session: Session, task: str, loop: str) -> Step:
+    return _command(session, "fix", task, loop, *_ORCHESTRATOR, task=task, target=loop)
 
 
 def following(session: Session, task: str, role: str) -> list[str]:
     """Return the commands after an agent's start: to take its output, or to move on once it wrote the state's files."""
     own = {name for name, roles in WRITERS.items() if roles[0] == role}
     targets = [move.to for move in next_moves(session) if own.intersection(move.missing)]
-    return [taking(session, task, role), *(_advance(session, target) for target in targets[:1])]
+    steps = [taking(session, task, role), *(_advance(session, target) for target in targets[:1])]
+    return [step.command for step in steps]
 
 
-def _advance(session: Session, target: str, *words: str) -> str:
-    return _command(session, "advance", "--to", target, *words, *_ORCHESTRATOR)
+def _advance(session: Session, target: str, *words: str) -> Step:
+    return _command(session, "advance", "--to", target, *words, *_ORCHESTRATOR, target=target)
 
 
-def _move(session: Session, target: str, facts: SessionFacts) -> NextMove | None:
+def _move(session: Session, target: str, facts: SessionFacts) -> SessionMove | None:
     """Return one move; None where nothing that anyone does makes it legal."""
     state = status_of(session).current_state
     task = _fixable(session, target) if target in LOOPS else ""
@@ -112,15 +140,15 @@ def _move(session: Session, target: str, facts: SessionFacts) -> NextMove | None
     if any(need.key == NEVER for need in needs):
         return None
     if needs:
-        command = _step(session, needs[0])
+        step = _step(session, needs[0])
     elif target == "BLOCKED":
-        command = _advance(session, target, "--blocker", "REASON")
+        step = _advance(session, target, "--blocker", "REASON")
     elif target in LOOPS and LOOP_BASE[target] == state:
-        command = _fix(session, task, target)
+        step = _fix(session, task, target)
     else:
-        command = _command(session, "reopen") if state == "DONE" else _advance(session, target)
+        step = _command(session, "reopen") if state == "DONE" else _advance(session, target)
     missing = dict.fromkeys(need.missing for need in needs if need.key not in facts.pending)
-    return NextMove(target, tuple(missing), command)
+    return SessionMove(target, tuple(missing), step.command, step)
 
 
 def _fixable(session: Session, loop: str) -> str:
@@ -134,8 +162,8 @@ def _fixable(session: Session, loop: str) -> str:
     return next((task.id for task in (*failed, *open_)), "")
 
 
-def _step(session: Session, need: Need) -> str:
-    """Return the command that gets what a move needs; one that shows the session where only an edit does."""
+def _step(session: Session, need: Need) -> Step:
+    """Return the step that gets what a move needs; one that shows the session where only an edit does."""
     status, key = status_of(session), need.key
     gates = passed_open(session)
     if key in WRITERS and (
@@ -146,8 +174,7 @@ def _step(session: Session, need: Need) -> str:
         return _gate_step(session, gates[0])
     if key in WRITERS:
         role = "SpecAgent" if session.mode == "lean" and key == "tasks.yaml" else WRITERS[key][0]
-        goal = ("--goal", "GOAL") if session.acceptance is None and role == "SpecAgent" else ()
-        return _dispatch(session, "meta", role, *goal)
+        return _dispatch(session, "meta", role, needs_goal=session.acceptance is None and role == "SpecAgent")
     if key in GATES:
         return _gate_step(session, key)
     if key.startswith("agent "):
@@ -163,7 +190,7 @@ def _step(session: Session, need: Need) -> str:
     return _command(session, *(("ask", "--question", "QUESTION") if key == "question" else ("show",)))
 
 
-def _gate_step(session: Session, decision_id: str) -> str:
+def _gate_step(session: Session, decision_id: str) -> Step:
     status = status_of(session)
     if GATE_OF.get(status.current_state) != decision_id:
         return _way(session, GATES[decision_id])
@@ -175,35 +202,36 @@ def _gate_step(session: Session, decision_id: str) -> str:
     return _ask_gate(session, decision_id)
 
 
-def _way(session: Session, target: str) -> str:
-    """Return the command of a move, or of what it needs; one that shows the session where nothing makes it legal."""
+def _way(session: Session, target: str) -> Step:
+    """Return the step of a move, or to what it needs; one that shows the session where nothing makes it legal."""
     move = _move(session, target, facts_of(session))
-    return move.command if move else _command(session, "show")
+    return move.step if move else _command(session, "show")
 
 
-def _ask_gate(session: Session, decision_id: str) -> str:
+def _ask_gate(session: Session, decision_id: str) -> Step:
     decision = status_of(session).decision(decision_id)
     question = decision.question if decision else GATE_QUESTIONS[decision_id]
-    return _command(session, "ask", "--id", decision_id, "--question", question)
+    words = ("--id", decision_id, "--question", question)
+    return _command(session, "ask", *words, target=decision_id, question=question)
 
 
-def next_task_step(session: Session) -> str:
-    """Return the command for the first task that can go on, or for a gate that was passed without its answer."""
+def next_task_step(session: Session) -> Step:
+    """Return the step for the first task that can go on, or for a gate that was passed without its answer."""
     if gates := passed_open(session):
         return _gate_step(session, gates[0])
     steps = (step for task in _tasks(session) if (step := _task_step(session, task)))
     return next(steps, _command(session, "show"))
 
 
-def _task_step(session: Session, task: SessionTask) -> str:
-    """Return the command that takes a task further; empty where it is done or waits for other tasks."""
+def _task_step(session: Session, task: SessionTask) -> Step | None:
+    """Return the step that takes a task further; None where it is done or waits for other tasks."""
     is_open = task.status != "completed" or bool(reviews.unreviewed_tasks([task], session.outputs))
     if not is_open or status_of(session).current_state in INTEGRATION:
-        return _way(session, "IMPLEMENT_LOOP") if is_open else ""
+        return _way(session, "IMPLEMENT_LOOP") if is_open else None
     if task.status == "completed":
         return _task_command(session, task, "implemented")
     if task.status != "implemented" and _is_waiting(session, task):
-        return ""
+        return None
     if task.status == "in-progress":
         return taking(session, task.id, "Coder")
     if task.status != "implemented":
@@ -215,14 +243,14 @@ def _is_waiting(session: Session, task: SessionTask) -> bool:
     return bool(session.tasks and session.tasks.waits_for(task))
 
 
-def _review_steps(session: Session, task: SessionTask) -> Iterator[str]:
-    """Yield the command for the first review that an implemented task has not passed."""
+def _review_steps(session: Session, task: SessionTask) -> Iterator[Step | None]:
+    """Yield the step to each review that an implemented task has not passed, None where it waits for other tasks."""
     status, outputs = status_of(session), session.outputs
     results = reviews.reviews_of(task, outputs)
     for role in reviews.failed_reviews(task, outputs):
         has_failed, loop = results[role] in ("FAIL", "BLOCKED"), reviews.LOOP_OF.get(role, "")
         if role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
-            yield "" if _is_waiting(session, task) else _dispatch(session, task.id, "Coder")
+            yield None if _is_waiting(session, task) else _dispatch(session, task.id, "Coder")
         elif not has_failed:
             yield _dispatch(session, task.id, role)
         else:
@@ -231,26 +259,26 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[str]:
     is_single = session.mode == "full" and reviews.strategy_of(status) == "single-final"
     is_early = is_single and any(other.status not in ("implemented", "completed") for other in _tasks(session))
     for role in reviews.open_gates(task, outputs):
-        yield "" if is_early else _dispatch(session, "meta" if is_single else task.id, role)
+        yield None if is_early else _dispatch(session, "meta" if is_single else task.id, role)
 
 
-def _task_move(session: Session, task: SessionTask, target: str) -> NextMove | None:
+def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove | None:
     """Return one move of a task; None where only a failed review makes it legal and none failed."""
     role = "Coder" if target == "in-progress" or (task.status, target) == ("in-progress", "implemented") else ""
     facts = task_facts(session, task, role or "Orchestrator")
     if task.status == "completed" and not facts.open_gates:
         return None
     missing: tuple[str, ...] = ()
-    command = _task_command(session, task, target)
+    step = _task_command(session, task, target)
     if role and facts.waits_for:
-        missing, command = facts.waits_for, next_task_step(session)
+        missing, step = facts.waits_for, next_task_step(session)
     elif target == "in-progress":
-        command = _dispatch(session, task.id, role)
+        step = _dispatch(session, task.id, role)
     elif role:
-        command = taking(session, task.id, role)
+        step = taking(session, task.id, role)
     elif target == "completed" and facts.open_gates:
-        missing, command = facts.open_gates, _task_step(session, task) or next_task_step(session)
+        missing, step = facts.open_gates, _task_step(session, task) or next_task_step(session)
     if check_state(session, IMPLEMENTATION, "tasks move"):
         missing = ("IMPLEMENT_LOOP", *missing)
-        command = next((move.command for move in next_moves(session)), command)
-    return NextMove(target, missing, command)
+        step = next((move.step for move in next_moves(session)), step)
+    return SessionMove(target, missing, step.command, step)

@@ -5,7 +5,6 @@ Each step is the first command that is proposed to a person, so a session goes t
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import Session, status_of
 from accord.sessions.models import LOOPS, REVIEWS, AgentOutput, SessionTask
-from accord.sessions.next_moves import main_moves, next_task_step
+from accord.sessions.next_moves import Step, main_moves, next_task_step
 from accord.sessions.outputs import apply_output
 from accord.sessions.questions import UserQuestion
 from accord.sessions.reviews import failed_reviews
@@ -47,8 +46,7 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
         session = writer.read()
         if turn := _settled(session):
             return turn
-        words = shlex.split(_first_command(session))
-        if turn := _move(writer, words, goal):
+        if turn := _move(writer, _first_step(session), goal):
             return turn
 
 
@@ -59,35 +57,35 @@ def _settled(session: Session) -> NextActor | None:
         return NextActor()
     reason = f"The session is blocked: {status.blocker}" if status.current_state == "BLOCKED" else ""
     reason = reason or " ".join(f"{one.decision_id}: {one.question}" for one in status.pending)
-    return NextActor(reason=reason, command=_first_command(session)) if reason else None
+    return NextActor(reason=reason, command=_first_step(session).command) if reason else None
 
 
-def _first_command(session: Session) -> str:
-    """Return the command to type first; in a fix loop that of a task whose review failed."""
+def _first_step(session: Session) -> Step:
+    """Return the step that is proposed first; in a fix loop that of a task whose review failed."""
     tasks: list[SessionTask] = session.tasks.tasks if session.tasks else []
     is_fixing = status_of(session).current_state in LOOPS
     if is_fixing and any(failed_reviews(task, session.outputs) for task in tasks):
         return next_task_step(session)
-    return main_moves(session)[0].command
+    return main_moves(session)[0].step
 
 
-def _move(writer: SessionWriter, words: list[str], goal: str) -> NextActor | None:
-    """Make the move of a command; return whose turn it is where that is an agent, or a person types the command."""
-    verb, rest = (words[1], words[3:]) if words[1] == "dispatch" else (words[2], words[4:])
-    if verb == "dispatch":
-        if "GOAL" in rest and not goal:
-            return NextActor(reason="The session has no goal yet. Pass it with `--goal`.")
-        return NextActor(rest[0], rest[2], goal=goal if "GOAL" in rest else "")
-    if verb == "advance" and "--blocker" not in rest:
-        run.advance(writer, rest[1], role=run.ROLE)
-    elif verb == "task":
-        run.move_task(writer, rest[0], rest[2], role=run.ROLE)
-    elif verb == "ask" and rest[0] == "--id":
-        run.ask(writer, [UserQuestion(rest[3], rest[1])])
-    elif verb == "fix":
-        return NextActor(rest[0], "Integrator" if rest[0] == "meta" else "Coder", loop=rest[1])
+def _move(writer: SessionWriter, step: Step, goal: str) -> NextActor | None:
+    """Make a step; return whose turn it is where that is an agent, or a person types the command."""
+    task, target = step.task, step.target
+    if step.name == "dispatch" and step.needs_goal and not goal:
+        return NextActor(reason="The session has no goal yet. Pass it with `--goal`.")
+    if step.name == "dispatch":
+        return NextActor(task, step.role, goal=goal if step.needs_goal else "")
+    if step.name == "fix":
+        return NextActor(task, "Integrator" if task == "meta" else "Coder", loop=target)
+    if step.name == "advance" and target != "BLOCKED":
+        run.advance(writer, target, role=run.ROLE)
+    elif step.name == "task":
+        run.move_task(writer, task, target, role=run.ROLE)
+    elif step.name == "ask" and target:
+        run.ask(writer, [UserQuestion(step.question, target)])
     else:
-        return NextActor(reason="Only a person can go on.", command=shlex.join(words))
+        return NextActor(reason="Only a person can go on.", command=step.command)
     return None
 
 
