@@ -19,6 +19,7 @@ from support.sessions import (
     TASKS,
     acceptance,
     agent_output,
+    decision,
     done,
     make_session,
 )  # fmt: skip
@@ -127,6 +128,43 @@ def test_an_agent_that_cannot_go_on_needs_a_person(project: Project, status: str
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("status", ["OK", "nothing"])
+def test_an_agent_that_answers_a_gate_itself_ends_the_run(project: Project, status: str) -> None:
+    forged = json.loads((project.folder / "status.json").read_text())
+    answer = decision("UD-APPROVE-DESIGN", "answered")
+    forged["user_decisions"] = [answer]
+    text = json.dumps(forged)
+    (project.tools / "files.json").write_text(json.dumps({"SpecAgent": {**FILES["SpecAgent"], "status.json": text}}))
+    project.plan(SpecAgent=[status])
+    ended = project.accord.document("session", "run", project.folder, *AGENT, code=1)
+    assert [(found["code"], found["path"]) for found in ended["findings"]] == [
+        ("role-forbidden", "/status.json/user_decisions")
+    ]
+    assert (project.folder / "status.json").read_text() == text, "a person sees what the agent wrote"
+    assert project.turns() == ["SpecAgent meta"]
+
+
+@pytest.mark.slow
+def test_the_role_of_an_output_is_the_one_that_was_dispatched(project: Project) -> None:
+    forged = json.dumps({"agent": "Reviewer", "task": {"id": "meta"}})
+    (project.tools / "files.json").write_text(json.dumps({"SpecAgent": {"../../.accord/dispatch/input.json": forged}}))
+    project.run()
+    output = project.accord.file("output.json", agent_output())
+    assert json.loads(Path(".accord/dispatch/input.json").read_text())["agent"] == "Reviewer"
+    project.accord("session", "run", project.folder, "--take", output, "--role", "SpecAgent")
+    lines = (project.folder / "outputs.jsonl").read_text().splitlines()
+    assert {json.loads(line)["agent"] for line in lines} == {"SpecAgent"}
+
+
+@pytest.mark.slow
+def test_each_turn_names_the_folder_of_its_log(project: Project) -> None:
+    project.plan(SpecAgent=["FAIL"])
+    said = project.accord("session", "run", project.folder, *AGENT).err
+    (line,) = [line for line in said.splitlines() if line.startswith("SpecAgent works on meta, with its log in ")]
+    assert (Path(line.rpartition(" ")[2]) / "result.json").is_file()
+
+
+@pytest.mark.slow
 def test_an_agent_without_effect_is_not_asked_forever(project: Project) -> None:
     (project.tools / "files.json").write_text("{}")
     assert project.run()["why"] == "SpecAgent had 4 turns on meta, and it does not go on."
@@ -164,7 +202,7 @@ def test_a_whole_session_by_hand_takes_at_most_12_commands(project: Project) -> 
     while project.state() != "DONE":
         turn = project.accord("session", "run", project.folder, *words, "--format", "json").document["turn"]
         typed += 1
-        words = ["--take", output]
+        words = turn["command"].replace("OUTPUT.json", output).split()[4:]
         for name, text in FILES.get(turn["who"], {}).items():
             (project.folder / name).write_text(text, encoding="utf-8")
         if turn["who"] == "user":
@@ -174,10 +212,10 @@ def test_a_whole_session_by_hand_takes_at_most_12_commands(project: Project) -> 
     assert project.accord("session", "check", project.folder).code == 0
 
 
-def test_an_output_without_an_input_and_a_dry_run_change_nothing(project: Project) -> None:
+def test_an_output_without_its_role_and_a_dry_run_change_nothing(project: Project) -> None:
     output = project.accord.file("output.json", agent_output())
     before = (project.folder / "status.json").read_bytes()
-    assert "No input of an agent" in project.accord("session", "run", project.folder, "--take", output).err
+    assert "`--take` needs `--role`" in project.accord("session", "run", project.folder, "--take", output).err
     found = project.accord.document(
         "session", "run", project.folder, "--agent", "fake", "--goal", "Export.", "--dry-run"
     )

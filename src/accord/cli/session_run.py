@@ -1,9 +1,9 @@
-"""``accord session run``: agents work on a session until a person is needed, or it goes on by one agent by hand."""
+"""``accord session run``: all turns of one agent, or one turn that a person runs by hand."""
 
 from __future__ import annotations
 
-import json
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.dispatch import read_output, write_run_files
-from accord.cli.options import FOLDER, argument, command, option
+from accord.cli.options import FOLDER, Choice, argument, command, option
 from accord.cli.output import one_line
 from accord.cli.session_output import (
     CLOCK,
@@ -27,8 +27,8 @@ from accord.cli.session_questions import prompt_user, texts_of
 from accord.cli.step import present
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
 from accord.sessions.apply import SessionWriter
-from accord.sessions.models import AgentOutput
-from accord.sessions.next_moves import INTO, taking
+from accord.sessions.models import ROLES, AgentOutput
+from accord.sessions.next_moves import INTO
 from accord.sessions.run import answer, interview
 from accord.sessions.turns import NextActor, move_on, run_session, start_turn, take_turn
 
@@ -40,7 +40,9 @@ class _RunSessionArguments(ChangeSessionArguments):
     answers: tuple[str, ...] = argument("[ID=TEXT]…")
     agent: str = option("--agent", "Agent of the registry that takes the turns.", default="", metavar="NAME")
     goal: str = option("--goal", "Goal of a new session.", default="")
-    take: str | None = option("--take", "Take the output of the last input first.", metavar="OUTPUT.json")
+    take: str | None = option("--take", "Take this output of --role first; - is stdin.", metavar="OUTPUT.json")
+    role: str | None = option("--role", "Agent that gave the output.", type=Choice(ROLES))
+    task: str = option("--task", "Task of the output.", default="meta", metavar="T-XXX|meta")
     into: Path = option("--into", "Folder for the input of each agent.", type=FOLDER, default=INTO)
 
 
@@ -50,18 +52,22 @@ def run_turns(given: _RunSessionArguments) -> int:
 
     With --agent, that agent takes each role in turn, and questions are asked on the terminal. Without it, the input
     of the next agent is written, and --take gives its output back. ID=TEXT answers questions first. Exits with 3
-    where a person is needed, and says for what.
+    where a person is needed, and says for what; with 1 where an agent changed files that its role does not write.
     """
+    if given.take is not None and given.role is None:
+        raise WrongUsage("`--take` needs `--role`.", hint="Copy the command that was printed with the agent's input.")
     texts, writer = texts_of(given.answers), SessionWriter(given.folder, CLOCK, is_dry_run=given.dry_run)
     with refusals(given, given.folder):
         if texts:
             answer(writer, texts)
-        turn = _take(given, writer, given.take) if given.take is not None else None
+        turn = None
+        if given.take is not None and given.role:
+            turn = take_turn(writer, given.task, given.role, read_output(given.take, given.role)[0])
         if turn is None:
             turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
     session = writer.read()
     is_waiting = bool(turn.reason)
-    next_command = turn.command or (taking(session, turn.task, turn.role).command if turn.role else "")
+    next_command = turn.command or (_taking(given, turn) if turn.role else "")
     shown = {"who": turn.role or ("user" if is_waiting else ""), "task": turn.task, "why": turn.reason}
     document = {**as_document(session), **dry_run_keys(given, writer), "turn": {**shown, "command": next_command}}
     lines = [*(planned_lines(writer) if given.dry_run else ()), *screen(session), ""]
@@ -72,15 +78,10 @@ def run_turns(given: _RunSessionArguments) -> int:
     return Stopped.exit_code if is_waiting else 0
 
 
-def _take(given: _RunSessionArguments, writer: SessionWriter, path: str) -> NextActor | None:
-    """Take the output of the agent whose input was written last; return why a person is needed, if so."""
-    try:
-        document = json.loads((given.into / "input.json").read_bytes())
-        task, role = str(document["task"]["id"]), str(document["agent"])
-    except (OSError, ValueError, KeyError, TypeError):
-        hint = "Take it with `accord dispatch DIR TASK --role ROLE --take OUTPUT.json`."
-        raise WrongUsage(f"No input of an agent in {given.into}.", hint=hint) from None
-    return take_turn(writer, task, role, read_output(path, role)[0])
+def _taking(given: _RunSessionArguments, turn: NextActor) -> str:
+    """Return the command that takes the output: it names role and task, because an agent can write the input's file."""
+    words = ("--take", "OUTPUT.json", "--role", turn.role, "--task", turn.task)
+    return shlex.join(["accord", "session", "run", str(given.folder), *words])
 
 
 def _by_hand(given: _RunSessionArguments, writer: SessionWriter) -> NextActor:
@@ -118,11 +119,12 @@ def _output_of(
     from accord.runner.record import RESULT
 
     session, role = writer.read(), str(document["agent"])
-    click.echo(one_line(f"{role} works on {document['task']['id']}"), err=True)
+    run_dir = Path(tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP") or None))
+    click.echo(one_line(f"{role} works on {document['task']['id']}, with its log in {run_dir}"), err=True)
     write_run_files(document, session, given.into)
     request = RunRequest(
         agent=given.agent,
-        run_dir=Path(tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP") or None)),
+        run_dir=run_dir,
         directory=session.root,
         prompt_file=given.into.absolute() / "prompt.md",
         schema=given.into.absolute() / "schema.json",
@@ -131,12 +133,12 @@ def _output_of(
     record = run_with_output(request, stop)
     if stop:
         raise Interrupted("The agent was stopped.", hint="Run the command again to continue.")
-    outputs = finish(request.run_dir, finish_options(None, local_policy()), record)
+    outputs = finish(run_dir, finish_options(None, local_policy()), record)
+    if outputs.exit_code != "0":
+        return outputs.error_summary or "It gave no valid output."
     try:
-        if outputs.exit_code == "0":
-            return read_output(str(request.run_dir / RESULT), role)[0]
+        return read_output(str(run_dir / RESULT), role)[0]
     except BrokenContract as broken:
         return " ".join([broken.message, *(found.text for found in broken.findings)])
-    except AccordError:
-        pass
-    return outputs.error_summary or "It gave no valid output."
+    except AccordError as error:
+        return str(error)

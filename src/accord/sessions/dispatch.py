@@ -22,7 +22,7 @@ from accord.sessions.folder_rules import missing_files
 from accord.sessions.machine import files_needed, working_state
 from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
 from accord.sessions.moves import check_work
-from accord.sessions.policy import OWNERS, WORK, WRITERS, check_task, refuse
+from accord.sessions.policy import OWNERS, WORK, artifacts_of, check_task, refuse
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
 
@@ -265,8 +265,7 @@ def prompt_of(document: Mapping[str, Any], session: Session) -> str:
     """Return the prompt for an agent's input, ``document``."""
     role, project_type = str(document["agent"]), str(document["project_type"])
     folder = f"{WORK}/{session.name}"
-    names = [name for name, roles in WRITERS.items() if role in roles]
-    names += ["tasks.yaml"] if role == "SpecAgent" and session.mode == "lean" else []
+    names = artifacts_of(role, session.mode)
     writes = [f"`{folder}/{name if '.' in name else f'{name}/'}`: {FORMS[name]}" for name in names]
     writes += [_OUTSIDE[role]] if role in _OUTSIDE else []
     checks = [f"The project type is {project_type}. Check {CHECKLISTS[project_type]}"] if role in REVIEWS else []

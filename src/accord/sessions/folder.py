@@ -36,7 +36,7 @@ from accord.sessions.models import (
     SessionTask,
     SessionTasks,
 )
-from accord.sessions.policy import WORK, refuse
+from accord.sessions.policy import WORK, artifacts_of, forbidden_status, refuse
 from accord.sessions.reviews import open_gates, unreviewed_tasks
 from accord.text.outline import Section, sections
 
@@ -344,3 +344,24 @@ def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
                 "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
             )
             yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
+
+
+def turn_findings(before: Session, after: Session, role: str) -> Iterator[Finding]:
+    """Find changes of the session's files in a role's turn that only accord, a person or another role makes."""
+    hint = "Restore it, or keep it if you made it. Then run the command again."
+    for name, part in after.parts.items():
+        old, is_own = before.parts[name], name in artifacts_of(role, before.mode)
+        if part == old:
+            continue
+        if name == STATUS_FILE:
+            value = part.value if isinstance(part.value, dict) else {}
+            for found in forbidden_status(role, old.value, value):
+                yield replace(found, path=pointer(name) + found.path, hint=hint)
+        elif not is_own:
+            yield Finding("role-forbidden", f"{name} changed in the turn of {role}.", pointer(name), hint=hint)
+        elif name == TASKS_FILE and after.tasks:
+            for i, task in enumerate(after.tasks.tasks):
+                known = before.task(task.id)
+                if task.status != (was := known.status if known else "not-started"):
+                    message = f"{task.id} went from {was} to {task.status} in the turn of {role}."
+                    yield Finding("role-forbidden", message, pointer(name, "tasks", i, "status"), hint=hint)

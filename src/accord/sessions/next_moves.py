@@ -35,17 +35,14 @@ _DETOURS = ("ASK_USER", "BLOCKED")
 
 
 @dataclass(frozen=True)
-class Step:
-    """A command by its name and what it is about; ``command`` is what to type.
-
-    ``target`` is a state, a status of a task or a decision, and ``question`` its text.
-    """
+class SessionStep:
+    """A command by its name and what it is about."""
 
     name: str
-    command: str
+    command: str  # to type
     task: str = ""
     role: str = ""
-    target: str = ""
+    target: str = ""  # a state, a status of a task, or a decision
     question: str = ""
     needs_goal: bool = False
 
@@ -54,12 +51,7 @@ class Step:
 class SessionMove(NextMove):
     """A move of a session or a task, with its next step as data."""
 
-    step: Step
-
-
-def _task_command(session: Session, task: SessionTask, target: str) -> Step:
-    words = (task.id, "--to", target, *_ORCHESTRATOR)
-    return _command(session, "task", *words, task=task.id, target=target)
+    step: SessionStep
 
 
 def next_moves(session: Session) -> list[SessionMove]:
@@ -84,6 +76,14 @@ def main_moves(session: Session) -> list[SessionMove]:
     return found or moves
 
 
+def first_step(session: Session) -> SessionStep:
+    """Return the step to propose first; in a fix loop that of a task whose review failed."""
+    is_fixing = status_of(session).current_state in LOOPS
+    if is_fixing and any(reviews.failed_reviews(task, session.outputs) for task in _tasks(session)):
+        return next_task_step(session)
+    return main_moves(session)[0].step
+
+
 def task_moves(session: Session, task_id: str) -> list[SessionMove]:
     """Return the moves of a task from its status; none for a task that the session does not have."""
     task = session.task(task_id)
@@ -97,23 +97,27 @@ def _tasks(session: Session) -> list[SessionTask]:
     return session.tasks.tasks if session.tasks else []
 
 
-def _command(session: Session, name: str, *words: str, **about: Any) -> Step:
+def _command(session: Session, name: str, *words: str, **about: Any) -> SessionStep:
     first = ["accord", "dispatch"] if name == "dispatch" else ["accord", "session", name]
-    return Step(name, shlex.join([*first, str(session.folder), *words]), **about)
+    return SessionStep(name, shlex.join([*first, str(session.folder), *words]), **about)
 
 
-def _dispatch(session: Session, task: str, role: str, *, needs_goal: bool = False) -> Step:
-    words = (task, "--role", role, *(("--goal", "GOAL") if needs_goal else ()), "--into", INTO)
+def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: bool = False) -> SessionStep:
+    words = words or (*(("--goal", "GOAL") if needs_goal else ()), "--into", INTO)
+    words = (task, "--role", role, *words)
     return _command(session, "dispatch", *words, task=task, role=role, needs_goal=needs_goal)
 
 
-def taking(session: Session, task: str, role: str) -> Step:
+def taking(session: Session, task: str, role: str) -> SessionStep:
     """Return the step that takes an agent's output."""
-    words = (task, "--role", role, "--take", "OUTPUT.json")
-    return _command(session, "dispatch", *words, task=task, role=role)
+    return _dispatch(session, task, role, "--take", "OUTPUT.json")
 
 
-def _fix(session: Session, task: str, loop: str) -> Step:
+def _task_command(session: Session, task: str, target: str) -> SessionStep:
+    return _command(session, "task", task, "--to", target, *_ORCHESTRATOR, task=task, target=target)
+
+
+def _fix(session: Session, task: str, loop: str) -> SessionStep:
     return _command(session, "fix", task, loop, *_ORCHESTRATOR, task=task, target=loop)
 
 
@@ -125,7 +129,7 @@ def following(session: Session, task: str, role: str) -> list[str]:
     return [step.command for step in steps]
 
 
-def _advance(session: Session, target: str, *words: str) -> Step:
+def _advance(session: Session, target: str, *words: str) -> SessionStep:
     return _command(session, "advance", "--to", target, *words, *_ORCHESTRATOR, target=target)
 
 
@@ -162,7 +166,7 @@ def _fixable(session: Session, loop: str) -> str:
     return next((task.id for task in (*failed, *open_)), "")
 
 
-def _step(session: Session, need: Need) -> Step:
+def _step(session: Session, need: Need) -> SessionStep:
     """Return the step that gets what a move needs; one that shows the session where only an edit does."""
     status, key = status_of(session), need.key
     gates = passed_open(session)
@@ -190,7 +194,7 @@ def _step(session: Session, need: Need) -> Step:
     return _command(session, *(("ask", "--question", "QUESTION") if key == "question" else ("show",)))
 
 
-def _gate_step(session: Session, decision_id: str) -> Step:
+def _gate_step(session: Session, decision_id: str) -> SessionStep:
     status = status_of(session)
     if GATE_OF.get(status.current_state) != decision_id:
         return _way(session, GATES[decision_id])
@@ -199,23 +203,19 @@ def _gate_step(session: Session, decision_id: str) -> Step:
         return _dispatch(session, "meta", "Architect")
     if step == "verify-correction":
         return taking(session, "meta", dispatched_corrector(status) or "Architect")
-    return _ask_gate(session, decision_id)
-
-
-def _way(session: Session, target: str) -> Step:
-    """Return the step of a move, or to what it needs; one that shows the session where nothing makes it legal."""
-    move = _move(session, target, facts_of(session))
-    return move.step if move else _command(session, "show")
-
-
-def _ask_gate(session: Session, decision_id: str) -> Step:
-    decision = status_of(session).decision(decision_id)
+    decision = status.decision(decision_id)
     question = decision.question if decision else GATE_QUESTIONS[decision_id]
     words = ("--id", decision_id, "--question", question)
     return _command(session, "ask", *words, target=decision_id, question=question)
 
 
-def next_task_step(session: Session) -> Step:
+def _way(session: Session, target: str) -> SessionStep:
+    """Return the step of a move, or to what it needs; one that shows the session where nothing makes it legal."""
+    move = _move(session, target, facts_of(session))
+    return move.step if move else _command(session, "show")
+
+
+def next_task_step(session: Session) -> SessionStep:
     """Return the step for the first task that can go on, or for a gate that was passed without its answer."""
     if gates := passed_open(session):
         return _gate_step(session, gates[0])
@@ -223,27 +223,27 @@ def next_task_step(session: Session) -> Step:
     return next(steps, _command(session, "show"))
 
 
-def _task_step(session: Session, task: SessionTask) -> Step | None:
+def _task_step(session: Session, task: SessionTask) -> SessionStep | None:
     """Return the step that takes a task further; None where it is done or waits for other tasks."""
     is_open = task.status != "completed" or bool(reviews.unreviewed_tasks([task], session.outputs))
     if not is_open or status_of(session).current_state in INTEGRATION:
         return _way(session, "IMPLEMENT_LOOP") if is_open else None
     if task.status == "completed":
-        return _task_command(session, task, "implemented")
+        return _task_command(session, task.id, "implemented")
     if task.status != "implemented" and _is_waiting(session, task):
         return None
     if task.status == "in-progress":
         return taking(session, task.id, "Coder")
     if task.status != "implemented":
         return _dispatch(session, task.id, "Coder")
-    return next(_review_steps(session, task), _task_command(session, task, "completed"))
+    return next(_review_steps(session, task), _task_command(session, task.id, "completed"))
 
 
 def _is_waiting(session: Session, task: SessionTask) -> bool:
     return bool(session.tasks and session.tasks.waits_for(task))
 
 
-def _review_steps(session: Session, task: SessionTask) -> Iterator[Step | None]:
+def _review_steps(session: Session, task: SessionTask) -> Iterator[SessionStep | None]:
     """Yield the step to each review that an implemented task has not passed, None where it waits for other tasks."""
     status, outputs = status_of(session), session.outputs
     results = reviews.reviews_of(task, outputs)
@@ -269,7 +269,7 @@ def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove 
     if task.status == "completed" and not facts.open_gates:
         return None
     missing: tuple[str, ...] = ()
-    step = _task_command(session, task, target)
+    step = _task_command(session, task.id, target)
     if role and facts.waits_for:
         missing, step = facts.waits_for, next_task_step(session)
     elif target == "in-progress":

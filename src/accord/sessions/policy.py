@@ -41,6 +41,13 @@ WRITERS: Mapping[str, tuple[str, ...]] = {
 }
 """The roles that write the content of each artifact of a session, the usual one first."""
 
+
+def artifacts_of(role: str, mode: str) -> list[str]:
+    """Return the artifacts whose content a role writes; in a lean session, SpecAgent also writes the tasks."""
+    own = [name for name, roles in WRITERS.items() if role in roles]
+    return [*own, "tasks.yaml"] if (role, mode) == ("SpecAgent", "lean") else own
+
+
 OWNERS: Mapping[str, frozenset[str]] = {
     **{name: frozenset(roles) for name, roles in WRITERS.items()},
     **dict.fromkeys(("status.json", "tasks.yaml"), frozenset(ROLES)),

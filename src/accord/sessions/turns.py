@@ -12,12 +12,12 @@ from typing import Any
 
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import Session, status_of
-from accord.sessions.models import LOOPS, REVIEWS, AgentOutput, SessionTask
-from accord.sessions.next_moves import Step, main_moves, next_task_step
+from accord.sessions.folder import Session, status_of, turn_findings
+from accord.sessions.models import REVIEWS, AgentOutput
+from accord.sessions.next_moves import SessionStep, first_step
 from accord.sessions.outputs import apply_output
+from accord.sessions.policy import refuse
 from accord.sessions.questions import UserQuestion
-from accord.sessions.reviews import failed_reviews
 from accord.sessions.rules import MOST_RETRIES
 
 
@@ -46,7 +46,7 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
         session = writer.read()
         if turn := _settled(session):
             return turn
-        if turn := _move(writer, _first_step(session), goal):
+        if turn := _move(writer, first_step(session), goal):
             return turn
 
 
@@ -57,19 +57,10 @@ def _settled(session: Session) -> NextActor | None:
         return NextActor()
     reason = f"The session is blocked: {status.blocker}" if status.current_state == "BLOCKED" else ""
     reason = reason or " ".join(f"{one.decision_id}: {one.question}" for one in status.pending)
-    return NextActor(reason=reason, command=_first_step(session).command) if reason else None
+    return NextActor(reason=reason, command=first_step(session).command) if reason else None
 
 
-def _first_step(session: Session) -> Step:
-    """Return the step that is proposed first; in a fix loop that of a task whose review failed."""
-    tasks: list[SessionTask] = session.tasks.tasks if session.tasks else []
-    is_fixing = status_of(session).current_state in LOOPS
-    if is_fixing and any(failed_reviews(task, session.outputs) for task in tasks):
-        return next_task_step(session)
-    return main_moves(session)[0].step
-
-
-def _move(writer: SessionWriter, step: Step, goal: str) -> NextActor | None:
+def _move(writer: SessionWriter, step: SessionStep, goal: str) -> NextActor | None:
     """Make a step; return whose turn it is where that is an agent, or a person types the command."""
     task, target = step.task, step.target
     if step.name == "dispatch" and step.needs_goal and not goal:
@@ -121,7 +112,12 @@ def run_session(writer: SessionWriter, work: Work, ask: Callable[[], bool], *, g
         given[task, role] += 1
         if given[task, role] > MOST_RETRIES + 1:
             return NextActor(reason=f"{role} had {MOST_RETRIES + 1} turns on {task}, and it does not go on.")
-        output = work(start_turn(writer, turn))
+        document, before = start_turn(writer, turn), writer.read()
+        try:
+            output = work(document)
+        finally:  # however the agent ended: the next turn believes the files
+            if forbidden := list(turn_findings(before, writer.read(), role)):
+                raise refuse(f"{role} on {task}: the session's files changed in its turn.", forbidden)
         if isinstance(output, str):
             run.fail_agent(writer, task, role, output)
         elif stop := take_turn(writer, task, role, output):

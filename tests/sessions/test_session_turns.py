@@ -1,0 +1,135 @@
+"""The turns of a session: an agent writes the files of its role, and passes no gate by the other files."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.sessions import GATES, SINGLE, TASKS, agent_output, decision, make_session, outputs, writer
+
+from accord.core.errors import BrokenContract, Interrupted
+from accord.sessions.models import AgentOutput
+from accord.sessions.turns import NextActor, run_session
+
+DONE = TASKS.replace("not-started", "completed")
+REVIEWED = outputs(("Reviewer", "OK"), ("QA", "OK"))
+NO_SPEC = {"spec.md": None, "acceptance.json": None, "tasks.yaml": None}
+ROLE = {"INTAKE": "SpecAgent", "INTAKE_LEAN": "SpecAgent", "PLAN": "Planner", "IMPLEMENT_LOOP": "Coder"}
+
+
+def play(folder: Path, act: Callable[[], object]) -> NextActor:
+    """Run a session whose agent does this in its first turn, and asks for help."""
+
+    def work(given: dict[str, Any]) -> AgentOutput:
+        assert given["agent"] == ROLE[json.loads((folder / "status.json").read_text())["current_state"]]
+        act()
+        return AgentOutput.model_validate(agent_output(status="FAIL"))
+
+    return run_session(writer(folder), work, lambda: False, goal="Export.")
+
+
+def session_in(root: Path, state: str) -> Path:
+    texts = {"INTAKE": NO_SPEC, "INTAKE_LEAN": NO_SPEC, "PLAN": {"tasks.yaml": None}}.get(state)
+    decisions = {"PLAN": GATES[:1], "IMPLEMENT_LOOP": SINGLE}.get(state, [])
+    mode = "lean" if state == "INTAKE_LEAN" else "full"
+    return make_session(root, state, mode=mode, user_decisions=decisions, texts=texts)
+
+
+def change_status(folder: Path, **values: Any) -> None:
+    path = folder / "status.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+@pytest.mark.parametrize(
+    ("state", "values", "keys"),
+    [
+        ("INTAKE", {"user_decisions": GATES}, ["user_decisions"]),
+        ("INTAKE", {"current_state": "IMPLEMENT_LOOP", "user_decisions": GATES}, ["current_state", "user_decisions"]),
+        ("INTAKE", {"mode": "lean"}, ["mode"]),
+        ("PLAN", {"user_decisions": GATES}, ["user_decisions"]),
+        ("IMPLEMENT_LOOP", {"retry_counts": {"T-001": {"FIX_TESTS": 0}}}, ["retry_counts"]),
+        ("IMPLEMENT_LOOP", {"user_decisions": [*SINGLE, decision("UD-1", "answered")]}, ["user_decisions"]),
+    ],
+)
+def test_an_agent_that_writes_decisions_or_the_state_ends_the_run(
+    tmp_path: Path, state: str, values: dict[str, Any], keys: list[str]
+) -> None:
+    folder = session_in(tmp_path, state)
+    with pytest.raises(BrokenContract) as refused:
+        play(folder, lambda: change_status(folder, **values))
+    assert [found.path for found in refused.value.findings] == [f"/status.json/{key}" for key in keys]
+    now = json.loads((folder / "status.json").read_text())
+    assert {key: now[key] for key in values} == values, "nothing is restored silently"
+
+
+@pytest.mark.parametrize(
+    ("state", "name", "text", "place"),
+    [
+        ("INTAKE", "status.json", "{", "/status.json/current_state"),
+        ("INTAKE", "tasks.yaml", TASKS, "/tasks.yaml"),
+        ("INTAKE", "outputs.jsonl", REVIEWED, "/outputs.jsonl"),
+        ("INTAKE", "approve-design-history.jsonl", "{}", "/approve-design-history.jsonl"),
+        ("INTAKE_LEAN", "tasks.yaml", DONE, "/tasks.yaml/tasks/0/status"),
+        ("PLAN", "tasks.yaml", DONE, "/tasks.yaml/tasks/0/status"),
+        ("PLAN", "acceptance.json", "{}", "/acceptance.json"),
+        ("PLAN", "architecture.md", "# Other", "/architecture.md"),
+        ("IMPLEMENT_LOOP", "tasks.yaml", DONE, "/tasks.yaml"),
+        ("IMPLEMENT_LOOP", "tasks.yaml", TASKS.replace("cmd: pytest tests/csv", "manual: no"), "/tasks.yaml"),
+        ("IMPLEMENT_LOOP", "outputs.jsonl", REVIEWED, "/outputs.jsonl"),
+        ("IMPLEMENT_LOOP", "spec.md", "# Less", "/spec.md"),
+        ("IMPLEMENT_LOOP", "report.md", "# Done", "/report.md"),
+    ],
+)
+def test_an_agent_that_writes_the_file_of_another_role_ends_the_run(
+    tmp_path: Path, state: str, name: str, text: str, place: str
+) -> None:
+    folder = session_in(tmp_path, state)
+    with pytest.raises(BrokenContract) as refused:
+        play(folder, lambda: (folder / name).write_text(text))
+    assert place in [found.path for found in refused.value.findings]
+    assert (folder / name).read_text() == text
+
+
+def test_a_deleted_file_and_a_link_are_changes(tmp_path: Path) -> None:
+    folder = session_in(tmp_path, "IMPLEMENT_LOOP")
+    with pytest.raises(BrokenContract, match=r"spec\.md changed in the turn of Coder"):
+        play(folder, (folder / "spec.md").unlink)
+    folder = session_in(tmp_path / "other", "IMPLEMENT_LOOP")
+
+    def link() -> None:
+        (folder / "status.json").rename(tmp_path / "status.json")
+        (folder / "status.json").symlink_to(tmp_path / "status.json")
+
+    with pytest.raises(BrokenContract, match="Only the Orchestrator writes `current_state`"):
+        play(folder, link)
+
+
+def test_an_agent_that_forges_and_is_stopped_ends_the_run_too(tmp_path: Path) -> None:
+    folder = session_in(tmp_path, "INTAKE")
+
+    def act() -> None:
+        change_status(folder, user_decisions=GATES)
+        raise Interrupted("Stopped.")
+
+    with pytest.raises(BrokenContract, match="user_decisions"):
+        play(folder, act)
+
+
+@pytest.mark.parametrize(
+    ("state", "name", "text"),
+    [
+        ("INTAKE", "spec.md", "# Spec"),
+        ("INTAKE", "notes.md", "x"),
+        ("INTAKE_LEAN", "tasks.yaml", TASKS),
+        ("PLAN", "tasks.yaml", TASKS),
+    ],
+)
+def test_an_agent_writes_the_files_of_its_role(tmp_path: Path, state: str, name: str, text: str) -> None:
+    folder = session_in(tmp_path, state)
+
+    def act() -> None:
+        (folder / name).write_text(text)
+        change_status(folder, assumptions=["one"], known_issues=["two"], last_ci_result="green", last_update="now")
+
+    assert play(folder, act).reason.startswith(f"{ROLE[state]} returned FAIL")
