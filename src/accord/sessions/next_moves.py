@@ -35,7 +35,7 @@ _DETOURS = ("ASK_USER", "BLOCKED")
 
 
 @dataclass(frozen=True)
-class SessionStep:
+class ProposedStep:
     """A command by its name and what it is about."""
 
     name: str
@@ -51,7 +51,7 @@ class SessionStep:
 class SessionMove(NextMove):
     """A move of a session or a task, with its next step as data."""
 
-    step: SessionStep
+    step: ProposedStep
 
 
 def next_moves(session: Session) -> list[SessionMove]:
@@ -76,7 +76,7 @@ def main_moves(session: Session) -> list[SessionMove]:
     return found or moves
 
 
-def first_step(session: Session) -> SessionStep:
+def first_step(session: Session) -> ProposedStep:
     """Return the step to propose first; in a fix loop that of a task whose review failed."""
     is_fixing = status_of(session).current_state in LOOPS
     if is_fixing and any(reviews.failed_reviews(task, session.outputs) for task in _tasks(session)):
@@ -97,27 +97,27 @@ def _tasks(session: Session) -> list[SessionTask]:
     return session.tasks.tasks if session.tasks else []
 
 
-def _command(session: Session, name: str, *words: str, **about: Any) -> SessionStep:
+def _command(session: Session, name: str, *words: str, **about: Any) -> ProposedStep:
     first = ["accord", "dispatch"] if name == "dispatch" else ["accord", "session", name]
-    return SessionStep(name, shlex.join([*first, str(session.folder), *words]), **about)
+    return ProposedStep(name, shlex.join([*first, str(session.folder), *words]), **about)
 
 
-def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: bool = False) -> SessionStep:
+def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: bool = False) -> ProposedStep:
     words = words or (*(("--goal", "GOAL") if needs_goal else ()), "--into", INTO)
     words = (task, "--role", role, *words)
     return _command(session, "dispatch", *words, task=task, role=role, needs_goal=needs_goal)
 
 
-def taking(session: Session, task: str, role: str) -> SessionStep:
+def taking(session: Session, task: str, role: str) -> ProposedStep:
     """Return the step that takes an agent's output."""
     return _dispatch(session, task, role, "--take", "OUTPUT.json")
 
 
-def _task_command(session: Session, task: str, target: str) -> SessionStep:
+def _task_command(session: Session, task: str, target: str) -> ProposedStep:
     return _command(session, "task", task, "--to", target, *_ORCHESTRATOR, task=task, target=target)
 
 
-def _fix(session: Session, task: str, loop: str) -> SessionStep:
+def _fix(session: Session, task: str, loop: str) -> ProposedStep:
     return _command(session, "fix", task, loop, *_ORCHESTRATOR, task=task, target=loop)
 
 
@@ -129,7 +129,7 @@ def following(session: Session, task: str, role: str) -> list[str]:
     return [step.command for step in steps]
 
 
-def _advance(session: Session, target: str, *words: str) -> SessionStep:
+def _advance(session: Session, target: str, *words: str) -> ProposedStep:
     return _command(session, "advance", "--to", target, *words, *_ORCHESTRATOR, target=target)
 
 
@@ -166,7 +166,7 @@ def _fixable(session: Session, loop: str) -> str:
     return next((task.id for task in (*failed, *open_)), "")
 
 
-def _step(session: Session, need: Need) -> SessionStep:
+def _step(session: Session, need: Need) -> ProposedStep:
     """Return the step that gets what a move needs; one that shows the session where only an edit does."""
     status, key = status_of(session), need.key
     gates = passed_open(session)
@@ -194,7 +194,7 @@ def _step(session: Session, need: Need) -> SessionStep:
     return _command(session, *(("ask", "--question", "QUESTION") if key == "question" else ("show",)))
 
 
-def _gate_step(session: Session, decision_id: str) -> SessionStep:
+def _gate_step(session: Session, decision_id: str) -> ProposedStep:
     status = status_of(session)
     if GATE_OF.get(status.current_state) != decision_id:
         return _way(session, GATES[decision_id])
@@ -209,13 +209,13 @@ def _gate_step(session: Session, decision_id: str) -> SessionStep:
     return _command(session, "ask", *words, target=decision_id, question=question)
 
 
-def _way(session: Session, target: str) -> SessionStep:
+def _way(session: Session, target: str) -> ProposedStep:
     """Return the step of a move, or to what it needs; one that shows the session where nothing makes it legal."""
     move = _move(session, target, facts_of(session))
     return move.step if move else _command(session, "show")
 
 
-def next_task_step(session: Session) -> SessionStep:
+def next_task_step(session: Session) -> ProposedStep:
     """Return the step for the first task that can go on, or for a gate that was passed without its answer."""
     if gates := passed_open(session):
         return _gate_step(session, gates[0])
@@ -223,7 +223,7 @@ def next_task_step(session: Session) -> SessionStep:
     return next(steps, _command(session, "show"))
 
 
-def _task_step(session: Session, task: SessionTask) -> SessionStep | None:
+def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
     """Return the step that takes a task further; None where it is done or waits for other tasks."""
     is_open = task.status != "completed" or bool(reviews.unreviewed_tasks([task], session.outputs))
     if not is_open or status_of(session).current_state in INTEGRATION:
@@ -243,7 +243,7 @@ def _is_waiting(session: Session, task: SessionTask) -> bool:
     return bool(session.tasks and session.tasks.waits_for(task))
 
 
-def _review_steps(session: Session, task: SessionTask) -> Iterator[SessionStep | None]:
+def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep | None]:
     """Yield the step to each review that an implemented task has not passed, None where it waits for other tasks."""
     status, outputs = status_of(session), session.outputs
     results = reviews.reviews_of(task, outputs)

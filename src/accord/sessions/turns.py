@@ -14,7 +14,7 @@ from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import Session, status_of, turn_findings
 from accord.sessions.models import REVIEWS, AgentOutput
-from accord.sessions.next_moves import SessionStep, first_step
+from accord.sessions.next_moves import ProposedStep, first_step
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import refuse
 from accord.sessions.questions import UserQuestion
@@ -60,7 +60,7 @@ def _settled(session: Session) -> NextActor | None:
     return NextActor(reason=reason, command=first_step(session).command) if reason else None
 
 
-def _move(writer: SessionWriter, step: SessionStep, goal: str) -> NextActor | None:
+def _move(writer: SessionWriter, step: ProposedStep, goal: str) -> NextActor | None:
     """Make a step; return whose turn it is where that is an agent, or a person types the command."""
     task, target = step.task, step.target
     if step.name == "dispatch" and step.needs_goal and not goal:
