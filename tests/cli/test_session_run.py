@@ -165,6 +165,16 @@ def test_each_turn_names_the_folder_of_its_log(project: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("status", "why"), [("silence", "object"), ("LATER", "status")])
+def test_a_person_reads_why_an_output_is_not_valid(project: Project, status: str, why: str) -> None:
+    project.plan(SpecAgent=[status] * 3)
+    blocked = project.run()["why"]
+    assert "The result breaks its contract" in blocked
+    assert why in blocked
+    assert project.state() == "BLOCKED"
+
+
+@pytest.mark.slow
 def test_an_agent_without_effect_is_not_asked_forever(project: Project) -> None:
     (project.tools / "files.json").write_text("{}")
     assert project.run()["why"] == "SpecAgent had 4 turns on meta, and it does not go on."

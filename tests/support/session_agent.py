@@ -27,8 +27,8 @@ def main() -> None:
     (HERE / "answers.json").write_text(json.dumps(planned))
     with (HERE / "turns.log").open("a") as log:
         log.write(f"{role} {given['task']['id']}\n")
-    if status == "nothing":
-        sys.exit(1)
+    if status in ("nothing", "silence"):
+        sys.exit(status == "nothing")
     gates = {"meets_definition_of_done": status == "OK", "needs_review": False, "needs_tests": False}
     output = {
         "status": status,

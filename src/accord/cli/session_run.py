@@ -25,7 +25,7 @@ from accord.cli.session_output import (
 )
 from accord.cli.session_questions import prompt_user, texts_of
 from accord.cli.step import present
-from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
+from accord.core.errors import BrokenContract, Interrupted, Stopped, WrongUsage
 from accord.sessions.apply import SessionWriter
 from accord.sessions.models import ROLES, AgentOutput
 from accord.sessions.next_moves import INTO
@@ -112,7 +112,7 @@ def _output_of(
 ) -> AgentOutput | str:
     """Run the agent with its input in the project; return its output, or why it gave none."""
     from accord.cli.run import run_with_output  # slow, as in the other functions of this module
-    from accord.cli.run_step import finish_options
+    from accord.cli.run_step import finish_options, require_result
     from accord.cli.sources import local_policy
     from accord.runner.finish import finish
     from accord.runner.models import RunRequest
@@ -137,8 +137,7 @@ def _output_of(
     if outputs.exit_code != "0":
         return outputs.error_summary or "It gave no valid output."
     try:
+        require_result(run_dir, outputs, record)
         return read_output(str(run_dir / RESULT), role)[0]
     except BrokenContract as broken:
-        return " ".join([broken.message, *(found.text for found in broken.findings)])
-    except AccordError as error:
-        return str(error)
+        return " ".join([str(broken), *(found.text for found in broken.findings if found.text not in broken.message)])
