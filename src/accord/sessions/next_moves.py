@@ -66,11 +66,8 @@ def next_moves(session: Session) -> list[SessionMove]:
 def main_moves(session: Session) -> list[SessionMove]:
     """Return the moves that a person reads: without questions, blocks and fixes, unless these are next."""
     moves, status = next_moves(session), session.status
-    loops = {
-        reviews.LOOP_OF.get(role, "")
-        for task in _tasks(session)
-        for role in reviews.failed_reviews(task, session.outputs)
-    }
+    failed = {role for task in _tasks(session) for role in reviews.failed_reviews(task, session.outputs)}
+    loops = {reviews.LOOP_OF.get(role, "") for role in failed}
     loops |= {"FIX_BUILD"} if status and status.last_ci_result == "red" else set()
     found = [move for move in moves if move.to not in _DETOURS and (move.to not in LOOPS or move.to in loops)]
     return found or moves

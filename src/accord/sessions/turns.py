@@ -90,8 +90,7 @@ def start_turn(writer: SessionWriter, turn: NextActor) -> dict[str, Any]:
 def take_turn(writer: SessionWriter, task: str, role: str, output: AgentOutput) -> NextActor | None:
     """Take an agent's output; return why a person is needed, None where the session may go on."""
     apply_output(writer, task, role, output)
-    is_fixed = role in REVIEWS and output.status == "FAIL"
-    if is_fixed or output.status in ("OK", "NEEDS_DECISION"):
+    if output.status in ("OK", "NEEDS_DECISION", *(("FAIL",) if role in REVIEWS else ())):
         return None
     return NextActor(reason=f"{role} returned {output.status} on {task}: {output.summary}")
 
