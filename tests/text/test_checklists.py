@@ -89,6 +89,50 @@ def test_a_box_between_other_comments_is_a_task(before: str, after: str) -> None
     assert [text for text, *_ in boxes(f"{before}\n\n- [ ] a\n\n{after}\n")] == ["a"]
 
 
+BOTS = [
+    ("<!-- CURSOR_SUMMARY -->", "<!-- /CURSOR_SUMMARY -->"), ("<!-- BUGBOT_REVIEW -->", "<!-- BUGBOT_REVIEW -->"),
+    ("<!-- devin-review-badge-begin -->", "<!-- devin-review-badge-end -->"),
+    (CODERABBIT.format("notes"), CODERABBIT.format("notes").replace("This is an", "end of")),
+    ("<!-- greptile_comment -->", "<!-- /greptile_comment -->"),
+    ("[//]: # (dependabot-start)", "[//]: # (dependabot-end)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("before", ["## Tasks\n\n- [ ] own\n", "## Tasks\n", "## Notes\n", "# Todo\n\n## Next\n"])
+@pytest.mark.parametrize(("start", "end"), BOTS)
+@pytest.mark.parametrize("title", ["", "### Tasks\n\n"])
+def test_a_heading_of_tasks_makes_no_task_of_a_bots_box(before: str, start: str, end: str, title: str) -> None:
+    found = boxes(f"{before}\n{start}\n\n{title}- [ ] a\n\n{end}\n")
+    assert [text for text, *_ in found] == (["own"] if "own" in before else [])
+
+
+@pytest.mark.parametrize("start", ["<!-- release-please -->", "<!-- Acme AI: start -->"])
+def test_a_region_with_a_long_name_below_the_tasks_is_of_a_bot(start: str) -> None:
+    end = start.replace("start", "end") if "start" in start else start.replace("<!-- ", "<!-- /")
+    for before in ("## Tasks\n\n- [ ] own", "## Notes", "## Notes\n\nwords", "words"):
+        assert [text for text, *_ in boxes(f"{before}\n\n{start}\n\n- [ ] a\n\n{end}\n") if text == "a"] == []
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("<!-- work-start -->", "<!-- work-end -->"), ("<!-- steps -->", "<!-- /steps -->"),
+        ("<!-- BEGIN ACCEPTANCE -->", "<!-- END ACCEPTANCE -->"), ("<!-- phase-1 -->", "<!-- /phase-1 -->"),
+        ("<!-- ACCEPTANCE_START -->", "<!-- ACCEPTANCE_END -->"), ("<!-- start of work -->", "<!-- end of work -->"),
+    ],
+)  # fmt: skip
+def test_a_region_below_a_heading_of_tasks_holds_tasks(start: str, end: str) -> None:
+    region, other = f"{start}\n- [ ] a\n{end}\n", "<!-- phase-2 -->\n- [ ] b\n<!-- /phase-2 -->\n"
+    for before in ("## Tasks", "# Tasks\n\n## Next", "## Tasks\n\nwords", "## Tasks\n\n<!-- note -->"):
+        assert [text for text, *_ in boxes(f"{before}\n\n{region}\n{other}\n# Notes\n\n{other}")] == ["a", "b"]
+    assert [text for text, *_ in boxes(f"## Tasks\n\n{start}\n\n### Next\n\n- [ ] a\n\n{end}")] == ["a"]
+
+
+@pytest.mark.parametrize("before", ["## Plan", "## Tasks\n\n- [ ] a"])
+def test_a_short_name_right_below_a_heading_or_after_tasks_is_of_people(before: str) -> None:
+    assert boxes(f"{before}\n\n<!-- later -->\n- [ ] b\n<!-- /later -->")[-1:] == [("b", False, before.count("\n") + 4)]
+
+
 @pytest.mark.parametrize(
     "text",
     [

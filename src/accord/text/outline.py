@@ -6,7 +6,7 @@ Headings and boxes inside code, block quotes and comments are text about structu
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -137,46 +137,76 @@ def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
 def bot_controls(markdown: str) -> set[Block]:
     """Return the entries whose box is a bot's button: ticking ``- [ ] <!-- rebase-check -->Rebase`` starts the bot.
 
-    The text of such a box begins with a comment, or it is in a bot's region. Only a program writes the same name in a
+    The text of such a box begins with a comment, or it is in a bot's region. Mostly a program writes the same name in a
     comment before and in one after a text: ``<!-- x -->`` and ``<!-- /x -->``, ``x-start`` and ``x-end``, or twice
-    ``X_SUMMARY``. Its boxes are tasks if the name or the heading above them says so.
+    ``X_SUMMARY``. A person does below a heading of tasks, or right below any heading, by a short name: ``steps``.
     """
     if "<!--" not in markdown and f"[{_DEFINED_COMMENT}]:" not in markdown:
         return set()
     blocks = read_blocks(markdown)
     texts = {block.inside: block.texts for block in reversed(blocks.leaves)}
-    regions = [*_bot_regions(markdown, blocks)]
+    regions = [*_named_regions(markdown, blocks)]
     headings = [block for block in blocks.leaves if block.kind == "heading"]
-    lines = [heading.first for heading in headings]
+    lines, are_of_tasks = [heading.first for heading in headings], [*_are_of_tasks(headings)]
 
-    def is_of_bot(item: Block, start: int) -> bool:
-        above = bisect_right(lines, item.first) - 1
-        return above < 0 or lines[above] < start or _OF_PEOPLE.isdisjoint(_words(headings[above].content))
+    def is_outside(block: Block) -> bool:
+        return not any(region.start <= block.first < region.end for region in regions)
+
+    shown = [one.first for one in blocks.leaves if one.kind != "heading" and any(_shown(one)) and is_outside(one)]
+    boxes = [item.first for item in blocks.items if item.box and is_outside(item)]
+
+    def is_of_people(item: Block, region: _Region) -> bool:
+        top = lines[above - 1] if (above := bisect_left(lines, region.start)) else -1
+        has_text, has_box = (bisect_right(one, top) < bisect_left(one, region.start) for one in (shown, boxes))
+        heading = bisect_right(lines, item.first) - 1
+        is_named = heading >= 0 and are_of_tasks[heading]
+        is_short = len(region.name) <= (2 if is_named and not has_box else 1)
+        return is_short and not region.is_of_program and (is_named or (above > 0 and not has_text))
 
     def is_control(item: Block) -> bool:
         first = next(spans("".join(texts.get(item, ())[:1]).lstrip()), None)
-        is_marked = first is not None and first.kind == "comment"
-        return is_marked or any(start <= item.first < end and is_of_bot(item, start) for start, end in regions)
+        around = (region for region in regions if region.start <= item.first < region.end)
+        return (first is not None and first.kind == "comment") or not all(is_of_people(item, one) for one in around)
 
     return {item for item in blocks.items if item.box and is_control(item)}
 
 
-def _bot_regions(markdown: str, blocks: Blocks) -> Iterator[tuple[int, int]]:
-    """Yield the lines between the comments that begin and end a bot's region, from 0."""
+def _are_of_tasks(headings: Iterable[Block]) -> Iterator[bool]:
+    """Tell of each heading whether it, or one that it is below, says that boxes are tasks."""
+    ancestry: list[tuple[int, bool]] = []
+    for heading in headings:
+        ancestry = [one for one in ancestry if one[0] < heading.length]
+        is_named = not _OF_PEOPLE.isdisjoint(_words(heading.content))
+        ancestry.append((heading.length, is_named or any(of_tasks for _, of_tasks in ancestry)))
+        yield ancestry[-1][1]
+
+
+class _Region(NamedTuple):
+    """The lines between two comments, from 0, and the words of the name in both."""
+
+    start: int
+    end: int
+    name: tuple[str, ...]
+    is_of_program: bool
+
+
+def _named_regions(markdown: str, blocks: Blocks) -> Iterator[_Region]:
+    """Yield the regions between comments with one name, except for those whose name says that boxes are tasks."""
     outside = (block for block in blocks.leaves if not any(each.kind == "item" for each in block.around))
-    found = [(block.first, comment) for block in outside for comment in _comments(block)]
+    found = [(block.first, comment, False) for block in outside for comment in _comments(block)]
     starts = [start for start, _ in blocks.lines]
     named = (one for one in blocks.definitions if one.label == _DEFINED_COMMENT)
-    found += [(bisect_right(starts, one.start) - 1, markdown[one.start : one.end]) for one in named]
+    found += [(bisect_right(starts, one.start) - 1, markdown[one.start : one.end], True) for one in named]
     begun: dict[tuple[str, ...], int] = {}
-    for line, comment in sorted(found):
+    for line, comment, is_defined in sorted(found):
         words = _words(comment)
         name = tuple(word for word in words if word not in _UNNAMED)
         if not name or not _OF_PEOPLE.isdisjoint(name):
             continue
         is_end = "end" in words or comment.lstrip().startswith("/")
         if name in begun and (is_end or _CONSTANT.fullmatch(comment)):
-            yield begun.pop(name), line
+            is_joined = len(name) > 1 and "_".join(name) in comment.casefold()
+            yield _Region(begun.pop(name), line, name, is_defined or is_joined)
         elif not is_end:
             begun.setdefault(name, line)
 
