@@ -629,6 +629,35 @@ def test_an_old_approval_that_names_another_reviewer_counts_whatever_tool_wrote_
     assert [one.code for one in found] == codes
 
 
+CLAIMED, DONE = ("claimed", "approved", {}), ("for_review", "done", {"force": True, "reason": "now"})
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([("planned", "claimed", {}), CLAIMED], "No move leads from claimed to approved."),
+        ([("planned", "claimed", {}), ("in_review", "approved", {})], "It leaves in_review, but WP01 was claimed."),
+        ([("planned", "claimed", {}), (None, "approved", {})], "It does not say that it leaves claimed."),
+        ([("planned", "claimed", {}), ("claimed", "approved", {"force": True})], "It is forced without a reason."),
+        ([("planned", "claimed", {}), ("claimed", "approved", {"force": True, "reason": "x"}),
+          ("approved", "for_review", {"force": True, "reason": "x"}), DONE],
+         "WP01 becomes done without an approval that counts."),
+    ],
+)  # fmt: skip
+def test_an_old_line_that_names_another_reviewer_may_not_be_wrong_otherwise(
+    project: Project, steps: list[tuple[str | None, str, dict[str, Any]]], message: str
+) -> None:
+    project.work_package("WP01", "planning_artifact")
+    review = {"review": {"reviewer": "anybody", "verdict": "approved", "reference": "r"}}
+    for i, (source, target, more) in enumerate(steps):
+        at = NOW + timedelta(minutes=i)
+        made = event("WP01", source, target, at) | {"actor": "bot", "evidence": review, **more}
+        with log_path(project.folder).open("a", encoding="utf-8") as log:
+            log.write(f"{json.dumps(made)}\n")
+    (one,) = mission_findings(project.load())[f"kitty-specs/{SLUG}/status.events.jsonl"]
+    assert (one.code, one.line, one.message) == ("event-illegal", len(steps), f"No move writes this line. {message}")
+
+
 def test_old_lines_that_no_move_writes_are_one_warning(project: Project) -> None:
     project.work_package("WP01", "planning_artifact")
     for i, step in enumerate(

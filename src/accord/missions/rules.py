@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
@@ -72,8 +72,16 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
     return found
 
 
-def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[tuple[StatusEvent, str]]:
-    """Yield the events of a work package, in the order of time, that no move writes, each with the reason.
+class Forgery(NamedTuple):
+    """An event that no move writes, and the reason; ``is_approval``: only who approved is at fault."""
+
+    event: StatusEvent
+    reason: str
+    is_approval: bool = False
+
+
+def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[Forgery]:
+    """Yield the events of a work package, in the order of time, that no move writes.
 
     ``written`` is the status in the file of the work package, with which old missions began.
     """
@@ -84,18 +92,22 @@ def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[tupl
         if repeats and target in ("planned", "claimed", "in_progress"):
             continue  # other tools repeat the start of work
         is_own = target == "approved" and people_of(before).is_implementer(event.actor.strip())
+        reason, is_approval = "", False
         if source in STATUSES and source not in ((status,) if status else ("planned", written)):
-            yield event, f"It leaves {source}, but {event.wp_id} was {status or 'planned'}."
+            reason = f"It leaves {source}, but {event.wp_id} was {status or 'planned'}."
         elif source in STATUSES and source != target and not event.force and target not in WORK_PACKAGE.targets(source):
-            yield event, f"No move leads from {source} to {target}."
+            reason = f"No move leads from {source} to {target}."
         elif source not in STATUSES and (status or target != "planned"):
-            yield event, f"It does not say that it leaves {status or 'planned'}."
-        elif target == "done" and approval_of(before) is None:
-            yield event, f"{event.wp_id} becomes done without an approval that counts."
-        elif is_own and not has_override(event):
-            yield event, f"{short_name(event.actor)} did this work and approves it, and no reason overrides that."
+            reason = f"It does not say that it leaves {status or 'planned'}."
         elif not event.actor.strip() or (event.force and not (event.reason or "").strip()):
-            yield event, "It is forced without a reason." if event.actor.strip() else "It names no actor."
+            reason = "It is forced without a reason." if event.actor.strip() else "It names no actor."
+        elif target == "done" and approval_of(before) is None:
+            reason, is_approval = f"{event.wp_id} becomes done without an approval that counts.", source == "approved"
+        elif is_own and not has_override(event):
+            name = short_name(event.actor)
+            reason, is_approval = f"{name} did this work and approves it, and no reason overrides that.", True
+        if reason:
+            yield Forgery(event, reason, is_approval)
         status = target
 
 
@@ -126,10 +138,10 @@ def _of_change(mission: Mission, start: str) -> Iterator[Finding]:
         yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
     illegal = []
     for wp_id, events in mission.log.by_work_package.items():
-        for event, reason in forgeries(events, mission.written.get(wp_id, "")):
+        for event, reason, is_approval in forgeries(events, mission.written.get(wp_id, "")):
             line = mission.log.lines[wp_id, event.event_id]
             if not start or (wp_id, event.event_id) in old.lines:
-                illegal += [] if _is_judged_by_another(event, events) else [(line, reason)]
+                illegal += [] if is_approval and _is_judged_by_another(event, events) else [(line, reason)]
             else:
                 hint = "Remove the line, and move the work package with `accord mission move`."
                 yield replace(Finding("event-illegal", f"No move writes this line. {reason}", hint=hint), line=line)
