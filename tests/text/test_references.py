@@ -28,7 +28,7 @@ class Page(HTMLParser):
 
     TEXT = re.compile(r"(?<![\w./-])([\w-]+/[\w.-]+)(?:#\d|@[0-9a-f]{7,40}\b)|(?<![\w./-])([\w-]+)@[0-9a-f]{7,40}\b")
     BARE = re.compile(
-        r"(?<![\w/.])https?://(?:www\.)?github\.com/+([^/\s]+/+[^/\s]+)/+(?:issues|pull|discussions|commit)/+\w"
+        r"(?<![\w/.])https?://(?:www\.)?github\.com/+([^/\s?#]+/+[^/\s?#]+)/+(?:issues|pull|discussions|commit)/+\w"
     )
     LINK = re.compile(BARE.pattern.replace("https?:", "(?:https?:)?"))
 
@@ -97,6 +97,10 @@ FOREIGN = {
     "[a](https://github.com/octo/repo/%69ssues/1)": "\\[a](https:·//github.com/octo/repo/%69ssues/1)",
     "[a](https://github.com//octo//repo//issues/1)": "\\[a](https:·//github.com//octo//repo//issues/1)",
     "[a](/octo/repo/issues/1)": "\\[a](/octo/repo/issues/1)",
+    "[a](../../octo/repo/issues/1)": "\\[a](../../octo/repo/issues/1)",
+    "[a](x/../../../../octo/repo/pull/1)": "\\[a](x/../../../../octo/repo/pull/1)",
+    "[a](../../other/issues/1)": "\\[a](../../other/issues/1)",
+    "[a](/me/own.repo/../../octo/repo/issues/1)": "\\[a](/me/own.repo/../../octo/repo/issues/1)",
     "[a][b]\n\n[b]: https://github.com/octo/repo/issues/1": ("[a][b]\n\n\\[b]: https:·//github.com/octo/repo/issues/1"),
     '<a href="https://github.com/octo/repo/issues/1">a</a>': (
         '&lt;a href="https:·//github.com/octo/repo/issues/1">a</a>'
@@ -111,13 +115,16 @@ STAYS = [
     "`octo/repo#1` and\n\n```\nocto/repo#1\nhttps://github.com/octo/repo/issues/1\n```",
     "https://github.com/octo/repo/blob/main/a.py#L1, https://gitlab.com/octo/repo/issues/1",
     "https://docs.test/a/b#1, https://github.com/octo/repo, C#, a/b, docs/a.md#top, jane@example.org",
+    "[a](docs/adr/issues/12.md), [b](./a/b/pull/1), [c](../../issues/12), [d](a/../docs/x/commits/1.md)",
+    "https://github.com/o/r/blob/main/docs/issues/12.md and [a](https://github.com/o/r/tree/main/a/b/pull/1)",
+    "https://github.com/me/own.repo/blob/main/docs/adr/issues/12.md, [a](/me/own.repo/blob/main/a/b/issues/1)",
     "[a](docs/issues/1.md), [b](https://redirect.github.com/octo/repo/issues/1)",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FOREIGN)
 def test_a_reference_to_another_repository_is_posted_as_this(text: str) -> None:
-    assert foreign(text) or "</b>" in text or text.startswith(("[a](/", "<div>"))
+    assert foreign(text) or "</b>" in text or text.startswith(("[a](/", "[a](.", "[a](x", "<div>"))
     assert posted(text) == FOREIGN[text].replace("·", GUARD)
     assert foreign(posted(text)) == []
     assert sanitise(text, secrets=NONE, policy=PostingPolicy()).counts.get("links", 0) == 0

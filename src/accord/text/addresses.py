@@ -53,9 +53,10 @@ _CONTENT_HOSTS = frozenset(
 _CONTENT_OF_SERVER = frozenset(("raw", "media", "avatars"))
 _CAMO = "camo.githubusercontent.com"
 _CONTENT_PATH = re.compile(r"/(?:user-attachments|[\w.-]+/[\w.-]+/(?:blob|raw|assets))/[^/]")
-_REFERENCE_PATH = re.compile(
-    r"(?<![^/])([^/\s]{1,100}/{1,9}[^/\s]{1,100})/{1,9}(?:issues|pulls?|discussions|commits?)/{1,9}[0-9a-f]"
-)
+_REFERENCE_PATH = re.compile(r"/+([^/]+/[^/]+)/(?:issues|pulls?|discussions|commits?)/[0-9a-f]")
+_PLACES_OF_TEXTS = ("", "/issues", "/pull/1")
+"""Folders in a repository that a relative address in a text on its pages may be below."""
+
 _COUNTED_PATH = re.compile(r"(?:\A|/)releases/(?:latest/)?download(?:/|\Z)")
 _NUMBER_OF_DECODINGS = 3
 
@@ -84,16 +85,23 @@ def _is_safe(plain: str) -> bool:
 def refers_elsewhere(address: str, repository: str, server: str = "github.com") -> bool:
     """Return whether an address leads to an issue, pull request, discussion or commit of another repository on GitHub.
 
-    The page of that one then shows a link back. An address without a host is below this server of GitHub.
+    The page of that one then shows a link back. An address without a host is below this server of GitHub, and one
+    without a slash before it in the repository, unless it climbs out.
     """
     for reading in _readings(address):
+        path = re.split("[?#]", reading)[0]
         for _ in range(_NUMBER_OF_DECODINGS):
-            reading = unquote(reading).replace("\\", "/")
-        authority = _authority_of(reading)
-        if authority is None or _host_of(authority.rpartition("@")[2]) in ("github.com", server):
-            named = (re.sub("/+", "/", hit[1]) for hit in _REFERENCE_PATH.finditer(reading))
-            if any(name != repository.lower() for name in named):
-                return True
+            path = unquote(path).replace("\\", "/")
+        authority = _authority_of(path)
+        if authority is None:
+            bases = [""] if path.startswith("/") else [f"/{repository.lower()}{place}/" for place in _PLACES_OF_TEXTS]
+        elif _host_of(authority.rpartition("@")[2]) in ("github.com", server):
+            path, bases = path.partition(authority)[2], [""]
+        else:
+            continue
+        named = (_REFERENCE_PATH.match(normpath(base + path)) for base in bases)
+        if any(hit[1] != repository.lower() for hit in named if hit):
+            return True
     return False
 
 
