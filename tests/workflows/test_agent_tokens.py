@@ -190,6 +190,12 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
         (job(RUN, head="env: {AWS: '${{ secrets.AWS_SECRET_ACCESS_KEY }}'}\n"), True),
         (job(f"{CLAUDE}\nwith: {{settings: '${{{{ secrets.NPM_TOKEN }}}}'}}"), True),
         (job("run: awf --exclude-env DB -- bash -c 'claude -p x'\nenv: {DB: '${{ secrets.DB }}'}"), False),
+        (job("run: |-\n    # awf --exclude-env DB\n    claude -p x\nenv: {DB: '${{ secrets.DB }}'}"), True),
+        (
+            job("run: |-\n    echo '--exclude-env DB'; claude -p x # --exclude-env DB\nenv: {DB: '${{ secrets.DB }}'}"),
+            True,
+        ),
+        (job("run: |-\n    awf \\\n      --exclude-env=DB -- claude -p x\nenv: {DB: '${{ secrets.DB }}'}"), False),
         (job("run: awf --exclude-env OTHER -- bash -c 'claude -p x'\nenv: {DB: '${{ secrets.DB }}'}"), True),
         (job(RUN, "run: make deploy\nenv: {DB: '${{ secrets.DATABASE_URL }}'}"), False),
         (job("uses: warpdotdev/oz-agent-action@v1\nwith: {warp_api_key: '${{ secrets.OZ }}'}"), False),
@@ -205,6 +211,8 @@ def test_a_secret_that_no_model_needs_is_a_warning(text: str, is_foreign: bool) 
     [
         ("self-hosted", None, True), ("[self-hosted, linux]", None, True),
         ("{group: a, labels: self-hosted}", None, True),
+        ("[linux, Self-Hosted]", None, True), ("{labels: [self-hosted, x]}", None, True),
+        ("not-self-hosted", None, False), ("{group: self-hosted-pool, labels: linux}", None, False),
         ("ubuntu-latest", None, False), ("self-hosted", ["api.test"], False), ("[self-hosted]", [], False),
     ],
 )  # fmt: skip
@@ -290,6 +298,24 @@ CLOSED = [
 @pytest.mark.parametrize("text", OPEN)
 def test_a_job_with_secrets_that_anyone_starts_is_a_warning(text: str) -> None:
     assert outsiders(text) == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "has"),
+    [
+        ((RUN, ASKS, SECRET), "`contents: write` and `DEPLOY`"),
+        ((MAKE, RUN, ASKS), "`contents: write` and `DEPLOY`"),
+        ((f"{RUN}\nenv: {{X: '${{{{ secrets.X }}}}'}}", ASKS), "`contents: write` and the secrets `DEPLOY`, `X`"),
+        ((ASKS, RUN, SECRET), ""),
+        ((MAKE, ASKS, RUN), ""),
+    ],
+)
+def test_an_agent_before_the_check_has_what_the_job_has(steps: tuple[str, ...], has: str) -> None:
+    text = job(*steps, permissions="{contents: write}", on="issues", head="env: {D: '${{ secrets.DEPLOY }}'}\n")
+    found = [each.message for _, each in check_outsiders(RepositoryFacts({".github/workflows/a.yml": workflow(text)}))]
+    assert found == (
+        [f"Anyone can start the job `a` with `issues`, and it has {has}. Ask first who it is."] if has else []
+    )
 
 
 @pytest.mark.parametrize("text", CLOSED)

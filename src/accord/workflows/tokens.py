@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
 from accord.workflows.agents import action_name, agent_steps, written_scopes
+from accord.workflows.commands import commands_of, program_of
 from accord.workflows.expressions import all_reads, parse_condition
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Job, Step, Workflow
@@ -74,13 +75,14 @@ def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 def _reached_cloud(facts: RepositoryFacts, steps: list[RunPlace]) -> Iterator[Finding]:
     """Find an agent on a machine of one's own, at whose cloud it may get the credentials of the machine."""
-    own = steps[0].job
+    job = steps[0].job
     entries = {**facts.agents, **facts.default_agent}
     names = (str(at.step.given.get("agent", "")) if at.step else "" for at in steps)
     agents = [entries.get(name) or next(iter(facts.default_agent.values()), None) for name in names]
-    if "self-hosted" in str((own.model_extra or {}).get("runs-on")) and any(
-        a is None or a.network is None for a in agents
-    ):
+    labels = (job.model_extra or {}).get("runs-on")
+    labels = labels.get("labels") if isinstance(labels, dict) else labels
+    is_own = any(str(label).lower() == "self-hosted" for label in (labels if isinstance(labels, list) else [labels]))
+    if is_own and any(agent is None or agent.network is None for agent in agents):
         message = (
             f"The job `{steps[0].job_id}` runs an agent on a self-hosted machine. If accord cannot be root there, the "
             "agent reaches 169.254.169.254, where clouds serve the credentials of a machine."
@@ -173,7 +175,9 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
     job = replace(at, step=None, users=())
     levels: list[tuple[RunPlace, Any, str]] = [(where, step.env, "") for where, step in reversed(steps)]
     levels += [(job, at.job.env, pointer("jobs", at.job_id, "env")), (job, at.workflow.env, "/env")]
-    seen = {name for text in (at.step.shell_texts if at.step else ()) for name in _KEPT_BACK.findall(text)}
+    scripts = at.step.shell_texts if at.step else ()
+    runs = (words for text in scripts for words in commands_of(text) if program_of(words[0]) == "awf")
+    seen = {name for words in runs for name in _KEPT_BACK.findall(" ".join(words))}
     for where, env, place in levels:
         for name, text in env.items() if isinstance(env, dict) else ():
             if name not in seen:
@@ -183,7 +187,7 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
                 )
 
 
-_KEPT_BACK = re.compile(r"--exclude-env[= ](\w+)")
+_KEPT_BACK = re.compile(r"(?:\A|\s)--exclude-env[= ](\w+)")
 """A variable that the firewall `awf` keeps from the agent in it."""
 
 
@@ -305,7 +309,7 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                 continue
             places = [RunPlace(files, path, start, job_id) for start in starts]
             places = [at for at in places if not any(_is_computed(files[p], j) for p, j in at.start.calls)]
-            found += [(job_id, at.start.event, has) for at in places if (has := _possessions(at))][:1]
+            found += [(job_id, at.start.event, has) for at in places if (has := _possessions(facts, at))][:1]
         for job_id, event, has in found[:1]:
             more = f" More jobs in this file: {len(found) - 1}." if found[1:] else ""
             message = (
@@ -326,10 +330,10 @@ def _is_computed(workflow: Workflow, job_id: str, seen: frozenset[str] = frozens
     return any(_is_computed(workflow, each, seen | {name}) for each in job.needs)
 
 
-def _possessions(at: RunPlace) -> str:
-    """Say what an outsider alone gets to: secrets of the steps that run, and, if no step asks who it is, of the job.
+def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
+    """Say what an outsider alone gets to: secrets of the steps that run, and of the job.
 
-    A step that asks guards those after it.
+    A step that asks who it is guards those after it, and what the job has unless an agent is before it.
     """
     workflow, job = at.workflow, at.job
     nested = [*job.nested_steps()]
@@ -337,7 +341,8 @@ def _possessions(at: RunPlace) -> str:
     if not at.is_reached_by(Actor.ALONE):
         return ""
     reached = [step for step, users in unguarded if is_on(at.start.event, Actor.ALONE, (*users, step))]
-    is_guarded = len(unguarded) < len(nested) or (nested and not reached)
+    has_agent = any(step is agent for step in reached for agent, _ in agent_steps(workflow, job, facts.known))
+    is_guarded = not has_agent and (len(unguarded) < len(nested) or (nested and not reached))
     shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]
     texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]
     read = {ref[1].upper() for ref in all_reads(texts) if ref[0] == "secrets" and ref[1:]}
