@@ -73,10 +73,22 @@ def test_settings_of_loops_that_cannot_work_say_so(
         ("uses: o/r/reusable-keepalive-notes.yml@v0", set()),
         ("name: keepalive\nrun: accord keepalive decide", set()),
         ("run: npm start running", set()),
+        ("uses: ./actions/keepalive", {"keepalive"}),
+        ('- uses: "$/actions/autofix"\n', {"autofix"}),
+        ("uses: ./actions/keepalive-notes\nrun: cat ./actions/verifier/README.md", set()),
+        ("run: |\n  accord \\\n    keepalive run --pull 3", {"keepalive"}),
+        ("run: |\r\n  accord keepalive \\\r\n    run", {"keepalive"}),
+        ("  # uses: ./actions/keepalive\n#run: accord autofix run", set()),
     ],
 )
 def test_the_loops_of_workflows_are_known_by_what_they_run(text: str, loops: set[str]) -> None:
     assert loops_in(text) == loops
+
+
+def test_doctor_reads_commands_over_lines_and_no_comments() -> None:
+    for script, is_heard in {"accord \\\n  keepalive run": True, "make\n# accord keepalive run\ntrue": False}.items():
+        found = loops_check({".github/workflows/a.yml": running(script)}, (), (), None).note
+        assert (found == "keepalive") is is_heard
 
 
 def test_a_repository_without_loops_is_not_checked_for_them() -> None:

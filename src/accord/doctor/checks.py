@@ -110,7 +110,12 @@ def loops_check(
 
 
 def _text_of(workflows: Mapping[str, Workflow]) -> str:
-    return " ".join(str(workflow.model_dump(by_alias=True)) for workflow in workflows.values())
+    return "\n".join(line for one in workflows.values() for line in _lines_of(one.model_dump(by_alias=True)))
+
+
+def _lines_of(value: object, name: str = "") -> Iterator[str]:
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else None
+    yield from (line for key, part in parts for line in _lines_of(part, f"{key}")) if parts else (f"{name}: {value}",)
 
 
 def _call_findings(name: str, job: Job, workflows: Mapping[str, Workflow]) -> Iterator[Finding]:

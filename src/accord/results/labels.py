@@ -103,20 +103,23 @@ _LISTENERS: Mapping[str, Collection[str]] = {
 
 _NAMES = "|".join(sorted(_LOOPS))
 _RUNS = re.compile(
-    rf"(?:\breusable-|/actions/)({_NAMES})(?:\.yml\b|@)|accord[^\s|;&]{{0,20}}\s{{1,9}}({_NAMES}|start) run\b",
+    rf"(?:(?:\breusable-|/actions/)({_NAMES})(?:\.yml\b|@)|[.$]/actions/({_NAMES})(?![\w./-])"
+    rf"|accord[^\s|;&]{{0,20}}\s{{1,9}}({_NAMES}|start)\s{{1,9}}run\b)",
     re.IGNORECASE,
 )
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+_CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 
 
 def loops_in(text: str) -> set[str]:
-    """Return the loops that workflows run, and `start`, by the text of the workflows without comments."""
-    return {(found[1] or found[2]).lower() for found in _RUNS.finditer(text)}
+    """Return the loops that workflows run, and `start`, by the text of the workflows."""
+    return {next(filter(None, found)).lower() for found in _RUNS.findall(_CONTINUED.sub("", _COMMENT.sub("", text)))}
 
 
 def has_listener(label: str, text: str) -> bool:
-    """Return whether a workflow listens to a label, by the text of the workflows without comments."""
+    """Return whether a workflow listens to a label, by the text of the workflows."""
     listeners = _LISTENERS.get(label.casefold())
-    return label in text if listeners is None else not loops_in(text).isdisjoint(listeners)
+    return label in _COMMENT.sub("", text) if listeners is None else not loops_in(text).isdisjoint(listeners)
 
 
 def category_of(label: str) -> Category | None:

@@ -212,9 +212,8 @@ def _describe(
 
 
 def _workflows_at(git: Git, base: str) -> str:
-    """Return the text of a commit's workflows without lines that are comments."""
-    words = ("grep", "-h", "-I", "--invert-match", "-e", "^ *#", base, "--", ".github/workflows")
-    return git.attempt(*words).stdout.decode("utf-8", "replace")
+    """Return the text of a commit's workflows."""
+    return git.attempt("grep", "-h", "-I", "-e", "", base, "--", ".github/workflows").stdout.decode("utf-8", "replace")
 
 
 def _runs_on(git: Git, found: BranchFacts) -> tuple[str, ...]:
