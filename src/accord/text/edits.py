@@ -1,4 +1,8 @@
-"""What to change in a parsed page, so that its text informs and does not act."""
+"""What to change in a parsed page, so that its text informs and does not act.
+
+A *hole* is a part that is not shown as text, such as code or a tag. It is *sure* if all readers agree on that. From the
+position *doubt* on, readers of a block may differ. A *reading* is the text as one of them sees it: a view of the block.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +133,11 @@ def _name_edits(text: str, start: int, end: int) -> Iterator[Edit]:
 
 
 def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str, policy: PostingPolicy) -> tuple[list[Edit], View]:
-    """Return what to change in a block, except for keywords, and the block as a reader sees it."""
+    """Return what to change in a block, except for keywords, and the block as a reader sees it.
+
+    In ``evil/<b></b>x#1``, both tags are holes. The view has a sign for each, which is not part of the name ``evil/x``,
+    so the edit puts a guard behind the ``#`` of the source.
+    """
     content = prose.content
     edits, holes = (_raw_html if prose.is_html else _inline)(page, prose, policy)
     sure = [hole for hole in holes if hole.end <= prose.doubt or _is_tag(content, hole)]

@@ -149,7 +149,8 @@ def mention_edits(content: str, view: View, addresses: Sequence[Hole]) -> Iterat
 def reference_edits(content: str, view: View, addresses: Sequence[Hole], policy: PostingPolicy) -> Iterator[Edit]:
     """Break ``OWNER/REPO#1``, ``OWNER/REPO@COMMIT`` and ``OWNER@COMMIT`` where the policy does not let them stay.
 
-    GitHub documentation, "Autolinked references and URLs".
+    GitHub documentation, "Autolinked references and URLs". From the ``#`` of ``see evil/x#1``, the name is read in the
+    reversed text before it: ``x/live``. Where the policy refuses ``evil/x``, the edit puts a guard behind the ``#``.
     """
     in_address = Cursor(addresses)
     for hit in _SIGN.finditer(view.text) if policy.repository is not None else ():
