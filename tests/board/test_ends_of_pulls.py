@@ -65,7 +65,7 @@ WALKS: Mapping[str, Mapping[str, str]] = {
     "closed": CLOSED,
     "reopened": OPEN,
     "base changed": OPEN,
-    "branch deleted": {**CLOSED, "the same result": f"applied: {REVIEW_NEXT}"},
+    "branch deleted": CLOSED,
     "force-pushed": OPEN,
     "made a draft": {
         "nothing": READY,

@@ -85,10 +85,10 @@ def test_a_branch_is_over_when_it_has_commits_of_ended_pull_requests_alone(
         (place("accord/7", "t", "c", FOREIGN), place("accord/7-2", ""), FOREIGN),
         (place("accord/7", "t", "", CLOSED), place("accord/7-2", ""), CLOSED),
         (place("accord/7", "t", "", replace(LATER, state="closed")), place("accord/7-2"), LATER),
-        (place("accord/7", "t", "", FOREIGN), place("accord/7-2", "", "", CLOSED), None),
+        (place("accord/7", "t", "", FOREIGN), place("accord/7-2", "", "", CLOSED), CLOSED),
         (place("accord/7", "t", "", FOREIGN), place("accord/7-2", "t", "c", OWN), None),
         (None, place("accord/7", "t", "", MERGED), MERGED),
-        (None, place("accord/7", "", "", CLOSED), None),
+        (None, place("accord/7", "", "", CLOSED), CLOSED),
     ],
 )
 def test_a_result_of_an_ended_pull_request_is_not_applied_again(over: Any, at: CommitBranch, ended: Any) -> None:

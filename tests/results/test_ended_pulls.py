@@ -165,6 +165,22 @@ def test_work_in_progress_goes_on_under_the_prefix_that_it_began_with(
     assert len(stage.get(f"/repos/{stage.repository}/pulls", state="all")) == 1
 
 
+@pytest.mark.parametrize("how", ["squash", "closed"])
+def test_a_result_that_ended_stays_so_after_its_branch_is_deleted(stage: Stage, tmp_path: Path, how: str) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    first = work(tree, "a = 2\n")
+    apply(stage, first)
+    end(stage, 2, how)
+    stage.send("DELETE", f"/repos/{stage.repository}/git/refs/heads/accord/1")
+    planned, again = apply(stage, first, is_dry_run=True), apply(stage, first)
+    assert (again.outcome, codes(again), codes(planned)) == (Outcome.UNCHANGED, {"revision-ended"}, {"revision-ended"})
+    (found,) = again.findings
+    assert ("--run-key" in found.hint, "new result" in found.hint) == (how == "closed", how != "closed")
+    if how == "closed":
+        revision = apply(stage, first, run_key="again").details["revision"]
+        assert (revision["id"], changed(stage, 3)) == ("3", ["src/a.py"])
+
+
 @pytest.mark.parametrize("how", ["squash", "merge", "closed"])
 def test_ended_work_under_an_earlier_prefix_is_known(stage: Stage, tmp_path: Path, how: str) -> None:
     tree = clone(stage, tmp_path / "tree")

@@ -392,15 +392,15 @@ def test_an_older_reason_does_not_win_over_a_newer_one(stage: Stage) -> None:
 
 
 @pytest.mark.slow
-def test_after_a_branch_was_thrown_away_a_new_pull_request_is_opened(stage: Stage, patch: str) -> None:
+def test_after_a_branch_was_thrown_away_another_run_key_opens_a_new_pull_request(stage: Stage, patch: str) -> None:
     apply(stage, completed(patch))
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
     stage.send("DELETE", f"/repos/{stage.repository}/git/refs/heads/accord/1")
     stage.clock.sleep(5)
     set_status(stage)
-    assert apply(stage, completed(patch)).outcome is Outcome.APPLIED
+    assert apply(stage, completed(patch), run_key="again").outcome is Outcome.APPLIED
     assert sorted(pull[4] for pull in state(stage)["pulls"]) == ["closed", "open"]
-    assert apply(stage, completed(patch)).outcome is Outcome.UNCHANGED
+    assert apply(stage, completed(patch), run_key="again").outcome is Outcome.UNCHANGED
 
 
 @pytest.mark.slow

@@ -45,5 +45,5 @@ def way_refusal(branch: str, other: str) -> Refused:
     old, gone = shlex.quote(f"origin/{other}"), shlex.quote(f":{other}")
     rename = f"git push --atomic origin {old}:refs/heads/NEW-NAME {gone}"
     hint = f"Set another `branch_prefix:` in {' or '.join(CONFIG_PATHS)}, for branches of work items. "
-    hint += f"Or, if nothing needs the name `{other}`, rename that branch: `{rename}`."
+    hint += f"Or, if `{other}` is not the default branch and nothing needs its name, rename it: `{rename}`."
     return Refused(f"The branch `{other}` is in the way: git cannot make `{branch}` beside it.", hint=hint)

@@ -225,9 +225,9 @@ def make_commit(
 
 
 def _ended_pull(state: BranchState) -> Pull | None:
-    """Return the pull request with which this run's result was merged, or closed while its branch is still there."""
+    """Return the pull request with which this run's result was merged or closed, also where its branch is gone."""
     for place in (*state.over, state.place):
-        is_ended = place is not state.place
+        is_ended = place is not state.place or not (place.found.tip or place.is_open)
         for pull in place.pulls:
             is_own = state.identity.counts(pull.author) and state.token in runs_in(pull.body, REVISION)
             if (is_ended and place.found.applied) or (is_own and (is_ended or pull.is_merged)):

@@ -245,8 +245,10 @@ def _ended(pull: Pull) -> RevisionPlan:
     """Plan nothing for a result whose pull request people ended: they decide, and the item stays where it is."""
     how = "merged" if pull.is_merged else "closed"
     message = f"#{pull.number} has this result and was {how}, so nothing is changed."
-    other = "apply it with another `--run-key`" if pull.is_merged else f"reopen it: `gh pr reopen {pull.url}`"
-    return RevisionPlan(findings=(warning("revision-ended", message, hint=f"To go on with it, {other}."),), pull=pull)
+    hint = f"Reopen it: `gh pr reopen {pull.url}`. If its branch was deleted, apply it with another `--run-key`."
+    if pull.is_merged:
+        hint = "Its changes are merged: further work needs a new result."
+    return RevisionPlan(findings=(warning("revision-ended", message, hint=hint),), pull=pull)
 
 
 def _plan_move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[MoveWorkItem]:
