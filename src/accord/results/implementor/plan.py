@@ -245,9 +245,8 @@ def _ended(pull: Pull) -> RevisionPlan:
     """Plan nothing for a result whose pull request people ended: they decide, and the item stays where it is."""
     how = "merged" if pull.is_merged else "closed"
     message = f"#{pull.number} has this result and was {how}, so nothing is changed."
-    hint = f"Reopen it: `gh pr reopen {pull.url}`. If its branch was deleted, apply it with another `--run-key`."
-    if pull.is_merged:
-        hint = "Its changes are merged: further work needs a new result."
+    closed = f"Reopen it: `gh pr reopen {pull.url}`. If its branch was deleted, apply it with another `--run-key`."
+    hint = "Its changes are merged: further work needs a new result." if pull.is_merged else closed
     return RevisionPlan(findings=(warning("revision-ended", message, hint=hint),), pull=pull)
 
 
