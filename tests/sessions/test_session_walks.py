@@ -236,24 +236,24 @@ class Robot(Walk):
         if role == "Integrator":
             session.change_status(lambda one: {**status_value(one), "last_ci_result": "green"}, role=role)
 
-    def go(self) -> None:
-        """Take proposed moves until the session ends, is blocked or asks, or only an edit by hand goes on."""
+    def go(self) -> str:
+        """Take proposed moves; return the end: a state, a question, an edit by hand, or the moves without an end."""
         for _ in range(300):
             session = self.read()
             status = status_of(session)
             if status.current_state in ("DONE", "BLOCKED") or status.pending:
-                return
+                return "question" if status.pending else status.current_state
             self.clock.sleep(60)
             moves = [*next_moves(session), *(move for task in NAMES for move in task_moves(session, task))]
             if any(" show " in move.command for move in moves):
-                return
+                return "by hand"
             name, change = self.proposed()
             self.steps.append(name)
             try:
                 change(self.writer())
             except (BrokenContract, WrongUsage) as refused:
-                raise AssertionError([*self.steps, getattr(refused, "findings", refused)]) from None
-        raise AssertionError(self.steps)
+                return f"{self.steps}: {getattr(refused, 'findings', refused)}"
+        return f"{self.steps}: no end"
 
 
 WRITTEN = {"spec.md": SPEC, "acceptance.json": json.dumps(acceptance()), "architecture.md": ARCHITECTURE}
@@ -280,9 +280,11 @@ def test_no_walk_over_the_commands_breaks_a_session_or_passes_a_gate(part: int) 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_a_robot_that_takes_any_proposed_move_is_never_refused_and_gets_to_an_end_or_a_person(part: int) -> None:
+    ends = set()
     for number in range(part, WALKS, 2):
         with tempfile.TemporaryDirectory() as root:
-            Robot(Path(root), random.Random(f"robot-{SEED}-{number}")).go()
+            ends.add(Robot(Path(root), random.Random(f"robot-{SEED}-{number}")).go())
+    assert ends - {"DONE", "BLOCKED", "question", "by hand"} == set()
 
 
 @pytest.mark.slow
