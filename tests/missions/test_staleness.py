@@ -45,6 +45,13 @@ def test_work_without_a_commit_is_stale_once_its_start_is_older_than_the_thresho
     assert judge(OwnCommits(), NOW, 10).status.status == "fresh"
 
 
+def test_a_time_of_a_wrong_clock_keeps_no_work_fresh() -> None:
+    soon, far = NOW + timedelta(seconds=5), NOW + timedelta(days=26_000)
+    ends = [judge(OwnCommits(), NOW, 10, start).status.status for start in (soon, far)]
+    ends += [judge(OwnCommits(1, int(time.timestamp())), NOW, 10).status.status for time in (soon, far)]
+    assert ends == ["fresh", "stale"] * 2
+
+
 @pytest.mark.parametrize(
     ("commit", "start", "status"), [(120, 120, "stale"), (120, 3, "fresh"), (3, 120, "fresh"), (None, 120, "stale")]
 )

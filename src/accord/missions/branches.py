@@ -210,15 +210,18 @@ class StalenessResult:
 
 
 def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: datetime | None = None) -> StalenessResult:
-    """Return whether work in progress is stale: both its newest commit and its start are older than the threshold."""
+    """Return whether work in progress is stale: both its newest commit and its start are older than the threshold.
+
+    A time that is as far in the future, which a wrong clock wrote, keeps nothing fresh.
+    """
     if own.error:
         return _result_without_commit(UNAVAILABLE, own.error)
     committed = None if own.newest is None else datetime.fromtimestamp(own.newest, UTC)
-    ages = [(now - time).total_seconds() / 60 for time in (committed, started) if time]
+    ages = [abs((now - time).total_seconds()) / 60 for time in (committed, started) if time]
     status: Literal["fresh", "stale"] = "stale" if ages and min(ages) > threshold_minutes else "fresh"
     if not committed:
         return _result_without_commit("no_own_commits", status=status)
-    minutes = round(max(0.0, ages[0]), 2)
+    minutes = round(max(0.0, (now - committed).total_seconds() / 60), 2)
     judged = StaleStatus(
         status=status, reason=None, minutes_since_commit=minutes, last_commit_time=timestamp(committed)
     )
