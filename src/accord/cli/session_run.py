@@ -25,10 +25,13 @@ from accord.cli.session_output import (
 )
 from accord.cli.session_questions import prompt_user, texts_of
 from accord.cli.step import present
-from accord.core.errors import BrokenContract, Interrupted, Stopped, WrongUsage
+from accord.core.errors import BrokenContract, Interrupted, Refused, Stopped, WrongUsage
+from accord.git.paths import some_of
+from accord.git.program import Git
 from accord.sessions.apply import SessionWriter
 from accord.sessions.models import ROLES, AgentOutput
 from accord.sessions.next_moves import INTO
+from accord.sessions.policy import WORK
 from accord.sessions.run import answer, interview
 from accord.sessions.turns import NextActor, move_on, run_session, start_turn, take_turn
 
@@ -131,6 +134,10 @@ def _output_of(
         kind="agent-output",
     )
     record = run_with_output(request, stop)
+    own = f"{Git(session.root).line('rev-parse', '--show-prefix')}{WORK}/{session.name}/" if record.steering else ""
+    if steering := [path for path in record.steering if not path.startswith(own)]:
+        message = f"{role} on {document['task']['id']} changed files that steer the next agent: {some_of(steering)}."
+        raise Refused(message, hint="Look at them, undo or commit them, and run the command again.")
     if stop:
         raise Interrupted("The agent was stopped.", hint="Run the command again to continue.")
     outputs = finish(run_dir, finish_options(None, local_policy()), record)
