@@ -94,7 +94,13 @@ def read_branch(
     """Read the branch as far as the choice of a commit needs it."""
     prefix = prefix_at(git, git.line("rev-parse", "refs/heads/base"))
     prefixes = (*_earlier_prefixes(github, work_branches(git, remote, item), item, identity, prefix), prefix)
-    lines = [[*_read_places(github, git, remote, patch, item, token, base, each)] for each in prefixes]
+    lines: list[list[CommitBranch]] = []
+    for each in prefixes:
+        try:
+            lines.append([*_read_places(github, git, remote, patch, item, token, base, each)])
+        except Refused:  # a branch is in the way of this name, which open work under an earlier one does not need
+            if not any(line[-1].is_open for line in lines):
+                raise
     place = next((line[-1] for line in reversed(lines) if line[-1].is_open), lines[-1][-1])
     found = place.found
     first_parents = ("rev-list", "--first-parent", f"{found.base}..{found.tip}")
