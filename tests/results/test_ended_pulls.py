@@ -195,6 +195,24 @@ def test_a_result_that_ended_stays_so_after_its_branch_is_deleted(stage: Stage, 
         assert (revision["id"], changed(stage, 3)) == ("3", ["src/a.py"])
 
 
+@pytest.mark.parametrize(
+    ("how", "is_deleted"), [("squash", False), ("merge", False), ("rebase", True), ("merge", True)]
+)
+def test_changes_that_the_base_has_are_not_called_a_failure_under_another_run_key(
+    stage: Stage, tmp_path: Path, how: str, *, is_deleted: bool
+) -> None:
+    first = work(clone(stage, tmp_path / "tree"), "a = 2\n")
+    apply(stage, first)
+    end(stage, 2, how)
+    if is_deleted:
+        stage.send("DELETE", f"/repos/{stage.repository}/git/refs/heads/accord/1")
+    again, planned = (apply(stage, first, run_key="other", is_dry_run=is_dry) for is_dry in (False, True))
+    assert (again.outcome, codes(again), again.writes) == (Outcome.UNCHANGED, {"revision-ended"}, 0), again.error
+    (found,) = again.findings
+    assert planned.findings == again.findings
+    assert "`main` has these changes, and #2 was merged" in found.message
+
+
 @pytest.mark.parametrize("how", ["squash", "merge", "closed"])
 def test_ended_work_under_an_earlier_prefix_is_known(stage: Stage, tmp_path: Path, how: str) -> None:
     tree = clone(stage, tmp_path / "tree")

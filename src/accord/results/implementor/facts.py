@@ -19,7 +19,7 @@ from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflictin
 from accord.git.leaving_out import size_findings
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import escaping_links, links_of
-from accord.git.program import Git, file_at
+from accord.git.program import Git, file_at, is_ancestor
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
 from accord.git.steering import PathAudit, audit_changes, audit_paths
@@ -72,7 +72,7 @@ class Branch:
     commit: str  # of this run
     head: str  # where the branch ends with the commit
     is_pushed: bool
-    is_empty: bool
+    is_empty: bool  # whether the base has all of it
     paths: tuple[str, ...]  # that the whole branch changes
     since: tuple[str, ...]  # this run's commit and later ones
     runs: tuple[str, ...]  # that made the commits of the branch
@@ -103,7 +103,7 @@ class RevisionFacts:
     branch_name: str
     pulls: tuple[Pull, ...] = ()
     is_superseded: bool = False  # by later work
-    ended: Pull | None = None  # merged or closed, which had this result
+    ended: Pull | None = None  # merged or closed, which had this result, or the last where the base has its changes
     default_branch: str = ""
     state: BranchState | None = None
     branch: Branch | None = None
@@ -151,6 +151,9 @@ def with_commit(facts: RevisionFacts, result: ImplementorResult, options: Revisi
     patch, message = (result.patch or "").encode(), partial(commit_message, result.summary, facts, options)
     made = make_commit(state.git, choice, patch, message, options.author or DEFAULT_AUTHOR, options.clock.now())
     place, branch = choice.place, _describe(state, choice, made, patch, options)
+    ended = [pull for each in (*state.over, place) for pull in each.pulls if pull.state != "open"]
+    if branch.is_empty and ended:
+        facts = replace(facts, is_superseded=True, ended=max(ended, key=lambda pull: pull.number))
     return replace(facts, branch_name=place.name, base=place.base, pulls=place.pulls, branch=branch)
 
 
@@ -189,7 +192,7 @@ def _describe(
         commit,
         head,
         is_pushed=not changes,
-        is_empty=not changes and not found.tip,
+        is_empty=not changes and (not found.tip or is_ancestor(git, found.tip, found.base)),
         paths=tuple(change.path for change in changed),
         since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
         runs=_runs_on(git, found),

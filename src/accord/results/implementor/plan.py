@@ -124,7 +124,7 @@ def plan_revision(
     """Plan a result. Raises BrokenContract for content that must not be pushed, and for an illegal move."""
     branch = facts.branch
     if facts.is_superseded:
-        return _ended(facts.ended) if facts.ended else _superseded()
+        return _ended(facts.ended, facts.base if branch else "") if facts.ended else _superseded()
     if branch is None:
         return _plan_comment(facts, result.outcome, result.summary)
     if branch.is_empty:
@@ -149,7 +149,7 @@ def _plan_pull(
     scope = replace(scope, protected=tuple(dict.fromkeys((*scope.protected, *unnamed))))
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     if pull and pull.state != "open":
-        return _ended(pull)
+        return _ended(pull, "")
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
     notice = _notice_of(branch, sanitizer)
@@ -241,12 +241,12 @@ def _superseded() -> RevisionPlan:
     return RevisionPlan(findings=(warning("revision-superseded", message),))
 
 
-def _ended(pull: Pull) -> RevisionPlan:
-    """Plan nothing for a result whose pull request people ended: they decide, and the item stays where it is."""
-    how = "merged" if pull.is_merged else "closed"
-    message = f"#{pull.number} has this result and was {how}, so nothing is changed."
+def _ended(pull: Pull, base: str) -> RevisionPlan:
+    """Plan nothing for a result whose pull request people ended, or that the base has: they decide on the item."""
+    has = f"`{base}` has these changes, and #{pull.number}" if base else f"#{pull.number} has this result and"
+    message = f"{has} was {'merged' if pull.is_merged else 'closed'}, so nothing is changed."
     closed = f"Reopen it: `gh pr reopen {pull.url}`. If its branch was deleted, apply it with another `--run-key`."
-    hint = "Its changes are merged: further work needs a new result." if pull.is_merged else closed
+    hint = "Its changes are merged: further work needs a new result." if base or pull.is_merged else closed
     return RevisionPlan(findings=(warning("revision-ended", message, hint=hint),), pull=pull)
 
 
