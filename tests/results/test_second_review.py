@@ -259,6 +259,25 @@ def test_the_same_findings_at_the_same_head_are_not_posted_again(stage: Stage) -
     assert snapshot(stage) == before
 
 
+@pytest.mark.parametrize(
+    ("result", "other"),
+    [
+        (approve(warn("no/such.txt", 1)), approve(warn("no/such.txt", 2))),
+        (approve(warn("no/such.txt", None)), approve(warn("no/other.txt", None))),
+        (needs_changes(ONE, comment("no/such.txt", 1)), needs_changes(ONE, comment("no/such.txt", 2))),
+        (approve(summary="It is right."), approve(summary="It is right, and tested.")),
+    ],
+)
+def test_a_review_with_comments_in_its_body_is_not_posted_again_under_another_run_key(
+    stage: Stage, result: dict[str, Any], other: dict[str, Any]
+) -> None:
+    first = post(stage, result)
+    again = post(stage, result, run_key="other")
+    assert (again.outcome, again.writes, "review-repeated" in codes(again)) == (Outcome.UNCHANGED, 0, True)
+    assert again.details["review"]["id"] == first.details["review"]["id"]
+    assert post(stage, other).details["review"]["id"] != first.details["review"]["id"]
+
+
 def test_a_limit_moves_the_rest_to_the_body_and_the_next_review_posts_them(stage: Stage) -> None:
     result = needs_changes(warn("src/long.txt", 1), ONE, TWO, THREE)
     assert counts(post(stage, result, max_comments=2)) == (2, 0, 2, 0, 0, 0)

@@ -23,6 +23,7 @@ from accord.results.reviewer.placement import (
     Placement,
     ReviewMarks,
     anchors_of,
+    is_in_body,
     lay_out,
     marks_of,
     needs_diff,
@@ -273,11 +274,12 @@ def _files_since(github: GitHub, old: str, commit: str) -> Sequence[PullFile] | 
 
 
 def _is_repeated(facts: ReviewFacts, newest: Review) -> bool:
-    """Return whether the newest review has this verdict for this commit, and its threads all these comments."""
-    is_same = newest.commit == facts.draft.commit and newest.state != "DISMISSED"
-    asks = any(fields.get("asks") == facts.draft.verdict for fields in find_markers(newest.body, REVIEW))
-    is_matched = bool(facts.matches) and len(facts.matches) == len(facts.draft.own_notes)
-    return is_same and asks and is_matched and not facts.gone
+    """Return whether the newest review has this verdict for this commit, and all these comments; else the summary."""
+    draft, notes = facts.draft, facts.draft.own_notes
+    is_same = newest.commit == draft.commit and newest.state != "DISMISSED"
+    asks = any(fields.get("asks") == draft.verdict for fields in find_markers(newest.body, REVIEW))
+    is_said = all(note.at in facts.matches or is_in_body(draft, note, newest.body) for note in notes)
+    return is_same and asks and is_said and not facts.gone and (bool(notes) or f"{draft.summary}\n" in newest.body)
 
 
 def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:

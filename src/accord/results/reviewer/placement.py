@@ -229,6 +229,11 @@ def place_comment(note: Note, anchors: Anchors | None) -> Placement:
     return Placement.FILE if anchor.line is None else Placement.INLINE
 
 
+def is_in_body(draft: DraftReview, note: Note, body: str) -> bool:
+    """Return whether the body of a posted review of the same commit has a comment."""
+    return f"{_heading(note.name)}\n" in body and f"{_label(draft, note)}\n\n{note.text}\n" in body
+
+
 def marks_of(body: str, token: str, count: int) -> ReviewMarks | None:
     """Read the marker of a review of this run; None when it is not of this run, or was edited."""
     for fields in find_markers(body, REVIEW):
