@@ -210,3 +210,13 @@ def test_a_status_knows_whether_keepalive_is_installed(
     with staged(tmp_path, seed={"repositories": [{"name": "accord/sandbox", **repository}]}) as stage:
         facts = read_repository(stage.adapter(token=INSTALLATION_TOKEN), ADDRESS, timedelta(days=7))
     assert ([one.pull.number for one in facts.pulls], facts.has_keepalive) == ([2], is_there)
+
+
+def test_an_item_names_the_open_pull_request_whose_description_a_person_replaced(opened: tuple[Stage, Path]) -> None:
+    stage, _ = opened
+    stage.reset()
+    stage.send("PATCH", PULL, body="It is better now.")
+    overview = overview_of_work(read_repository(stage.adapter(), ADDRESS, timedelta(days=7)))
+    (item,) = (entry for entry in overview.needs_you if entry.kind == "question")
+    assert "as #2 does not have the words `Closes #1`" in item.why
+    assert "gh pr edit 2" in item.command

@@ -3,7 +3,7 @@
 import pytest
 
 from accord.core.errors import BrokenContract
-from accord.git.branch_names import branch_in_the_way, is_work_branch, way_refusal, work_branch
+from accord.git.branch_names import branch_in_the_way, item_of_branch, way_refusal, work_branch
 from accord.git.configuration import CONFIG_PATHS, ConfigFile, find_config, prefix_in
 
 
@@ -37,10 +37,12 @@ def test_the_hint_about_a_branch_in_the_way_names_every_place_of_the_configurati
         ("accord/7-conflict-0123abcd", False),
         ("accord/77", False),
         ("accord/7-0", False),
+        ("7", True),
+        ("accord/07", False),
     ],
 )
 def test_the_branches_of_a_work_item_have_its_number(name: str, is_own: bool) -> None:
-    assert is_work_branch(name, "7") is is_own
+    assert (item_of_branch(name) == 7) is is_own
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from accord_sandbox import calls, pages, rulesets
 
 LOCAL_NAMES = {
     "accord.github.pulls._closing": [{"CLOSING_KEYWORDS": CLOSING_KEYWORDS}],
-    "accord.git.branch_names.is_work_branch": [{"item": "12"}],
     "accord.core.refusals.known_refusal": [{"known": known, "text": ""} for known in REFUSALS],
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
     "accord.results.implementor.rules._test_names": [{"family": (".ts", ".tsx")}],

@@ -14,6 +14,7 @@ from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
 from accord.engine.owner import items_of_result
 from accord.engine.trust import RefusedLabel, read_refused_labels
+from accord.git.branch_names import item_of_branch
 from accord.github.client import GitHub, as_reader
 from accord.github.comments import Comment
 from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, Review
@@ -86,7 +87,7 @@ def read_repository(
     now = github.server_time()
     rows = _recent_rows(reader, now - period, now)
     ours = [one for one in issues if is_work_item(one) or one.number in rows or PLAN_LABEL in one.labels]
-    pulls, notes = _pulls(reader, now, numbers)
+    pulls, notes = _pulls(reader, now, numbers, {one.number for one in issues if is_work_item(one)})
     changed = [one for one in github.closed_issues(now - period) if one.closed_at and one.closed_at >= now - period]
     handoffs = list(_handoffs(reader, issues, notes))
     closed = (one for one in changed if is_work_item(one))
@@ -199,9 +200,11 @@ def _refused(reader: Reader, issue: Issue | Pull) -> tuple[RefusedLabel, ...]:
     return read_refused_labels(reader.github, issue.number, issue.labels, lambda: reader.identity)
 
 
-def _pulls(reader: Reader, now: datetime, open_issues: Set[int]) -> tuple[list[BoardPull], list[str]]:
+def _pulls(
+    reader: Reader, now: datetime, open_issues: Set[int], items: Set[int]
+) -> tuple[list[BoardPull], list[str]]:
     """Read the open pull requests that accord works on, and what could not be read."""
-    ours = [pull for pull in reader.github.open_pulls() if _has_work(pull, reader)]
+    ours = [pull for pull in reader.github.open_pulls() if _has_work(pull, reader, items)]
     notes = []
     if len(ours) > MOST_PULLS:
         notes.append(f"Only the first {MOST_PULLS} of {len(ours)} open pull requests were read.")
@@ -209,11 +212,15 @@ def _pulls(reader: Reader, now: datetime, open_issues: Set[int]) -> tuple[list[B
     return [_pull(reader, pull, held, now, open_issues) for pull in ours[:MOST_PULLS]], notes
 
 
-def _has_work(pull: Pull | Issue, reader: Reader) -> bool:
-    """Tell whether accord works on a pull request: it opened it, a label asks for it, or a writer closes an issue."""
+def _has_work(pull: Pull | Issue, reader: Reader, items: Set[int] = frozenset()) -> bool:
+    """Tell whether accord works on a pull request: it opened it, a label asks for it, or a writer closes an issue.
+
+    One on a branch of the open ``items`` may have lost all the words that say so.
+    """
     if any(label.startswith(("agent:", "agents:", "autofix", "needs-human")) for label in pull.labels):
         return True
-    if not find_markers(pull.body, REVISION) and not closing_references(pull):
+    is_on_branch = isinstance(pull, Pull) and item_of_branch(pull.head_branch) in items
+    if not is_on_branch and not find_markers(pull.body, REVISION) and not closing_references(pull):
         return False
     return reader.identity.counts(pull.author) or reader.is_trusted(pull.author)
 

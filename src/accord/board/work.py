@@ -22,7 +22,7 @@ from accord.engine.owner import (
     unclosed_text,
 )
 from accord.engine.trust import RefusedLabel
-from accord.git.branch_names import is_work_branch
+from accord.git.branch_names import item_of_branch
 from accord.github.models import Issue
 from accord.loops.checks import check_facts, held_runs, inconclusive_text
 from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts, LoopState
@@ -142,7 +142,7 @@ def _place_idle(
 def _pull_without_item(facts: BoardRepository, number: int) -> PullState | None:
     """Return the newest pull request of an item that no open one closes: an open one lacks the words for it."""
     for each in facts.pulls:
-        if is_work_branch(each.pull.head_branch, str(number)):
+        if item_of_branch(each.pull.head_branch) == number:
             return pull_state(each.pull, closes=False)
     ended = max((each for each in facts.ended if number in each.items), key=lambda e: e.number, default=None)
     if ended is None or ended.pull:

@@ -15,9 +15,10 @@ def work_branch(item: int, number: int = 1, prefix: str = BRANCH_PREFIX) -> str:
     return f"{prefix}/{item}" + (f"-{number}" if number > 1 else "")
 
 
-def is_work_branch(name: str, item: str) -> bool:
-    """Return whether a branch is one of a work item's, whatever the prefix is; not one of a conflict."""
-    return re.fullmatch(rf"{re.escape(item)}(?:-[1-9]\d*)?", name.rpartition("/")[2]) is not None
+def item_of_branch(name: str) -> int:
+    """Return the work item of a branch, whatever the prefix is; 0 for another branch, such as one of a conflict."""
+    found = re.fullmatch(r"([1-9][0-9]{0,8})(?:-[1-9][0-9]{0,8})?", name.rpartition("/")[2])
+    return int(found[1]) if found else 0
 
 
 def folders_of(branch: str) -> list[str]:

@@ -19,7 +19,7 @@ from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
-from accord.git.branch_names import branch_in_the_way, is_work_branch, patterns_around, way_refusal
+from accord.git.branch_names import branch_in_the_way, item_of_branch, patterns_around, way_refusal
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
@@ -277,7 +277,7 @@ def _fetch(git: Git, remote: Remote, *refspecs: str) -> None:
 def work_branches(git: Git, remote: Remote, item: int) -> list[str]:
     """List the remote's branches that are named like those of a work item, under any prefix."""
     names = (name.removeprefix("refs/heads/") for name in _listed(git, remote, str(item), f"{item}-*"))
-    return sorted(name for name in names if is_work_branch(name, str(item)))
+    return sorted(name for name in names if item_of_branch(name) == item)
 
 
 def _listed(git: Git, remote: Remote, *patterns: str) -> dict[str, str]:

@@ -19,9 +19,9 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.log import log
 from accord.engine.operations import OperationLog
-from accord.engine.owner import pull_state
+from accord.engine.owner import items_of_result, pull_state
 from accord.engine.trust import is_steering, refused_labels
-from accord.git.branch_names import is_work_branch
+from accord.git.branch_names import item_of_branch
 from accord.github.checks import Check
 from accord.github.client import GitHub, LabelEvent
 from accord.github.models import Forbidden, Identity, Pull
@@ -48,7 +48,6 @@ from accord.loops.questions import Question, Situation, first_decision, situatio
 from accord.loops.settings import NAME
 from accord.loops.state import StateStore, with_notice
 from accord.runner.models import RunOutputs
-from accord.text.markers import REVISION, find_markers
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -117,8 +116,8 @@ class LoopContext:
 
     def is_ours(self, pull: Pull) -> bool:
         """Tell whether an implementor's result opened a pull request; our own login is read only for what says so."""
-        items = (fields.get("item") for fields in find_markers(pull.body, REVISION))
-        return any(is_work_branch(pull.head_branch, item or "") for item in items) and self.identity.counts(pull.author)
+        is_of_result = item_of_branch(pull.head_branch) in items_of_result(pull.body)
+        return is_of_result and self.identity.counts(pull.author)
 
     def base_facts(self, pull: Pull) -> dict[str, Any]:
         """Return what the pull request alone tells every loop; time is GitHub's, which all runners share."""

@@ -16,7 +16,7 @@ from accord.core.errors import BrokenContract
 from accord.engine.owner import Owner, PullState, owner_of, pull_state
 from accord.engine.trust import names_agent, read_refused_labels
 from accord.files.yaml import read_mapping
-from accord.git.branch_names import is_work_branch, work_branch
+from accord.git.branch_names import item_of_branch, work_branch
 from accord.git.configuration import find_config
 from accord.github.client import GitHub
 from accord.github.models import Identity, Issue, NotThere, Pull
@@ -122,7 +122,7 @@ def _newest_pull(context: StartContext, item: int) -> PullState | None:
 def _open_pull(context: StartContext, item: int) -> Pull | None:
     """Find an open pull request of an item's branches under any prefix; that of the configuration may have changed."""
     ours = (pull for pull in context.github.open_pulls() if pull.head_repository == context.repository)
-    return next((pull for pull in ours if is_work_branch(pull.head_branch, str(item))), None)
+    return next((pull for pull in ours if item_of_branch(pull.head_branch) == item), None)
 
 
 def merged_items(context: StartContext, event: StartEvent) -> Iterator[tuple[Issue, Owner]]:
