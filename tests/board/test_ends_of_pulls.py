@@ -189,6 +189,9 @@ RUNS = "jobs: {keepalive: {uses: accord-ci/accord/.github/workflows/reusable-kee
     ("name", "text", "label", "is_there"),
     [
         ("ci.yml", RUNS.replace("keepalive.yml", "ci.yml"), "bug", False),
+        ("agents.yaml", RUNS, "bug", True),
+        ("ours.yml", "jobs: {one: {steps: [{uses: accord-ci/accord/actions/keepalive@v0}]}}\n", "bug", True),
+        ("notes.txt", RUNS, "bug", False),
         ("accord-keepalive.yml", RUNS, "bug", True),
         ("accord-keepalive.yml", "jobs: {}\n", "bug", False),
         ("ci.yml", "jobs: {}\n", "agents:keepalive", True),

@@ -48,10 +48,11 @@ MOST_CLOSED = 100
 MOST_HANDOFFS = 50
 
 MOST_LOOKUPS = 30
-"""Items whose blockers are read one by one; of further ones only their number is shown."""
+"""Items whose blockers are read one by one; of further ones only their number is shown. Workflows that are read."""
 
 
-_KEEPALIVE_WORKFLOW = ".github/workflows/accord-keepalive.yml"
+_WORKFLOWS = ".github/workflows"
+_KEEPALIVE_WORKFLOW = f"{_WORKFLOWS}/accord-keepalive.yml"
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,19 @@ def read_repository(
 
 
 def _has_keepalive(github: GitHub, pulls: Iterable[BoardPull]) -> bool:
-    """Return whether the kit's workflow of keepalive is there; not asked where no pull request may get its label."""
+    """Return whether a workflow runs keepalive, the kit's first; not asked where no pull request may get its label."""
     if all(KEEPALIVE in pull.pull.labels for pull in pulls):
         return True
     try:
-        text = github.find_file(_KEEPALIVE_WORKFLOW) or b""
+        texts = (github.find_file(path) or b"" for path in islice(_workflow_paths(github), MOST_LOOKUPS))
+        return any(has_listener(KEEPALIVE, text.decode("utf-8", "replace")) for text in texts)
     except Refused:  # a token that may not read contents
         return True
-    return has_listener(KEEPALIVE, text.decode("utf-8", "replace"))
+
+
+def _workflow_paths(github: GitHub) -> Iterator[str]:
+    yield _KEEPALIVE_WORKFLOW
+    yield from (path for path in github.files_in(_WORKFLOWS) if path.endswith((".yml", ".yaml")))
 
 
 def _ended(reader: Reader, ended: Iterable[Issue], open_issues: Set[int]) -> Iterator[EndedPull]:
@@ -200,9 +206,7 @@ def _refused(reader: Reader, issue: Issue | Pull) -> tuple[RefusedLabel, ...]:
     return read_refused_labels(reader.github, issue.number, issue.labels, lambda: reader.identity)
 
 
-def _pulls(
-    reader: Reader, now: datetime, open_issues: Set[int], items: Set[int]
-) -> tuple[list[BoardPull], list[str]]:
+def _pulls(reader: Reader, now: datetime, open_issues: Set[int], items: Set[int]) -> tuple[list[BoardPull], list[str]]:
     """Read the open pull requests that accord works on, and what could not be read."""
     ours = [pull for pull in reader.github.open_pulls() if _has_work(pull, reader, items)]
     notes = []

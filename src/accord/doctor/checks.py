@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -24,8 +23,6 @@ from accord.workflows.facts import WORKFLOWS, read_repository
 from accord.workflows.fixes import Fixed, fix_workflow
 from accord.workflows.models import Job, Workflow
 from accord.workflows.requirements import required_settings, token_of
-
-_LOOP_CALL = re.compile(r"[^@]*/reusable-(keepalive|autofix|bot-comments|verifier)\.yml(?:@.*)?")
 
 
 def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:
@@ -88,7 +85,7 @@ def loops_check(
 ) -> DoctorCheck:
     """Check that labels, bots and names of workflows lead the loops somewhere. ``secrets`` is None if not read."""
     jobs = [(path, job) for path, workflow in workflows.items() for job in workflow.jobs.values()]
-    calls = [(path, called[1], job) for path, job in jobs if (called := _LOOP_CALL.fullmatch(job.uses))]
+    calls = [(path, name, job) for path, job in jobs for name in loops_in(job.uses)]
     text = _text_of(workflows)
     running = loops_in(text)
     if not running:

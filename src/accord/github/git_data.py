@@ -145,6 +145,18 @@ class GitDataMethods(Rest):
         except (NotThere, EmptyRepository):
             return None
 
+    def files_in(self, folder: str) -> tuple[str, ...]:
+        """List the files of a folder of the default branch by path; none without it. GET …/contents/{folder}."""
+
+        def paths(data: Any) -> tuple[str, ...]:
+            entries = data if isinstance(data, list) else ()
+            return tuple(str(entry["path"]) for entry in entries if entry["type"] == "file")
+
+        try:
+            return self._call("GET", f"/contents/{segments(folder)}").read(paths)
+        except (NotThere, EmptyRepository):
+            return ()
+
     def _file(self, path: str, ref: str) -> bytes:
         address = f"/contents/{segments(path)}"
         content = self._call("GET", address, params={"ref": ref} if ref else None).read(_content)
