@@ -10,7 +10,7 @@ from support.stage import START, Stage
 
 from accord.core.clock import ManualClock
 from accord.core.errors import Refused, Stopped, WrongUsage
-from accord.git.branches import Remote, scratch_repository, work_branches
+from accord.git.branches import Remote, remote_heads, scratch_repository, work_branches
 from accord.git.program import Git, token_config
 from accord.github.artifacts import StoredFile, read_end
 from accord.github.client import GitHub
@@ -38,7 +38,7 @@ def github(stage: Stage, url: str = URL) -> GitHub:
 def read_refs(stage: Stage, url: str = URL) -> list[str]:
     at = Remote(f"{url}/{stage.repository}.git", url, stage.server.token, ManualClock(START))
     with scratch_repository(at, None) as git:
-        return work_branches(git, at, 1)
+        return work_branches(remote_heads(git, at), 1)
 
 
 def download(stage: Stage, url: str = URL) -> bytes:

@@ -27,11 +27,6 @@ def folders_of(branch: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def patterns_around(branch: str) -> list[str]:
-    """Return the patterns of the refs that are the branch, or may be in its way."""
-    return [f"refs/heads/{name}" for name in (*folders_of(branch), branch, f"{branch}/*")]
-
-
 def branch_in_the_way(branch: str, names: Iterable[str]) -> str:
     """Return the branch that keeps git from making another one, empty if none does.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,7 +19,7 @@ from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
-from accord.git.branch_names import branch_in_the_way, item_of_branch, patterns_around, way_refusal
+from accord.git.branch_names import branch_in_the_way, item_of_branch, way_refusal
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
@@ -132,8 +132,8 @@ def folder_at_head(remote: Remote, path: str) -> Iterator[Path]:
 def branch_clone(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
     """Fetch the base and the work item's branch into a bare repository of this block. Raises Refused, Unreachable."""
     with scratch_repository(remote, lender) as git:
-        wanted = {base: "base", **({branch: "work"} if _remote_tip(git, remote, branch) else {})}
-        _fetch(git, remote, *(f"+refs/heads/{name}:refs/heads/{into}" for name, into in wanted.items()))
+        has_work = find_tip(remote_heads(git, remote), branch)
+        fetch_refs(git, remote, {base: "base", **({branch: "work"} if has_work else {})})
         yield git
 
 
@@ -142,15 +142,42 @@ def fetch_branch(git: Git, remote: Remote, branch: str, into: str) -> str:
 
     Raises Refused, with the name, where another branch keeps it from being made.
     """
-    if not _remote_tip(git, remote, branch):
+    if not find_tip(remote_heads(git, remote), branch):
         return ""
-    return fetch_ref(git, remote, f"refs/heads/{branch}", into)
+    fetch_refs(git, remote, {branch: into})
+    return tip_of(git, into)
 
 
-def fetch_ref(git: Git, remote: Remote, ref: str, into: str) -> str:
-    """Fetch a ref that is there (``HEAD`` is the default branch) under a name of our own; return its commit."""
-    _fetch(git, remote, f"+{ref}:refs/heads/{into}")
-    return git.line("rev-parse", f"refs/heads/{into}")
+def fetch_refs(git: Git, remote: Remote, refs: Mapping[str, str]) -> None:
+    """Fetch branches that are there, or ``HEAD``, the default one, each under a name of our own."""
+    full = {name if name == "HEAD" else f"refs/heads/{name}": into for name, into in refs.items()}
+    words = [f"+{name}:refs/heads/{into}" for name, into in full.items()]
+    _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, *words)
+
+
+def tip_of(git: Git, branch: str) -> str:
+    """Return the commit at which a branch of our own repository ends. Raises GitFailed."""
+    return git.line("rev-parse", f"refs/heads/{branch}")
+
+
+def remote_heads(git: Git, remote: Remote) -> dict[str, str]:
+    """Return the remote's branches, and where they end."""
+    listed = _patiently(git, remote, "ls-remote", "--heads", remote.url).decode("utf-8", "surrogateescape")
+    lines = (line.split("\t") for line in listed.split("\n") if line)
+    return {name.removeprefix("refs/heads/"): commit for commit, name in lines}
+
+
+def find_tip(heads: Mapping[str, str], branch: str) -> str:
+    """Return where a branch ends, empty without it. Raises Refused if another one keeps it from being made."""
+    other = "" if branch in heads else branch_in_the_way(branch, heads)
+    if other:
+        raise way_refusal(branch, other)
+    return heads.get(branch, "")
+
+
+def work_branches(names: Iterable[str], item: int) -> list[str]:
+    """Choose the branches that are named like those of a work item, under any prefix."""
+    return sorted(name for name in names if item_of_branch(name) == item)
 
 
 def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
@@ -230,7 +257,7 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
         if done.returncode == 0:
             return True
         said = done.stderr.decode("utf-8", "replace")
-        tip = _remote_tip(git, remote, branch)
+        tip = find_tip(remote_heads(git, remote), branch)
         if tip == commit:
             return True
         if tip != expected:
@@ -268,32 +295,6 @@ def push_refusal(said: str, repository_url: str = "") -> Refused:
 def in_short(said: str) -> str:
     """Write what git said as one line."""
     return " ".join(line.removeprefix("remote:").strip() for line in said.splitlines() if line.strip())[:1000]
-
-
-def _fetch(git: Git, remote: Remote, *refspecs: str) -> None:
-    _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, *refspecs)
-
-
-def work_branches(git: Git, remote: Remote, item: int) -> list[str]:
-    """List the remote's branches that are named like those of a work item, under any prefix."""
-    names = (name.removeprefix("refs/heads/") for name in _listed(git, remote, str(item), f"{item}-*"))
-    return sorted(name for name in names if item_of_branch(name) == item)
-
-
-def _listed(git: Git, remote: Remote, *patterns: str) -> dict[str, str]:
-    """Return the refs that match; git also lists those that only end like a pattern."""
-    listed = _patiently(git, remote, "ls-remote", remote.url, *patterns).decode("utf-8", "surrogateescape")
-    lines = (line.split("\t") for line in listed.splitlines())
-    return {name: commit for commit, name in lines}
-
-
-def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
-    listed = _listed(git, remote, *patterns_around(branch))
-    heads = {name.removeprefix("refs/heads/"): tip for name, tip in listed.items() if name.startswith("refs/heads/")}
-    other = "" if branch in heads else branch_in_the_way(branch, heads)
-    if other:
-        raise way_refusal(branch, other)
-    return heads.get(branch, "")
 
 
 def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:

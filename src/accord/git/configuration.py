@@ -12,7 +12,7 @@ from typing import NamedTuple
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, PlacedFinding, warning
 from accord.files.yaml import read_yaml
-from accord.git.program import Git, file_at
+from accord.git.program import Git, file_at, split_nul
 
 KIT_CONFIG = ".github/accord/config.yml"
 CONFIG_PATHS = (".github/accord.yml", KIT_CONFIG)
@@ -88,4 +88,10 @@ def _value_in(config: ConfigFile, key: str, is_valid: Callable[[str], bool], mea
 
 def prefix_at(git: Git, commit: str) -> str:
     """Return the prefix that the configuration of a commit names. Raises BrokenContract, as ``prefix_in`` does."""
-    return prefix_in(find_config(lambda path: file_at(git, commit, path)))
+    return prefix_in(find_config(config_reader(git, commit)))
+
+
+def config_reader(git: Git, commit: str) -> Callable[[str], bytes | None]:
+    """Return what reads a commit's files at the places of the configuration, and at those near it."""
+    there = split_nul(git("ls-tree", "-z", "--name-only", commit, "--", *CONFIG_PATHS, *_NEAR_PATHS))
+    return lambda path: file_at(git, commit, path) if path in there else None

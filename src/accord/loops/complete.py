@@ -13,7 +13,7 @@ from typing import Literal
 
 from accord.core.errors import Refused, Stopped
 from accord.core.findings import names_of
-from accord.git.branches import branch_clone
+from accord.git.branches import branch_clone, tip_of
 from accord.git.conflicts import Merge, merge_into
 from accord.git.program import Git
 from accord.github.commits import deliver_commit, plan_upload, read_commit
@@ -139,7 +139,7 @@ def update_branch(gathered: Gathered) -> LoopDecision:
     if context.remote is None:
         raise ValueError("an update of a branch needs a remote")
     with branch_clone(context.remote, pull.base_branch, pull.head_branch, None) as git:
-        tip, base = (git.line("rev-parse", f"refs/heads/{name}") for name in ("work", "base"))
+        tip, base = tip_of(git, "work"), tip_of(git, "base")
         message = f"Merge {pull.base_branch} into {pull.head_branch}\n"
         try:
             merge = merge_into(git, tip, base, message, context.clock.now())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from accord.git.branches import Remote, fetch_ref
+from accord.git.branches import Remote, fetch_refs
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden, Pull
 from accord.github.state import Stored
@@ -246,7 +246,7 @@ def check_out(pull: Pull, remote: Remote, directory: Path) -> Path:
     directory.mkdir(parents=True)
     git = Git(directory, config=token_config(remote.server_url, remote.token))
     git("init", "--quiet", "--template=", "--initial-branch", "none")
-    for branch in dict.fromkeys((pull.base_branch, *(() if pull.merge_commit else (pull.head_branch,)))):
-        fetch_ref(git, remote, f"refs/heads/{branch}", branch)
+    branches = (pull.base_branch, *(() if pull.merge_commit else (pull.head_branch,)))
+    fetch_refs(git, remote, {branch: branch for branch in branches})
     git("checkout", "--quiet", pull.merge_commit or pull.head_branch)
     return directory

@@ -27,10 +27,13 @@ from accord.git.branches import (
     commit_of_run,
     commit_patch,
     fetch_branch,
-    fetch_ref,
+    fetch_refs,
+    find_tip,
     own_changes,
+    remote_heads,
     runs_of,
     scratch_repository,
+    tip_of,
 )
 from accord.git.configuration import prefix_at
 from accord.git.conflicts import commit_on_own_base, conflict_branch
@@ -130,7 +133,6 @@ def publish_patch(remote: Remote, work: Publication, github: GitHub | None = Non
         branch = branch_of(work.pr_ref)
         patch_stats(work.patch)
         with scratch_repository(remote, work.lender) as git:
-            fetch_ref(git, remote, "HEAD", _DEFAULT)
             return _Publisher(git, remote, branch, work, github).publish()
     except subprocess.TimeoutExpired as error:
         return Published(failure=InternalError(kind="push-unreachable", detail=str(error)))
@@ -211,7 +213,9 @@ class _Publisher:
         A new branch begins at the commit that the agent saw, unless that is on no branch (the merge commit that Actions
         makes for a pull request): then at the tip of its base.
         """
-        tip = fetch_branch(self.git, self.remote, self.branch, "work")
+        has_tip = bool(find_tip(remote_heads(self.git, self.remote), self.branch))
+        fetch_refs(self.git, self.remote, {"HEAD": _DEFAULT, **({self.branch: "work"} if has_tip else {})})
+        tip = tip_of(self.git, "work") if has_tip else ""
         known = self.work.base_sha if self._is_available(self.work.base_sha) else ""
         if tip:
             commits = f"{known}..{tip}" if known else tip
@@ -224,7 +228,7 @@ class _Publisher:
         """Fetch the branch that the work is for, by default the remote's own; return its commit."""
         name = self.work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
         base = fetch_branch(self.git, self.remote, name, "base") if name and not name.startswith("refs/") else ""
-        return base or fetch_ref(self.git, self.remote, "HEAD", "base")
+        return base or tip_of(self.git, _DEFAULT)
 
     def _is_available(self, sha: str) -> bool:
         """Return whether a commit can be fetched: a 3-way merge needs the one that the patch was made against."""

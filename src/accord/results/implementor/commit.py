@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Literal
 from accord.core.errors import BrokenContract, Refused
 from accord.engine.owner import items_of_result
 from accord.git.branch_names import work_branch
-from accord.git.branches import BranchFacts, Remote, commit_of_run, commit_tree, fetch_branch, runs_of, work_branches
+from accord.git.branches import (
+    BranchFacts,
+    Remote,
+    commit_of_run,
+    commit_tree,
+    fetch_branch,
+    fetch_refs,
+    find_tip,
+    remote_heads,
+    runs_of,
+    tip_of,
+    work_branches,
+)
 from accord.git.configuration import prefix_at
 from accord.git.conflicts import conflict_branch
 from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, own_base
@@ -92,12 +104,15 @@ def read_branch(
     github: GitHub, git: Git, remote: Remote, patch: bytes, item: int, identity: Identity, token: str, base: str
 ) -> BranchState:
     """Read the branch as far as the choice of a commit needs it."""
-    prefix = prefix_at(git, git.line("rev-parse", "refs/heads/base"))
-    prefixes = (*_earlier_prefixes(github, work_branches(git, remote, item), item, identity, prefix), prefix)
+    heads = remote_heads(git, remote)
+    names = work_branches(heads, item)
+    fetch_refs(git, remote, {base: "base", **{name: f"work/{name}" for name in names if name != base}})
+    prefix = prefix_at(git, tip_of(git, "base"))
+    prefixes = (*_earlier_prefixes(github, names, item, identity, prefix), prefix)
     lines: list[list[CommitBranch]] = []
     for each in prefixes:
         try:
-            lines.append([*_read_places(github, git, remote, patch, item, token, base, each)])
+            lines.append([*_read_places(github, git, heads, patch, item, token, base, each)])
         except Refused:  # a branch is in the way of this name, which open work under an earlier one does not need
             if not any(line[-1].is_open for line in lines):
                 raise
@@ -135,13 +150,13 @@ def _earlier_prefixes(github: GitHub, names: Sequence[str], item: int, identity:
 
 
 def _read_places(
-    github: GitHub, git: Git, remote: Remote, patch: bytes, item: int, token: str, base: str, prefix: str
+    github: GitHub, git: Git, heads: Mapping[str, str], patch: bytes, item: int, token: str, base: str, prefix: str
 ) -> Iterator[CommitBranch]:
     """Yield the item's branches whose work is over, and at last the one for the next commit."""
-    start = git.line("rev-parse", "refs/heads/base")
+    start = tip_of(git, "base")
     for number in count(1):
         name = work_branch(item, number, prefix)
-        tip = fetch_branch(git, remote, name, "work")
+        tip = tip_of(git, "base" if name == base else f"work/{name}") if find_tip(heads, name) else ""
         commits = git.line("rev-list", f"{start}..{tip}").split() if tip else []
         applied = commit_of_run(git, token, f"{start}..{tip}", patch) if tip else ""
         pulls = tuple(github.pulls_from(name))

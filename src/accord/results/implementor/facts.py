@@ -13,8 +13,8 @@ from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import own_paths_in
 from accord.core.findings import Finding
 from accord.git.branch_names import work_branch
-from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, fetch_ref, runs_of, scratch_repository
-from accord.git.configuration import unread_configs
+from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, runs_of, scratch_repository
+from accord.git.configuration import config_reader, unread_configs
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
 from accord.git.leaving_out import size_findings
 from accord.git.patches import changes_between, filtered_findings
@@ -135,7 +135,6 @@ def gather_facts(
     if options.remote is None:
         raise ValueError("a completed result needs a remote")
     git = stack.enter_context(scratch_repository(options.remote, options.checkout))
-    fetch_ref(git, options.remote, f"refs/heads/{base}", "base")
     patch = (result.patch or "").encode()
     return replace(facts, state=read_branch(github, git, options.remote, patch, issue.number, identity, token, base))
 
@@ -201,7 +200,7 @@ def _describe(
             *escaping_links(links, links_after),
             *secret_findings(git, changes, options.redact),
             *filtered_findings(git, before, changes),
-            *(finding for _, finding in unread_configs(partial(file_at, git, found.base))),
+            *(finding for _, finding in unread_configs(config_reader(git, found.base))),
         ),
         audit=audit_changes(git, before, changes, patch, own=own),
         conflict=MergeConflict(onto, paths) if paths else None,
