@@ -150,7 +150,7 @@ class BareRepository:
         return found
 
     def _loose(self, name: str) -> GitObject | None:
-        """Return the object of a full sha, or its commit (``SHA^{commit}``), if it lies in a file of its own."""
+        """Return the object of a full sha, or its commit (``SHA^{commit}``), if it has a file of its own."""
         sha = name.removesuffix("^{commit}")
         file = self.path / "objects" / sha[:2] / sha[2:]
         if not (_SHA.fullmatch(sha) and file.is_file()):
