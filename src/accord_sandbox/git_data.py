@@ -204,7 +204,7 @@ def write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) 
     changes = dict[str, tuple[str, str] | None]()
     for entry in entries:
         path, mode, sha = entry.get("path"), entry.get("mode", "100644"), entry.get("sha")
-        if not isinstance(path, str) or mode not in _MODES or BAD_PARTS & set(path.split("/")):
+        if not isinstance(path, str) or mode not in _MODES or BAD_PARTS & set(path.split("/")) or "\0" in path:
             raise Refusal(422, "tree.path contains a malformed path component")
         kind = {"160000": "commit", _FOLDER: "tree"}.get(mode, "blob")
         if "sha" in entry and sha is None:
@@ -297,7 +297,7 @@ def put_contents(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     call.fields.require("message", "content")
     path = call.params["path"]
-    if BAD_PARTS & set(path.split("/")):
+    if BAD_PARTS & set(path.split("/")) or "\0" in path:
         raise Refusal(422, "path contains a malformed path component")
     content = decoded(call.fields.text("content"))
     branch = call.fields.string("branch") or call.repository["default_branch"]

@@ -6,6 +6,7 @@ without configuration of the user or the machine, and without ``GIT_*`` variable
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -136,11 +137,10 @@ class BareRepository:
         """Return the objects of names that are not options of git, such as ``SHA:PATH``; None for each missing one."""
         if not names or any(character in name for name in names for character in "\0\n"):
             return [None for _ in names]
-        found: list[GitObject | None] = [self._loose(name) for name in names]
-        if None not in found:
-            return found
+        with suppress(LookupError):
+            return [self._loose(name) for name in names]
         output = self.run("cat-file", "--batch", "-z", content="".join(f"{name}\0" for name in names).encode())
-        found = []
+        found: list[GitObject | None] = []
         for _ in names:
             head, _, output = output.partition(b"\n")
             words = head.decode(errors="replace").rsplit(" ", 2)
@@ -150,14 +150,30 @@ class BareRepository:
         return found
 
     def _loose(self, name: str) -> GitObject | None:
-        """Return the object of a full sha, or its commit (``SHA^{commit}``), if it has a file of its own."""
-        sha = name.removesuffix("^{commit}")
+        """Return the object of ``SHA``, ``SHA^{commit}`` or ``SHA:PATH``, None for a path that is not there.
+
+        Raises LookupError for other names, and where an object has no file of its own.
+        """
+        start, colon, path = name.partition(":")
+        sha, parts = start.removesuffix("^{commit}"), path.split("/") if path else []
+        found = self._loose_object(sha)
+        if (sha != start and found.kind != "commit") or {"", ".", ".."} & {*parts}:
+            raise LookupError(name)
+        if colon and found.kind == "commit":
+            found = self._loose_object(found.content[5:45].decode())  # its first line is `tree SHA`
+        for part in parts:
+            names = {name: sha for _, name, sha in tree_entries(found.content)} if found.kind == "tree" else {}
+            if part.encode() not in names:
+                return None
+            found = self._loose_object(names[part.encode()])
+        return found
+
+    def _loose_object(self, sha: str) -> GitObject:
         file = self.path / "objects" / sha[:2] / sha[2:]
         if not (_SHA.fullmatch(sha) and file.is_file()):
-            return None
+            raise LookupError(sha)
         head, _, content = zlib.decompress(file.read_bytes()).partition(b"\0")
-        kind = head.partition(b" ")[0].decode()
-        return GitObject(sha, kind, content) if kind == "commit" or sha == name else None
+        return GitObject(sha, head.partition(b" ")[0].decode(), content)
 
     def branch(self, name: str) -> str | None:
         """Return the commit at the tip of a branch, or None."""
@@ -195,7 +211,12 @@ class BareRepository:
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""
-        return older == newer or self.attempt("merge-base", "--is-ancestor", older, newer)[0] == 0
+        return older in self._parents(newer) or self.attempt("merge-base", "--is-ancestor", older, newer)[0] == 0
+
+    def _parents(self, commit: str) -> list[str]:
+        (found,) = self.objects(commit)
+        lines = found.content.partition(b"\n\n")[0].decode(errors="replace").split("\n") if found else []
+        return [line.removeprefix("parent ") for line in lines if line.startswith("parent ")]
 
     def count_between(self, start: str, end: str) -> int:
         """Count the commits that ``end`` has and ``start`` does not."""
@@ -267,8 +288,16 @@ class BareRepository:
         )
 
     def write(self, kind: str, content: bytes) -> str:
-        """Store an object and return its id."""
-        return self.text("hash-object", "-w", "-t", kind, "--stdin", content=content)
+        """Store an object that is well formed, and return its id."""
+        stored = f"{kind} {len(content)}\0".encode() + content
+        sha = hashlib.sha1(stored, usedforsecurity=False).hexdigest()
+        file = self.path / "objects" / sha[:2] / sha[2:]
+        if not file.exists():
+            file.parent.mkdir(exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=file.parent, prefix="tmp_obj_", delete=False) as made:
+                made.write(zlib.compress(stored, 1))
+            Path(made.name).replace(file)
+        return sha
 
 
 @lru_cache(maxsize=4096)

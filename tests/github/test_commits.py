@@ -12,7 +12,7 @@ from support.stage import Stage, staged
 from support.trees import commit, git, write
 
 from accord.core.errors import Refused
-from accord.git.branches import fetch_ref, scratch_repository
+from accord.git.branches import fetch_branch, scratch_repository
 from accord.git.patches import Change
 from accord.git.program import Git
 from accord.github.commits import CommitFacts, CommitWay, DeliveredCommit, deliver_commit, plan_upload, read_commit
@@ -296,7 +296,7 @@ def test_a_workflow_file_is_refused_with_the_permission_that_is_missing(stage: S
 def test_a_scratch_clone_has_what_a_commit_needs(stage: Stage) -> None:
     remote = remote_of(stage)
     with scratch_repository(remote, None) as scratch:
-        tip = fetch_ref(scratch, remote, "refs/heads/main", "base")
+        tip = fetch_branch(scratch, remote, "main", "base")
         facts = read_commit(scratch, tip, is_bot=True)
         assert facts.parents
         assert facts.changes
