@@ -6,14 +6,11 @@ without configuration of the user or the machine, and without ``GIT_*`` variable
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 import threading
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +21,7 @@ from typing import NamedTuple
 
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
+from accord_sandbox.git_files import GitObject, read_object, read_refs, tree_entries, write_object
 
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
@@ -42,8 +40,6 @@ _TREE = b"40000"
 
 _TEMPLATE = ".template"
 """New repositories are copies of this one; no account can have this name."""
-
-_SHA = re.compile(r"[0-9a-f]{40}")
 
 _NO_OBJECT = ("missing", "ambiguous")
 """How a line of ``git cat-file --batch`` ends without an object."""
@@ -70,15 +66,6 @@ class Signature:
     name: str
     email: str
     seconds: float
-
-
-@dataclass(frozen=True)
-class GitObject:
-    """A commit, tree, blob or tag."""
-
-    sha: str
-    kind: str
-    content: bytes
 
 
 class StoredEntry(NamedTuple):
@@ -138,7 +125,7 @@ class BareRepository:
         if not names or any(character in name for name in names for character in "\0\n"):
             return [None for _ in names]
         with suppress(LookupError):
-            return [self._loose(name) for name in names]
+            return [read_object(self.path, name) for name in names]
         output = self.run("cat-file", "--batch", "-z", content="".join(f"{name}\0" for name in names).encode())
         found: list[GitObject | None] = []
         for _ in names:
@@ -149,32 +136,6 @@ class BareRepository:
             output = output if is_missing else output[int(words[2]) + 1 :]
         return found
 
-    def _loose(self, name: str) -> GitObject | None:
-        """Return the object of ``SHA``, ``SHA^{commit}`` or ``SHA:PATH``, None for a path that is not there.
-
-        Raises LookupError for other names, and where an object has no file of its own.
-        """
-        start, colon, path = name.partition(":")
-        sha, parts = start.removesuffix("^{commit}"), path.split("/") if path else []
-        found = self._loose_object(sha)
-        if (sha != start and found.kind != "commit") or {"", ".", ".."} & {*parts}:
-            raise LookupError(name)
-        if colon and found.kind == "commit":
-            found = self._loose_object(found.content[5:45].decode())  # its first line is `tree SHA`
-        for part in parts:
-            names = {name: sha for _, name, sha in tree_entries(found.content)} if found.kind == "tree" else {}
-            if part.encode() not in names:
-                return None
-            found = self._loose_object(names[part.encode()])
-        return found
-
-    def _loose_object(self, sha: str) -> GitObject:
-        file = self.path / "objects" / sha[:2] / sha[2:]
-        if not (_SHA.fullmatch(sha) and file.is_file()):
-            raise LookupError(sha)
-        head, _, content = zlib.decompress(file.read_bytes()).partition(b"\0")
-        return GitObject(sha, head.partition(b" ")[0].decode(), content)
-
     def branch(self, name: str) -> str | None:
         """Return the commit at the tip of a branch, or None."""
         return self.refs(HEADS + name).get(HEADS + name)
@@ -183,18 +144,7 @@ class BareRepository:
         """Return the refs equal to or below a prefix, with the objects they point to."""
         if not is_valid_ref(f"{prefix.rstrip('/')}/any"):
             return {}
-        found = dict[str, str]()
-        with suppress(FileNotFoundError):
-            lines = (self.path / "packed-refs").read_text(errors="replace").splitlines()
-            packed = (line.partition(" ")[::2] for line in lines if line[:1] not in ("#", "^"))
-            found = {ref: sha for sha, ref in packed if f"{ref}/".startswith(f"{prefix.rstrip('/')}/")}
-        top = self.path / prefix
-        files = [top] if top.is_file() else [Path(folder, name) for folder, _, names in os.walk(top) for name in names]
-        for file in files:
-            with suppress(FileNotFoundError):  # deleted since
-                if file.suffix != ".lock" and _SHA.fullmatch(sha := file.read_text().strip()):
-                    found[os.fsencode(file.relative_to(self.path)).decode(errors="replace")] = sha
-        return dict(sorted(found.items()))
+        return read_refs(self.path, prefix)
 
     def adds_workflows(self, commit: str) -> bool:
         """Tell whether a commit, or an ancestor that is not on any ref yet, changes a workflow file."""
@@ -289,15 +239,7 @@ class BareRepository:
 
     def write(self, kind: str, content: bytes) -> str:
         """Store an object that is well formed, and return its id."""
-        stored = f"{kind} {len(content)}\0".encode() + content
-        sha = hashlib.sha1(stored, usedforsecurity=False).hexdigest()
-        file = self.path / "objects" / sha[:2] / sha[2:]
-        if not file.exists():
-            file.parent.mkdir(exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=file.parent, prefix="tmp_obj_", delete=False) as made:
-                made.write(zlib.compress(stored, 1))
-            Path(made.name).replace(file)
-        return sha
+        return write_object(self.path, kind, content)
 
 
 @lru_cache(maxsize=4096)
@@ -407,13 +349,3 @@ def is_valid_ref(ref: str) -> bool:
     bad = any(not part or part.startswith(".") or part.endswith(".lock") for part in parts)
     odd = any(character in " ~^:?*[\\" or ord(character) < 32 or ord(character) == 127 for character in ref)
     return not (bad or odd or ".." in ref or "@{" in ref or ref.endswith(".")) and ref.startswith("refs/")
-
-
-def tree_entries(content: bytes) -> Iterator[tuple[bytes, bytes, str]]:
-    """Yield mode, name and id of each entry of a tree."""
-    start = 0
-    while start < len(content):
-        end = content.index(b"\0", start)
-        mode, _, name = content[start:end].partition(b" ")
-        yield mode, name, content[end + 1 : end + 21].hex()
-        start = end + 21

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
-from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage, tree_entries
+from accord_sandbox.git_files import tree_entries
+from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.tokens import BOT
 from accord_sandbox.workflow_runs import find_run, read_workflow

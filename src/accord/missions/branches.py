@@ -181,8 +181,8 @@ class MissionGit:
         """Return the existing refs of a branch, here and at origin; none for an expression such as ``lane~0``."""
         if branch not in self._found:
             names = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
-            is_there = ("rev-parse", "--verify", "--quiet")
-            self._found[branch] = [ref for ref in names if self._answer(*is_there, f"{ref}^{{commit}}")]
+            there = self._answer("for-each-ref", "--format=%(refname)", *names).split("\n") if names else []
+            self._found[branch] = [ref for ref in names if ref in there]
         return self._found[branch]
 
     def _answer(self, *arguments: str) -> str:
