@@ -141,6 +141,7 @@ def shared_stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     directory, module = tmp_path_factory.mktemp("sandbox"), request.module
     seeded = {"seed": module.SEED, "rate_limits": None} if hasattr(module, "SEED") else {}
     with module.STAGE(directory) if hasattr(module, "STAGE") else staged(directory, **seeded) as stage:
+        stage.begin_at_present()
         yield stage
 
 
