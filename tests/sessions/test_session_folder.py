@@ -22,10 +22,11 @@ from support.sessions import (
     writer,
 )  # fmt: skip
 
-from accord.core.errors import WrongUsage
+from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Severity
 from accord.git.program import Git
-from accord.sessions.folder import change_findings, changed_sessions, read_session
+from accord.sessions.changes import change_findings
+from accord.sessions.folder import changed_sessions, read_session
 from accord.sessions.folder_rules import check_session, missing_files
 from accord.sessions.run import advance, reopen
 
@@ -275,6 +276,49 @@ def test_a_change_completes_no_task_without_outputs(tmp_path: Path, lines: str |
     if lines:
         (folder / "outputs.jsonl").write_text(lines)
     assert codes(tmp_path) == found
+
+
+def test_a_task_that_no_agent_worked_on_keeps_a_session_with_records_from_integration(tmp_path: Path) -> None:
+    texts = {"tasks.yaml": done(), "outputs.jsonl": outputs(("Coder", "OK"), ("Reviewer", "OK"), ("QA", "OK"))}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
+    found = [(one.code, one.severity.value, one.path) for _, _, all_of in check_session(folder) for one in all_of]
+    assert found == [("review-open", "warning", "/tasks.yaml/tasks/1/status")]
+    with pytest.raises(BrokenContract, match=r"T-002 \(Reviewer\)"):
+        advance(writer(folder), "INTEGRATE", role="Orchestrator")
+    (folder / "outputs.jsonl").unlink()
+    advance(writer(folder), "INTEGRATE", role="Orchestrator")  # other tools keep the records
+
+
+def by_hand(folder: Path, **changes: Any) -> None:
+    status = json.loads((folder / "status.json").read_text())
+    (folder / "status.json").write_text(json.dumps({**status, **changes}))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mode": "lean"},
+        {"mode": "lean", "current_state": "IMPLEMENT_LOOP", "user_decisions": []},
+        {"user_decisions": SINGLE[:1]},
+        {"user_decisions": [SINGLE[0], {**SINGLE[1], "answer": "per-batch"}]},
+        {"user_decisions": [SINGLE[0], {**SINGLE[1], "status": "pending", "answer": None, "resolved_at": None}]},
+        *({"current_state": state} for state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY")),
+        {"current_state": "BLOCKED", "blocked_from": "PLAN", "blocker": "x"},
+    ],
+)
+def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, changes: dict[str, Any]) -> None:
+    folder = repository(tmp_path, "IMPLEMENT_LOOP")
+    by_hand(folder, known_issues=["slow"], current_state="INTEGRATE")
+    assert codes(tmp_path) == []
+    by_hand(folder, **{"current_state": "IMPLEMENT_LOOP", **changes})
+    assert "session-altered" in codes(tmp_path)
+
+
+def test_a_begun_task_does_not_disappear(tmp_path: Path) -> None:
+    folder = repository(tmp_path, "IMPLEMENT_LOOP")
+    tasks = (folder / "tasks.yaml").read_text()
+    (folder / "tasks.yaml").write_text(tasks[: tasks.index("  - id: T-002")])
+    assert codes(tmp_path) == ["session-altered"]
 
 
 def test_a_session_that_was_done_is_not_moved_away_unseen(tmp_path: Path) -> None:

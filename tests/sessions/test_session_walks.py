@@ -33,6 +33,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
+from accord.sessions.changes import altered
 from accord.sessions.folder import Session, read_session, status_of, status_value
 from accord.sessions.folder_rules import check_documents
 from accord.sessions.machine import ORDER
@@ -73,6 +74,7 @@ class Walk:
         self.planned = writer(self.folder, self.clock, is_dry_run=True) if is_in_memory else None
         self.steps: list[str] = []
         self.answers: dict[str, str] = {}
+        self.earlier = [self.read()]
 
     def read(self) -> Session:
         return self.planned.read() if self.planned else read_session(self.folder)
@@ -105,6 +107,9 @@ class Walk:
         session = self.read()
         found = [one for _, _, findings in check_documents(session) for one in findings]
         assert not has_errors(found), (found, self.steps)
+        assert [*altered(self.chance.choice(self.earlier), session)] == [], self.steps
+        if status_of(session).current_state != "DONE":  # it may be reopened and done again within a second
+            self.earlier.append(session)
         status = json.loads(session.parts["status.json"].raw or b"")
         said = {one["decision_id"]: one["answer"] or "" for one in status["user_decisions"]}
         state, history = status["current_state"], [line.answer for line in session.history]

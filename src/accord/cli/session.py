@@ -42,7 +42,8 @@ from accord.git.extraction import merge_base
 from accord.git.program import Git
 from accord.sessions import run as session_run
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import Session, change_findings, changed_sessions, read_session
+from accord.sessions.changes import change_findings
+from accord.sessions.folder import Session, changed_sessions, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
 from accord.sessions.next_moves import next_moves
@@ -84,7 +85,9 @@ def _check_session(path: Path, root: Path, start: str) -> list[Checked]:
     if start and not path.is_dir():
         return [(str(path), "session", change)]
     found: list[Checked] = [(str(file), kind, findings) for file, kind, findings in check_session(path)]
-    return [(*found[0][:2], [*found[0][2], *change]), *found[1:]]
+    places = {(one.code, one.path) for one in change}
+    whole = [one for one in found[0][2] if (one.code, one.path) not in places]
+    return [(*found[0][:2], [*whole, *change]), *found[1:]]
 
 
 def _root(given: Path) -> Path:

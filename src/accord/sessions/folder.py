@@ -20,10 +20,10 @@ from typing import Any, TypeVar, cast
 
 from accord.core.documents import MAX_BYTES, decode_text
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
+from accord.core.findings import Finding, Severity, finding_of, has_errors, warning
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
-from accord.git.program import Git, changed_paths
+from accord.git.program import Git, changed_paths, file_at
 from accord.sessions.decision_rules import is_change_request, timestamp_findings
 from accord.sessions.machine import working_state
 from accord.sessions.models import (
@@ -36,8 +36,7 @@ from accord.sessions.models import (
     SessionTask,
     SessionTasks,
 )
-from accord.sessions.policy import WORK, artifacts_of, forbidden_status, refuse
-from accord.sessions.reviews import open_gates, unreviewed_tasks
+from accord.sessions.policy import WORK, refuse
 from accord.text.outline import Section, sections
 
 TEXTS = {
@@ -278,7 +277,18 @@ def read_session(folder: Path) -> Session:
     """Read a session's folder. Raises WrongUsage if the folder does not exist."""
     if not folder.is_dir():
         raise WrongUsage(f"`{folder}` is not a directory.", hint="Name a session below .agents-work.")
-    return Session(folder, {name: _read_part(folder, name) for name in FILES})
+    return Session(folder, read_parts(folder))
+
+
+def read_parts(folder: Path) -> dict[str, Part]:
+    """Read the files of a session; all are missing where the folder is."""
+    return {name: _read_part(folder, name) for name in FILES}
+
+
+def session_at(git: Git, folder: Path, commit: str) -> Session:
+    """Read a session as it was in a commit; ``git`` runs in the project."""
+    place = f"{WORK}/{folder.name}"
+    return Session(folder, {name: Part(name, file_at(git, commit, f"./{place}/{name}")) for name in FILES})
 
 
 def _read_part(folder: Path, name: str) -> Part:
@@ -306,62 +316,3 @@ def changed_sessions(root: Path, start: str) -> list[Path]:
     changed = changed_paths(Git(root), start, WORK)
     names = sorted({path.split("/")[1] for path in changed if path.count("/") > 1})
     return [root / WORK / name for name in names]
-
-
-def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
-    """Find changes since a commit that the session forbids.
-
-    They are any after it was done, lost lines of its history, and tasks completed without outputs.
-    """
-    git, folder = Git(root), root / WORK / name
-
-    def content(file: str) -> bytes | None:
-        found = git.attempt("cat-file", "blob", f"{start}:./{WORK}/{name}/{file}")
-        return None if found.returncode else found.stdout
-
-    before = content(STATUS_FILE)
-    status = Part(STATUS_FILE, before).model if before is not None else None
-    now: SessionStatus | None = _read_part(folder, STATUS_FILE).model
-    if status and status.current_state == "DONE":
-        is_reopened = now is not None and (now.current_state != "DONE" or now.reopened_at != status.reopened_at)
-        if not is_reopened:
-            message = f"{name} was done before this change and is read-only."
-            yield Finding("session-done", message, hint="Create a new session, or reopen this one.")
-    for file in (HISTORY_FILE, OUTPUTS_FILE):
-        lines = content(file)
-        if lines is not None and not (_read_part(folder, file).raw or b"").startswith(lines):
-            message = f"This change removes or alters lines of {file}, which may only grow."
-            yield Finding("history-shortened", message, hint="Restore them.")
-    old: SessionTasks | None = Part(TASKS_FILE, content(TASKS_FILE)).model
-    new: SessionTasks | None = _read_part(folder, TASKS_FILE).model
-    done = {task.id for task in old.tasks if task.status == "completed"} if old else set()
-    outputs = _read_part(folder, OUTPUTS_FILE).model or ()
-    for i, task in enumerate(new.tasks if new else ()):
-        is_new = task.status == "completed" and task.id not in done and not unreviewed_tasks([task], outputs)
-        if is_new and (gates := open_gates(task, outputs)):
-            message = f"This change completes {task.id}, but outputs.jsonl has no output of {', '.join(gates)} for it."
-            hint = (
-                "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
-            )
-            yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
-
-
-def turn_findings(before: Session, after: Session, role: str) -> Iterator[Finding]:
-    """Find changes of the session's files in a role's turn that only accord, a person or another role makes."""
-    hint = "Restore it, or keep it if you made it. Then run the command again."
-    for name, part in after.parts.items():
-        old, is_own = before.parts[name], name in artifacts_of(role, before.mode)
-        if part == old:
-            continue
-        if name == STATUS_FILE:
-            value = part.value if isinstance(part.value, dict) else {}
-            for found in forbidden_status(role, old.value, value):
-                yield replace(found, path=pointer(name) + found.path, hint=hint)
-        elif not is_own:
-            yield Finding("role-forbidden", f"{name} changed in the turn of {role}.", pointer(name), hint=hint)
-        elif name == TASKS_FILE and after.tasks:
-            for i, task in enumerate(after.tasks.tasks):
-                known = before.task(task.id)
-                if task.status != (was := known.status if known else "not-started"):
-                    message = f"{task.id} went from {was} to {task.status} in the turn of {role}."
-                    yield Finding("role-forbidden", message, pointer(name, "tasks", i, "status"), hint=hint)

@@ -6,15 +6,16 @@ Source: global agent contract, "Required repository artifacts" and "ASK_USER pro
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding, pointer, warning
+from accord.core.findings import Finding, Severity, pointer, warning
 from accord.sessions.decision_rules import check_gate, is_change_request
 from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import INTEGRATION, files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
-from accord.sessions.reviews import has_final_review, strategy_of, unreviewed_tasks
+from accord.sessions.reviews import has_final_review, has_record, strategy_of, unreviewed_tasks
 from accord.sessions.rules import is_inside, session_name_findings
 
 
@@ -125,11 +126,13 @@ def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
 
 
 def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
-    positions = {task.id: i for i, task in enumerate(tasks.tasks)}
-    for name, gates in unreviewed_tasks(tasks.tasks, session.outputs).items():
-        message = f"{name} is completed, but these reviews have not passed: {', '.join(gates)}."
-        hint = "Set it back to implemented and have it reviewed, or waive the reviews with a reason."
-        yield Finding("review-open", message, pointer("tasks.yaml", "tasks", positions[name], "status"), hint=hint)
+    unreviewed = unreviewed_tasks(tasks.tasks, session.outputs)
+    for i, task in enumerate(tasks.tasks):
+        if gates := unreviewed.get(task.id):
+            message = f"{task.id} is completed, but these reviews have not passed: {', '.join(gates)}."
+            hint = "Set it back to implemented and have it reviewed, or waive the reviews with a reason."
+            found = Finding("review-open", message, pointer("tasks.yaml", "tasks", i, "status"), hint=hint)
+            yield found if has_record(task, session.outputs) else replace(found, severity=Severity.WARNING)
 
 
 def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Finding]:

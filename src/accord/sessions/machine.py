@@ -6,7 +6,7 @@ session are accord's decision. ``moves`` gathers the facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -210,7 +210,7 @@ def _open_gate(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
 
 
 def _question(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
-    if source not in facts.pending.values():
+    if source not in [state for name, state in facts.pending.items() if name not in GATES]:  # a gate asks by itself
         text = f"No question from {source} is pending. Write it with `accord session ask` first."
         yield Need(text, "a question", "question")
 
@@ -314,6 +314,21 @@ def _machine(name: str, mode: Mode) -> Machine[SessionFacts]:
 
 _MODES: tuple[Mode, ...] = ("full", "lean")
 _GUARDS = {(mode, source, target): guards for mode in _MODES for source, target, _, guards in _edges(mode)}
+
+
+def leads_to(source: str, target: str, mode: Mode, open_gates: Collection[str]) -> bool:
+    """Return whether moves lead from one state of work to another; back to a gate only while it is open."""
+    reached, front = {source}, [source]
+    while front:
+        state = front.pop()
+        for (of_mode, begin, end), guards in _GUARDS.items():
+            is_open = end in open_gates or _open_gate not in guards
+            if (of_mode, begin) == (mode, state) and is_open and end not in (*reached, "ASK_USER", "BLOCKED"):
+                reached.add(end)
+                front.append(end)
+    return target in reached
+
+
 SESSION = _machine("session", "full")
 LEAN = _machine("lean session", "lean")
 MACHINES: Mapping[Mode, Machine[SessionFacts]] = {"full": SESSION, "lean": LEAN}

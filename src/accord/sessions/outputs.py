@@ -29,7 +29,7 @@ from accord.sessions.plan import (
 )
 from accord.sessions.policy import WORK, WriteContext, check_path, check_task, refuse
 from accord.sessions.questions import UserQuestion, dispatched_corrector, with_completed_correction, with_questions
-from accord.sessions.reviews import open_gates, unreviewed_tasks
+from accord.sessions.reviews import has_record, open_gates, unreviewed_tasks
 from accord.sessions.rules import is_low
 from accord.sessions.run import ROLE
 
@@ -133,7 +133,7 @@ def _status(session: Session, task: SessionTask, task_id: str, role: str, output
         return "blocked" if status != "completed" or role in REVIEWS else status
     if session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
         return status
-    if unreviewed_tasks([task], session.outputs):
+    if unreviewed_tasks([task], session.outputs) and has_record(task, session.outputs):
         return "implemented"
     has_passed = status == "implemented" and not open_gates(task, session.outputs)
     is_reviewed = has_passed and role in REVIEWS and (is_own or task_id == "meta")

@@ -88,14 +88,20 @@ def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[s
     return tuple(role for role, result in reviews_of(task, outputs).items() if result not in _PASSED)
 
 
+def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether the outputs show who worked on a task, why it needs no review, or that it failed one."""
+    own = [output for output in outputs if output.task_id == task.id]
+    return any(one.agent == "Coder" or one.waived_reviews for one in own) or bool(failed_reviews(task, outputs))
+
+
 def unreviewed_tasks(tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the completed tasks with reviews that they have not passed; tasks without any record are other tools'."""
-    found = {}
-    for task in tasks:
-        own = [output for output in outputs if output.task_id == task.id]
-        is_recorded = any(output.agent == "Coder" or output.waived_reviews for output in own)
-        if task.status == "completed" and (is_recorded or failed_reviews(task, outputs)):
-            found[task.id] = open_gates(task, outputs)
+    """Return the completed tasks with reviews that they have not passed.
+
+    Where the session has no output of the Coder, other tools keep its records.
+    """
+    has_records = any(output.agent == "Coder" for output in outputs)
+    completed = [task for task in tasks if task.status == "completed"]
+    found = {task.id: open_gates(task, outputs) for task in completed if has_records or has_record(task, outputs)}
     return {name: gates for name, gates in found.items() if gates}
 
 

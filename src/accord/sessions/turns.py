@@ -12,7 +12,8 @@ from typing import Any
 
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import Session, status_of, turn_findings
+from accord.sessions.changes import turn_findings
+from accord.sessions.folder import Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
 from accord.sessions.next_moves import ProposedStep, first_step
 from accord.sessions.outputs import apply_output

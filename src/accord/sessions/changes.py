@@ -1,0 +1,119 @@
+"""What a change did to a session's files, held against what its commands could have done.
+
+Source: global agent contract, "Required repository artifacts", "ASK_USER protocol" and "Task status lifecycle".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from accord.core.findings import Finding, pointer
+from accord.git.program import Git
+from accord.sessions.decision_rules import check_gate, passes_gate
+from accord.sessions.folder import (
+    HISTORY_FILE,
+    OUTPUTS_FILE,
+    STATUS_FILE,
+    TASKS_FILE,
+    Session,
+    read_parts,
+    session_at,
+)
+from accord.sessions.machine import leads_to, working_state
+from accord.sessions.models import GATES, SessionStatus, UserDecision
+from accord.sessions.policy import WORK, artifacts_of, forbidden_status
+from accord.sessions.reviews import has_record, open_gates
+
+_ALTERED = "Restore it, and make the change with `accord session`."
+
+
+def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
+    """Find what a session's files became since a commit without a command that makes them so."""
+    folder = root / WORK / name
+    return altered(session_at(Git(root), folder, start), Session(folder, read_parts(folder)))
+
+
+def altered(before: Session, after: Session) -> Iterator[Finding]:
+    """Find what no command makes of a session, however many of them are between its two forms. Pure."""
+    if before.status:
+        yield from _status_findings(before, before.status, after)
+    for file in (HISTORY_FILE, OUTPUTS_FILE):
+        lines = before.parts[file].raw
+        if lines is not None and not (after.parts[file].raw or b"").startswith(lines):
+            message = f"This change removes or alters lines of {file}, which may only grow."
+            yield Finding("history-shortened", message, hint="Restore them.")
+    yield from _task_findings(before, after)
+
+
+def _status_findings(before: Session, old: SessionStatus, after: Session) -> Iterator[Finding]:
+    now = after.status
+    is_reopened = now is not None and (now.current_state != "DONE" or now.reopened_at != old.reopened_at)
+    if old.current_state == "DONE" and not is_reopened:
+        message = f"{after.name} was done before this change and is read-only."
+        yield Finding("session-done", message, hint="Create a new session, or run `accord session reopen` first.")
+    if now is None:
+        return
+    place, state, target = pointer(STATUS_FILE, "current_state"), working_state(old), working_state(now)
+    if before.mode != after.mode:
+        message = f"This change makes a session of the mode {before.mode} one of the mode {after.mode}."
+        yield Finding("session-altered", message, pointer(STATUS_FILE, "mode"), hint=_ALTERED)
+    elif state and target and not leads_to(state, target, before.mode, _open_gates(old)):
+        message = f"This change takes the session from {state} to {target}, where no move leads."
+        yield Finding("session-altered", message, place, hint=_ALTERED)
+    for decision in old.user_decisions:
+        kept = now.decision(decision.decision_id)
+        if kept is None or (_is_final(decision) and (kept.status, kept.answer) != (decision.status, decision.answer)):
+            did = "alters" if kept else "removes"
+            message = f"This change {did} {decision.decision_id}, which was {decision.status}."
+            yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=_ALTERED)
+
+
+def _open_gates(status: SessionStatus) -> set[str]:
+    return {gate for decision_id, gate in GATES.items() if check_gate(status, decision_id)}
+
+
+def _is_final(decision: UserDecision) -> bool:
+    """Return whether a question is over: that of a gate is asked again until its answer lets the session pass."""
+    is_passed = decision.decision_id not in GATES or passes_gate(decision.decision_id, decision.answer or "")
+    return decision.status != "pending" and is_passed
+
+
+def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
+    """Find begun tasks that are gone, and tasks that became completed without a record of their reviews."""
+    known = {task.id: task.status for task in before.tasks.tasks} if before.tasks else {}
+    tasks = after.tasks.tasks if after.tasks else []
+    for name in known.keys() - {task.id for task in tasks} if after.tasks else ():
+        if known[name] != "not-started":
+            message = f"This change removes {name}, which was {known[name]}."
+            yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks"), hint=_ALTERED)
+    for i, task in enumerate(tasks):
+        is_new = task.status == "completed" != known.get(task.id)
+        if is_new and not has_record(task, after.outputs) and (gates := open_gates(task, after.outputs)):
+            message = f"This change completes {task.id}, but outputs.jsonl has no output of {', '.join(gates)} for it."
+            hint = (
+                "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
+            )
+            yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
+
+
+def turn_findings(before: Session, after: Session, role: str) -> Iterator[Finding]:
+    """Find changes of the session's files in a role's turn that only accord, a person or another role makes."""
+    hint = "Restore it, or keep it if you made it. Then run the command again."
+    for name, part in after.parts.items():
+        old, is_own = before.parts[name], name in artifacts_of(role, before.mode)
+        if part == old:
+            continue
+        if name == STATUS_FILE:
+            value = part.value if isinstance(part.value, dict) else {}
+            for found in forbidden_status(role, old.value, value):
+                yield replace(found, path=pointer(name) + found.path, hint=hint)
+        elif not is_own:
+            yield Finding("role-forbidden", f"{name} changed in the turn of {role}.", pointer(name), hint=hint)
+        elif name == TASKS_FILE and after.tasks:
+            for i, task in enumerate(after.tasks.tasks):
+                known = before.task(task.id)
+                if task.status != (was := known.status if known else "not-started"):
+                    message = f"{task.id} went from {was} to {task.status} in the turn of {role}."
+                    yield Finding("role-forbidden", message, pointer(name, "tasks", i, "status"), hint=hint)
