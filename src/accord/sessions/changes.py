@@ -1,4 +1,4 @@
-"""What a change did to a session's files, held against what its commands could have done.
+"""Changes of a session's files, held against what its commands could have made of them.
 
 Source: global agent contract, "Required repository artifacts", "ASK_USER protocol" and "Task status lifecycle".
 """
