@@ -20,6 +20,7 @@ from accord.sessions.dispatch import CHECKLISTS, FORMS, RULES, agent_input, outp
 from accord.sessions.folder import Session, read_session, status_of
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import ROLES, AgentOutput, ProjectType
+from accord.sessions.next_moves import next_moves
 from accord.sessions.outputs import apply_output, plan_output
 from accord.sessions.policy import OWNERS, WRITERS, WriteContext, check_path
 from accord.sessions.run import advance, answer, fail_agent, move_task, resume, start_agent, start_fix
@@ -128,6 +129,25 @@ def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Pat
             assert [finding.code for finding in caught.value.findings] == ["gate-open"]
     with pytest.raises(BrokenContract, match="Go back with"):
         move_task(writer(folder), "T-001", "in-progress", role="Coder")
+
+
+@pytest.mark.parametrize("name", ["spec.md", "acceptance.json", "architecture.md", "tasks.yaml"])
+@pytest.mark.parametrize("task_status", ["not-started", "implemented"])
+def test_an_agent_is_proposed_only_where_the_files_that_it_needs_are_whole(
+    tmp_path: Path, name: str, task_status: str
+) -> None:
+    folder = implementing(tmp_path, task_status)
+    (folder / name).write_text("{")
+    session = read_session(folder)
+    steps = {move.step for move in next_moves(session) if move.step.name == "dispatch"}
+    assert steps
+    for step in steps:
+        assert agent_input(session, step.task, step.role)
+
+
+def test_a_session_that_changed_no_file_gets_its_review(tmp_path: Path) -> None:
+    folder = implementing(tmp_path, "implemented")
+    assert agent_input(read_session(folder), "T-001", "Reviewer")["task"]["session_changed_files"] == []
 
 
 def test_work_that_is_not_done_leaves_its_task_in_progress(tmp_path: Path) -> None:

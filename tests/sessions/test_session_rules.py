@@ -98,6 +98,8 @@ def test_only_the_reviewer_gets_and_needs_the_changed_files(role: str) -> None:
     with_files = agent_input(**changed("a", "added"))
     is_reviewer = role == "Reviewer"
     assert found(INPUT, without_files, role) == ([("changed-files-missing", place)] if is_reviewer else [])
+    none = [("(changed-files-missing)", place)] if is_reviewer else []
+    assert found(INPUT, agent_input(session_changed_files=[]), role) == none
     assert found(INPUT, with_files, role) == ([] if is_reviewer else [("(changed-files-unexpected)", place)])
     assert found(INPUT, {**without_files, "agent": role}) == found(INPUT, without_files, role)
     assert found(INPUT, {**without_files, "dispatch": {"agent": role}}) == found(INPUT, without_files, role)

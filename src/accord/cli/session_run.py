@@ -67,7 +67,12 @@ def run_turns(given: _RunSessionArguments) -> int:
         if given.take is not None and given.role:
             turn = take_turn(writer, given.task, given.role, read_output(given.take, given.role)[0])
         if turn is None:
-            turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
+            try:
+                turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
+            except BrokenContract as broken:
+                if given.agent or not (texts or given.take):
+                    raise
+                turn = NextActor(reason=" ".join([broken.message, *(one.text for one in broken.findings)]))
     session = writer.read()
     is_waiting = bool(turn.reason)
     next_command = turn.command or (_taking(given, turn) if turn.role else "")

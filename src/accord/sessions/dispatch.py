@@ -17,43 +17,15 @@ from accord.core.kinds import KINDS
 from accord.core.schemas import strict_schema
 from accord.git.extraction import changed_paths
 from accord.git.program import Git
-from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Session, status_of
+from accord.sessions.folder import STATUS_FILE, Session, status_of
 from accord.sessions.folder_rules import missing_files
-from accord.sessions.machine import files_needed, working_state
 from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
-from accord.sessions.moves import check_work
-from accord.sessions.policy import OWNERS, WORK, artifacts_of, check_task, refuse
+from accord.sessions.moves import broken_files, check_work
+from accord.sessions.policy import OPTIONAL, REQUIRED, WORK, artifacts_of, check_task, refuse
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
 
 TOOLS = ("read_file", "write_file", "apply_patch", "run_cmd", "search_repo")
-
-REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "SpecAgent": (),
-    "Architect": ("spec.md", "acceptance.json"),
-    "Designer": ("spec.md", "architecture.md", "acceptance.json"),
-    "Researcher": ("spec.md",),
-    "Planner": ("spec.md", "acceptance.json"),
-    "Coder": ("spec.md", "tasks.yaml"),
-    "Reviewer": ("spec.md", "tasks.yaml"),
-    "QA": ("spec.md", "acceptance.json", "tasks.yaml"),
-    "Security": ("tasks.yaml",),
-    "Integrator": ("tasks.yaml", "acceptance.json"),
-    "Docs": ("spec.md", "tasks.yaml", "acceptance.json"),
-    "Orchestrator": ("tasks.yaml",),
-}
-"""The files that each agent must read before it starts."""
-
-OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "SpecAgent": ("spec.md", "acceptance.json", "research", HISTORY_FILE),
-    "Architect": ("architecture.md", "research", HISTORY_FILE),
-    "Designer": ("design-specs", HISTORY_FILE),
-    "Planner": ("architecture.md", "design-specs", "research"),
-    "Coder": ("architecture.md", "design-specs"),
-    "Reviewer": ("architecture.md", "design-specs"),
-    "Security": ("architecture.md",),
-}
-"""The files that each agent also reads where they exist, such as requested changes; of a directory all its files."""
 
 _CHANGES = {"A": "added", "M": "modified", "T": "modified", "D": "deleted", "R": "renamed"}
 
@@ -130,10 +102,8 @@ def _check_dispatch(session: Session, task_id: str, role: str) -> None:
     """Raise BrokenContract where a state, a gate, a dependency or a document that it does not write stops the agent."""
     if forbidden := check_work(session, role, task_id):
         raise refuse(f"{role} cannot be dispatched.", forbidden)
-    of_state = files_needed(working_state(status_of(session)), session.mode)
-    optional = [name for name in OPTIONAL.get(role, ()) if name in of_state and role not in OWNERS[name]]
-    problems = [session.parts[name].problem for name in (*REQUIRED[role], *optional)]
-    if found := [finding_of("context-file-missing", problem) for problem in problems if problem]:
+    if broken := broken_files(session, role):
+        found = [finding_of("context-file-missing", session.parts[name].problem) for name in broken]
         raise refuse(f"{role} cannot be dispatched.", found)
 
 

@@ -17,7 +17,7 @@ from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
-from accord.sessions.policy import check_task, refuse, role_unknown, task_unknown
+from accord.sessions.policy import OPTIONAL, OWNERS, REQUIRED, check_task, refuse, role_unknown, task_unknown
 
 DONE = Finding("session-done", "The session is done and read-only.", hint="Reopen it with `accord session reopen`.")
 """Why a session that is done takes no change."""
@@ -76,6 +76,13 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     if waits := ", ".join(session.tasks.waits_for(task)):
         return Finding("state-forbids", f"{task_id} depends on {waits}.", hint="Implement that first.")
     return None
+
+
+def broken_files(session: Session, role: str) -> list[str]:
+    """Return the files of the session that an agent must read, does not write, and that are missing or broken."""
+    of_state = machine.files_needed(machine.working_state(status_of(session)), session.mode)
+    optional = [name for name in OPTIONAL.get(role, ()) if name in of_state and role not in OWNERS[name]]
+    return [name for name in (*REQUIRED[role], *optional) if session.parts[name].problem]
 
 
 def check_state(session: Session, states: Sequence[str], what: str) -> Finding | None:

@@ -25,7 +25,7 @@ from accord.sessions.machine import (
     needs_of,
 )
 from accord.sessions.models import GATE_OF, GATES, LOOPS, SessionTask
-from accord.sessions.moves import check_state, facts_of, facts_of_task, passed_open, task_facts
+from accord.sessions.moves import broken_files, check_state, facts_of, facts_of_task, passed_open, task_facts
 from accord.sessions.policy import WRITERS
 from accord.sessions.questions import GATE_QUESTIONS, dispatched_corrector, next_step
 
@@ -100,6 +100,9 @@ def _command(session: Session, name: str, *words: str, **about: Any) -> Proposed
 
 
 def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: bool = False) -> ProposedStep:
+    """Return the step that gives an agent a task, or first that to a file that it needs."""
+    if not words and (broken := broken_files(session, role)):
+        return _step(session, Need("", "", broken[0]))
     words = words or (*(("--goal", "GOAL") if needs_goal else ()), "--into", INTO)
     words = (task, "--role", role, *words)
     return _command(session, "dispatch", *words, task=task, role=role, needs_goal=needs_goal)

@@ -48,6 +48,33 @@ def artifacts_of(role: str, mode: str) -> list[str]:
     return [*own, "tasks.yaml"] if (role, mode) == ("SpecAgent", "lean") else own
 
 
+REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "SpecAgent": (),
+    "Architect": ("spec.md", "acceptance.json"),
+    "Designer": ("spec.md", "architecture.md", "acceptance.json"),
+    "Researcher": ("spec.md",),
+    "Planner": ("spec.md", "acceptance.json"),
+    "Coder": ("spec.md", "tasks.yaml"),
+    "Reviewer": ("spec.md", "tasks.yaml"),
+    "QA": ("spec.md", "acceptance.json", "tasks.yaml"),
+    "Security": ("tasks.yaml",),
+    "Integrator": ("tasks.yaml", "acceptance.json"),
+    "Docs": ("spec.md", "tasks.yaml", "acceptance.json"),
+    "Orchestrator": ("tasks.yaml",),
+}
+"""The files that each agent must read before it starts."""
+
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "SpecAgent": ("spec.md", "acceptance.json", "research", "approve-design-history.jsonl"),
+    "Architect": ("architecture.md", "research", "approve-design-history.jsonl"),
+    "Designer": ("design-specs", "approve-design-history.jsonl"),
+    "Planner": ("architecture.md", "design-specs", "research"),
+    "Coder": ("architecture.md", "design-specs"),
+    "Reviewer": ("architecture.md", "design-specs"),
+    "Security": ("architecture.md",),
+}
+"""The files that each agent also reads where they exist, such as requested changes; of a directory all its files."""
+
 OWNERS: Mapping[str, frozenset[str]] = {
     **{name: frozenset(roles) for name, roles in WRITERS.items()},
     **dict.fromkeys(("status.json", "tasks.yaml"), frozenset(ROLES)),

@@ -82,9 +82,11 @@ def named_role(document: OpenModel) -> str:
 
 def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
     place, files = _CHANGED, given.task.session_changed_files
-    if role == "Reviewer" and not files:
+    if role == "Reviewer" and "session_changed_files" not in given.task.model_fields_set:
         message = "The Reviewer needs the files that the session changed."
-        yield Finding("changed-files-missing", message, place, hint="List them.")
+        yield Finding("changed-files-missing", message, place, hint="List them; `[]` if there are none.")
+    elif role == "Reviewer" and not files:
+        yield warning("changed-files-missing", "The session changed no file for the Reviewer to read.", place)
     if files and role not in ("", "Reviewer"):
         message = f"Only the Reviewer gets the list of changed files, not {role}."
         yield warning("changed-files-unexpected", message, place, hint="Remove the list.")
