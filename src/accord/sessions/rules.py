@@ -84,7 +84,7 @@ def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
     place, files = _CHANGED, given.task.session_changed_files
     if role == "Reviewer" and "session_changed_files" not in given.task.model_fields_set:
         message = "The Reviewer needs the files that the session changed."
-        yield Finding("changed-files-missing", message, place, hint="List them; `[]` if there are none.")
+        yield Finding("changed-files-missing", message, place, hint="List them, or `[]` without any.")
     elif role == "Reviewer" and not files:
         yield warning("changed-files-missing", "The session changed no file for the Reviewer to read.", place)
     if files and role not in ("", "Reviewer"):
