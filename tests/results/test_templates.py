@@ -153,7 +153,8 @@ PATHS = {
     "src/a.py - the parser": "src/a.py",
     "src/a.py: the parser": "src/a.py",
     "./src//a.py": "src/a.py",
-    "[a.py](src/a.py)": "a.py",
+    "[a.py](src/a.py)": "src/a.py",
+    "[src/a.py](https://example.org/a.py)": "src/a.py",
     "Makefile": "Makefile",
     "src/": "src",
     "src/**/*.py": "src/**/*.py",
@@ -222,6 +223,9 @@ LISTS = {
     "one word below a folder": ("- `src/ui/`\n  - Tests\n  - Styling of the button", "src/ui"),
     "a way up below a folder": ("- `src/app/`\n  - ../shared/x.py", "src/shared/x.py"),
     "an entry of a comment": ("- src/a.py\n- [x] <!-- a -->", "src/a.py"),
+    "two columns of paths": ("| Path | Test |\n|-|-|\n| src/a.py | tests/a.py |", "src/a.py tests/a.py"),
+    "a head with paths": ("| src/a.py | new |\n|-|-|\n| src/b.py | old |", "src/a.py src/b.py"),
+    "a fold": ("<details>\n<summary>Files</summary>\n\n- src/a.py\n\n</details>", "src/a.py"),
     "a lone word": ("- Dockerfile\n- LICENSE — new year", "Dockerfile LICENSE"),
 }
 UNREAD = {
@@ -233,7 +237,13 @@ UNREAD = {
     "a second path after words": "- Rename `old.py` to `new.py`",
     "an exception": "- Everything in `src/` except `src/legacy/`",
     "a row without a path": "| File | Why |\n|-|-|\n| src/a.py | new |\n| the rest | later |",
-    "a drawing": "```\nsrc/a.py\n└── the rest\n```",
+    "a drawing": "- src/a.py\n\n```\nsrc/\n└── b.py\n```",
+    "a pattern that leaves files out": "- src/*\n- !src/b.py",
+    "an address": "- src/a.py\n- https://example.org/o/r/blob/main/src/b.py",
+    "lines by HTML": "- src/a.py\n- src/b.py<br>src/c.py",
+    "code by HTML": "- src/a.py\n- <code>src/b.py</code>",
+    "a block below a path": "- src/a.py\n\n  ```\n  src/b.py\n  ```",
+    "a path with a blank": "- src/a.py\n- src/a b.py",
     "an entry below": "- Backend:\n  - src/a.py\n  - and its tests",
     "html": "- src/a.py\n\n<p>the tests</p>",
 }
@@ -255,6 +265,17 @@ def test_an_unread_part_of_a_scope_is_found_with_its_line(name: str, place: str)
     line = int(re.search(r"line (\d+)", found.message)[1])  # type: ignore[index]
     said = found.message.partition(": ")[2]
     assert said.strip("`") in text.splitlines()[line - 1].replace("|", "").replace("  ", " ") or said in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["do not touch {}", "Don't change {}", "No changes to {}", "not {}", "Exclude: {}", "except {}", "without {}"],
+)
+def test_a_path_that_an_entry_excludes_is_not_in_scope(words: str) -> None:
+    entry = words.format("src/b.py")
+    body = read_body(task_body(in_scope=f"- src/a.py\n- {entry}", out_of_scope=f"- {entry}"))
+    assert (body.in_scope, body.out_of_scope) == (("src/a.py",), ("src/b.py",))
+    assert [text for _, text in body.scopes[0].unread] == [entry]
 
 
 def test_the_template_is_guessed_when_no_label_tells() -> None:

@@ -82,7 +82,7 @@ class Body:
     @cached_property
     def scopes(self) -> tuple[ScopeList, ScopeList]:
         """The paths in scope, and those out of scope."""
-        return read_scope(self._under(IN_SCOPE)), read_scope(self._under(OUT_OF_SCOPE))
+        return read_scope(self._under(IN_SCOPE)), read_scope(self._under(OUT_OF_SCOPE), is_out=True)
 
     @property
     def in_scope(self) -> tuple[str, ...]:

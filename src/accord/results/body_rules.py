@@ -70,8 +70,9 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     if objective and _SENTENCE_BREAK.search(_CODE.sub("x", objective.text)):
         message = f"`Objective` (line {objective.line} of the body) has more than one sentence."
         yield warning("objective-long", message, path, hint="Move what it does not achieve to `Context`.")
-    if body.find(IN_SCOPE) and not body.in_scope:
-        yield Finding("scope-empty", "`In Scope` lists no path.", path, hint="List the files that the task may change.")
+    if (listed := body.find(IN_SCOPE)) and not body.in_scope:
+        message = f"`In Scope` (line {listed.line} of the body) lists no path."
+        yield Finding("scope-empty", message, path, hint="List the files that the task may change.")
     for outside in (each for each in (*body.in_scope, *body.out_of_scope) if _OUTSIDE_TREE.match(each)):
         message = f"`{outside[:80]}` is not a path below the top of the repository."
         yield Finding("scope-outside", message, path, hint="Write it as git does, such as `src/a.py`.")

@@ -26,7 +26,13 @@ _LONGEST_LINES = 60
 _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
 _BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
-_LINK = re.compile(r"\[([^\]]+)\]\([^()]*\)")
+_LINK = re.compile(r"\[([^\]]+)\]\(([^()\s]*)\)")
+_NO_PATH = re.compile(r"[<>]|://|\A!")
+"""Signs that no path has: of HTML, of addresses, and of a pattern that leaves files out."""
+_DRAWN = re.compile(r"[\u2500-\u257f]")
+"""Lines of a drawing, such as a tree, whose names are parts of paths."""
+_FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
+_NEGATED = re.compile(r"(?:not|no|never|neither|nor|without|except|exclu\w+|\w+n['\u2019]t)(?!\w)", re.IGNORECASE)
 _EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^*]+)(?<!/)\1")
 _EXTENSION = re.compile(r"\w[\w.-]*")
 _WHOLE = (".", "*", "**")
@@ -62,12 +68,12 @@ class _Entry:
         return self.paths[0] if len(self.paths) == 1 and "." not in posixpath.basename(self.paths[0]) else ""
 
 
-def read_scope(sections: Iterable[Section]) -> ScopeList:
-    """Read a section and those below it."""
+def read_scope(sections: Iterable[Section], *, is_out: bool = False) -> ScopeList:
+    """Read a section and those below it. In scope, a path behind a negation is not read; out of scope it ``is_out``."""
     paths: dict[str, None] = {}
     unread: list[tuple[int, str]] = []
     for section in sections:
-        for entry in _entries(section.blocks):
+        for entry in _entries(section.blocks, is_out=is_out):
             paths |= dict.fromkeys(_collect(entry, "", unread))
     return ScopeList(tuple(paths), tuple(sorted(unread)))
 
@@ -93,7 +99,7 @@ def _within(folder: str, path: str) -> str:
     return path if is_whole else posixpath.normpath(posixpath.join(folder, path))
 
 
-def _entries(blocks: Iterable[Block]) -> list[_Entry]:
+def _entries(blocks: Iterable[Block], *, is_out: bool) -> list[_Entry]:
     """Return the entries at the top: of lists, with those in them, lines of paragraphs and code, and rows of tables."""
     entries: list[_Entry] = []
     known: dict[Block, _Entry] = {}
@@ -101,49 +107,63 @@ def _entries(blocks: Iterable[Block]) -> list[_Entry]:
         items = [each for each in block.around if each.kind == "item"]
         is_first = bool(items and block.texts) and items[0] not in known
         lines = [(block.first + 1, shown_text(block.texts[0]))] if is_first else _lines(block)
-        found = [_read(text, line) for line, text in lines]
+        found = [_read(text, line, is_out=is_out) for line, text in lines]
         above = next((known[each] for each in items if each in known), None)
         known |= {items[0]: found[0]} if is_first else {}
         if above is None:
             entries += found
         elif is_first or not above.paths:  # further text below a path describes it
             above.inner += found
+        else:
+            above.has_more |= block.kind in ("fence", "code", "table")
     return entries
 
 
 def _lines(block: Block) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a block that say something, with their numbers; of a table, a cell of each row."""
+    """Yield the lines of a block that say something, with their numbers; of a table, the cells with paths of each row.
+
+    The names in a tree that is drawn are parts of paths, so that its other lines say nothing.
+    """
     if block.kind == "table":
-        for number, row in enumerate(block.cells[1:], block.first + 3):
-            yield number, next((cell for cell in row if _read(cell, 0).paths and not cell.isalpha()), " ".join(row))
+        for number, row in enumerate(block.cells, block.first + 1):
+            is_head = number == block.first + 1
+            cells = [cell for cell in row if _read(cell, 0).paths and not cell.isalpha()]
+            if not is_head or any(_names_file(cell.strip("`")) for cell in cells):
+                yield number + (not is_head), " ".join(cells or row)
         return
     is_fence = block.kind == "fence"
-    for number, line in enumerate(block.lines[is_fence:], block.first + 1 + is_fence):
+    lines = [*enumerate(block.lines[is_fence:], block.first + 1 + is_fence)]
+    drawn = [(number, line) for number, line in lines if _DRAWN.search(line)]
+    for number, line in drawn or lines:
         text = line.strip() if block.kind in ("fence", "code") else shown_text(line)
         is_intro = block.kind == "paragraph" and text.endswith(":")
-        if text and not is_intro:
+        if text and not is_intro and not _FOLD.fullmatch(text):
             yield number, text
 
 
-def _read(text: str, line: int) -> _Entry:
+def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = _Entry(line, text)
-    words = list(_words(text.replace(GUARD, "")))
-    is_described = False
+    words = [] if _DRAWN.search(text) else list(_words(text.replace(GUARD, "")))
+    is_described = is_beside = False
     for word, is_marked, following in _outside_brackets(words):
         if word in _BETWEEN:
-            is_described = is_described and not entry.paths
+            is_described, is_beside = is_described and not entry.paths, False
         elif word in _DESCRIPTION and (entry.paths or is_described):
             break
+        elif not (is_out or is_marked or entry.paths) and _NEGATED.match(word):
+            return entry
         elif paths := _paths(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described)):
+            if is_beside and not is_marked and not _names_file(entry.paths[-1]):  # a path with a blank, perhaps
+                return _Entry(line, text)
             entry.has_more = bool(entry.paths) and is_described
             if entry.has_more:
                 break
             entry.paths += paths
             entry.is_bare = len(words) == 1 and not is_marked and not re.search(r"[/.*]", word)
-            is_described = False
+            is_described, is_beside = False, not is_marked
         else:
-            is_described = True
+            is_described, is_beside = True, False
         if entry.paths and word.endswith(":"):
             break
     return entry
@@ -169,10 +189,17 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
             word = match[0].strip(",;") or match[0]
             dressed = _EMPHASISED.match(word) or _LINK.match(word)
             if dressed:
-                yield dressed[dressed.lastindex or 1], True
+                yield _name_of(dressed), True
                 word = word[dressed.end() :]
             if word.strip("*"):
                 yield word, False
+
+
+def _name_of(dressed: re.Match[str]) -> str:
+    """Return the name in marks: of a link to a file of the repository its target, which may say more than its text."""
+    if dressed.re is _LINK and dressed[2] and not re.match(r"[#/]|\w+:", dressed[2]):
+        return dressed[2]
+    return dressed[dressed.lastindex or 1] if dressed.re is _EMPHASISED else dressed[1]
 
 
 def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> list[str]:
@@ -187,7 +214,7 @@ def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> lis
         is_path = is_marked or names_file or "/" in path or is_alone
     else:
         is_path = (names_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
-    if not is_path or NONE.fullmatch(path) or (is_placeholder(path) and path not in _WHOLE):
+    if not is_path or _NO_PATH.search(path) or NONE.fullmatch(path) or (is_placeholder(path) and path not in _WHOLE):
         return []
     parts = _BRACES.split(path)
     choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
