@@ -69,6 +69,11 @@ LINES = {
         ✗ 402 You have no quota
         Error: 403 You exceeded your current quota, please check your plan and billing details.
         HTTP 403: usage limit reached
+        5-hour limit reached ∙ resets 3pm
+        Opus weekly limit reached ∙ resets Oct 9 at 5pm
+        Error: Monthly limit reached. Your limit will reset on 2026-12-01
+        You've reached your weekly limit. It resets on Monday at 9:00.
+        You\u2019ve exceeded your premium request limit. Upgrade at https://agent.example/plans or try again in 3 days.
     """,
     "logic": """
         HTTP 404
@@ -105,6 +110,10 @@ LINES = {
         Error: 404 files: missing
         Error: 500 tests: failed
         Rate limit: 4999 of 5000 remaining
+        Weekly limit reached: 3 posts
+        Retry limit reached, try again
+        Log limit reached: rotation resets at 00:00
+        The banner now says: weekly limits are reached, and resets at 3pm
         context window: 128000 tokens
         warning: connection reset, trying again
         2026-11-21T21:06:11Z ERROR codex_api::endpoint::responses_websocket: failed to connect: 401 Unauthorized
@@ -138,7 +147,8 @@ ALONE = {
     "auth": "Bad credentials\nResource not accessible by integration\nError: Could not fetch an OIDC token.",
     "logic": "malformed prompt: unexpected end\ncontext_length_exceeded",
     "transient": "429 Too Many Requests\nread ECONNRESET\nTemporary failure in name resolution\nOverloaded",
-    "resource": "402 Payment Required\nYou are out of credits.\nJavaScript heap out of memory\nENOSPC: no space left",
+    "resource": "402 Payment Required\nYou are out of credits.\nJavaScript heap out of memory\nENOSPC: no space left"
+    "\nWeekly limit reached ∙ resets Oct 9 at 5pm\nClaude AI usage limit reached|1760000000",
     "infrastructure": "self signed certificate in certificate chain\nSSL: CERTIFICATE_VERIFY_FAILED",
     "unknown": "I fixed the 401 error.\nAll tests pass.\n- Bad credentials: shown twice\n  429 Too Many Requests",
 }
@@ -152,6 +162,13 @@ def test_a_last_line_that_stands_alone_is_what_the_program_said(
 ) -> None:
     words = dict(zip(("category", "type", "recovery"), WORDS[category].split(), strict=True))
     assert words_of(reader.failure("plain", f"{before}{line}\n".encode(), exit_code=1)) == words
+
+
+def test_a_limit_of_a_plan_counts_above_the_advice_to_raise_it(reader: Reader) -> None:
+    printed = "I read the code.\n5-hour limit reached ∙ resets 3pm\n     /upgrade to increase your usage limit.\n"
+    found = reader.failure("plain", printed.encode(), exit_code=1)
+    assert (found.category, found.evidence.line) == ("resource", "5-hour limit reached ∙ resets 3pm")
+    assert "wait for its renewal" in found.summary
 
 
 @pytest.mark.parametrize("line", ["429 Too Many Requests", "Bad credentials"])

@@ -253,7 +253,18 @@ _CONNECTION = r"rror: terminated\W*$"
 """The whole message of undici for an answer that breaks off."""
 
 
+_TIME = r"(?:\d{1,2} ?[ap]m\b|\d{1,2}:\d\d|\d{4}-\d\d-\d\d|(?-i:[A-Z])[a-z]{2,8} \d|tomorrow|\w{3,6}day\b|\d+ ?[hd])"
+_RENEWED = rf"(?:resets?|renews|try again)\b.{{0,12}}?\b{_TIME}"
+_ALLOWANCE = (
+    r"(?i:(?:[\w'\u2019-]{1,20} ){0,3}(?<!rate )limit (?:was |has been )?reached"
+    rf"(?:\|\d{{10}}|[^\w|]{{1,4}}(?:(?:it|your limit)(?: will)? )?{_RENEWED})"
+    r"|you(?:['\u2019]ve| have) (?:hit|reached|exceeded) your (?!rate)(?:[\w-]{1,20} ){0,3}limit"
+    rf"[^\w].{{0,100}}?\b{_RENEWED})"
+)
+"""A line that says that a limit is reached, and the time at which it is renewed: the allowance of a plan."""
+
 _MORE_WORDS = {
+    "quota": f"|(?:^|: ){_ALLOWANCE}",
     "credential": f"|{_CREDENTIAL_NAME}",
     "certificate": f"|{_CERTIFICATE}",
     "network": f"|{_CONNECTION}",
@@ -295,7 +306,7 @@ VERBATIM = re.compile(
     r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
     r"(?:stream error: )?unexpected status [45]\d\d [A-Z]|stream disconnected before completion: |"
     r"No space left on device(?: \(os error 28\))?$|"
-    r"<--- Last few GCs|FATAL ERROR: )"
+    rf"<--- Last few GCs|FATAL ERROR: |{_ALLOWANCE})"
 )
 """Error lines of the known CLIs that begin otherwise."""
 
