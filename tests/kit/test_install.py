@@ -10,9 +10,11 @@ import pytest
 
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.files import store
+from accord.git.configuration import CONFIG_PATHS, KIT_CONFIG
 from accord.kit import install as install_module
 from accord.kit.install import install_kit, kit_check, plan_folder
 from accord.kit.manifest import PLACE
+from accord.kit.plan import CONFIGURED
 from accord.kit.templates import Choices, Kit, Pin, shipped_kit, with_pin
 
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
@@ -69,6 +71,19 @@ def test_an_update_carries_everything_new_keeps_edits_and_writes_nothing_twice(t
     assert not plan_folder(tmp_path, AFTER, NEW).is_change
     put(tmp_path, AFTER, NEW)
     assert listing(tmp_path) == before
+
+
+def test_a_repository_keeps_its_own_configuration_alone_until_it_is_gone(tmp_path: Path) -> None:
+    own, kits = (tmp_path / path for path in CONFIG_PATHS)
+    kit = Kit("0.1.0", {ONE: TEXT, KIT_CONFIG: "version: 1\n"})
+    assert put(tmp_path, kit, OLD) == "add add"
+    own.write_text("branch_prefix: bots\n")
+    assert put(tmp_path, kit, OLD) == "remove up-to-date"
+    plan = plan_folder(tmp_path, kit, OLD)
+    assert (plan.is_change, kits.exists(), own.read_text()) == (False, False, "branch_prefix: bots\n")
+    assert {file.path: file.note for file in plan.files}[KIT_CONFIG] == CONFIGURED
+    own.unlink()
+    assert put(tmp_path, kit, OLD) == "add up-to-date"
 
 
 @pytest.mark.parametrize("version", ["the same version", "the next one"])

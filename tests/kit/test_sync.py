@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ from support.killing import kill_at
 from support.rotation import NIGHTLY, in_turns, killed
 from support.stage import Stage
 
+from accord.git.configuration import KIT_CONFIG
 from accord.kit.manifest import PLACE
 from accord.kit.many import ManyOutcome
+from accord.kit.plan import CONFIGURED
 from accord.kit.sync import sync_repository
 from accord.kit.templates import Kit, Pin
 from accord_sandbox.faults import Fault
@@ -72,6 +75,16 @@ def test_a_branch_in_the_way_of_a_sync_is_named_before_the_first_write(tmp_path:
             synced = sync(stage, is_dry_run=is_dry_run)
             assert (synced.outcome, writes(stage)) == (ManyOutcome.REFUSED, 0)
             assert f"`{other}` is in the way" in str(synced.error)
+
+
+def test_a_sync_brings_no_second_configuration(tmp_path: Path) -> None:
+    older = older_kit()
+    older = replace(older, files={path: text for path, text in older.files.items() if path != KIT_CONFIG})
+    files = {**edited(installed(tmp_path / "kit", older)), ".github/accord.yml": "version: 1\n"}
+    with consumer_stage(tmp_path, files) as stage:
+        plan = sync(stage, is_dry_run=True).plan
+    assert plan is not None
+    assert {file.path: file.note for file in plan.files}[KIT_CONFIG] == CONFIGURED
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from typing import Any
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, warning
 from accord.files.store import can_be_written, write_whole
+from accord.git.configuration import CONFIG_PATHS
 from accord.git.origin import RemoteRepository
 from accord.kit.manifest import PLACE, Manifest, Pending, check_version, digest_of, manifest_text, read_manifest
 from accord.kit.plan import Action, KitPlan, for_repository, plan_kit
@@ -50,6 +51,7 @@ def plan_folder(root: Path, kit: Kit, pin: Pin, choices: Choices | None = None) 
     wanted, *_ = for_repository(kit, pin, manifest, choices)
     paths = wanted.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
     found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
+    found |= {path: "" for path in CONFIG_PATHS[:1] if (root / path).is_file()}
     return plan_kit(kit, pin, manifest, found, choices)
 
 

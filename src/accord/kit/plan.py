@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from accord.core.documents import is_utf8
+from accord.git.configuration import CONFIG_PATHS, KIT_CONFIG
 from accord.git.program import Git
 from accord.kit.manifest import Manifest, bases
 from accord.kit.skills import AGENTS_FILE, block_in, has_broken_block, with_block
@@ -40,6 +41,7 @@ OWN = "not from accord"
 RETIRED = "edited here, and no longer part of the kit"
 PINNED = "edited here; moved to the new commit"
 BROKEN = "not UTF-8, or the marks of accord's block are not one pair"
+CONFIGURED = f"left out: {CONFIG_PATHS[0]} is the configuration"
 CLASHES = "edited here and in the new version, in the same lines"
 
 
@@ -100,7 +102,8 @@ def plan_kit(
 ) -> KitPlan:
     """Compare the kit with a repository; ``found`` has its files at the kit's and the manifest's paths.
 
-    Without ``choices``, those of the manifest stay. Planning again after applying changes nothing.
+    Without ``choices``, those of the manifest stay. Planning again after applying changes nothing. A repository with a
+    configuration of its own, which is in ``found``, too, gets none of the kit: it would not be read.
     """
     kit, pin, chosen = for_repository(kit, pin, manifest, choices)
     known = bases(manifest, found) if manifest else {}
@@ -108,12 +111,15 @@ def plan_kit(
     files = []
     templates: dict[str, str] = {}
     for path in sorted(kit.files.keys() | known.keys()):
-        base, template = known.get(path), kit.files.get(path)
+        is_configured = path == KIT_CONFIG and CONFIG_PATHS[0] in found
+        base, template = known.get(path), None if is_configured else kit.files.get(path)
         plan = plan_block if path == AGENTS_FILE else plan_file
         if file := plan(path, (base, found.get(path), template), pin, last):
             files.append(file)
             if template is not None and file.note not in (OWN, BROKEN):
                 templates[path] = template
+        elif is_configured:
+            files.append(FilePlan(path, Action.KEEP, None, None, CONFIGURED))
     after = Manifest(version=pin.version, commit=pin.commit, choices=chosen, files=templates)
     return KitPlan(tuple(files), after, manifest)
 

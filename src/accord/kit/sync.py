@@ -14,6 +14,7 @@ from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
 from accord.git.branch_names import branch_in_the_way, way_refusal
+from accord.git.configuration import CONFIG_PATHS
 from accord.git.filters import blob_id
 from accord.github.client import GitHub
 from accord.github.commits import CommitWay, DeliveredCommit
@@ -174,6 +175,7 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
                 raise Refused(message, hint="Replace the link or folder by a file.")
             files[path] = known.get(entry.sha) or _text(github, path, commit)
     modes = {path: entries[path].mode for path in files}
+    files |= {path: "" for path in CONFIG_PATHS[:1] if path in entries}
     return Consumer(repository.default_branch, commit, root.sha, manifest, files, modes)
 
 
