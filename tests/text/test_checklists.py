@@ -95,6 +95,8 @@ BOTS = [
     (CODERABBIT.format("notes"), CODERABBIT.format("notes").replace("This is an", "end of")),
     ("<!-- greptile_comment -->", "<!-- /greptile_comment -->"),
     ("[//]: # (dependabot-start)", "[//]: # (dependabot-end)"),
+    ("<!-- Acme AI summary start -->", "<!-- Acme AI summary end -->"),
+    ("<!-- acme: notes of the run -->", "<!-- /acme: notes of the run -->"),
 ]  # fmt: skip
 
 
@@ -126,6 +128,22 @@ def test_a_region_below_a_heading_of_tasks_holds_tasks(start: str, end: str) -> 
     for before in ("## Tasks", "# Tasks\n\n## Next", "## Tasks\n\nwords", "## Tasks\n\n<!-- note -->"):
         assert [text for text, *_ in boxes(f"{before}\n\n{region}\n{other}\n# Notes\n\n{other}")] == ["a", "b"]
     assert [text for text, *_ in boxes(f"## Tasks\n\n{start}\n\n### Next\n\n- [ ] a\n\n{end}")] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("<!-- start of the second sprint -->", "<!-- end of the second sprint -->"),
+        ("<!-- work for monday -->", "<!-- /work for monday -->"),
+        ("<!-- Before we ship -->", "<!-- /Before we ship -->"),
+        ("<!-- begin clean up code -->", "<!-- clean up code end -->"),
+    ],
+)
+def test_a_region_that_a_person_named_in_plain_words_holds_tasks(start: str, end: str) -> None:
+    region = f"{start}\n- [ ] a\n{end}\n"
+    for before in ("## Tasks", "## Tasks\n\n- [ ] own", "## Todo\n\nwords"):
+        assert [text for text, *_ in boxes(f"{before}\n\n{region}")][-1:] == ["a"]
+    assert boxes(f"# Notes\n\nwords\n\n{region}") == []
 
 
 @pytest.mark.parametrize("before", ["## Plan", "## Tasks\n\n- [ ] a"])

@@ -25,6 +25,8 @@ _VERBATIM = frozenset({"fence", "code", "html"})
 _WORD = re.compile(r"[^\W_]+")
 _UNNAMED = frozenset(("a", "an", "begin", "end", "is", "of", "start", "the", "this"))
 _CONSTANT = re.compile(r"\s*[A-Z0-9]+(?:[_-][A-Z0-9]+)+\s*")
+_PROSE = re.compile(r"/?[^\W_][^\WA-Z_]*(?: [^\WA-Z_]+)*")
+"""A comment of words and blanks, as people write a name; a program's has capitals, colons or joined words."""
 _OF_PEOPLE = frozenset(("accord", "checklist", "criteria", "ignore", "task", "tasks", "todo", "todos"))
 """Words in the name of a region, or in a heading, by which its boxes are tasks; formatters begin one to `ignore`."""
 
@@ -139,7 +141,7 @@ def bot_controls(markdown: str) -> set[Block]:
 
     The text of such a box begins with a comment, or it is in a bot's region. Mostly a program writes the same name in a
     comment before and in one after a text: ``<!-- x -->`` and ``<!-- /x -->``, ``x-start`` and ``x-end``, or twice
-    ``X_SUMMARY``. A person does below a heading of tasks, or right below any heading, by a short name: ``steps``.
+    ``X_SUMMARY``. A person does below a heading of tasks, in plain words, or right below any heading, by a short name.
     """
     if "<!--" not in markdown and f"[{_DEFINED_COMMENT}]:" not in markdown:
         return set()
@@ -160,7 +162,7 @@ def bot_controls(markdown: str) -> set[Block]:
         has_text, has_box = (bisect_right(one, top) < bisect_left(one, region.start) for one in (shown, boxes))
         heading = bisect_right(lines, item.first) - 1
         is_named = heading >= 0 and are_of_tasks[heading]
-        is_short = len(region.name) <= (2 if is_named and not has_box else 1)
+        is_short = len(region.name) <= (2 if is_named and not has_box else 1) or (is_named and region.is_prose)
         return is_short and not region.is_of_program and (is_named or (above > 0 and not has_text))
 
     def is_control(item: Block) -> bool:
@@ -188,6 +190,7 @@ class _Region(NamedTuple):
     end: int
     name: tuple[str, ...]
     is_of_program: bool
+    is_prose: bool
 
 
 def _named_regions(markdown: str, blocks: Blocks) -> Iterator[_Region]:
@@ -206,7 +209,7 @@ def _named_regions(markdown: str, blocks: Blocks) -> Iterator[_Region]:
         is_end = "end" in words or comment.lstrip().startswith("/")
         if name in begun and (is_end or _CONSTANT.fullmatch(comment)):
             is_joined = len(name) > 1 and "_".join(name) in comment.casefold()
-            yield _Region(begun.pop(name), line, name, is_defined or is_joined)
+            yield _Region(begun.pop(name), line, name, is_defined or is_joined, bool(_PROSE.fullmatch(comment.strip())))
         elif not is_end:
             begun.setdefault(name, line)
 
