@@ -79,7 +79,8 @@ How fast is fast?
 
 
 def task(temp_id: str, *blocked_by: str, title: str = "", body: str | None = None, **scope: str) -> dict[str, Any]:
-    scope.setdefault("in_scope", f"- src/{temp_id}.py")
+    path = f"src/{temp_id}.py"
+    scope.setdefault("in_scope", f"- `{path}`" if " " in path else f"- {path}")
     body = task_body(**scope) if body is None else body
     entry = {"tempID": temp_id, "title": title or f"Do {temp_id}", "body": body}
     return {**entry, "labels": list(TASK_LABELS), "blockedBy": list(blocked_by)}

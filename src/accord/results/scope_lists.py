@@ -27,8 +27,8 @@ _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}
 _BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^()\s]*)\)")
-_NO_PATH = re.compile(r"[<>]|://|\A!")
-"""Signs that no path has: of HTML, of addresses, and of a pattern that leaves files out."""
+_NO_PATH = re.compile(r"://|\A!")
+"""Signs of an address, and of a pattern that leaves files out."""
 _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
@@ -214,7 +214,14 @@ def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> lis
         is_path = is_marked or names_file or "/" in path or is_alone
     else:
         is_path = (names_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
-    if not is_path or _NO_PATH.search(path) or NONE.fullmatch(path) or (is_placeholder(path) and path not in _WHOLE):
+    is_html = not is_marked and ("<" in path or ">" in path)
+    if (
+        not is_path
+        or is_html
+        or _NO_PATH.search(path)
+        or NONE.fullmatch(path)
+        or (is_placeholder(path) and path not in _WHOLE)
+    ):
         return []
     parts = _BRACES.split(path)
     choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
