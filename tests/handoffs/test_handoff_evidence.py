@@ -20,6 +20,8 @@ LINKS = patch(testingArtifacts={"implemented": {"evidenceLinks": ["https://examp
 SUMMARY = patch(reviewArtifact={"changeSummary": [*REVIEW["changeSummary"], "And an import"]})
 FILES = patch(reviewArtifact={"filesTouched": ["csv.py", "new.py"]})
 PLAN = patch(planningArtifact={"goals": ["Import"]}, transitionNote="The goal is another one")
+PLANNED = patch(testingArtifacts={"planned": {"unitTestIntent": ["columns"]}}, transitionNote="Columns, too")
+COMMANDS = patch(verificationArtifact={"commands": ["true"]})
 APPROVES = patch(reviewArtifact={"decision": "approved"})
 PASSES = patch(verificationArtifact={"result": "passed"})
 
@@ -31,9 +33,12 @@ REWORK: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
     "tests changed": ([("developer", TESTS)], [RESULT, DECISION]),
     "evidence changed": ([("tester", LINKS)], [RESULT, DECISION]),
     "a person changed the tests": ([("human", TESTS)], [RESULT, DECISION]),
-    "the summary grew": ([("developer", SUMMARY)], [DECISION]),
-    "another file": ([("developer", FILES)], [DECISION]),
-    "another plan": ([("planner", PLAN)], [DECISION]),
+    "the summary grew": ([("developer", SUMMARY)], [RESULT, DECISION]),
+    "another file": ([("developer", FILES)], [RESULT, DECISION]),
+    "another plan": ([("planner", PLAN)], [RESULT, DECISION]),
+    "another plan of tests": ([("planner", PLANNED)], [RESULT, DECISION]),
+    "other commands": ([("developer", COMMANDS)], [RESULT]),
+    "the tester's own commands": ([("tester", COMMANDS)], []),
     "who judges completes the summary": ([("reviewer", SUMMARY)], []),
     "both verdicts again": ([("developer", TESTS), ("reviewer", APPROVES), ("tester", PASSES)], []),
     "one verdict again": ([("developer", TESTS), ("tester", PASSES)], [DECISION]),
@@ -66,7 +71,7 @@ def test_a_verdict_counts_if_it_is_younger_than_the_work_that_it_judges(case: st
 
 def test_a_tester_adds_tests_while_it_verifies_and_no_one_else_changes_them() -> None:
     task = decide_patch(task_in("verification", **EVERYTHING), APPROVES, by("reviewer")).task
-    changes = (("tester", TESTS, []), ("developer", TESTS, [RESULT, DECISION]), ("tester", SUMMARY, [DECISION]))
+    changes = (("tester", TESTS, []), ("developer", TESTS, [RESULT, DECISION]), ("tester", SUMMARY, [RESULT, DECISION]))
     for role, change, expected in changes:
         patched = decide_patch(task, change, by(role)).task
         assert codes(decide_move(patched, "done", by("tester")).reasons) == expected
@@ -81,7 +86,7 @@ def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:
     assert decide_move(edited, "review", by("developer")).is_ok
     done = task | {"status": "done"}
     done["metadata"]["planningArtifact"]["goals"] = ["Another"]
-    assert [one.code for one in handoff_findings(read_handoff(done))] == ["review-outdated"]
+    assert codes(handoff_findings(read_handoff(done))) == [RESULT, DECISION]
 
 
 LATER = "2026-11-03T10:00:00Z"

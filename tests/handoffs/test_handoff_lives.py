@@ -46,7 +46,8 @@ RIGHT = dict(zip(JUDGES, ("approved", "passed"), strict=True))
 PLAN = ("planningArtifact.goals", "planningArtifact.steps", "planningArtifact.risks", "testingArtifacts.planned")
 TESTS, SUMMARY = "testingArtifacts.implemented", "reviewArtifact.changeSummary"
 REVIEWED = (SUMMARY, "reviewArtifact.filesTouched")
-JUDGED = {"reviewArtifact.decision": (*PLAN, TESTS, *REVIEWED), "verificationArtifact.result": (PLAN[3], TESTS)}
+COMMANDS, WORK = "verificationArtifact.commands", (*PLAN, TESTS, *REVIEWED)
+JUDGED = {"reviewArtifact.decision": WORK, "verificationArtifact.result": (*WORK, COMMANDS)}
 GATED = {"review": [*JUDGES][1:], "verification": [*JUDGES], "done": [*JUDGES]}
 APPEND_ONLY = (SUMMARY, "verificationArtifact.notes", f"{TESTS}.commandsRun")
 IMMUTABLE = ("planningArtifact.createdAt", "workflow.branchName", "workflow.baseBranch")
@@ -110,7 +111,9 @@ class Life:
         return self.problems
 
     def any_patch(self, task: Task) -> Task:
-        place = self.chance.choice([*PLAN[:3], TESTS, *APPEND_ONLY, *REVIEWED, *IMMUTABLE[:2], *JUDGES, "doneArtifact"])
+        place = self.chance.choice(
+            [*PLAN[:3], TESTS, *APPEND_ONLY, *REVIEWED, COMMANDS, *IMMUTABLE[:2], *JUDGES, "doneArtifact"]
+        )
         kept = at(task, place) if self.chance.random() < 0.8 else None
         value: Any = [*(kept or []), self.text] if place not in (TESTS, "doneArtifact") else None
         if place in JUDGES:
@@ -238,11 +241,16 @@ class Life:
 
     def learn(self, before: Task, after: Task, decided: HandoffDecision, role: str, patch: Task | None) -> None:
         """Note which work each verdict is about. A judge completes its review, and the tester adds tests to verify."""
-        changed = [place for place in (*PLAN, TESTS) if at(before, place) != at(after, place)]
+        own = {
+            place
+            for parts, judges in zip((REVIEWED, (COMMANDS,)), JUDGES.values(), strict=True)
+            if role in judges
+            for place in parts
+        }
+        own |= {TESTS} if role == "tester" and before["status"] == "verification" else set()
+        is_own = own.issuperset(place for place in (*WORK, COMMANDS) if at(before, place) != at(after, place))
         for verdict, judges in JUDGES.items():
             is_given = role in judges and bool(at({"metadata": {}, **(patch or {})}, verdict))
-            is_own = changed == [] and role in judges
-            is_own |= changed == [TESTS] and role == "tester" and before["status"] == "verification"
             if not at(after, verdict):
                 self.seen.pop(verdict, None)
             elif (is_given and decided.is_ok) or (is_own and self.seen.get(verdict) == self.work(before, verdict)):

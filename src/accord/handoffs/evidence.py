@@ -28,14 +28,15 @@ def verdict_of(metadata: Metadata, verdict: str) -> str | None:
 
 
 def digest_of_work(metadata: Metadata, verdict: str) -> str:
-    """Return the digest of the work that a verdict judges: tests and their evidence, for a decision all of it."""
+    """Return the digest of the work that a verdict judges: the plan, the tests and the changes; a result's commands."""
     plan, tests, review = metadata.planning_artifact, metadata.testing_artifacts, metadata.review_artifact
     judged = [tests and tests.planned, tests and tests.implemented]
     parts = [part and part.model_dump(mode="json", by_alias=True, exclude_defaults=True) for part in judged]
-    work = [{key: value for key, value in (part or {}).items() if key not in PROGRESS} for part in parts]
-    if verdict == "decision":
-        work.append({"plan": [plan.goals, plan.steps, plan.risks] if plan else [[], [], []]})
-        work.append({"review": [review.change_summary, review.files_touched] if review else [[], []]})
+    work: list[object] = [{key: value for key, value in (part or {}).items() if key not in PROGRESS} for part in parts]
+    work.append([plan.goals, plan.steps, plan.risks] if plan else [[], [], []])
+    work.append([review.change_summary, review.files_touched] if review else [[], []])
+    if verdict == "result":
+        work.append(metadata.verification_artifact.commands if metadata.verification_artifact else [])
     return _digest(work)
 
 

@@ -164,6 +164,7 @@ ENGINE: tuple[Location, ...] = (("metadata", "workflowRuntime"), ("completedAt",
 
 DECISION: Location = (*REVIEW, "decision")
 RESULT: Location = (*VERIFICATION, "result")
+COMMANDS: Location = (*VERIFICATION, "commands")
 ROLES: Mapping[str, tuple[Location, ...]] = {
     "planner": (REVIEW, VERIFICATION, DONE),
     "architect": (*PLANNER_OUTPUTS, RESULT),
@@ -201,18 +202,18 @@ def judged_work(
     places = {"decision": DECISION, "result": RESULT}
     given = [name for name, place in places.items() if may_change(role, place) and not is_empty(value_at(patch, place))]
     changed = [change.location for change in field_changes(task, merged) if change.location[-1] not in PROGRESS]
-    own = _completed_part(role, task["status"])
-    work = [part for part in (*PLAN_CORE, PLANNED, IMPLEMENTED, REVIEW) if part != own]
+    own = list(_completed_parts(role, task["status"]))
+    work = [part for part in (*PLAN_CORE, PLANNED, IMPLEMENTED, REVIEW, COMMANDS) if part not in own]
     completes = not any(overlaps(location, part) for location in changed for part in work)
     before, after = (read_handoff(document).metadata for document in (task, merged))
     return judged_after(before, after, given, completes=completes)
 
 
-def _completed_part(role: str, status: str) -> Location:
-    """Return the part of the work that a role completes while it judges: the tests, or the text of the review."""
-    if role == "tester" and status == "verification":
-        return IMPLEMENTED
-    return REVIEW if may_change(role, DECISION) else ()
+def _completed_parts(role: str, status: str) -> Iterator[Location]:
+    """Yield the parts of the work that a role completes while it judges."""
+    yield from (REVIEW,) if may_change(role, DECISION) else ()
+    yield from (COMMANDS,) if may_change(role, RESULT) else ()
+    yield from (IMPLEMENTED,) if role == "tester" and status == "verification" else ()
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
