@@ -1,12 +1,14 @@
 """Evidence of a handoff: verdicts are younger than the work they judge, and texts say something."""
 
 import copy
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.handoffs import DONE, EVERYTHING, QUESTION, REVIEW, VERIFICATION, by, codes, patch
+from support.handoffs import AT, DONE, EVERYTHING, QUESTION, REVIEW, VERIFICATION, by, codes, patch
 from support.handoffs import handoff as task_in
 
+from accord.core.clock import parse_timestamp, timestamp
 from accord.core.texts import is_placeholder
 from accord.handoffs.models import read_handoff
 from accord.handoffs.plan import decide_move, decide_patch
@@ -87,6 +89,43 @@ def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:
     done = task | {"status": "done"}
     done["metadata"]["planningArtifact"]["goals"] = ["Another"]
     assert codes(handoff_findings(read_handoff(done))) == [RESULT, DECISION]
+
+
+FUTURE = "2126-11-02T09:00:00Z"
+TIMES = {
+    "doneArtifact/completedAt": {"doneArtifact": {**DONE, "completedAt": FUTURE}},
+    "awaitingHumanArtifact/requestedAt": {"awaitingHumanArtifact": {**QUESTION, "requestedAt": FUTURE}},
+    "planningArtifact/createdAt": {"planningArtifact": {"createdAt": FUTURE}},
+    "testingArtifacts/implemented/updatedAt": {"testingArtifacts": {"implemented": {"updatedAt": FUTURE}}},
+}
+
+
+@pytest.mark.parametrize("place", TIMES)
+def test_a_time_in_the_future_gets_into_no_handoff_and_is_found_where_it_is(place: str) -> None:
+    found = [("timestamp-future", f"/metadata/{place}")]
+    patched = decide_patch(task_in("review"), patch(**TIMES[place]), by("human"))
+    assert (codes(patched.reasons), patched.blames_patch) == (found, True)
+    edited = task_in("review", **{**EVERYTHING, **TIMES[place]})
+    assert [one for one in codes(handoff_findings(read_handoff(edited))) if "future" in one[0]] == found
+    assert decide_patch(edited, TESTS, by("developer")).is_ok, "other work goes on"
+
+
+@pytest.mark.parametrize(("minutes", "is_ok"), [(-1, True), (10, True), (11, False)])
+def test_a_time_is_in_the_future_where_no_clock_can_be(minutes: int, is_ok: bool) -> None:
+    done = {**DONE, "completedAt": timestamp(parse_timestamp(AT) + timedelta(minutes=minutes))}
+    task = task_in("verification", **EVERYTHING)
+    assert decide_move(task, "done", by("tester"), patch(doneArtifact=done)).is_ok == is_ok
+    task["metadata"]["doneArtifact"] = done
+    assert decide_move(task, "done", by("tester")).is_ok == is_ok
+
+
+@pytest.mark.parametrize(("place", "target"), [*zip(TIMES, ("done", "awaiting_human"), strict=False)])
+def test_a_time_in_the_future_refuses_the_move_that_needs_it_and_the_proposal_names_it(place: str, target: str) -> None:
+    task = task_in("review", **{**EVERYTHING, **TIMES[place]})
+    assert codes(decide_move(task, target, by("human")).reasons) == [("timestamp-future", f"/metadata/{place}")]
+    (move,) = (move for move in next_moves(task, HandoffCommand("task.json")) if move.to == target)
+    assert move.missing == (f"{place.replace('/', '.')} not in the future",)
+    assert decide_move(task, "implementing", by("human")).is_ok
 
 
 LATER = "2026-11-03T10:00:00Z"

@@ -49,6 +49,7 @@ REVIEWED = (SUMMARY, "reviewArtifact.filesTouched")
 COMMANDS, WORK = "verificationArtifact.commands", (*PLAN, TESTS, *REVIEWED)
 JUDGED = {"reviewArtifact.decision": WORK, "verificationArtifact.result": (*WORK, COMMANDS)}
 GATED = {"review": [*JUDGES][1:], "verification": [*JUDGES], "done": [*JUDGES]}
+TIMES, FUTURE = ("doneArtifact.completedAt", "awaitingHumanArtifact.requestedAt"), "2126-11-02T09:00:00Z"
 APPEND_ONLY = (SUMMARY, "verificationArtifact.notes", f"{TESTS}.commandsRun")
 IMMUTABLE = ("planningArtifact.createdAt", "workflow.branchName", "workflow.baseBranch")
 ROLES = ("planner", "architect", "tester", "developer", "reviewer", "retrospective", "human")
@@ -89,7 +90,7 @@ class Life:
 
     @property
     def now(self) -> str:
-        return f"2026-11-02T{self.minute // 60:02}:{self.minute % 60:02}:00Z"
+        return f"2026-11-10T{self.minute // 60:02}:{self.minute % 60:02}:00Z"
 
     @property
     def text(self) -> str:
@@ -130,13 +131,13 @@ class Life:
         return patch
 
     def edit(self, task: Task) -> None:
-        """Change the work in the file itself."""
-        place = self.chance.choice([*PLAN[:3], f"{TESTS}.evidenceLinks", SUMMARY])
+        """Change the work in the file itself, or a time."""
+        place = self.chance.choice([*PLAN[:3], f"{TESTS}.evidenceLinks", SUMMARY, *TIMES])
         *above, last = place.split(".")
         part = task["metadata"]
         for key in above:
             part = part.setdefault(key, {})
-        part[last] = [*(part.get(last) or []), self.text]
+        part[last] = FUTURE if place in TIMES else [*(part.get(last) or []), self.text]
         self.story.append(f"edit {place}")
         self.path.write_text(json.dumps(task))
 
@@ -189,7 +190,7 @@ class Life:
         if kill < 0.2:
             self.path.write_bytes(raw if kill < 0.1 else once)
             self.path.with_name(f".{self.path.name}.0123456789abcdef").write_bytes(raw[: len(raw) // 2])
-            author = Author(role, now if kill < 0.1 else "2026-11-30T08:00:00Z", author.actor)
+            author = Author(role, now if kill < 0.1 else "2026-11-20T08:00:00Z", author.actor)
             run()
             if self.path.read_bytes() != once:
                 self.fail("a killed command ends otherwise when it is given again")
@@ -212,6 +213,8 @@ class Life:
             self.hold(bool(at(after, "doneArtifact.summary")), "done without a done artifact")
         if source != target:
             self.judge_question(after, source, target)
+            place = dict(zip(("done", "awaiting_human"), TIMES, strict=True)).get(target, "doneArtifact.none")
+            self.hold(at(after, place) != FUTURE, f"{place} is in the future")
             self.hold(target in (*EDGES[source].split(), "cancelled"), f"{source} went to {target}")
             self.hold(target == "awaiting_human" or not decided.is_redirected, "a redirect went elsewhere")
             for verdict in GATED.get(target, ()) if source != "done" else ():

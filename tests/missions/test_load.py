@@ -286,7 +286,7 @@ def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project
     log.write_text(
         log.read_text(encoding="utf-8") + '{"wp_id": "WP02", "to_lane": "gone"}\n{}\nnonsense\n{"torn', encoding="utf-8"
     )
-    found = mission_findings(project.load())
+    found = mission_findings(project.load(), now=NOW)
     told = {path.removeprefix("kitty-specs/078-ships/"): [item.code for item in items] for path, items in found.items()}
     assert told == {
         "meta.json": [],
@@ -296,6 +296,27 @@ def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project
         "tasks/WP02-part.md": ["work-package-unknown"],
         "tasks/WP03-part.md": ["lane-missing"],
     }
+
+
+@pytest.mark.parametrize(
+    ("minutes", "line"), [([0, 1], 0), ([0, 10], 0), ([0, 11], 4), ([11, 12], 3), ([10**7, 0], 3), ([-5, 10**7], 4)]
+)
+def test_a_time_in_the_future_is_found_with_its_line_and_hides_no_status(
+    project: Project, minutes: list[int], line: int
+) -> None:
+    log = project.folder / "status.events.jsonl"
+    log.write_text('{"kind": "annotation"}\n', encoding="utf-8")
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact")
+    project.event("WP02", "planned", "claimed")
+    for target, ahead in zip(("claimed", "in_progress"), minutes, strict=True):
+        project.event("WP01", "planned", target, at=NOW + timedelta(minutes=ahead))
+    (found,) = (items for path, items in mission_findings(project.load(), now=NOW).items() if path.endswith("jsonl"))
+    future = [(one.severity.value, one.line) for one in found if one.code == "timestamp-future"]
+    assert future == ([("warning", line)] if line else [])
+    for target in ("for_review", "in_progress", "canceled"):
+        project.move("WP01", target, feedback="x", is_forced=True, reason="x")
+        assert (project.status("WP01"), project.status("WP02")) == (target, "claimed")
 
 
 @pytest.mark.parametrize("lanes", ["{", '{"lanes": [{"lane_id": "a"}, {"lane_id": "b"}, {"lane_id": "a"}]}'])

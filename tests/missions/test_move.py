@@ -18,6 +18,7 @@ from accord.missions.next_moves import next_moves
 
 LANE = "kitty/mission-078-ships-lane-a"
 CODE, PLANNING = "code_change", "planning_artifact"
+FAR = datetime(2099, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -223,6 +224,24 @@ def test_a_code_change_needs_a_commit_of_its_own_for_review(code: Project) -> No
         code.move("WP02", "for_review")
     code.commit("work", directory=tree)
     assert code.move("WP02", "for_review").events
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("future", ["claimed", "in_progress"])
+def test_work_whose_start_a_wrong_clock_wrote_gets_to_review_with_its_commit(code: Project, future: str) -> None:
+    code.work_package("WP02", CODE)
+    code.lanes(lane_b=["WP02"])
+    tree = code.worktree("lane-b")
+    code.event("WP02", "planned", "claimed", at=FAR if future == "claimed" else NOW)
+    if future == "in_progress":
+        code.event("WP02", "claimed", "in_progress", at=FAR)
+    code.move("WP02", "in_progress")
+    with pytest.raises(BrokenContract, match="no own commit"):
+        code.move("WP02", "for_review")
+    code.commit("work", directory=tree)
+    assert stale_of(code.load(), "WP02", git_of(code.load(), "WP02"), NOW).status.status == "fresh"
+    assert code.move("WP02", "for_review").events
+    assert code.status("WP02") == "for_review"
 
 
 NAMED_SUBTASKS = {

@@ -150,7 +150,9 @@ def with_line(**wrong: str) -> dict[str, str | None]:
     return {"approve-design-history.jsonl": json.dumps({**line, "state_context": "APPROVE_DESIGN"}) + "\n"}
 
 
-@pytest.mark.parametrize("wrong", [{"at": "yesterday"}, {"answer": "approved"}, {"decision_id": "UD-1"}])
+@pytest.mark.parametrize(
+    "wrong", [{"at": "yesterday"}, {"at": "2126-02-01T09:30:00Z"}, {"answer": "approved"}, {"decision_id": "UD-1"}]
+)
 def test_a_broken_line_of_the_history_is_not_an_answer(tmp_path: Path, wrong: dict[str, str]) -> None:
     asked = [decision(DESIGN)]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line(**wrong))
@@ -158,11 +160,16 @@ def test_a_broken_line_of_the_history_is_not_an_answer(tmp_path: Path, wrong: di
     assert entry(folder, DESIGN)["status"] == "pending"
 
 
-def test_an_invalid_timestamp_is_a_finding_until_the_question_is_asked_again(tmp_path: Path) -> None:
-    asked = [decision(DESIGN, asked_at="soon")]
+@pytest.mark.parametrize(
+    ("wrong", "code"), [("soon", "timestamp-invalid"), ("2126-01-01T00:00:00Z", "timestamp-future")]
+)
+def test_a_wrong_timestamp_is_a_finding_until_the_question_is_asked_again(
+    tmp_path: Path, wrong: str, code: str
+) -> None:
+    asked = [decision(DESIGN, asked_at=wrong)]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line())
-    refused("timestamp-invalid", run.resume, writer(folder), agent="Architect")
-    cancelled = decision(DESIGN, "cancelled", asked_at="soon")
+    refused(code, run.resume, writer(folder), agent="Architect")
+    cancelled = decision(DESIGN, "cancelled", asked_at=wrong)
     (folder / "status.json").write_text(json.dumps(status("APPROVE_DESIGN", mode="full", user_decisions=[cancelled])))
     ask(folder, "Approve?", decision_id=DESIGN)
     assert entry(folder, DESIGN)["asked_at"] == "2026-02-01T09:30:01Z", "later than the last line of the history"

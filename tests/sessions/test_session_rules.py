@@ -261,6 +261,8 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         (decision(decision_id="UD-first"), ("schema", "decision_id")),
         (decision(status="open"), ("schema", "status")),
         (decision(asked_at="now"), ("timestamp-invalid", "asked_at")),
+        (decision(asked_at="2126-01-31T09:30:00+01:00"), ("timestamp-future", "asked_at")),
+        (decision(status="answered", resolved_at="2126-01-31T09:30:00Z"), ("timestamp-future", "resolved_at")),
         (decision(state_context="ASK_USER"), ("decision-context", "state_context")),
         (decision("UD-APPROVE-DESIGN", state_context="DESIGN"), ("decision-context", "state_context")),
         (decision("UD-APPROVE-DESIGN", "answered", answer="approved: nice"), None),

@@ -1,4 +1,4 @@
-"""Evidence in a handoff: which verdicts are older than the work that they judge, and which texts say nothing. Pure.
+"""Evidence in a handoff: which verdicts are older than the work that they judge, and which times are impossible.
 
 A verdict is bound to a digest of the work, kept in ``workflowRuntime.judged``, and not to a time: an edit by hand
 changes the digest, too. A verdict without a digest counts, as in files that other tools wrote.
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from typing import Any
 
+from accord.core.clock import future_problem, time_of
+from accord.core.findings import Finding
 from accord.handoffs.models import Metadata
 
 PROGRESS = frozenset({"status", "updatedAt", "updatedBy", "reviewReferences"})
@@ -65,6 +69,23 @@ def judged_after(
         elif old != new:
             known[verdict] = new if completes and judged == old else judged
     return known
+
+
+_ARTIFACTS = {name for name in Metadata.model_fields if name.endswith(("_artifact", "_artifacts"))}
+_TIMES = ("createdAt", "requestedAt", "completedAt", "updatedAt")
+
+
+def future_findings(metadata: Metadata, now: datetime | None = None) -> list[Finding]:
+    """Find times of artifacts in the future: what they date did not happen yet."""
+
+    def found(part: Mapping[str, Any], place: str) -> Iterator[Finding]:
+        for key, value in part.items():
+            if isinstance(value, dict):
+                yield from found(value, f"{place}/{key}")
+            elif key in _TIMES and (problem := future_problem(time_of(value), now)):
+                yield Finding("timestamp-future", problem, f"{place}/{key}", hint="Write when it happened.")
+
+    return list(found(metadata.model_dump(by_alias=True, include=_ARTIFACTS), "/metadata"))
 
 
 def question_digest(metadata: Metadata) -> str:

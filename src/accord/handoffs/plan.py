@@ -11,14 +11,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
+from accord.core.clock import time_of
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, pointer
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
-from accord.handoffs.evidence import VERDICTS, judged_after, question_digest
+from accord.handoffs.evidence import VERDICTS, future_findings, judged_after, question_digest
 from accord.handoffs.models import Metadata, as_patch, has_task_id, is_task_store, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
@@ -117,6 +119,8 @@ def decide_patch(
         merged = with_runtime(merged, {**runtime_of(merged), "judged": judged})
     reasons += [*rules.role_findings(author.role, changes), *rules.mutability_findings(task, merged, changes)]
     reasons += _author_findings(wanted, touched, author)
+    known = future_findings(read_handoff(task).metadata, now := time_of(author.at))
+    reasons += [found for found in future_findings(read_handoff(merged).metadata, now) if found not in known]
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
     if reasons or not (changes or is_judged):
@@ -139,11 +143,12 @@ def decide_move(
     now = patched.task
     if now["status"] == target:
         return patched
-    reasons = _move_findings(now, target)
+    at = time_of(author.at)
+    reasons = _move_findings(now, target, at)
     if not reasons:
         return HandoffDecision(with_move(now, target, author.at))
     if redirects and redirect_target(now) == target and now["status"] == AWAITING:
-        reasons = gate_findings(AWAITING, target, read_handoff(now).metadata) or reasons
+        reasons = gate_findings(AWAITING, target, read_handoff(now).metadata, at) or reasons
     is_missing = any(reason.code.startswith("missing-") for reason in reasons)
     can_wait = target != AWAITING and AWAITING in (now["status"], *HANDOFF.targets(now["status"]))
     if redirects and is_missing and can_wait:
@@ -151,10 +156,10 @@ def decide_move(
     return HandoffDecision(with_refusal(task, target, author.at, reasons), tuple(reasons))
 
 
-def _move_findings(task: Mapping[str, Any], target: str) -> list[Finding]:
+def _move_findings(task: Mapping[str, Any], target: str, at: datetime | None) -> list[Finding]:
     source = task["status"]
     if target in HANDOFF.targets(source):
-        return gate_findings(source, target, read_handoff(task).metadata)
+        return gate_findings(source, target, read_handoff(task).metadata, at)
     return [finding_of("invalid-status-transition", HANDOFF.refusal(source, target, Metadata()), "/status")]
 
 

@@ -13,7 +13,7 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, nearest
-from accord.handoffs.evidence import PROGRESS, judged_after
+from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, read_handoff
 from accord.handoffs.stages import gate_findings
 
@@ -30,6 +30,7 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
         hint = "Let another actor review or verify it; `accord handoff gate --independent` requires that."
         missing.append(warning("not-independent", what, "/metadata/reviewArtifact/updatedBy", hint=hint))
     missing += input_findings(handoff.metadata)
+    missing += [found for found in future_findings(handoff.metadata) if found not in missing]
     task_id = handoff.metadata.canonical_task_id
     if task_id is not None and not TASK_ID.fullmatch(task_id):
         what = f"`{short_name(task_id)}` is not a task id."

@@ -9,13 +9,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from accord.core.findings import Finding
 from accord.core.machine import Edge, Machine, NextMove
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
-from accord.handoffs.evidence import is_outdated, question_digest
+from accord.handoffs.evidence import future_findings, is_outdated, question_digest
 from accord.handoffs.models import Metadata, StageArtifact, read_handoff
 
 AWAITING = "awaiting_human"
@@ -106,10 +107,17 @@ _MOVES = {
 _UNGATED = {(DONE, "review")}
 
 
-def gate_findings(source: str, target: str, metadata: Metadata) -> list[Finding]:
-    """Return what is missing for a move of the table; empty when the move is allowed."""
+_TIMES = {DONE: "/metadata/doneArtifact/completedAt", AWAITING: "/metadata/awaitingHumanArtifact/requestedAt"}
+
+
+def gate_findings(source: str, target: str, metadata: Metadata, now: datetime | None = None) -> list[Finding]:
+    """Return what is missing for a move of the table; empty when the move is allowed.
+
+    ``now`` is the time of the move, by default that of the machine.
+    """
     gate = None if (source, target) in _UNGATED else GATES.get(target)
-    return list(gate(metadata)) if gate else []
+    future = [found for found in future_findings(metadata, now) if found.path == _TIMES.get(target)]
+    return [*gate(metadata), *future] if gate else []
 
 
 def _edge(source: str, target: str) -> Edge[Metadata]:
@@ -169,7 +177,7 @@ _AUTHORS = {
 
 _VERDICTS = {"review-not-approved": "approved", "verification-not-passed": "passed"}
 _VERDICTS |= {"review-outdated": "approved after the last change", "verification-outdated": "after the last change"}
-_VERDICTS |= {"question-answered": "that is new"}
+_VERDICTS |= {"question-answered": "that is new", "timestamp-future": "not in the future"}
 
 
 @dataclass(frozen=True)

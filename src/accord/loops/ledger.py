@@ -10,6 +10,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from accord.core.clock import CLOCKS_DIFFER
 from accord.loops.models import ActiveRun, Budgets, GoAhead, Iteration, LoopFacts, LoopState
 
 KEPT = 20
@@ -17,9 +18,6 @@ KEPT = 20
 
 GRACE = timedelta(minutes=30)
 """Time that a run may take beyond its limit: queue, set-up, publishing, analysis."""
-
-CLOCKS_DIFFER = timedelta(minutes=10)
-"""How far in the future a timestamp may lie, since clocks differ. Later ones are wrong and block nothing."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 

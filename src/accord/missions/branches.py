@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from accord.core.clock import timestamp
+from accord.core.clock import future_problem, timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.git.program import Git, GitFailed, changed_paths, is_ancestor
 from accord.missions.lifecycle import LaneProblem, began_at, lets_start
@@ -100,7 +100,13 @@ class MissionGit:
         times = self._commits(since, *head, "--not", *bases, *paths)
         if times is None:
             return OwnCommits(error=f"The commits of {branch} cannot be read: the repository lacks some of them.")
-        if began and not times:  # a merge of the lane may have brought them to a base
+        # After a merge, the base has a and b, too: they are not on its first parents. A fast-forward leaves no other
+        # trace than this clone's reflog of the lane.
+        #
+        #   base  o---o---m        base and lane  o---a---b
+        #          \     /
+        #   lane    a---b
+        if began and not times:
             only_own = ("--first-parent", "--exclude-first-parent-only")
             times = self._commits(since, *only_own, *head, "--not", *bases, *paths) or {}
             made = self._made_here(branch)
@@ -354,6 +360,7 @@ def own_commits_of(
 ) -> OwnCommits:
     """Return the own commits of a work package on the branch of its lane, since the present work ``began``."""
     began = began or began_at(mission.log.by_work_package.get(wp_id, ()))
+    began = None if future_problem(began) else began  # a wrong clock wrote it; no commit can be younger
     others = set(dependency_branches(mission, wp_id).values())
     return git.own_commits(branch, began, mission.work_package(wp_id).head.owned_files, others)
 

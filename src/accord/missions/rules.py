@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from accord.core.clock import future_problem
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer, warning, with_lines
@@ -24,10 +25,11 @@ from accord.missions.runs import RunBroken, RunState, position_of, read_run, ste
 from accord.missions.workspace import resolve_workspace
 
 
-def mission_findings(mission: Mission, start: str = "") -> dict[str, list[Finding]]:
+def mission_findings(mission: Mission, start: str = "", now: datetime | None = None) -> dict[str, list[Finding]]:
     """Return the findings of each file by its path; a code change needs a lane once ``lanes.json`` exists.
 
     ``start`` is the commit from which a change began, which alone tells lines that it added to the log from old ones.
+    ``now`` is by default the time of the machine.
     """
     names = ["meta.json", "lanes.json", FILE]
     found: dict[Path, list[Finding]] = {path: [] for name in names if (path := mission.folder / name).is_file()}
@@ -39,7 +41,7 @@ def mission_findings(mission: Mission, start: str = "") -> dict[str, list[Findin
     if mission.lanes:
         found[mission.folder / "lanes.json"] += _of_lanes(mission, mission.lanes)
     if mission.folder / FILE in found:
-        found[mission.folder / FILE] += _of_log(mission)
+        found[mission.folder / FILE] += _of_log(mission, now)
     if replayed := list(_of_change(mission, start)):
         found.setdefault(mission.folder / FILE, []).extend(replayed)
     if cycle := _cycle(mission):
@@ -151,13 +153,19 @@ def _of_change(mission: Mission, start: str) -> Iterator[Finding]:
         yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}"), line=line)
 
 
-def _of_log(mission: Mission) -> list[Finding]:
+def _of_log(mission: Mission, now: datetime | None) -> list[Finding]:
     found = sorted((item for items in mission.log.problems.values() for item in items), key=lambda one: one.line or 0)
     if unnamed := mission.log.others.get(""):
         what = "line counts" if len(unnamed) == 1 else "lines count"
         hint = f"Add `to_lane` where a status was meant. Lines: {', '.join(map(str, unnamed[:10]))}."
         other = warning("event-other", f"{len(unnamed)} {what} for no status, and name no kind of event.", hint=hint)
         found.append(replace(other, line=unnamed[0]))
+    for wp_id, events in mission.log.by_work_package.items():
+        problems = {mission.log.lines[wp_id, one.event_id]: future_problem(one.at, now) for one in events}
+        if line := min((line for line, problem in problems.items() if problem), default=0):
+            message = f"{problems[line]} Later moves of {wp_id} are written after it."
+            hint = "Correct `at` there, and in the lines of later moves."
+            found.append(replace(warning("timestamp-future", message, "/at", hint=hint), line=line))
     if mission.log.torn_at:
         torn = warning("event-torn", "A crash cut off the last line. The next move removes it.")
         found.append(replace(torn, line=mission.log.torn_at))
@@ -246,7 +254,7 @@ def check_missions(
     for mission_id, named in missions_by_id(root).items():
         for path in (f"{SPECS}/{slug}/meta.json" for slug in chosen if slug in named and len(named) > 1):
             files[path] = with_lines([repeated_id(mission_id, named)], lines_of(root / path))
-    for path, found in ((path, found) for one in missions for path, found in mission_findings(one, start).items()):
+    for path, found in ((path, found) for one in missions for path, found in mission_findings(one, start, now).items()):
         known = files.setdefault(path, [])  # missions share the files of their runs
         known += [finding for finding in found if finding not in known]
     return MissionCheck(files, [mission_status(one, now) for one in missions])

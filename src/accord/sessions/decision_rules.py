@@ -1,4 +1,4 @@
-"""Rules of a session's questions to the user: their times, records, gates and answers. All pure.
+"""Rules of a session's questions to the user: times, records, gates and answers. Only the clock is read.
 
 Source: global agent contract, "status.json - minimal schema", "ASK_USER protocol" and "Decision record validity rules".
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 
+from accord.core.clock import future_problem, time_of
 from accord.core.documents import short_name
 from accord.core.findings import Finding, warning
 from accord.core.suggest import did_you_mean
@@ -61,8 +62,16 @@ def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
         yield warning("timestamp-vague", message, path, hint=hint)
 
 
+def future_findings(text: str | None, path: str) -> Iterator[Finding]:
+    """Find a time in the future, by which a question or an answer would be the newest until then."""
+    if problem := future_problem(time_of(text)):
+        yield Finding("timestamp-future", problem, path, hint="Write when it happened.")
+
+
 def decision_findings(decision: UserDecision, place: str) -> Iterator[Finding]:
     """Check one record of ``user_decisions``; ``place`` is its pointer."""
+    for key in ("asked_at", "resolved_at"):
+        yield from future_findings(getattr(decision, key), f"{place}/{key}")
     yield from _pending(decision, place) if decision.status == "pending" else _resolved(decision, place)
     gate, context = GATES.get(decision.decision_id), decision.state_context
     if gate and context != gate:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Literal
 
-from accord.core.clock import timestamp
+from accord.core.clock import future_problem, timestamp
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
 from accord.sessions import decision_rules as rules
@@ -139,7 +139,8 @@ def _ask_again(session: Session, entry: Record, question: str, *, now: datetime)
     earlier = [
         rules.parse_lenient_timestamp(text) for text in (*(line.at for line in session.history), entry["asked_at"])
     ]
-    at = max([now, *(time + timedelta(seconds=1) for time in earlier if time and time.tzinfo)])
+    known = [time for time in earlier if time and time.tzinfo and not future_problem(time, now)]
+    at = max([now, *(time + timedelta(seconds=1) for time in known)])
     entry.update(_pending_record(entry["decision_id"], question, entry["state_context"], at))
 
 
