@@ -20,7 +20,7 @@ from accord_sandbox import checks, diffs
 from accord_sandbox.database import Connection, Row
 from accord_sandbox.diffs import FileDiff, Hunk, Line
 from accord_sandbox.git_storage import BareRepository, GitStorage
-from accord_sandbox.pull_state import CLOSING
+from accord_sandbox.pull_state import closed_numbers
 from accord_sandbox.triggers import held_runs
 
 if TYPE_CHECKING:
@@ -162,20 +162,17 @@ def closing_pulls(look: Look, repository_id: int, number: int) -> list[Row]:
     rows = look.all(
         "SELECT * FROM items WHERE repository_id = ? AND is_pull = 1 AND body LIKE ? ORDER BY number",
         repository_id,
-        f"%#{number}%",
+        f"%{number}%",
     )
-    return [row for row in rows if number in closed_numbers(row["body"])]
+    return [row for row in rows if number in closed_numbers(row["body"], row["full_name"])]
 
 
-def closed_issues(look: Look, repository_id: int, body: str | None) -> list[Row]:
+def closed_issues(look: Look, pull: Row) -> list[Row]:
     """Return the issues that the body of a pull request closes."""
-    statement = "SELECT * FROM items WHERE repository_id = ? AND number = ?"
-    return [row for number in closed_numbers(body) for row in look.all(statement, repository_id, number)]
-
-
-def closed_numbers(body: str | None) -> list[int]:
-    """Return the numbers that a body closes."""
-    return [int(found["number"]) for found in CLOSING.finditer(body or "")]
+    statement, key = "SELECT * FROM items WHERE repository_id = ? AND number = ?", pull["repository_id"]
+    return [
+        row for number in closed_numbers(pull["body"], pull["full_name"]) for row in look.all(statement, key, number)
+    ]
 
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)

@@ -93,7 +93,7 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
         ),
         "talk": look.all("SELECT * FROM item_comments WHERE issue_id = ? ORDER BY created_at, id", row["id"]),
         "pulls": page_parts.closing_pulls(look, row["repository_id"], row["number"]),
-        "closes": page_parts.closed_issues(look, row["repository_id"], row["body"]) if row["is_pull"] else [],
+        "closes": page_parts.closed_issues(look, row) if row["is_pull"] else [],
         "blocked_by": look.all(near.format("blocker_id", "blocked_id"), row["id"]),
         "blocking": look.all(near.format("blocked_id", "blocker_id"), row["id"]),
     }

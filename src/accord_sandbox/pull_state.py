@@ -24,7 +24,12 @@ from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.rulesets import check_rules
 from accord_sandbox.triggers import RefUpdate, start_workflows
 
-CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(?P<number>[0-9]{1,9})\b", re.IGNORECASE)
+_CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+"
+    r"(?:(?P<name>[\w.-]{1,99}/[\w.-]{1,99})?#|GH-|https?://[^/\s]{1,99}/(?P<address>[\w.-]{1,99}/[\w.-]{1,99})/issues/)"
+    r"(?P<number>[0-9]{1,9})\b",
+    re.IGNORECASE,
+)
 """Docs: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue"""
 
 _OF_ISSUE = (
@@ -142,13 +147,19 @@ def merge_pull(call: Call) -> ApiResponse:
     update = ref_update(call)
     mark_merged(update, pull["id"], sha)
     if pull["base_ref"] == call.repository["default_branch"]:
-        for found in CLOSING.finditer(pull["body"] or ""):
+        for number in closed_numbers(pull["body"], pull["full_name"]):
             statement = "SELECT id FROM issues WHERE repository_id = ? AND number = ? AND is_pull = 0"
-            row = call.fetch(statement, call.repository["id"], int(found["number"]))
+            row = call.fetch(statement, call.repository["id"], number)
             if row is not None:
                 close_issue(update, row["id"], "completed")
     follow_branches(update)
     return ApiResponse(200, {"sha": sha, "merged": True, "message": "Pull Request successfully merged"})
+
+
+def closed_numbers(body: str | None, repository: str) -> list[int]:
+    """Return the numbers of a repository's issues that a body closes."""
+    found = ((hit["name"] or hit["address"] or repository, int(hit["number"])) for hit in _CLOSING.finditer(body or ""))
+    return [number for name, number in found if name.lower() == repository.lower()]
 
 
 def _merged_tree(call: Call, pull: Row) -> str | None:

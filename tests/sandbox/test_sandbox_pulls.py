@@ -9,6 +9,7 @@ from support.code_repository import ADMIN, CODE, INSTALLATION, STRANGER, Client,
 from support.stage import staged
 
 from accord.github.checks import CONCLUSIONS
+from accord_sandbox.pull_state import closed_numbers
 
 SEED = CODE
 
@@ -118,6 +119,18 @@ def test_merging_closes_the_issues_in_the_body(client: Client, git: Git, method:
     assert client("GET", "issues/2").json()["pull_request"]["merged_at"] is not None
     git.clone()
     assert (git.folder / "new name.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "closed"),
+    [
+        ("Fixes #1, resolves GH-2", [1, 2]),
+        ("closes accord/Sandbox#3 and Resolved: https://github.com/accord/sandbox/issues/4", [3, 4]),
+        ("Fixes other/one#1, closes https://github.com/other/one/issues/1, fixes#1, GH-1", []),
+    ],
+)
+def test_a_body_closes_issues_of_its_repository_in_all_forms(body: str, closed: list[int]) -> None:
+    assert closed_numbers(body, "accord/sandbox") == closed
 
 
 @pytest.mark.slow
