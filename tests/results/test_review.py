@@ -290,9 +290,10 @@ def test_an_approval_of_an_older_head_is_posted_there_and_approves_no_work_item(
 
 @pytest.mark.slow
 def test_a_commit_that_is_not_of_the_pull_request_is_found_before_the_first_write(stage: Stage) -> None:
+    begin = stage.get(f"/repos/{stage.repository}/git/ref/heads/main")["object"]["sha"]
     push(stage, "main", "other.txt", "Other\n")
     other = stage.get(f"/repos/{stage.repository}/git/ref/heads/main")["object"]["sha"]
-    for commit in ("0" * 40, other):
+    for commit in ("0" * 40, other, begin):
         receipt = post(stage, approve(), commit=commit)
         assert (receipt.outcome, receipt.writes, codes(receipt)) == (Outcome.REJECTED, 0, {"unknown-reference"}), commit
         assert f"--commit {head(stage)}" in receipt.findings[-1].hint

@@ -119,6 +119,10 @@ class ReviewMethods(Rest):
         status, files = self._compare(old, commit)
         return files if status in ("ahead", "identical") else None
 
+    def is_beyond(self, base: str, commit: str) -> bool:
+        """Return whether ``base`` lacks a commit."""
+        return self._compare(base, commit)[0] in ("ahead", "diverged")
+
     def _compare(self, base: str, commit: str) -> tuple[str, list[PullFile]]:
         """GET …/compare/{base}...{commit}, whose first page has all files."""
         answer = self._call("GET", f"/compare/{base}...{commit}", params={"per_page": 1})

@@ -115,7 +115,7 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
     pending, reviews, findings = own_reviews(github.reviews(pull.number), draft.token, identity)
     mine, token = _posted_before(reviews, draft, options.commit)
     commit = (mine.commit if mine else "") or options.commit or pull.head_sha
-    if mine is None and commit != pull.head_sha and _files_since(github, commit, pull.head_sha) is None:
+    if mine is None and commit != pull.head_sha and not _is_of_pull(github, pull, commit):
         message = f"{commit[:12]} is not a commit of #{pull.number}, so GitHub takes no review of it."
         hint = f"If the reviewer read its head, pass `--commit {pull.head_sha}`. Otherwise, review it again."
         raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
@@ -263,6 +263,11 @@ def _without_state(number: int, refused: Refused) -> Finding:
     message = f"{who} which threads of #{number} are resolved, so none is resolved."
     reason, hint = (f" {refused.message}", refused.hint) if is_forbidden else ("", "")
     return warning("threads-not-resolved", message + reason, hint=hint)
+
+
+def _is_of_pull(github: GitHub, pull: Pull, commit: str) -> bool:
+    """Return whether the head has a commit that the base has not."""
+    return _files_since(github, commit, pull.head_sha) is not None and github.is_beyond(pull.base_sha, commit)
 
 
 def _files_since(github: GitHub, old: str, commit: str) -> Sequence[PullFile] | None:
