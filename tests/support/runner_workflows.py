@@ -15,6 +15,9 @@ INPUTS = {
 }  # fmt: skip
 """The contract's table once more, so that a slip in the code is not repeated by its test."""
 
+DEFAULTS = {"workflows_ref": "        default: main\n", "max_runtime_minutes": "        default: 45\n"}
+"""The defaults that the contract names, as lines of a workflow."""
+
 OUTPUTS = [
     "final-message", "final-message-summary", "exit-code", "changes-made", "commit-sha", "files-changed",
     "error-summary", "error-category", "error-type", "error-recovery",
@@ -25,6 +28,7 @@ OUTPUTS = [
 def _trigger(job: str) -> str:
     inputs = "".join(
         f"      {name}:\n        type: {kind}\n        required: {str(name == 'prompt_file').lower()}\n"
+        + DEFAULTS.get(name, "")
         for name, kind in INPUTS.items()
     )
     outputs = "".join(f"      {name}:\n        value: ${{{{ jobs.{job}.outputs.{name} }}}}\n" for name in OUTPUTS)

@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.runner_workflows import CALLED, INPUTS, OUTPUTS, RUNNER, SHA, THIN, edited, found, workflow
+from support.runner_workflows import CALLED, DEFAULTS, INPUTS, OUTPUTS, RUNNER, SHA, THIN, edited, found, workflow
 
 from accord.core.schemas import json_schema
 from accord.files.yaml import read_yaml
@@ -72,7 +72,8 @@ def part(name: str) -> tuple[str, str, str]:
     if name not in INPUTS:
         return "missing-output", "outputs", f"      {name}:\n        value: ${{{{ jobs.agent.outputs.{name} }}}}\n"
     required = str(name == "prompt_file").lower()
-    return "missing-input", "inputs", f"      {name}:\n        type: {INPUTS[name]}\n        required: {required}\n"
+    lines = f"      {name}:\n        type: {INPUTS[name]}\n        required: {required}\n{DEFAULTS.get(name, '')}"
+    return "missing-input", "inputs", lines
 
 
 @pytest.mark.parametrize("name", [*INPUTS, *OUTPUTS])
@@ -143,6 +144,22 @@ def test_an_input_of_another_kind_is_found_on_its_line(old: str, new: str, code:
     assert (finding.code, finding.path) == (code, f"/on/workflow_call/inputs/{name}")
     assert text.splitlines()[(finding.line or 0) - 1].strip() == f"{name}:"
     assert isinstance(read_yaml(finding.hint.encode()).value, dict)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("max_runtime_minutes", "        default: 45\n", "        default: 60\n"),
+        ("max_runtime_minutes", "        default: 45\n", ""),
+        ("workflows_ref", "default: main", "default: dev"),
+        ("skip", "type: boolean\n", "type: boolean\n        default: true\n"),
+    ],
+)
+def test_a_caller_may_leave_out_what_the_contract_gives_a_default(name: str, old: str, new: str) -> None:
+    (finding,) = found(edited(RUNNER, (old, new)))
+    assert (finding.code, finding.path) == ("input-default", f"/on/workflow_call/inputs/{name}")
+    assert read_yaml(finding.hint.encode()).value == {"default": {"workflows_ref": "main", "skip": False}.get(name, 45)}
+    assert found(edited(RUNNER, ("type: boolean\n", "type: boolean\n        default: false\n"))) == []
 
 
 OUTPUT_VALUE = "value: ${{ jobs.agent.outputs.exit-code }}"

@@ -5,6 +5,7 @@ Source: runner output contract, "Required Inputs", "Required Outputs" and "Imple
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -28,11 +29,11 @@ class RunnerInput:
     type: InputType
     description: str
     is_required: bool = False
-    default: str | int | None = None
+    default: str | int | None = None  # None where callers may expect nothing
 
 
 INPUTS = (
-    RunnerInput("skip", "boolean", "Run nothing and succeed."),
+    RunnerInput("skip", "boolean", "Run nothing and succeed.", default=False),
     RunnerInput("prompt_file", "string", "Path of the prompt.", is_required=True),
     RunnerInput("mode", "string", "Purpose of the run: keepalive, autofix or verifier."),
     RunnerInput("pr_number", "string", "Number of the pull request."),
@@ -72,7 +73,6 @@ def described_outputs() -> dict[str, str]:
 
 
 CALL = pointer("on", "workflow_call")
-"""GitHub's value of an input that has no default and is left out."""
 
 _INPUTS = CALL + "/inputs"
 _OUTPUTS = CALL + "/outputs"
@@ -142,6 +142,11 @@ def _input_findings(call: WorkflowCall) -> Iterator[Finding]:
             must = "must be required" if wanted.is_required else "must be optional, because callers may leave it out"
             message = f"The input `{wanted.name}` {must}."
             yield Finding("input-required", message, path, hint=f"required: {str(wanted.is_required).lower()}")
+        default = False if wanted.type == "boolean" and given.default is None else given.default
+        if wanted.default not in (None, default):
+            value = _shown(wanted.default)
+            message = f"The input `{wanted.name}` does not default to `{value}`, as callers of the contract expect."
+            yield Finding("input-default", message, path, hint=f"default: {value}")
     for name, given in call.inputs.items():
         if name not in _CONTRACT and given.required:
             message = (
@@ -155,7 +160,11 @@ def _input_findings(call: WorkflowCall) -> Iterator[Finding]:
 def _input_yaml(wanted: RunnerInput) -> str:
     lines = [f"{wanted.name}:", f"  description: {_quoted(wanted.description)}", f"  type: {wanted.type}"]
     lines += [f"  required: {str(wanted.is_required).lower()}"]
-    return "\n".join(lines if wanted.default is None else [*lines, f"  default: {wanted.default}"])
+    return "\n".join(lines if wanted.default is None else [*lines, f"  default: {_shown(wanted.default)}"])
+
+
+def _shown(value: str | int) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _quoted(text: str) -> str:
