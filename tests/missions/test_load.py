@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import STATUSES
 from accord.missions.query import answer_query, mission_status, unreadable_statuses
 from accord.missions.rules import check_missions, mission_findings
+from accord.missions.workspace import lane_branch
 
 BROKEN: dict[str, tuple[str, str]] = {
     "no head": ("# Only text\n", "frontmatter-missing"),
@@ -604,6 +606,7 @@ CHANGES_OF_A_LOG = {
     "own forced approval": (_added("for_review", "approved", actor="Ada", force=True, reason="now"), ILLEGAL),
     "no actor": (_added("for_review", "in_review", actor=" "), ILLEGAL),
     "new work package": (_added("planned", "done", wp_id="WP02"), ILLEGAL),
+    "work package without a file": (_added("planned", "claimed", wp_id="WP09"), ILLEGAL),
 }
 
 
@@ -622,6 +625,35 @@ def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project, na
     if lines:
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     found = check_missions(project.root, [SLUG], "main", None, NOW).files[f"kitty-specs/{SLUG}/status.events.jsonl"]
+    assert [one.code for one in found if one.severity == "error"] == codes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("state", "reason", "codes"),
+    [("open", "", ILLEGAL), ("open", "shipped by hand", []), ("merged", "", []), ("deleted", "", [])],
+)
+def test_a_line_that_says_done_is_illegal_while_the_branch_is_there_unmerged(
+    project: Project, state: str, reason: str, codes: list[str]
+) -> None:
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    steps = ("planned", "claimed", "in_progress", "for_review", "in_review", "approved", "done")
+    for i, step in enumerate(pairwise(steps[:5])):
+        project.event("WP01", *step, NOW + timedelta(minutes=i))
+    project.repository()
+    branch = lane_branch(SLUG, "lane-a")
+    project.git("switch", "-q", "-c", branch)
+    project.commit("work", at=NOW)
+    project.git("switch", "-q", "main")
+    if state != "open":
+        project.git("merge", "-q", "--no-ff", "-m", "Merge", branch)
+    if state == "deleted":
+        project.git("branch", "-q", "-D", branch)
+    project.event("WP01", "in_review", "approved", NOW + timedelta(hours=1), actor="rev")
+    more = {"policy_metadata": {"override_reason": reason}} if reason else {}
+    project.event("WP01", "approved", "done", NOW + timedelta(hours=2), actor="rev", **more)
+    found = check_missions(project.root, [SLUG], "HEAD", None, NOW).files[f"kitty-specs/{SLUG}/status.events.jsonl"]
     assert [one.code for one in found if one.severity == "error"] == codes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from accord.core.findings import Finding, has_errors, pointer, warning, with_lin
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.git.program import Git
-from accord.missions.branches import changed_missions
+from accord.missions.branches import changed_missions, git_of
 from accord.missions.lifecycle import CANCELED, WAITING, WORK_PACKAGE, approval_of, has_override, people_of
 from accord.missions.load import SPECS, Mission, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
@@ -140,7 +141,11 @@ def _of_change(mission: Mission, start: str) -> Iterator[Finding]:
         yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
     illegal = []
     for wp_id, events in mission.log.by_work_package.items():
-        for event, reason, is_approval in forgeries(events, mission.written.get(wp_id, "")):
+        added = [event for event in events if start and (wp_id, event.event_id) not in old.lines]
+        forged = list(forgeries(events, mission.written.get(wp_id, "")))
+        if added and added[-1] not in [each.event for each in forged] and (problem := _unproven(mission, added[-1])):
+            forged.append(Forgery(added[-1], problem))
+        for event, reason, is_approval in forged:
             line = mission.log.lines[wp_id, event.event_id]
             if not start or (wp_id, event.event_id) in old.lines:
                 illegal += [] if is_approval and _is_judged_by_another(event, events) else [(line, reason)]
@@ -151,6 +156,20 @@ def _of_change(mission: Mission, start: str) -> Iterator[Finding]:
         line, reason = min(illegal)
         more = f" It is one of {len(illegal)} such lines." if len(illegal) > 1 else ""
         yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}"), line=line)
+
+
+def _unproven(mission: Mission, event: StatusEvent) -> str:
+    """Return why the last event of a work package cannot be: it has no file, or its branch is there and not merged."""
+    if event.wp_id not in mission.files:
+        return f"The mission has no work package {event.wp_id}."
+    if event.to_lane != "done" or has_override(event):
+        return ""
+    with suppress(BrokenContract):
+        is_code = mission.work_package(event.wp_id).mode.value == "code_change"
+        branch = resolve_workspace(mission, event.wp_id).branch_name if is_code else ""
+        git = git_of(mission, event.wp_id)
+        return git.merge_problem(branch) if branch and git.refs(branch) else ""
+    return ""
 
 
 def _of_log(mission: Mission, now: datetime | None) -> list[Finding]:
