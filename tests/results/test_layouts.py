@@ -223,6 +223,21 @@ def test_an_option_that_is_marked_as_the_recommended_one_is_a_recommendation() -
     assert report_findings(HEAD + options + "Impact: Uploads stay small.") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not a spec-gap",
+        "No spec-gap",
+        "It isn't a spec-gap",
+        "spec-gap — spec-ambiguity",
+        "spec-gap (or technical constraint)",
+    ],
+)
+def test_a_blocker_has_one_type_that_its_author_affirms(text: str) -> None:
+    lines = [f"{name}: {value}" for name, value in {**BLOCKER, "Type": text}.items()]
+    assert report_findings("\n".join(lines)) == [("blocker-type-unknown", "error")]
+
+
 @pytest.mark.parametrize("text", ["Technical constraint", "`technical-constraint`", "A technical constraint, I think."])
 def test_a_blocker_type_is_one_of_six_names(text: str) -> None:
     lines = [f"{name}: {value}" for name, value in {**BLOCKER, "Type": text}.items()]

@@ -240,6 +240,7 @@ BROKEN_REPORTS = {
     "empty patch of a failed one": ("validation-failure", FAILED, "", "patch-unexpected"),
     "patch of another tool": ("completed", "Done.", "*** Begin Patch\n", "patch-invalid"),
     "no summary": ("completed", " ", PATCH, "summary-empty"),
+    **{f"{word} as a summary": ("completed", word, PATCH, "summary-empty") for word in ("TODO", "...", "N/A", "None.")},
     "the contract's summary": (
         "completed",
         "Brief description of what was implemented and tested.",
@@ -317,6 +318,12 @@ BROKEN_RESULTS |= {
         "/review/summary",
     ),
     "no summary of a review": (approve(summary=" "), "summary-empty", "/review/summary"),
+    "a review to do": (approve(summary="TBD"), "summary-empty", "/review/summary"),
+    "the contract's words about approvals": (
+        approve(summary="For approvals, it confirms all checks passed and lists any warnings."),
+        "summary-empty",
+        "/review/summary",
+    ),
     "empty comment": (approve(comment("a.py", None, "[Warning] ")), "comment-empty", f"{FIRST}/body"),
 }
 

@@ -43,11 +43,17 @@ your attempts
 why the cause is outside
 high-level overview of the review result
 confirms approval and includes any warnings for visibility
+the summary confirms approval and includes any warnings for visibility
 confirms all checks passed and lists any warnings
+for approvals, it confirms all checks passed and lists any warnings
 summarizes the findings
 the specific file, line, or criterion with the issue
 reference to the spec, convention, or criterion that is violated
 concrete, actionable guidance for resolving the issue
+todo
+tbd
+tba
+fixme
 """
 """Texts of the contracts' templates and of accord's prompts, which an author replaces by words of their own."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.agents.registry import shipped_registry
 from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
-from accord.core.texts import is_template, line_end_findings
+from accord.core.texts import line_end_findings
 from accord.files.patterns import path_patterns
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import patch_findings
@@ -29,6 +29,7 @@ from accord.results.layouts import (
     labelled_options,
     options_among,
     read_parts,
+    says_something,
     trade_off_gaps,
     unfolded,
     vocabulary_of,
@@ -67,6 +68,7 @@ _ANY_TYPE = re.compile(
 )
 _SEVERAL_TYPES = re.compile(r"[a-z]+-[a-z]+[`*_\"']{0,2}(?: *[|/,&] *| (?:or|and) )[`*_\"']{0,2}[a-z]+-[a-z]+")
 _TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
+_NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b")
 _RECOMMENDED = re.compile(r"[(\[*_](?:recommended|preferred)[)\]*_]", re.IGNORECASE)
 """The mark of the option that the author recommends."""
 
@@ -82,7 +84,7 @@ _QUOTED = re.compile(
 
 def implementor_findings(result: ImplementorResult) -> list[Finding]:
     """Check the patch against the outcome, and the summary for what it must say."""
-    if not result.summary.strip() or is_template(result.summary):
+    if not says_something(result.summary):
         message = "The summary is empty, or the template's."
         hint = "Write what was done, or what blocks the work."
         return [*_check_patch(result), Finding("summary-empty", message, "/summary", hint=hint)]
@@ -168,10 +170,10 @@ def _check_type(blocker: str | None) -> Iterator[Finding]:
 def _blocker_type(reading: Reading, visible: str) -> str | None:
     """Return the type after the label, else one that the text mentions; None without either."""
     labelled = reading.parts.get("type", "").strip(" \t\n`*_\"'.|[]").split("\n", 1)[0].lower()
-    if _SEVERAL_TYPES.match(labelled):
+    if _SEVERAL_TYPES.match(labelled) or len({re.sub("[ _]", "-", name) for name in _ANY_TYPE.findall(labelled)}) > 1:
         return labelled
-    named = _ANY_TYPE.search(labelled) or (None if labelled else _ANY_TYPE.search(visible))
-    if named:
+    named = _ANY_TYPE.search(labelled or visible)
+    if named and not (labelled and _NEGATION.search(labelled, 0, named.start())):
         return re.sub("[ _]", "-", named.group().lower())
     word = _TYPE_WORD.match(labelled)
     return word.group() if word else labelled.strip("`*_\"'. |") or None

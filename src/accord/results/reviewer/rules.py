@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
-from accord.core.texts import is_template, line_end_findings
-from accord.results.layouts import read_parts, unfolded, vocabulary_of
+from accord.core.texts import line_end_findings
+from accord.results.layouts import read_parts, says_something, unfolded, vocabulary_of
 
 if TYPE_CHECKING:
     from accord.results.models import AgentReviewComment, ReviewerResult
@@ -36,7 +36,7 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
     """Check the verdict against the comments, and each comment by itself."""
     review = result.review
     found: list[Finding] = []
-    if not review.summary.strip() or is_template(review.summary):
+    if not says_something(review.summary):
         message = "The summary is empty, or the template's."
         hint = "Write the result of the review."
         found.append(Finding("summary-empty", message, pointer("review", "summary"), hint=hint))
