@@ -153,7 +153,10 @@ class Life:
 
     @property
     def clock(self) -> ManualClock:
-        return ManualClock(self.now)
+        """The clock of the command's machine, which is wrong at times."""
+        is_wrong = self.chance.random() < 0.02
+        self.story += ["in the year 2099"] if is_wrong else []
+        return ManualClock(self.now.replace(year=2099) if is_wrong else self.now)
 
     @property
     def log_path(self) -> Path:
