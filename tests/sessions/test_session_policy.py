@@ -26,11 +26,39 @@ def test_only_coder_and_integrator_write_source_code(path: str, state: str) -> N
     assert {role for role in ROLES if may(role, path, place)} == {"Coder"} | integrates
 
 
-def test_docs_writes_documentation_and_no_code() -> None:
-    assert may("Docs", "README.md")
-    assert may("Docs", "docs/usage.rst")
-    assert not may("Docs", "docs/conf.py")
-    assert not may("Orchestrator", "README.md")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md",
+        "README",
+        "pkg/LICENSE",
+        "NOTICE.txt",
+        "docs/usage.rst",
+        "docs/images/a.png",
+        "doc/flow.mmd",
+        "man/a.1",
+    ],
+)
+def test_docs_writes_documentation(path: str) -> None:
+    assert may("Docs", path)
+    assert not may("Orchestrator", path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "docs/conf.py",
+        "requirements.txt",
+        "CMakeLists.txt",
+        "tests/fixtures/x.txt",
+        "Dockerfile",
+        "BUILD",
+        "src/logo.png",
+        "docs",
+    ],
+)
+def test_docs_writes_no_code(path: str) -> None:
+    assert not may("Docs", path)
 
 
 FILES = {

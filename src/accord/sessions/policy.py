@@ -7,6 +7,7 @@ status lifecycle" and "Required repository artifacts"; the owners of single file
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,7 +85,13 @@ OWNERS: Mapping[str, frozenset[str]] = {
 
 _IMPLEMENTERS = ("Coder", "Integrator")
 _INTEGRATION = ("INTEGRATE", "FIX_BUILD")
-_DOCUMENTATION = frozenset({".md", ".rst", ".txt", ".adoc"})
+_DOCUMENTATION = re.compile(
+    r"(?:.*/)?(?:[^/]+\.(?:md|rst|adoc)"
+    r"|(?:readme|changelog|changes|history|news|licen[cs]e|copying|notice|authors|contributors|contributing|security)(?:\.txt)?)"
+    r"|(?:.*/)?(?:docs?|documentation|man)/.*\.(?:txt|png|jpe?g|gif|svg|webp|mmd|puml|drawio|[1-9])",
+    re.IGNORECASE,
+)
+"""Documents by their form or usual name, and pictures, texts and manual pages in a folder of documentation."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,7 @@ def check_path(role: str, path: str, context: WriteContext) -> str | None:
 
 def is_forbidden_code(role: str, path: str) -> bool:
     """Return whether the role may not write a file outside of sessions: code, and for Docs all but documentation."""
-    is_documentation = role == "Docs" and PurePosixPath(path).suffix.lower() in _DOCUMENTATION
+    is_documentation = role == "Docs" and _DOCUMENTATION.fullmatch(path) is not None
     return role not in _IMPLEMENTERS and not is_documentation
 
 

@@ -139,7 +139,7 @@ def _ask_again(session: Session, entry: Record, question: str, *, now: datetime)
     earlier = [
         rules.parse_lenient_timestamp(text) for text in (*(line.at for line in session.history), entry["asked_at"])
     ]
-    known = [time for time in earlier if time and time.tzinfo and not future_problem(time, now)]
+    known = [time for time in earlier if time and time.tzinfo and not future_problem(time)]  # as its finding
     at = max([now, *(time + timedelta(seconds=1) for time in known)])
     entry.update(_pending_record(entry["decision_id"], question, entry["state_context"], at))
 
