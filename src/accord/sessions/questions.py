@@ -250,7 +250,8 @@ def with_adopted_answer(session: Session) -> Record:
     if entry is None or entry["status"] != "pending" or not session.history:
         return value
     last = session.history[-1]
-    if not rules.is_before(last.at, entry["asked_at"]):
+    is_unclear = any(rules.future_findings(entry["asked_at"], ""))
+    if is_unclear or not rules.is_before(last.at, entry["asked_at"]):
         entry.update(status="answered", answer=last.answer, resolved_at=last.at)
         _set_correction(value, "queued")
     return value
