@@ -1,5 +1,6 @@
 """The runner workflows of this repository keep the contract, and differ from each other only where they must."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def test_our_runners_keep_the_contract_with_its_defaults_and_offer_exactly_their
     at_hand = {f"$/.github/workflows/{other.name}": typed(other) for other in FOLDER.glob("*.yml")}
     assert runner_findings(typed(path), at_hand) == []
     assert list(call_of(path)["outputs"]) == list(described_outputs())
-    defaults = {wanted.name: str(wanted.default) for wanted in INPUTS if wanted.default is not None}
+    defaults = {each.name: json.dumps(each.default).strip('"') for each in INPUTS if each.default is not None}
     assert {name: call_of(path)["inputs"][name]["default"] for name in defaults} == defaults
 
 
