@@ -13,6 +13,7 @@ import pytest
 from support.act import CHECKOUT, Bench
 from support.hostile_agent import POISON
 
+from accord.runner.isolation import REACHES_CLOUD
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def test_a_hostile_agent_reaches_no_token_no_key_no_cache_and_no_file_of_the_nex
     }
     record = found.pop("record")
     assert found.pop("searched") > 1000
-    assert (record["agent"], record["exit_code"], record["error"], record["warnings"]) == ("hostile", 0, None, [])
+    assert (record["agent"], record["exit_code"], record["error"]) == ("hostile", 0, None)
+    assert set(record["warnings"]) <= {REACHES_CLOUD}
     assert found == {
         "poisoned": [],
         "alive": [],

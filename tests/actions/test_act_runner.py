@@ -157,7 +157,8 @@ def test_only_a_successful_run_is_pushed_to_its_branch(calls: Calls) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ("crash", "too-long") if name in CALLS])
 def test_a_run_that_failed_says_where_its_changes_are(calls: Calls, name: str) -> None:
-    assert json.loads(calls.outputs[name]["run-warnings"]) == LEFT
+    warnings = json.loads(calls.outputs[name]["run-warnings"])
+    assert [each for each in warnings if "link-local" not in each] == LEFT  # reachable where root makes no container
     assert "+a = 2" in "".join(text for path, text in calls.artifacts.items() if path.endswith("changes.patch"))
 
 
