@@ -15,6 +15,7 @@ from support.sessions import (
     SINGLE,
     SPEC,
     TASKS,
+    agent_output,
     decision,
     done,
     make_session,
@@ -28,8 +29,12 @@ from accord.git.program import Git
 from accord.sessions.changes import change_findings
 from accord.sessions.folder import changed_sessions, read_session
 from accord.sessions.folder_rules import check_session, missing_files
-from accord.sessions.run import advance, reopen
+from accord.sessions.models import AgentOutput
+from accord.sessions.outputs import apply_output
+from accord.sessions.run import advance, move_task, reopen
+from accord.sessions.turns import move_on
 
+WORK = AgentOutput.model_validate(agent_output())
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
 
 
@@ -180,8 +185,8 @@ def test_a_task_that_was_completed_past_its_reviews_is_noticed(tmp_path: Path) -
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
     assert found(folder) == [("", "review-open")] * 2
     first, second = (finding.message for finding in check_session(folder)[0][2])
-    assert first.startswith("T-001 is completed, but these reviews have not passed: QA.")
-    assert second.startswith("T-002 is completed, but these reviews have not passed: Reviewer.")
+    assert first.startswith("T-001 is completed without an OK of Coder, QA.")
+    assert second.startswith("T-002 is completed without an OK of Reviewer.")
 
 
 @pytest.mark.parametrize("recorded", ["", outputs(("Docs", "OK"), task="meta"), outputs(("Reviewer", "OK"))])
@@ -283,10 +288,33 @@ def test_a_task_that_no_agent_worked_on_keeps_a_session_with_records_from_integr
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
     found = [(one.code, one.severity.value, one.path) for _, _, all_of in check_session(folder) for one in all_of]
     assert found == [("review-open", "warning", "/tasks.yaml/tasks/1/status")]
-    with pytest.raises(BrokenContract, match=r"T-002 \(Reviewer\)"):
+    with pytest.raises(BrokenContract, match=r"T-002 \(Coder, Reviewer\)"):
         advance(writer(folder), "INTEGRATE", role="Orchestrator")
     (folder / "outputs.jsonl").unlink()
     advance(writer(folder), "INTEGRATE", role="Orchestrator")  # other tools keep the records
+
+
+@pytest.mark.parametrize("mode", ["lean", "per-batch", "single-final"])
+def test_no_review_of_meta_completes_a_task_that_no_coder_worked_on(tmp_path: Path, mode: str) -> None:
+    gates: Any = {"lean": [], "per-batch": GATES, "single-final": SINGLE}[mode]
+    Git(tmp_path)("init", "--quiet", "-b", "main")
+    made: Any = {"user_decisions": gates, "mode": "lean" if mode == "lean" else "full"}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", **made)
+    commit(tmp_path)
+    apply_output(writer(folder), "T-001", "Coder", WORK)
+    tasks = (folder / "tasks.yaml").read_text()
+    (folder / "tasks.yaml").write_text(tasks.replace("not-started", "implemented"))
+    assert codes(tmp_path) == ["review-open"]
+    for role in ("Reviewer", "QA"):
+        apply_output(writer(folder), "meta", role, WORK)
+    assert [task.status for task in read_session(folder).tasks.tasks] == ["completed", "implemented"]  # type: ignore[union-attr]
+    turn = move_on(writer(folder))
+    assert (turn.task, turn.role) == ("T-002", "Coder")
+    (folder / "tasks.yaml").write_text(done())
+    assert codes(tmp_path) == ["review-open"]
+    move_task(writer(folder), "T-002", "completed", role="Orchestrator", waiver="written by hand")
+    assert codes(tmp_path) == []
+    advance(writer(folder), "INTEGRATE", role="Orchestrator")
 
 
 def by_hand(folder: Path, **changes: Any) -> None:

@@ -24,7 +24,7 @@ from accord.sessions.folder import (
 from accord.sessions.machine import leads_to, working_state
 from accord.sessions.models import GATES, SessionStatus, UserDecision
 from accord.sessions.policy import WORK, artifacts_of, forbidden_status
-from accord.sessions.reviews import has_record, open_gates
+from accord.sessions.reviews import has_record, has_work, open_gates
 
 _ALTERED = "Restore it, and make the change with `accord session`."
 
@@ -81,7 +81,7 @@ def _is_final(decision: UserDecision) -> bool:
 
 
 def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
-    """Find begun tasks that are gone, and tasks that became completed without a record of their reviews."""
+    """Find begun tasks that are gone, and tasks that moved on without a record of their work or their reviews."""
     known = {task.id: task.status for task in before.tasks.tasks} if before.tasks else {}
     tasks = after.tasks.tasks if after.tasks else []
     for name in known.keys() - {task.id for task in tasks} if after.tasks else ():
@@ -89,9 +89,12 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
             message = f"This change removes {name}, which was {known[name]}."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks"), hint=_ALTERED)
     for i, task in enumerate(tasks):
-        is_new = task.status == "completed" != known.get(task.id)
-        if is_new and not has_record(task, after.outputs) and (gates := open_gates(task, after.outputs)):
-            message = f"This change completes {task.id}, but outputs.jsonl has no output of {', '.join(gates)} for it."
+        is_new = known.get(task.id) not in (task.status, "completed")
+        is_shown = {"implemented": has_work, "completed": has_record}.get(task.status)
+        gates = open_gates(task, after.outputs) if is_new and is_shown and not is_shown(task, after.outputs) else ()
+        if gates:
+            names = ", ".join(gates if task.status == "completed" else gates[:1])
+            message = f"This change sets {task.id} to {task.status}, but outputs.jsonl has no OK of {names} for it."
             hint = (
                 "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
             )

@@ -129,8 +129,8 @@ def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
     unreviewed = unreviewed_tasks(tasks.tasks, session.outputs)
     for i, task in enumerate(tasks.tasks):
         if gates := unreviewed.get(task.id):
-            message = f"{task.id} is completed, but these reviews have not passed: {', '.join(gates)}."
-            hint = "Set it back to implemented and have it reviewed, or waive the reviews with a reason."
+            message = f"{task.id} is completed without an OK of {', '.join(gates)}."
+            hint = "Set it back to implemented and take these outputs, or waive them with a reason."
             found = Finding("review-open", message, pointer("tasks.yaml", "tasks", i, "status"), hint=hint)
             yield found if has_record(task, session.outputs) else replace(found, severity=Severity.WARNING)
 

@@ -257,9 +257,11 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
             needs = needs_of("IMPLEMENT_LOOP", loop, facts_of(session, task=task.id))
             yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     is_single = session.mode == "full" and reviews.strategy_of(status) == "single-final"
-    is_early = is_single and any(other.status not in ("implemented", "completed") for other in _tasks(session))
+    implemented = [one for one in _tasks(session) if one.status in ("implemented", "completed")]
+    is_early = is_single and [one for one in implemented if reviews.has_work(one, outputs)] != _tasks(session)
     for role in reviews.open_gates(task, outputs):
-        yield None if is_early else _dispatch(session, "meta" if is_single else task.id, role)
+        is_late = _is_waiting(session, task) if role == "Coder" else is_early
+        yield None if is_late else _dispatch(session, "meta" if is_single and role != "Coder" else task.id, role)
 
 
 def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove | None:

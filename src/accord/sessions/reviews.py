@@ -66,7 +66,7 @@ def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, s
 
 
 def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
-    """Return the reviews that a task has not passed; the Coder where its last work does not meet its definition.
+    """Return the reviews that a task has not passed; the Coder where its work is missing or not done.
 
     The Reviewer is always required, QA where the plan has a check to run, Security where the plan names the risk, and
     both where an output asks for them or they gave one.
@@ -75,7 +75,7 @@ def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, 
     asked = {role for output in about for role in (output.agent, *_asked_for(output))}
     results = reviews_of(task, outputs)
     is_required = {
-        "Coder": "Coder" in results,
+        "Coder": "Coder" in results or not has_work(task, outputs),
         "Reviewer": True,
         "QA": "QA" in asked or any(check.startswith("cmd:") for check in task.acceptance_checks),
         "Security": "Security" in asked or "security" in task.risk_flags,
@@ -86,6 +86,15 @@ def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, 
 def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
     """Return the reviews whose last result keeps a task from being completed."""
     return tuple(role for role, result in reviews_of(task, outputs).items() if result not in _PASSED)
+
+
+def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether the Coder implemented a task, or a waiver replaces that.
+
+    Where the session has no output of the Coder, other tools keep its records.
+    """
+    own = [one.status for one in outputs if one.task_id == task.id and (one.agent == "Coder" or one.waived_reviews)]
+    return own[-1] == "OK" if own else not any(output.agent == "Coder" for output in outputs)
 
 
 def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
