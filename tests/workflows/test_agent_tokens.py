@@ -135,6 +135,33 @@ def test_tokens_that_only_read_and_keys_of_models_are_accepted(name: str) -> Non
     assert codes(READS[name]) == {}
 
 
+@pytest.mark.parametrize(
+    ("called", "caller", "is_found"),
+    [
+        (RUN, "permissions: {contents: write}", True), (RUN, "permissions: write-all", True),
+        (CLAUDE, "permissions: {id-token: write}", True), (RUN, "", False),
+        (RUN, "permissions: {contents: read}", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_of_job", [True, False])
+def test_a_called_workflow_without_permissions_has_those_of_its_callers(
+    called: str, caller: str, is_found: bool, is_of_job: bool
+) -> None:
+    inner = job(called, on="workflow_call").replace("    permissions: {contents: read}\n", "")
+    of_job, of_file = ("", caller) if not is_of_job else (caller, "")
+    texts = {
+        "inner": inner,
+        "middle": "on: workflow_call\njobs: {b: {uses: ./inner}}\n",
+        "outer": f"on: push\n{of_file}\njobs:\n  c:\n    uses: ./middle\n    {of_job}\n",
+        "reader": "on: issues\npermissions: {}\njobs: {d: {uses: ./inner}}\n",
+    }
+    facts = RepositoryFacts({path: workflow(texts[path]) for path in sorted(texts, reverse=True)})
+    assert [(path, each.code, each.path) for path, each in check_agents(facts)] == [
+        ("inner", "agent-may-write", "/jobs/a/steps/0" if called == CLAUDE and "id" in caller else "/jobs/a")
+    ] * is_found
+    assert all("granted by outer" in each.message or "id-token" in caller for _, each in check_agents(facts))
+
+
 def test_outputs_that_go_in_a_circle_end() -> None:
     circle = "    outputs: {x: '${{ needs.a.outputs.x }}'}\n"
     assert codes(job("run: ${{ needs.a.outputs.x }} -p", permissions="{issues: write}") + circle) == {}
@@ -200,6 +227,17 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
         (job(RUN, "run: make deploy\nenv: {DB: '${{ secrets.DATABASE_URL }}'}"), False),
         (job("uses: warpdotdev/oz-agent-action@v1\nwith: {warp_api_key: '${{ secrets.OZ }}'}"), False),
         (job(f"{RUN}\nenv: {{ANTHROPIC_API_KEY: '${{{{ secrets.MINE }}}}'}}"), False),
+        (job(f"{CLAUDE}\nwith: {{claude_env: 'DB: ${{{{ secrets.DB }}}}'}}"), True),
+        (job('run: |-\n    claude -p x --mcp-config \'{"env": {"DB": "${{ secrets.DB }}"}}\''), True),
+        (job('run: echo "DB=${{ secrets.DB }}" >> "$GITHUB_ENV"', RUN), True),
+        (job("run: printf %s \"$DB\" > .env\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
+        (job("run: echo $DB | tee .env\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
+        (job("run: |-\n    cat > .env <<EOF\n    DB=${{ secrets.DB }}\n    EOF", RUN), True),
+        (job(RUN, 'run: echo "DB=${{ secrets.DB }}" >> "$GITHUB_ENV"'), False),
+        (job("run: echo ${{ secrets.DB }} | docker login --password-stdin 2>&1", RUN), False),
+        (job('run: echo "x=${{ secrets.DB }}" >> "$GITHUB_OUTPUT"', RUN), False),
+        (job("run: echo done > log; ./deploy\nenv: {DB: '${{ secrets.DB }}'}", RUN), False),
+        (job('run: echo "OPENAI_API_KEY=${{ secrets.OPENAI_API_KEY }}" >> $GITHUB_ENV', RUN), False),
     ],
 )
 def test_a_secret_that_no_model_needs_is_a_warning(text: str, is_foreign: bool) -> None:
@@ -278,9 +316,22 @@ OPEN = [
     job(SECRET, "run: echo x\nif: github.actor == 'octocat' && false", on="issues"),
     job(SECRET, ASKS, on="issues"),
     job(MAKE, permissions="{contents: write}", on="{issues: {types: [labeled, edited]}}"),
+    *(
+        job(SECRET, on="issue_comment").replace("    permissions", f"    if: {condition}\n    permissions")
+        for condition in (
+            "github.event.comment.author_association != 'NONE'",
+            "github.event.comment.author_association == 'FIRST_TIME_CONTRIBUTOR'",
+            "contains(fromJSON('[\"OWNER\", \"CONTRIBUTOR\"]'), github.event.comment.author_association)",
+            "contains('MEMBER,CONTRIBUTOR', github.event.comment.author_association)",
+        )
+    ),
 ]  # fmt: skip
 CLOSED = [
     job(MAKE, permissions="{issues: write}", on="issues"), job(SECRET, on="push"), job(SECRET, on="pull_request"),
+    *(
+        job(SECRET, on="issues").replace("    perm", f"    if: {condition}\n    perm")
+        for condition in ("github.event.issue.author_association == 'OWNER'", "github.actor == github.repository_owner")
+    ),
     job(SECRET, on="issue_comment").replace("    permissions", ASKED), job(MAKE, on="issues"),
     job(SECRET, on="issues").replace("    perm", "    if: github.event.label.name == 'ok'\n    perm"),
     job(ASKS, SECRET, on="issues"), job(MAKE, ASKS, SECRET, permissions="{contents: write}", on="issues"),

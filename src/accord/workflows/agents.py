@@ -181,12 +181,11 @@ HARMLESS_SCOPES = frozenset({"id-token", "models", "copilot-requests"})
 """Permissions that write nothing into the repository: a proof of identity, and the use of models."""
 
 
-def written_scopes(workflow: Workflow, job: Job) -> Sequence[str]:
-    """Return the permissions by which a job's token may write into the repository, as far as the workflow tells."""
-    granted = workflow.permissions if job.permissions is None else job.permissions
+def written_scopes(granted: Mapping[str, str] | str | None) -> Sequence[str]:
+    """Return the permissions by which a token with these may write into the repository."""
     if granted == "write-all":
         return ["everything"]
-    if isinstance(granted, dict):
+    if isinstance(granted, Mapping):
         return [scope for scope, level in granted.items() if level == "write" and scope not in HARMLESS_SCOPES]
     return []
 

@@ -91,7 +91,8 @@ def fix_workflow(text: str, resolve: Resolve, known: KnownAgents) -> Fixed:
 def _agent_jobs(workflow: Workflow, known: KnownAgents) -> Iterator[Fix]:
     """Name the jobs whose agent may write. Only a person knows which of their steps publish."""
     for job_id, job in workflow.jobs.items():
-        if written_scopes(workflow, job) and any(agent_steps(workflow, job, known)):
+        declared = workflow.permissions if job.permissions is None else job.permissions
+        if written_scopes(declared) and any(agent_steps(workflow, job, known)):
             message = f"The template shows two jobs in place of `{job_id}`, whose agent may write"
             yield Fix(message, pointer("jobs", job_id))
 

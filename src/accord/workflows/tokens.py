@@ -57,13 +57,15 @@ class _Value(NamedTuple):
 def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find jobs that run an agent with a token that may write or with secrets it does not need, or for anyone."""
     for path, workflow in facts.workflows.items():
-        start = next(starts_of(path, facts.workflows), Start(CALLED))
+        starts = [*starts_of(path, facts.workflows)] or [Start(CALLED)]
         for job_id, job in workflow.jobs.items():
-            at = RunPlace(facts.workflows, path, start, job_id)
-            steps = [replace(at, step=step, users=users) for step, users in agent_steps(workflow, job, facts.known)]
-            if steps:
-                tokens = [*_job_token(workflow, job_id, job)]
-                tokens += dict.fromkeys(token for step in steps for token in _tokens_of(facts, step))
+            nested = [*agent_steps(workflow, job, facts.known)]
+            places = [RunPlace(facts.workflows, path, start, job_id) for start in starts if nested]
+            if nested:
+                everywhere = [replace(at, step=step, users=users) for at in places for step, users in nested]
+                steps = everywhere[: len(nested)]
+                tokens = [*dict.fromkeys(token for at in places for token in _job_token(at))]
+                tokens += dict.fromkeys(token for at in everywhere for token in _tokens_of(facts, at))
                 if tokens:
                     yield path, _may_write(job_id, tokens)
                 yield from (
@@ -92,15 +94,16 @@ def _reached_cloud(facts: RepositoryFacts, steps: list[RunPlace]) -> Iterator[Fi
         yield warning("agent-reaches-cloud", message, place, hint=hint)
 
 
-def _job_token(workflow: Workflow, job_id: str, job: Job) -> Iterator[_Token]:
-    scopes = tuple(written_scopes(workflow, job))
+def _job_token(at: RunPlace) -> Iterator[_Token]:
+    granted, declared_in = at.granted
+    scopes = tuple(written_scopes(granted))
     if scopes:
-        granted = workflow.permissions if job.permissions is None else job.permissions
         kept = granted if isinstance(granted, dict) else {"contents": "write"}
         lines = [f"  {scope}: {'read' if scope in scopes else level}" for scope, level in kept.items()]
         lines = lines if isinstance(granted, dict) else ["  contents: read"]
-        place = pointer("jobs", job_id, *(() if job.permissions is None else ("permissions",)))
-        says = f"{_MAY_WRITE}{', '.join(scopes)}"
+        place = pointer("jobs", at.job_id, *(() if at.job.permissions is None else ("permissions",)))
+        giver = f" (granted by {declared_in})" if declared_in != at.path else ""
+        says = f"{_MAY_WRITE}{', '.join(scopes)}{giver}"
         yield _Token(says, scopes, place, "\n".join(["permissions:", *lines]))
 
 
@@ -162,7 +165,7 @@ def _scopes_of_app(step: Step) -> tuple[str, ...]:
 
 
 def _has_identity(at: RunPlace) -> bool:
-    granted = at.workflow.permissions if at.job.permissions is None else at.job.permissions
+    granted, _ = at.granted
     return granted == "write-all" or (isinstance(granted, dict) and granted.get("id-token") == "write")
 
 
@@ -172,6 +175,7 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
     for where, step in steps[-1:]:
         for name, text in step.given.items():
             yield _Value(name, str(text), where, _below(where, "with", name), "with")
+        yield from (_Value("", text, where, _below(where, "run"), "run") for text in step.shell_texts[:1] if text)
     job = replace(at, step=None, users=())
     levels: list[tuple[RunPlace, Any, str]] = [(where, step.env, "") for where, step in reversed(steps)]
     levels += [(job, at.job.env, pointer("jobs", at.job_id, "env")), (job, at.workflow.env, "/env")]
@@ -186,6 +190,26 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
                     name, str(text), where, place + pointer(name) if place else _below(where, "env", name), "env"
                 )
 
+
+def _left_values(at: RunPlace) -> Iterator[_Value]:
+    """Yield what the scripts of earlier steps leave for later ones, as variables or in files."""
+    for step, users in at.earlier:
+        where = replace(at, step=step, users=users)
+        for script in step.shell_texts:
+            lines = [script] if _FILLS.search(script) else [line for line in script.split("\n") if _LEAVES.search(line)]
+            named = {name for line in lines for name in _NAMED.findall(line)}
+            env = step.env if isinstance(step.env, dict) else {}
+            for text in (*lines, *(str(env[name]) for name in named & env.keys())):
+                yield _Value("", text, where, _below(where, "run"), "run")
+
+
+_EXPRESSION = re.compile(r"\s*\$\{\{[^}]*\}\}\s*")
+_NAMED = re.compile(r"\$\{?(\w+)")
+_LEAVES = re.compile(
+    r"\b(?:echo|printf)\b.{0,300}(?:>(?![>&]|[ \t]*[\"']?(?:/dev/|\$\{?GITHUB_(?:OUTPUT|STEP_SUMMARY)))|\|[ \t]*tee\b)"
+)
+_FILLS = re.compile(r"\bcat\b[^\n<>]{0,200}(?:>[^\n<]{0,200}<<|<<[^\n>]{0,200}>)")
+"""A here-document in a file."""
 
 _KEPT_BACK = re.compile(r"(?:\A|\s)--exclude-env[= ](\w+)")
 """A variable that the firewall `awf` keeps from the agent in it."""
@@ -234,9 +258,10 @@ def _open_input_findings(facts: RepositoryFacts, at: RunPlace, has_token: bool) 
 def _foreign_secrets(facts: RepositoryFacts, steps: list[RunPlace]) -> Iterator[Finding]:
     """Find secrets within an agent's reach that are neither a token nor a key of a model."""
     found = dict[str, _Value]()
-    for value in (value for at in steps for value in _values_of(at)):
+    for value in (value for at in steps for value in (*_values_of(at), *_left_values(at))):
         is_own = value.kind == "with" and _CREDENTIAL.fullmatch(value.name)
-        if is_own or _plain(value.name) in _TOKEN_NAMES or facts.known.is_model_key(value.name):
+        is_key = facts.known.is_model_key(value.name) and _EXPRESSION.fullmatch(value.text)
+        if is_own or is_key or _plain(value.name) in _TOKEN_NAMES:
             continue
         for _, ref in leaves_of(value.at, value.text):
             if ref[0] == "secrets" and ref[1:] and ref not in _JOB_TOKENS and not facts.known.is_model_key(ref[1]):
@@ -347,7 +372,7 @@ def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
     texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]
     read = {ref[1].upper() for ref in all_reads(texts) if ref[0] == "secrets" and ref[1:]}
     named = [f"`{name}`" for name in sorted(read - {"GITHUB_TOKEN"})]
-    writes = not is_guarded and {"contents", *_EVERYTHING} & {*written_scopes(workflow, job)}
+    writes = not is_guarded and {"contents", *_EVERYTHING} & {*written_scopes(at.granted[0])}
     parts = ["`contents: write`"] if writes else []
     parts += (
         ["all secrets"] if job.secrets == "inherit" else [f"the secrets {', '.join(named)}"] if named[1:] else named

@@ -120,6 +120,20 @@ class RunPlace:
         return ("/runs" if self.step.file else pointer("jobs", self.job_id)) + self.step.place
 
     @property
+    def granted(self) -> tuple[dict[str, str] | str | None, str]:
+        """The permissions of the job's token and the file that declares them, which may be that of a caller.
+
+        None if no file does. Source: GitHub documentation, "Reusing workflows" (a called workflow keeps its caller's).
+        """
+        for path, job_id in ((self.path, self.job_id), *reversed(self.start.calls)):
+            workflow = self.files[path]
+            job = workflow.jobs[job_id]
+            declared = workflow.permissions if job.permissions is None else job.permissions
+            if declared is not None:
+                return declared, path
+        return None, ""
+
+    @property
     def earlier(self) -> Iterator[tuple[Step, tuple[Step, ...]]]:
         """The steps of the job before this one, each with the steps that use its action."""
         return itertools.takewhile(lambda each: each[0] is not self.step, self.job.nested_steps())
@@ -161,7 +175,11 @@ class _Special(Enum):
     REPOSITORY = 1
     FORK = 2
     OUTSIDER = 3
+    ASSOCIATION = 4
 
+
+_OUTSIDE = frozenset({"none", "contributor", "first_time_contributor", "first_timer", "mannequin"})
+"""Values of ``author_association`` of people without write access: a contributor has had a pull request merged."""
 
 _Value = str | float | bool | tuple[str, ...] | _Special | None
 _U = _Special.UNKNOWN
@@ -240,6 +258,8 @@ def _is_equal(first: _Value, second: _Value) -> bool | None:
         return None
     if first == second:
         return True
+    if _Special.ASSOCIATION in pair:
+        return None if any(isinstance(each, str) and each.lower() in _OUTSIDE for each in pair) else False
     if pair & {_Special.FORK, _Special.OUTSIDER}:
         return False
     if isinstance(first, str) and isinstance(second, str):
@@ -260,6 +280,8 @@ def _called(name: str, values: list[_Value]) -> _Value:
             return tuple(str(item) for item in listed) if isinstance(listed, list) else _U
         case "contains", [(str() | tuple()) as searched, needle] if needle is not _U:
             lowered = searched.lower() if isinstance(searched, str) else [item.lower() for item in searched]
+            if needle is _Special.ASSOCIATION:
+                return _U if any(each in lowered for each in _OUTSIDE) else False
             return isinstance(needle, str) and needle.lower() in lowered
     return _U
 
@@ -272,6 +294,8 @@ def _read(reference: Reference, event: str, actor: Actor) -> _Value:
             return _Special.REPOSITORY
         case ("github", "head_ref" | "base_ref"):
             return _U if event in {"pull_request", "pull_request_target", CALLED} else ""
+        case ("github", "actor" | "triggering_actor") if actor is Actor.ALONE and event not in _OF_CODE:
+            return _Special.OUTSIDER
         case ("github", "event", *_) if not has_part(reference, event):
             return None
         case ("github", "event", *part) if actor is not Actor.WRITER:
@@ -286,18 +310,21 @@ def has_part(reference: Reference, event: str) -> bool:
 
 
 _FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
+_OF_CODE = frozenset({"pull_request_target", "workflow_run", CALLED})
+"""Events whose actor may be another person, or a bot, than the author of the code."""
+
 _OF_OUTSIDER: dict[re.Pattern[str], _Value] = {
     re.compile(rf"{_FORK}\.fork"): True,
     re.compile(rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"): _Special.FORK,
     re.compile(r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login"): _Special.OUTSIDER,
     re.compile(r"workflow_run\.event"): "pull_request",
-    re.compile(r"(?:pull_request|issue|discussion)\.author_association"): "NONE",
+    re.compile(r"(?:pull_request|issue|discussion)\.author_association"): _Special.ASSOCIATION,
     re.compile(r"pull_request\.merged"): False,
 }
 """Values in the event of an outsider, by the name below ``github.event``."""
 
 _OF_ALONE: dict[re.Pattern[str], _Value] = {
-    re.compile(r"(?:comment|review)\.author_association"): "NONE",
+    re.compile(r"(?:comment|review)\.author_association"): _Special.ASSOCIATION,
     re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"): _Special.OUTSIDER,
     re.compile(r"(?:pull_request|issue)\.labels\.\*\.name"): (),
 }
