@@ -210,6 +210,31 @@ def test_the_user_reads_the_end_and_a_block_as_text(
         json.loads(ended.out)
 
 
+@pytest.mark.parametrize("name", ["spec.md", "tasks.yaml", "architecture.md"])
+def test_a_file_that_broke_while_the_coder_works_is_named_and_goes_to_its_writer(project: Project, name: str) -> None:
+    folder = make_session(project.accord.home, "IMPLEMENT_LOOP", mode="full", user_decisions=SINGLE)
+    project.accord("session", "run", folder)
+    (folder / name).write_text("{")
+    ended = project.accord("session", "run", folder)
+    assert ended.code == 0
+    assert f"\n{name}: " in ended.out
+    (writer,) = (role for role, files in FILES.items() if name in files)
+    assert f"--role {writer} " in ended.out.splitlines()[-1]
+
+
+def test_a_file_that_broke_during_a_correction_needs_a_person(project: Project) -> None:
+    asked = [decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: smaller")]
+    sent = {"agent": "Architect", "task_id": "meta", "at": "2026-01-31T10:00:00Z"}
+    tracked = {"APPROVE_DESIGN": {"correction_status": "dispatched", "last_correction_dispatch": sent}}
+    home, changes = project.accord.home, {"user_decisions": asked, "gate_tracking": tracked}
+    folder = make_session(home, "APPROVE_DESIGN", mode="full", texts={"spec.md": "{"}, **changes)
+    turn = project.accord.document("session", "run", folder, code=3)["turn"]
+    assert "spec.md: The section `Goals` is missing." in turn["why"]
+    assert turn["command"].endswith("meta --role Architect --take OUTPUT.json")
+    output = project.accord.file("output.json", agent_output())
+    assert project.accord(*turn["command"].replace("OUTPUT.json", str(output)).split()[1:]).code == 0
+
+
 def test_a_new_session_needs_its_goal(project: Project) -> None:
     found = project.accord.document("session", "run", project.folder, code=3)
     assert found["turn"]["why"] == "The session has no goal yet. Pass it with `--goal`."

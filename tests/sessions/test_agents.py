@@ -132,7 +132,7 @@ def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["spec.md", "acceptance.json", "architecture.md", "tasks.yaml"])
-@pytest.mark.parametrize("task_status", ["not-started", "implemented"])
+@pytest.mark.parametrize("task_status", ["not-started", "in-progress", "implemented"])
 def test_an_agent_is_proposed_only_where_the_files_that_it_needs_are_whole(
     tmp_path: Path, name: str, task_status: str
 ) -> None:

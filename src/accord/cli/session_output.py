@@ -231,10 +231,10 @@ def screen(session: Session, size: os.terminal_size | None = None) -> list[str]:
     head.append(f"{click.style(status.current_state, bold=True)} ({session.mode})   next: {_next_text(session)}")
     if status.blocker:
         head.append(click.style(one_line(f"blocked: {status.blocker}"), fg="red"))
+    broken = [part.problem for part in session.parts.values() if part.problem and not part.is_missing]
+    head += [click.style(one_line(problem), fg="red") for problem in broken]
     if session.tasks:
         head += ["", click.style(_progress(session), fg="green")]
-    elif session.parts["tasks.yaml"].raw is not None:
-        head.append(click.style(one_line(session.parts["tasks.yaml"].problem), fg="red"))
     questions = []
     for decision in status.pending:
         name = click.style(f"? {decision.decision_id}", fg="yellow", bold=True)

@@ -24,13 +24,14 @@ from accord.sessions.machine import (
     files_needed,
     needs_of,
 )
-from accord.sessions.models import GATE_OF, GATES, LOOPS, SessionTask
+from accord.sessions.models import CORRECTORS, GATE_OF, GATES, LOOPS, SessionTask
 from accord.sessions.moves import broken_files, check_state, facts_of, facts_of_task, passed_open, task_facts
 from accord.sessions.policy import WRITERS
 from accord.sessions.questions import GATE_QUESTIONS, dispatched_corrector, next_step
 
 INTO = ".accord/dispatch"
 _ORCHESTRATOR = ("--role", "Orchestrator")
+_TAKE = ("--take", "OUTPUT.json")
 _DETOURS = ("ASK_USER", "BLOCKED")
 
 
@@ -101,7 +102,7 @@ def _command(session: Session, name: str, *words: str, **about: Any) -> Proposed
 
 def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: bool = False) -> ProposedStep:
     """Return the step that gives an agent a task, or first that to a file that it needs."""
-    if not words and (broken := broken_files(session, role)):
+    if broken := broken_files(session, role):
         return _step(session, Need("", "", broken[0]))
     words = words or (*(("--goal", "GOAL") if needs_goal else ()), "--into", INTO)
     words = (task, "--role", role, *words)
@@ -110,7 +111,8 @@ def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: b
 
 def taking(session: Session, task: str, role: str) -> ProposedStep:
     """Return the step that takes an agent's output."""
-    return _dispatch(session, task, role, "--take", "OUTPUT.json")
+    words = (task, "--role", role, *_TAKE)
+    return _command(session, "dispatch", *words, task=task, role=role)
 
 
 def _task_command(session: Session, task: str, target: str) -> ProposedStep:
@@ -177,8 +179,7 @@ def _step(session: Session, need: Need) -> ProposedStep:
     if gates and (key in WRITERS or key.startswith("agent ")):
         return _gate_step(session, gates[0])
     if key in WRITERS:
-        role = "SpecAgent" if session.mode == "lean" and key == "tasks.yaml" else WRITERS[key][0]
-        return _dispatch(session, "meta", role, needs_goal=session.acceptance is None and role == "SpecAgent")
+        return _writing(session, key)
     if key in GATES:
         return _gate_step(session, key)
     if key.startswith("agent "):
@@ -192,6 +193,16 @@ def _step(session: Session, need: Need) -> ProposedStep:
     if key == "ci":
         return _command(session, "set", "last_ci_result=green", "--role", "Integrator")
     return _command(session, *(("ask", "--question", "QUESTION") if key == "question" else ("show",)))
+
+
+def _writing(session: Session, name: str) -> ProposedStep:
+    """Return the step in which the writer of a file writes it, after the correction that another agent makes."""
+    status = status_of(session)
+    role = "SpecAgent" if session.mode == "lean" and name == "tasks.yaml" else WRITERS[name][0]
+    sent = dispatched_corrector(status) if status.current_state == "APPROVE_DESIGN" else ""
+    if sent and role in CORRECTORS and role != sent:
+        return taking(session, "meta", sent)
+    return _dispatch(session, "meta", role, needs_goal=session.acceptance is None and role == "SpecAgent")
 
 
 def _gate_step(session: Session, decision_id: str) -> ProposedStep:
@@ -233,7 +244,7 @@ def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
     if task.status != "implemented" and _is_waiting(session, task):
         return None
     if task.status == "in-progress":
-        return taking(session, task.id, "Coder")
+        return _dispatch(session, task.id, "Coder", *_TAKE)
     if task.status != "implemented":
         return _dispatch(session, task.id, "Coder")
     return next(_review_steps(session, task), _task_command(session, task.id, "completed"))
@@ -277,7 +288,7 @@ def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove 
     elif target == "in-progress":
         step = _dispatch(session, task.id, role)
     elif role:
-        step = taking(session, task.id, role)
+        step = _dispatch(session, task.id, role, *_TAKE)
     elif target == "completed" and facts.open_gates:
         missing, step = facts.open_gates, _task_step(session, task) or next_task_step(session)
     if check_state(session, IMPLEMENTATION, "tasks move"):

@@ -180,7 +180,9 @@ def check_loop(loop: str) -> None:
 
 
 def _hint(word: str, known: Sequence[str]) -> str:
-    return did_you_mean(word, known) or (f"Use one of {', '.join(known)}." if known else "The session has no tasks.")
+    return did_you_mean(word, known) or (
+        f"Use one of {', '.join(known)}." if known else "Write or correct tasks.yaml first."
+    )
 
 
 def refuse(message: str, finding: Finding | list[Finding]) -> BrokenContract:

@@ -15,7 +15,8 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import turn_findings
 from accord.sessions.folder import Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
-from accord.sessions.next_moves import ProposedStep, first_step
+from accord.sessions.moves import broken_files
+from accord.sessions.next_moves import first_step, main_moves
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import refuse
 from accord.sessions.questions import UserQuestion
@@ -47,7 +48,7 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
         session = writer.read()
         if turn := _settled(session):
             return turn
-        if turn := _move(writer, first_step(session), goal):
+        if turn := _move(writer, session, goal):
             return turn
 
 
@@ -61,12 +62,13 @@ def _settled(session: Session) -> NextActor | None:
     return NextActor(reason=reason, command=first_step(session).command) if reason else None
 
 
-def _move(writer: SessionWriter, step: ProposedStep, goal: str) -> NextActor | None:
-    """Make a step; return whose turn it is where that is an agent, or a person types the command."""
+def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | None:
+    """Make the first step; return whose turn it is where that is an agent, or a person types the command."""
+    step = first_step(session)
     task, target = step.task, step.target
     if step.name == "dispatch" and step.needs_goal and not goal:
         return NextActor(reason="The session has no goal yet. Pass it with `--goal`.")
-    if step.name == "dispatch":
+    if step.name == "dispatch" and not broken_files(session, step.role):
         return NextActor(task, step.role, goal=goal if step.needs_goal else "")
     if step.name == "fix":
         return NextActor(task, "Integrator" if task == "meta" else "Coder", loop=target)
@@ -77,7 +79,8 @@ def _move(writer: SessionWriter, step: ProposedStep, goal: str) -> NextActor | N
     elif step.name == "ask" and target:
         run.ask(writer, [UserQuestion(step.question, target)])
     else:
-        return NextActor(reason="Only a person can go on.", command=step.command)
+        move = main_moves(session)[0]
+        return NextActor(reason=f"{move.to} needs {', '.join(move.missing)}.", command=step.command)
     return None
 
 
