@@ -13,7 +13,7 @@ from support.stage import START, Stage
 from accord.core.clock import ManualClock
 from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.github import artifacts
-from accord.github.artifacts import fetch_artifact
+from accord.github.artifacts import fetch_artifact, fetch_matching
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord_sandbox import faults
@@ -51,6 +51,16 @@ def test_the_only_file_is_the_one_that_is_wanted(stage: Stage, tmp_path: Path) -
     with pytest.raises(Refused, match=r"has no file plan\.json; it has out/plan\.json"):
         fetch(stage, tmp_path / "three", wanted="plan.json")
     assert not (tmp_path / "three").exists()
+
+
+def test_all_artifacts_of_a_name_s_beginning_come_each_into_its_folder(stage: Stage, tmp_path: Path) -> None:
+    for name, text in (("part-b", "2"), ("part-a", "1"), ("part-a", "3"), ("other", "4"), ("a-part", "5")):
+        upload(stage, zipped({"x": text}), name)
+    fetched = fetch_matching(stage.adapter(token=INSTALLATION_TOKEN), "part-", 7, tmp_path)
+    assert [each.artifact.name for each in fetched] == ["part-a", "part-b"]
+    assert {path.parent.name: path.read_text() for path in tmp_path.glob("*/x")} == {"part-a": "3", "part-b": "2"}
+    with pytest.raises(Refused, match=r"begins with `parts`; it has a-part, other, part-a, part-b\."):
+        fetch_matching(stage.adapter(token=INSTALLATION_TOKEN), "parts", 7, tmp_path)
 
 
 def test_a_missing_artifact_is_refused_with_the_names_of_those_that_are_there(stage: Stage, tmp_path: Path) -> None:

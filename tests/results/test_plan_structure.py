@@ -56,6 +56,13 @@ def test_items_get_a_parent_a_type_and_assignees_once(stage: Stage) -> None:
 
 
 @pytest.mark.slow
+def test_an_open_milestone_comes_before_a_closed_one_of_the_name(stage: Stage) -> None:
+    for title, state in (("V1", "closed"), ("v1", "open")):
+        stage.send("POST", f"/repos/{stage.repository}/milestones", title=title, state=state)
+    stage.apply(PLAN, structure=structure(milestone="V1"))
+    assert [issue(stage, number)["milestone"]["title"] for number in (3, 4)] == ["v1", "v1"]
+
+
 def test_items_are_put_into_a_milestone_once_and_stay_where_a_person_put_them(stage: Stage) -> None:
     path = f"/repos/{stage.repository}"
     for title in ("v1", "v2"):
