@@ -292,7 +292,7 @@ def test_a_security_question_is_asked_again_when_the_work_did_not_settle_it(tmp_
     ]
 
 
-@pytest.mark.parametrize(("role", "wrong"), [("Docs", [0, 1, 4]), ("Coder", [1, 4]), ("Reviewer", [0, 1, 2, 4, 5])])
+@pytest.mark.parametrize(("role", "wrong"), [("Docs", [0, 1, 4, 5]), ("Coder", [1, 4]), ("Reviewer", [0, 1, 2, 4, 5])])
 def test_an_output_that_reports_files_of_other_roles_gets_warnings(tmp_path: Path, role: str, wrong: list[int]) -> None:
     names = ["src/app.py", f".agents-work/{NAME}/spec.md", str(tmp_path / "README.md"), ".agents-work/<session>/x.md"]
     names += [f"{place}/.agents-work/{NAME}/spec.md" for place in (tmp_path.name, "another")]

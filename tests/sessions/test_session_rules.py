@@ -115,10 +115,10 @@ def test_needs_info_is_the_researchers_and_needs_decision_is_securitys(role: str
 
 @pytest.mark.parametrize("role", ROLES)
 def test_only_coder_and_integrator_report_changes_of_code(role: str) -> None:
-    names = ["src/a.py", "tests/test_a.py", "/work/pyproject.toml", "docs/a.md"]
+    names = ["src/a.py", "tests/test_a.py", "/work/pyproject.toml", "docs/a.md", "README.md"]
     names += [".agents-work/x/a.py", "/r/.agents-work/x/a.py"]
     artifacts = {**agent_output()["artifacts"], "files_changed": names, "tests_added_or_updated": names[1:2]}
-    wrong = {"Coder": 0, "Integrator": 0, "Docs": 3}.get(role, 4)
+    wrong = {"Coder": 0, "Integrator": 0}.get(role, 3)
     places = [f"/artifacts/files_changed/{i}" for i in range(wrong)]
     places += ["/artifacts/tests_added_or_updated/0"] if wrong else []
     assert found(OUTPUT, agent_output(artifacts=artifacts), role) == [("role-forbidden", place) for place in places]

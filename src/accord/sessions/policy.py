@@ -14,11 +14,13 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
+from accord.agents.registry import shipped_registry
 from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer
 from accord.core.suggest import did_you_mean
+from accord.git.steering import PathAudit, audit_paths
 from accord.sessions.models import LOOPS, ROLES, CiStatus, ProjectType, SessionStatus, SessionTasks
 
 WORK = ".agents-work"
@@ -85,13 +87,12 @@ OWNERS: Mapping[str, frozenset[str]] = {
 
 _IMPLEMENTERS = ("Coder", "Integrator")
 _INTEGRATION = ("INTEGRATE", "FIX_BUILD")
-_DOCUMENTATION = re.compile(
-    r"(?:.*/)?(?:[^/]+\.(?:md|rst|adoc)"
-    r"|(?:readme|changelog|changes|history|news|licen[cs]e|copying|notice|authors|contributors|contributing|security)(?:\.txt)?)"
-    r"|(?:.*/)?(?:docs?|documentation|man)/.*\.(?:txt|png|jpe?g|gif|svg|webp|mmd|puml|drawio|[1-9])",
-    re.IGNORECASE,
+_DOCUMENT = re.compile(
+    r"(?:.*/)?(?:(?i:[^/]+\.(?:md|markdown|rst|adoc|asciidoc))"
+    r"|(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTORS|CONTRIBUTING|SECURITY)(?:\.txt)?)"
+    r"|(?i:(?:.*/)?(?:docs?|documentation|man)/.*\.(?:txt|html?|css|csv|pdf|png|jpe?g|gif|svg|webp|mmd|puml|drawio|[1-9]))"
 )
-"""Documents by their form or usual name, and pictures, texts and manual pages in a folder of documentation."""
+"""Documents by their form or usual name, and pages, pictures and manual pages in a folder of documentation."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +123,20 @@ def check_path(role: str, path: str, context: WriteContext) -> str | None:
 
 
 def is_forbidden_code(role: str, path: str) -> bool:
-    """Return whether the role may not write a file outside of sessions: code, and for Docs all but documentation."""
-    is_documentation = role == "Docs" and _DOCUMENTATION.fullmatch(path) is not None
-    return role not in _IMPLEMENTERS and not is_documentation
+    """Return whether a role may not write a file outside of sessions because it is more than documentation."""
+    return role not in _IMPLEMENTERS and not _is_documentation(path)
+
+
+def _is_documentation(path: str) -> bool:
+    """Return whether a file is documentation: never one that steers agents or tools, or that declares dependencies."""
+    is_hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
+    audit = audit_paths([path], agent_files=shipped_registry().steering_patterns)
+    return not is_hidden and audit == PathAudit() and _DOCUMENT.fullmatch(path) is not None
 
 
 def _check_outside(role: str, path: str, context: WriteContext) -> str | None:
+    if role != "Docs" and role not in _IMPLEMENTERS and _is_documentation(path):
+        return f"Only Docs, Coder and Integrator write documentation, not {role}."
     if is_forbidden_code(role, path):
         return (
             f"Only Coder and Integrator write source code, tests and configuration, not {role}. "
