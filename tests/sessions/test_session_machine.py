@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import GATES, SINGLE, TASKS, decision, done, make_session, outputs, status, writer
+from support.sessions import GATES, SINGLE, SPEC, TASKS, decision, done, make_session, outputs, status, writer
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
@@ -14,7 +14,7 @@ from accord.sessions.folder import read_outputs, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
 from accord.sessions.models import ROLES, STATES, SessionStatus, SessionTask
-from accord.sessions.moves import facts_of, status_in
+from accord.sessions.moves import done_finding, facts_of, status_in
 from accord.sessions.next_moves import following, main_moves, next_moves, next_task_step, task_moves
 from accord.sessions.questions import next_step
 from accord.sessions.reviews import TASK, TaskFacts, has_final_review, open_gates
@@ -450,6 +450,18 @@ def test_entering_a_gate_asks_its_question_once(tmp_path: Path, state: str, gate
     for _ in range(2):
         status = advance(writer(folder), gate.removeprefix("UD-").replace("-", "_"), role="Orchestrator")
         assert [(one.decision_id, bool(one.question)) for one in status.pending] == [(gate, True)]
+
+
+def test_a_session_that_is_done_names_broken_files_before_it_is_reopened(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DONE", mode="full", user_decisions=SINGLE, texts={"spec.md": "{"})
+    way = f"eopen it with `accord session reopen {folder}`."
+    hint = done_finding(read_session(folder)).hint
+    assert hint == f"spec.md: The section `Goals` is missing. Correct it. Then r{way}"
+    with pytest.raises(BrokenContract, match="Goals"):
+        reopen(writer(folder))
+    (folder / "spec.md").write_text(SPEC)
+    assert done_finding(read_session(folder)).hint == f"R{way}"
+    reopen(writer(folder))
 
 
 def test_a_session_that_is_done_does_not_continue(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     is_reopened = now is not None and (now.current_state != "DONE" or now.reopened_at != old.reopened_at)
     if old.current_state == "DONE" and not is_reopened:
         message = f"{after.name} was done before this change and is read-only."
-        yield Finding("session-done", message, hint="Create a new session, or run `accord session reopen` first.")
+        yield Finding("session-done", message, hint="Undo the change. Then create a new session, or reopen this one.")
     if now is None:
         return
     place, state, target = pointer(STATUS_FILE, "current_state"), working_state(old), working_state(now)

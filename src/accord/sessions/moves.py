@@ -5,6 +5,7 @@ Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "T
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -19,13 +20,24 @@ from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_valu
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
 from accord.sessions.policy import OPTIONAL, OWNERS, REQUIRED, check_task, refuse, role_unknown, task_unknown
 
-DONE = Finding("session-done", "The session is done and read-only.", hint="Reopen it with `accord session reopen`.")
-"""Why a session that is done takes no change."""
 
-_WAYS_ON = {
-    "ASK_USER": "Record the answers, then go on with `accord session resume --apply`.",
-    "BLOCKED": "Resolve what blocks it, then return with `accord session advance`.",
-}
+def command_of(session: Session, name: str, *words: str) -> str:
+    """Return the command line of ``accord session NAME`` or, for ``dispatch``, of ``accord dispatch``."""
+    first = ["accord", "dispatch"] if name == "dispatch" else ["accord", "session", name]
+    return shlex.join([*first, str(session.folder), *words])
+
+
+def advance_command(session: Session, state: str) -> str:
+    """Return the command that moves a session to a state."""
+    return command_of(session, "advance", "--to", state, "--role", "Orchestrator")
+
+
+def done_finding(session: Session) -> Finding:
+    """Return why a session that is done takes no change, with what must be right before it is reopened."""
+    facts = facts_of(session, reopens=True)
+    needs = " ".join(need.text for need in machine.needs_of("DONE", _reopened_state(session), facts))
+    hint = f"{f'{needs} Then reopen' if needs else 'Reopen'} it with `{command_of(session, 'reopen')}`."
+    return Finding("session-done", "The session is done and read-only.", hint=hint)
 
 
 def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bool = False) -> machine.SessionFacts:
@@ -90,15 +102,20 @@ def check_state(session: Session, states: Sequence[str], what: str) -> Finding |
     status = status_of(session)
     state = status.current_state
     if state == "DONE":
-        return DONE
+        return done_finding(session)
     if state not in states:
         message = f"The session is in {state}, but {what} only in {', '.join(states)}."
-        hint = _WAYS_ON.get(state, "Advance the session first.")
+        back = advance_command(session, status.blocked_from or "STATE")
+        hints = {
+            "ASK_USER": f"Record the answers, then go on with `{command_of(session, 'resume', '--apply')}`.",
+            "BLOCKED": f"Resolve what blocks it, then return with `{back}`.",
+        }
+        hint = hints.get(state, "Advance the session first.")
         return Finding("state-forbids", message, "/current_state", hint=hint)
     for decision_id in machine.gates_before(state, session.mode):
         if reason := check_gate(status, decision_id):
             message = f"The session is in {state}, but {reason}"
-            hint = f"Go back with `accord session advance --to {GATES[decision_id]}`, and ask the user."
+            hint = f"Go back with `{advance_command(session, GATES[decision_id])}`, and ask the user."
             return Finding("gate-open", message, "/user_decisions", hint=hint)
     return None
 
@@ -152,8 +169,12 @@ def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
         message = f"Only a session in DONE can be reopened. This one is in {state}."
         finding = Finding("illegal-move", message, "/current_state", hint="Continue with it.")
         raise refuse("The session is not done.", finding)
-    value = status_in(session, next(map(GATES.__getitem__, passed_open(session)), "IMPLEMENT_LOOP"), reopens=True)
+    value = status_in(session, _reopened_state(session), reopens=True)
     return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
+
+
+def _reopened_state(session: Session) -> str:
+    return next(map(GATES.__getitem__, passed_open(session)), "IMPLEMENT_LOOP")
 
 
 def passed_open(session: Session) -> list[str]:

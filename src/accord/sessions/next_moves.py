@@ -6,7 +6,6 @@ QUESTION, ANSWER, REASON, OUTPUT.json.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +24,15 @@ from accord.sessions.machine import (
     needs_of,
 )
 from accord.sessions.models import CORRECTORS, GATE_OF, GATES, LOOPS, SessionTask
-from accord.sessions.moves import broken_files, check_state, facts_of, facts_of_task, passed_open, task_facts
+from accord.sessions.moves import (
+    broken_files,
+    check_state,
+    command_of,
+    facts_of,
+    facts_of_task,
+    passed_open,
+    task_facts,
+)
 from accord.sessions.policy import WRITERS
 from accord.sessions.questions import GATE_QUESTIONS, dispatched_corrector, next_step
 
@@ -96,8 +103,7 @@ def _tasks(session: Session) -> list[SessionTask]:
 
 
 def _command(session: Session, name: str, *words: str, **about: Any) -> ProposedStep:
-    first = ["accord", "dispatch"] if name == "dispatch" else ["accord", "session", name]
-    return ProposedStep(name, shlex.join([*first, str(session.folder), *words]), **about)
+    return ProposedStep(name, command_of(session, name, *words), **about)
 
 
 def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: bool = False) -> ProposedStep:

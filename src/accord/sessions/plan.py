@@ -21,7 +21,7 @@ from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, 
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
 from accord.sessions.models import ROLES, OutputEntry
-from accord.sessions.moves import DONE, check_state, check_task_move, waiver_forbidden
+from accord.sessions.moves import check_state, check_task_move, done_finding, waiver_forbidden
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 from accord.sessions.reviews import DISPATCHED, has_final_review, held_agents, open_gates
 
@@ -201,7 +201,7 @@ def check_operations(session: Session, operations: Sequence[FileOperation]) -> N
 
 def _check_writable(session: Session) -> None:
     if session.status and session.status.current_state == "DONE":
-        raise refuse("The session is done.", DONE)
+        raise refuse("The session is done.", done_finding(session))
 
 
 def _usable(session: Session, name: str) -> Part:
