@@ -438,6 +438,13 @@ def test_pruning_takes_only_what_a_sync_made_and_what_is_named(accord: Accord, s
         assert [label["name"] for label in synced["labels"] if label["action"] == "deleted"] == gone
 
 
+def test_a_label_that_github_refuses_ends_with_4_and_the_others_are_synced(accord: Accord, stage: Stage) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/labels", name="..", color="222222")
+    file = accord.file("labels.yml", "[{name: new, color: '111111'}]\n")
+    synced = accord.document("labels", "sync", "--remove", "..", "--file", file, code=4)
+    assert {label["name"]: label["action"] for label in synced["labels"]} == {"..": "failed", "new": "created"}
+
+
 def test_labels_are_listed_without_github(accord: Accord) -> None:
     found = accord.document("labels", "list")["labels"]
     assert {"name", "action", "description", "color", "aliases"} == set(found[0])

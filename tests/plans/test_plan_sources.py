@@ -107,6 +107,11 @@ def test_a_missing_part_of_a_task_list_has_a_line() -> None:
     assert errors(spec_kit(text, plan=PLAN)) == [("task-id-missing", 35), ("scope-empty", 31)]
     assert ("scope-empty", 9) in errors(spec_kit())
     assert errors(spec_kit(TASKS.replace("T009 Document", "T008 Document"), plan=PLAN))[0] == ("duplicate-temp-id", 35)
+    assert errors(spec_kit(TASKS.replace("T009 Document", "T00X Document"), plan=PLAN))[0] == ("task-id-missing", 35)
+    notes = f"{TASKS}\n## Notes\n\n- [ ] Ask the team\n"
+    assert errors(spec_kit(notes, plan=PLAN)) == errors(spec_kit(TASKS, plan=PLAN)) == []
+    numbered = errors(spec_kit(notes.replace("## Notes", "## Phase 9: Notes"), plan=PLAN))
+    assert [code for code, _ in numbered] == ["task-id-missing"]
     text = TASKS.replace("docs/export.md", "docs/export.md (depends on T099)")
     assert errors(spec_kit(text, plan=PLAN))[0] == ("unknown-reference", 35)
 
@@ -150,6 +155,15 @@ def test_a_checklist_states_criteria_and_dependencies_below_its_entries() -> Non
     assert "- [ ] Write" not in found["write-src-a-py#12"].body
     assert "priority:high" in found["write-src-a-py#12"].labels
     assert "- Spec: `docs/specs/export.md`" in found[name].body
+
+
+def test_a_reference_to_the_first_words_is_of_the_entry_that_begins_so() -> None:
+    text = (
+        "- [ ] None of it in src/a.py\n- [ ] Correct b in src/b.py\n- [ ] b in src/c.py\n  Depends on: none\n"
+        "- [ ] d in src/d.py\n  Depends on: b in\n"
+    )
+    found = {name: item.blocked_by for name, item in items(read_checklist(text, "TODO.md")).items()}
+    assert [*found.values()] == [[], [], [], ["b-in-src-c-py"]]
 
 
 def test_an_entry_without_a_path_cannot_be_an_item() -> None:
