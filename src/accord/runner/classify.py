@@ -34,7 +34,7 @@ _Scope: TypeAlias = Literal["reports", "beginnings", "all"]
 
 _REPORT = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
-    r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|\[?API Error\b|"
+    r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|npm error |\[?API Error\b|"
     r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
     r"[\w./-]{1,40}: (?:error|fatal):|"
     r"curl: \(\d+\)|\{\"type\": ?\"error\"|An unexpected (?:critical )?error)",
@@ -52,18 +52,24 @@ _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
-    r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? )"
+    r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? |\bcode E)"
     r"([45]\d\d)(?=[:;,.)]|$| \{| [A-Z]| from\b| [45]\d\d\b| page not found| [a-z_]*[a-rt-z_]: \S+$)"
 )
 """Statuses in a program's line, where ``status_in`` knows only those that are called so; counts have a plural."""
 
 _NOT_ERRORS = re.compile(
-    r"^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•|✓✔✅] "
+    r"^(?:not )?ok \d|^E  |^expected |, \w+ing\b|^(?!missing)\w+ing: "
+    r"|^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•|✓✔✅] "
     r"|^\s{2,}|^\d+\. |^[\w./-]+\.\w+:\d+[:\s]|^(?:HEAD is now at |\[[\w/. -]+ )?[0-9a-f]{7,40}\]? |(?-i:\bI\b)",
     re.IGNORECASE,
 )
-"""Lines of a lower level or in a list or table, steps that succeeded, lines that go on, places in files, commits, and
-the words of a speaker."""
+"""Lines of a lower level or in a list or table, steps, results of tests, lines or programs that go on, places in files,
+commits, and the words of a speaker."""
+
+_TOLD = re.compile(
+    r"\b(?:if|when|whether|that|which|where|unless|until|once|after)\b[^.:]*$|\b(?:for|an?) $", re.IGNORECASE
+)
+"""Beginnings of sentences that describe an error."""
 
 
 @dataclass(frozen=True)
@@ -299,7 +305,8 @@ def _is_report(line: str, scope: _Scope) -> bool:
     error = _error_in(line)
     if error.status or rules.CLASSES & {error.kind, error.common_kind}:
         return True
-    return any(words.search(error.message) for words in rules.WORDS.values())
+    found = (words.search(error.message) for words in rules.WORDS.values())
+    return any(match and not _TOLD.search(error.message[: match.start()]) for match in found)
 
 
 def _error_in(line: str) -> AgentError:

@@ -55,6 +55,8 @@ CAUSES: dict[str, Cause] = {
         "Set the secret again."),
     "quota": Cause(*_SPENT, "A quota or credit is used up", "Raise the quota, add credit, or wait for its renewal."),
     "budget": Cause(*_SPENT, "The run's budget is spent", "Raise the budget, or split the task."),
+    "machine": Cause(*_SPENT, "A limit of the machine was reached",
+        "Raise the limit of open files or processes (`ulimit`), or use a larger runner."),
     "memory": Cause(*_SPENT, "The agent ran out of memory", "Use a larger runner, or split the task."),
     "killed": Cause(*_SPENT, "The agent was killed, probably because memory ran out",
         "Use a larger runner, or split the task."),
@@ -169,75 +171,101 @@ GOOGLES_RATE_LIMIT = re.compile(r"You exceeded your current quota, please check 
 """Google's message for a per-minute limit; the one for a daily limit differs."""
 
 _TEXTS = {
-    "sandbox": "bwrap: *namespace|bwrap: *RTM_NEWADDR|bwrap: *uid map|bwrap: *not permitted"
-    "|landlock*not permitted|landlock*not supported|landlock*not enabled|sandbox_apply: *",
+    "sandbox": "bwrap: *namespace|bwrap: *RTM_NEWADDR|bwrap: *uid map|bwrap: *not permitted|sandbox_apply: *",
+    "machine": "EMFILE|ENFILE|too many open files|fork: *temporarily unavailable|failed to create new OS thread"
+    "|limit for number of file watchers reached",
     "memory": "ENOMEM|cannot allocate memory|not enough memory|out of memory|memory allocation of * bytes failed"
-    "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled",
-    "disk": "ENOSPC|no space left on device|EDQUOT|disk quota exceeded|not enough space on the disk",
+    "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled|OOM killer|oom-kill|Killed signal terminated",
+    "disk": "ENOSPC|no space left on device|EDQUOT|disk quota exceeded|not enough space on the disk|disk full",
     "prompt": "E2BIG|ENAMETOOLONG|argument list too long",
+    "push": "remote rejected|protected branch hook|protected branch update|protected ref|repository rule violations"
+    "|failed to push some refs|[rejected]|refusing to allow|exceeds GitHub's file size limit",
     "budget": "reached maximum budget",
-    "turns": "reached maximum number of turns|reached max turns|reached max session turns"
-    "|maximum session turns exceeded",
-    "certificate": "issuer certificate|self-signed certificate|self signed certificate|certificate verify failed"
-    "|certificate signed by unknown authority|certificate has expired|certificate is not yet valid",
-    "quota": "exhausted your daily quota|exhausted your capacity|hit your limit|hit your * limit|usage limit reached"
-    "|quota exceeded.|credit balance is too low|credits are exhausted|billing hard limit|billing is not enabled"
-    "|issue with billing|insufficient credits|insufficient balance|Payment Required|have no quota|out of credits"
-    "|API usage limits"
-    "|usage limit has been reached|no payment method",
-    "rate-limit": "rate limit exceeded|rate limit reached|rate limited|organization's rate limit|Too Many Requests"
-    "|exceeded your current quota|secondary rate limit|quota exceeded for quota metric|resource has been exhausted"
-    "|too many tokens, please wait",
-    "context": "prompt is too long|prompt too long|input is too long|input token count *exceeds|request too large"
-    "|maximum context length|exceed context limit|context window exceeded|exceeds the context window"
-    "|context length exceeds|context limit exceeded|ran out of * in the model's context window",
+    "turns": "reached max session turns",
+    "certificate": "PKIX path building failed",
+    "quota": "hit your limit|have no quota|quota exceeded.|exhausted your capacity|exhausted your daily quota"
+    "|issue with billing|check your billing|Payment Required|no payment method",
+    "rate-limit": "rate limited|Too Many Requests|too many tokens",
+    "context": "maximum context length|ran out of * in the model's context window|context low|request too large"
+    "|request exceeds the maximum size",
     "output": "reason: max_output_tokens|output token maximum",
-    "refusal": "blocked due to safety settings",
-    "settings": "ENOENT|no such file or directory|command not found|unknown option|unknown argument|unknown arguments"
-    "|unexpected argument|invalid value * for|requires --|invalid auth method|model provider * not found"
-    "|error loading config|error loading configuration|failed to reload config|invalid configuration in"
+    "refusal": "unable to respond to this request",
+    "settings": "ENOENT|no such file or directory|sh: *not found|exec format error|cannot find module '/"
+    "|invalid value * for|requires --|invalid auth method|error loading config|failed to reload config"
     "|error in *settings.json|TOML parse error|--json-schema is not valid JSON|failed to read output schema"
     "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
-    "|no prompt provided|cannot be used with root",
-    "model": "issue with the selected model|model not found|model * does not exist|models/* is not found|unknown model"
-    "|from --model flag is not available|unsupported model",
-    "credential": "Unauthorized|Forbidden|bad credentials|resource not accessible by|fetch an OIDC token"
-    "|get an OIDC token|permission to * denied to|authentication failed|failed to authenticate|invalid API key"
-    "|incorrect API key|no API key found|missing API key|API key not valid|not logged in|run *login|sign in again"
-    "|failed to refresh token"
-    "|access token could not be refreshed|refresh_token_reused|refresh token has been revoked|invalid_grant"
-    "|OAuth token has expired|invalid bearer token|missing environment variable|set an auth method"
-    "|load credentials|load the default credentials|no credentials found|request not allowed|territory not supported"
-    "|not have permission|not have access to Claude|permission denied on resource|authentication required"
-    "|could not resolve authentication method|no API key available|security token included in the request"
-    "|authentication error|missing authentication header|no authentication|retrieving credentials"
-    "|default credentials were not found|authentication timed out|requires setting the GOOGLE_CLOUD_PROJECT",
-    "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|overloaded"
-    "|experiencing high demand|at capacity|no capacity available|temporarily unavailable|internal error has occurred"
-    "|server had an error"
-    "|failed to get response from the AI model",
+    "|no prompt provided|cannot be used with root|not a git repository|dubious ownership|HttpError: Not Found"
+    "|could not resolve to a Repository",
+    "model": "unknown model|model does not support|issue with the selected model|from --model flag is not available",
+    "credential": "Unauthorized|Forbidden|resource not accessible by|permission to * denied to|failed to authenticate"
+    "|not logged in|run *login|auth login|sign in again|refresh_token_reused|invalid_grant|ENEEDAUTH"
+    "|missing environment variable|set an auth method|request not allowed|permission denied (publickey)"
+    "|permission denied on resource|permission '* denied on|not have permission|not authorized|not have access to"
+    "|resolve authentication method|authentication header|authentication timed out|authentication error"
+    "|must be verified|no authentication|security token included in the request|setting the GOOGLE_CLOUD_PROJECT",
+    "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|HttpError: Server Error|overloaded"
+    "|experiencing high demand|at capacity|no capacity available|no healthy upstream|temporarily unavailable"
+    "|currently unavailable|internal error has occurred|failed to get response from the AI model",
     "broken-answer": "stream disconnected|stream closed|stream error|incomplete JSON segment"
     "|empty or malformed response|empty response|without a finish reason|malformed function call"
-    "|unexpected end of JSON input|unexpected EOF|failed to parse SSE event",
-    "network": "ECONNREFUSED|connection refused|ECONNRESET|connection reset|ECONNABORTED|ETIMEDOUT|timed out"
-    "|EHOSTUNREACH|ENETUNREACH|network is unreachable|EPIPE|ENOTFOUND|could not resolve host|EAI_AGAIN|name resolution"
-    "|connection failed|connection dropped|connection error|unable to connect|fetch failed|error sending request"
-    "|socket hang up|timeout of * exceeded|network socket disconnected|deadline exceeded|upstream connect error"
-    "|timeout error|idle timeout|UND_ERR|GOAWAY|connection was closed unexpectedly"
-    "|aborted due to timeout",
-    "request": "Bad Request|Unprocessable Entity|malformed prompt",
+    "|unexpected end of JSON input|unexpected EOF|early EOF|EOF occurred in violation|failed to parse SSE event"
+    "|closed mid-response",
+    "network": "ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND"
+    "|EAI_AGAIN|name resolution|Name or service not known|net::ERR_|transport is closing|unable to connect"
+    "|failed to connect to|fetch failed|error sending request|timeout of * exceeded|deadline exceeded"
+    "|upstream connect error|timeout error|request timeout|idle timeout"
+    "|i/o timeout|UND_ERR|GOAWAY|SSL_ERROR_SYSCALL|aborted due to timeout|unexpected disconnect|premature close"
+    "|server misbehaving",
+    "request": "Bad Request|Unprocessable Entity|Validation Failed|malformed prompt",
 }
 """Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
 Code, Gemini CLI, Copilot CLI and their providers print; ``*`` is any text in a line."""
 
+_SPENT_WORDS = "exceeded|reached|hit|exhausted|depleted|used up|insufficient|too low|out of"
+_REFUSED_WORDS = "invalid|incorrect|wrong|bad|expired|revoked|missing|denied|rejected|not (?:valid|supported|set|found)"
+_UNKNOWN_WORDS = "unknown|unrecognized|unexpected|invalid|unsupported|not found|(?:not|isn't) (?:supported|available)"
+
+_FORMS = {
+    "sandbox": "landlock|(?:PR_SET_)?seccomp(?: filter)?|unshare"
+    " ~ failed|error|(?:operation )?not permitted|denied|not supported|not enabled",
+    "memory": "memory limit ~ exceeded|reached",
+    "turns": "turns ~ maximum|max|exceeded",
+    "certificate": "certificate|certificate chain|certification path|x509 ~ self[- ]signed|expired|not yet valid|verify"
+    "|verification failed|unknown authority|issuer|unable to find|not match|not trusted",
+    "quota": "credits?|balance|funds|(?:request )?allowance|billing|payments?|(?:token|extra) usage|remaining requests"
+    "|(?:usage|spend|spending|key|monthly|daily|free tier|billing hard) (?:limits?|cap)"
+    f" ~ {_SPENT_WORDS}|requires(?: more)?|required|failed|not enabled|not enough|used all|no",
+    "rate-limit": f"rate[ -]limit|quota|resource ~ {_SPENT_WORDS}|would exceed",
+    "context": "prompt|input|conversation|context (?:length|window|limit)|(?:input )?tokens?|input token count"
+    " ~ too long|exceeds?(?: limit)?|exceeded",
+    "refusal": "content|prompt|response|output|request"
+    " ~ flagged|filtered|blocked by content filter\\w*(?: policy)?|usage policy|safety (?:settings|filters?)",
+    "settings": "arguments?|option|flag|(?:sub)?command|config(?:uration)?(?: file)?|settings file|MCP server"
+    "|model provider|remote (?:branch|ref)|repository|manifest|distribution"
+    f" ~ {_UNKNOWN_WORDS}|not provided|no matching|couldn't find|failed to (?:parse|load|read)",
+    "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no longer available|deprecated",
+    "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
+    "|(?:access|refresh|bearer|OAuth|OIDC|bedrock) token|credentials?|authentication|access|permissions|scopes"
+    f"|territory|location ~ {_REFUSED_WORDS}|not (?:granted|configured)|unable to locate|insufficient|no|required"
+    "|failed|could not (?:be|read|load|fetch|get|resolve)|verification failed|(?:didn't|not) provide"
+    " / token|JWT|session|login|API key|account|organization ~ expired|revoked|required|has been disabled",
+    "outage": "server|service|model|Bedrock ~ had an error|unavailable|busy|not ready|unable to process",
+    "network": "connection|socket|stream|host(?:name)?|network|remote end|server|proxy|handshake"
+    " ~ reset|refused|closed|is closing|aborted|dropped|failed|error|terminated|disconnected|timeout|lost|hung up"
+    "|unreachable|could not resolve|couldn't connect|could not be established",
+    "request": f"(?:required )?parameter|value|schema ~ {_UNKNOWN_WORDS}|missing",
+}
+"""Subjects ~ predicates: a cause has sentences with one of each, few words apart, that end there or go on as ``_ENDS``
+allows."""
+
 _EXCEPTIONS = {
     "credential": "Authentication|ExpiredToken|AccessDenied|PermissionDenied|Credentials?|CredentialsProvider",
-    "quota": "Credits|InsufficientQuota",
+    "quota": "Credits|InsufficientQuota|QuotaExceeded",
     "rate-limit": "RateLimit|Throttling|TooManyRequests",
     "context": "ContextWindowExceeded|ContextLengthExceeded",
     "refusal": "ContentPolicyViolation",
-    "model": "ModelNotFound|ModelNotReady",
-    "outage": "InternalServer|ServiceUnavailable|Overloaded",
+    "model": "ModelNotFound",
+    "outage": "InternalServer|ModelNotReady|ServiceUnavailable|Overloaded",
     "network": "APIConnection|APITimeout|ConnectTimeout|HeadersTimeout|BodyTimeout",
     "request": "BadRequest|InvalidRequest|UnprocessableEntity",
 }
@@ -246,7 +274,7 @@ _EXCEPTIONS = {
 _CREDENTIAL_NAME = r"(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
 """The name of an environment variable that holds a credential."""
 
-_CERTIFICATE = r"(?<!\w)UNABLE_TO_\w+|_SIGNED_CERT(?!\w)|(?<!\w)CERT(?:IFICATE)?_[A-Z_]+(?!\w)|(?<!\w)ERR_TLS_CERT"
+_CERTIFICATE = r"(?<!\w)UNABLE_TO_\w+|_SIGNED_CERT(?![a-z])|(?<!\w)CERT(?:IFICATE)?_[A-Z_]+(?!\w)|(?<!\w)ERR_TLS_CERT"
 """OpenSSL's names of certificates that fail."""
 
 _CONNECTION = r"rror: terminated\W*$"
@@ -263,6 +291,17 @@ _ALLOWANCE = (
 )
 """A line that says that a limit is reached, and the time at which it is renewed: the allowance of a plan."""
 
+_WORD = r"(?!(?:if|that|when|which|not|never) )\S{0,60}[^\s.:;,!?]"
+"""A word within a sentence."""
+
+_ENDS = (
+    r"(?! ?(?:[?=]|[:,]? \d[\d.]*(?: ?%| \w+)?$)|, set to)"
+    r"(?! (?!(?:for|to|by|in|on|with|of|at|as|and|or|from|due|when|while|because|without|please|limits?|error|mid|your?"
+    r"|th\w+|an?|it|has|have|is|was|are|were|provided|available|found|detected|used|configured|specified|header|metric"
+    r"|property|identifier|name|left|right|unexpectedly)\b)(?-i:[a-z]+)(?![\w/.-]))"
+)
+"""A sentence goes on after its predicate or object by one of few words, and a count does not follow."""
+
 _MORE_WORDS = {
     "quota": f"|(?:^|: ){_ALLOWANCE}",
     "credential": f"|{_CREDENTIAL_NAME}",
@@ -272,15 +311,18 @@ _MORE_WORDS = {
 
 
 def _pattern(cause: str) -> re.Pattern[str]:
-    """Match the texts of a cause, and its classes with an underscore."""
+    """Match the texts of a cause, its forms, and its classes with an underscore."""
     kinds = [kind for kind, of in {**KINDS, **BROAD_KINDS}.items() if of == cause and "_" in kind]
-    texts = (
-        re.escape(text).replace(r"\*", r".{0,200}?").replace("'", "['\u2019]") for text in _TEXTS[cause].split("|")
-    )
-    pattern = rf"(?<![\w/`-])(?i:{'|'.join(texts)})"
+    texts = (re.escape(text).replace(r"\*", r".{0,200}?") for text in _TEXTS[cause].split("|"))
+    forms = [
+        rf"(?:{first})\b[:)]?(?: {_WORD}){{0,{words}}}? (?:{then})\b{_ENDS}"
+        for subjects, predicates in (form.split(" ~ ") for form in _FORMS.get(cause, "").split(" / ") if form)
+        for first, words, then in ((subjects, 5, predicates), (predicates, 3, subjects))
+    ]
+    pattern = rf"(?<![\w/`-])(?i:{'|'.join([*texts, *forms])})"
     pattern += rf"|(?<![\w/.`-])(?i:{'|'.join(kinds)})(?![\w/-]|\.\w)" if kinds else ""
-    pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=:|\s|$)" if cause in _EXCEPTIONS else ""
-    pattern += _MORE_WORDS.get(cause, "")
+    pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=[:)\s]|$)" if cause in _EXCEPTIONS else ""
+    pattern = pattern.replace("'", "['\u2019]") + _MORE_WORDS.get(cause, "")
     return re.compile(pattern)
 
 
