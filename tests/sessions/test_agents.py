@@ -22,7 +22,7 @@ from accord.sessions.folder_rules import check_session
 from accord.sessions.models import ROLES, AgentOutput, ProjectType
 from accord.sessions.next_moves import next_moves
 from accord.sessions.outputs import apply_output, plan_output
-from accord.sessions.policy import OWNERS, WRITERS, WriteContext, check_path
+from accord.sessions.policy import INTO, OWNERS, WRITERS, WriteContext, check_path
 from accord.sessions.run import advance, answer, fail_agent, move_task, resume, start_agent, start_fix
 
 FINDING = AgentOutput.model_validate(agent_output(status="NEEDS_DECISION", summary="The port is open."))
@@ -367,6 +367,11 @@ def test_all_paths_have_one_root_and_files_of_the_session_do_not_count_as_change
     top.git("init", "--quiet", "--initial-branch=main")
     top.git("add", "--all")
     top.commit("begin")
+    for root in {tmp_path, project.root}:
+        (root / INTO).mkdir(parents=True)
+        (root / INTO / "prompt.md").write_text("1\n")
+        top.git("add", str(root / INTO))
+    top.commit("an agent commits its input, too")
     top.git("worktree", "add", "--quiet", str(project.root / ".lanes/one"))
     (project.root / ".lanes/one/new.py").write_text("1\n")
     (folder / "adr").mkdir()

@@ -30,8 +30,7 @@ from accord.git.paths import some_of
 from accord.git.program import Git
 from accord.sessions.apply import SessionWriter
 from accord.sessions.models import ROLES, AgentOutput
-from accord.sessions.next_moves import INTO
-from accord.sessions.policy import WORK
+from accord.sessions.policy import INTO, WORK
 from accord.sessions.run import answer, interview
 from accord.sessions.turns import NextActor, move_on, run_session, start_turn, take_turn
 

@@ -21,7 +21,7 @@ from accord.sessions.folder import STATUS_FILE, Session, status_of
 from accord.sessions.folder_rules import missing_files
 from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
 from accord.sessions.moves import broken_files, check_work
-from accord.sessions.policy import OPTIONAL, REQUIRED, WORK, artifacts_of, check_task, refuse
+from accord.sessions.policy import INTO, OPTIONAL, REQUIRED, WORK, artifacts_of, check_task, refuse
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
 
@@ -125,21 +125,26 @@ def _path(session: Session, name: str) -> str:
 
 
 def changed_files(session: Session) -> list[dict[str, str]]:
-    """Return the files that the session changed outside ``.agents-work``, uncommitted and new files included.
+    """Return the files that the session changed, uncommitted and new files included, apart from those of sessions.
 
     A file that left the project's directory, or never was in it, has a path that begins with ``../``.
     """
     found, top = [], Git(session.root).line("rev-parse", "--show-prefix")
     for letter, *names in changed_paths(session.root, _start_of(session), shipped_registry().state_patterns):
         path, old = (name and os.path.relpath(name, top or ".") for name in names)
-        if old and path.startswith(f"{WORK}/"):
+        if old and _is_of_session(path):
             letter, path, old = "D", old, ""
-        elif old.startswith(f"{WORK}/"):
+        elif _is_of_session(old):
             letter, old = "A", ""
-        if not path.startswith(f"{WORK}/"):
+        if not _is_of_session(path):
             entry = {"path": path, "change_type": _CHANGES[letter]}
             found.append({**entry, "old_path": old} if old else entry)
     return found
+
+
+def _is_of_session(path: str) -> bool:
+    """Return whether a file is one of the sessions, or of the input of an agent."""
+    return path.startswith(f"{WORK}/") or f"/{INTO}/" in f"/{path}"
 
 
 def _start_of(session: Session) -> str:

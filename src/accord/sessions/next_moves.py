@@ -33,10 +33,9 @@ from accord.sessions.moves import (
     passed_open,
     task_facts,
 )
-from accord.sessions.policy import WRITERS
+from accord.sessions.policy import INTO, WRITERS
 from accord.sessions.questions import GATE_QUESTIONS, dispatched_corrector, next_step
 
-INTO = ".accord/dispatch"
 _ORCHESTRATOR = ("--role", "Orchestrator")
 _TAKE = ("--take", "OUTPUT.json")
 _DETOURS = ("ASK_USER", "BLOCKED")

@@ -24,6 +24,8 @@ from accord.git.steering import PathAudit, audit_paths
 from accord.sessions.models import LOOPS, ROLES, CiStatus, ProjectType, SessionStatus, SessionTasks
 
 WORK = ".agents-work"
+INTO = ".accord/dispatch"
+"""Where the input of an agent is written."""
 
 _KEYS_OF_ALL = {"session", "assumptions", "known_issues", "last_ci_result", "last_update"}
 ORCHESTRATOR_KEYS = frozenset(SessionStatus.model_fields) - _KEYS_OF_ALL
