@@ -97,8 +97,11 @@ def pages_of(root: Path) -> dict[Path, str]:
 
 
 def digests_of(folder: Path) -> str:
-    """Return the name and the SHA-256 digest of each file in a folder, on one line."""
-    files = sorted(folder.iterdir())
+    """Return the name and the SHA-256 digest of each file in a folder, on one line.
+
+    Hidden ones are left out, as ``actions/upload-artifact`` does: uv writes a ``.gitignore``.
+    """
+    files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
     return " ".join(f"{file.name}={hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files)
 
 

@@ -115,7 +115,9 @@ def test_only_the_packages_that_were_built_are_published(
     wheel, source = tmp_path / "accord-1.2.0-py3-none-any.whl", tmp_path / "accord-1.2.0.tar.gz"
     wheel.write_bytes(b"wheel")
     source.write_bytes(b"source")
+    (tmp_path / ".gitignore").write_text("*")  # uv writes it, and artifacts have no hidden files
     assert release.main(["digests", str(tmp_path)]) == 0
+    (tmp_path / ".gitignore").unlink()
     built = capsys.readouterr().out.strip()
     match change:
         case "a file more":
