@@ -50,6 +50,7 @@ def test_names_that_would_command_the_runner_are_shown_as_text(accord: Accord, s
 def test_each_way_in_which_there_is_nothing_to_fetch_has_its_exit_code(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     assert accord("artifact", "result", "--into", "it").code == 2
+    assert "is empty" in accord("artifact", "", "--run-id", 7, "--into", "it").err
     assert accord("artifact", "result", "--run-id", 0, "--into", "it").code == 2
     assert accord("artifact", "result", "--run-id", 7, "--into", ".").code == 4
     upload(stage, with_entry("../escape"))

@@ -34,6 +34,8 @@ def artifact(given: _ArtifactArguments) -> None:
     """
     from accord.github.artifacts import fetch_artifact, fetch_matching
 
+    if not given.name:
+        raise WrongUsage("The name of the artifact is empty.", hint="Look at the job that names and uploads it.")
     name, into, run = given.name, given.into, given.run_id or _current_run()
     with github_for(given) as way:
         if name.endswith("*"):
