@@ -76,6 +76,7 @@ dbtc_{w40} bkua_{h40} CCIPAT_{A22}_{h40} sqp_{h40} sgp_{h16}_{h40} slk_{h64} tsk
 aio_{A28} p8e-{a32} LTAI{A20} AKID{A32} AQVN{w36} ico-{A32} API-{U26} pat.{w22}.{h24}.{A20} tk-us-{w48} rdme_{a70}
 sha256~{w43} fio-u-{w64} {A6}_{A29}_mmk sm_pat_{A16} phx_{A43} RGAPI-{u} EAACEdEose0cBA{A120} ory_at_{w43}.{w43}
 s-s4t2ud-{h64} eyJrIjoi{A80}= https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}
+xoxc-{d12}-{d12}-{d12}-{h64}
 redis://:{A12}@h.test amqp://:{A4}@{A8}@h.test <SecretAccessKey>{b40}</SecretAccessKey> npm_{h36} t1.{w60}==.{w86}
 4b1d{A38} sc_{a12}.{a5}.acc_{a16}.{w64} sv=2024&sig={A43}%3D X-Amz-Signature={h64} SharedAccessKey={b43}=
 "SecretAccessKey":"{b40}" \\"SecretAccessKey\\":\\"{b40}\\" "client_secret":"{A40}" "auth":"{A38}=="
@@ -118,6 +119,41 @@ def test_a_secret_of_every_shape_is_found(shape: str) -> None:
     assert not any(part in text for part in re.findall(r"[A-Za-z0-9]{9,}", re.sub(r"^[^{]*", "", secret))[-1:])
 
 
+HELD = [word for word in TOKENS.split() if re.match(r"(?!.*(?:://|=|Key|SecretA|session_))[A-Za-z0-9{]", word)]
+ENDS = ["\\n", "\\\\n", "\\t", "\\r", "\\u003d", "\\x3D", "\\075", "%3D", "%0a", "&#61;", "&quot;"]
+"""Escapes as programs, addresses and HTML write them."""
+
+
+@pytest.mark.parametrize("shape", HELD)
+def test_a_token_behind_an_escape_is_found(shape: str) -> None:
+    for end in ENDS:
+        text, count = Redactor().redact(f"token:{end}{made_up(shape)} there\n")
+        assert (text.startswith(f"token:{end}[redacted"), text.endswith(" there\n"), count) == (True, True, 1), end
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        *(
+            SECRETS[kind]
+            for kind in SECRETS
+            if re.match("github|anthropic|google-(?:key$|token)|json|slack-token$", kind)
+        ),
+        *map(made_up, ["glpat-{w20}", "dckr_pat_{w27}", "shpat_{h32}", "pypi-AgEIcHlwaS5vcmc{w80}", "lin_api_{A40}"]),
+    ],
+)
+def test_a_token_with_an_unmistakable_beginning_is_found_behind_a_letter(secret: str) -> None:
+    text, count = Redactor().redact(f"TOKEN{secret} there")
+    assert (text.startswith("TOKEN"), text.endswith(" there"), count) == (True, True, 1)
+    assert secret[-9:] not in text
+
+
+@pytest.mark.parametrize("sign", ["%3D", "\\u003d", "&#61;", "%3a"])
+def test_a_name_says_that_its_value_is_a_secret_however_the_sign_between_them_is_written(sign: str) -> None:
+    for name, value in {"AccountKey": "{b86}==", "X-Amz-Signature": "{h64}", "aws_secret_access_key": "{b40}"}.items():
+        assert Redactor()(f"{name}{sign}{made_up(value)}") == f"{name}{sign}[redacted: password]"
+
+
 @pytest.mark.parametrize("kind", SECRETS)
 @pytest.mark.parametrize("around", ["{}", "key: {}", '"{}"', "({})\nmore"])
 def test_a_secret_of_a_known_shape_never_leaves(kind: str, around: str) -> None:
@@ -149,6 +185,9 @@ ORDINARY = [
     "image: ghcr.io/octo/tool:1.2@sha256:" + "0123456789abcdef" * 4,
     "golang.org/x/net v0.1.0 h1:" + "aB3/" * 10 + "xyz=",
     '"integrity": "sha512-' + "aB3+" * 21 + 'ab=="',
+    "task-ant-farm-with-very-long-tunnels-and-1-queen, FAQ.how-do-I-find-the-longest-answer-in-here-42-times",
+    "scipy/_highs_options.cpython-311-x86_64-linux-gnu.so,sha256=e6",
+    "linuxapp-production-0123456789, Frisk-assessment-2026-11-of-the-whole-supply-chain, task_test_0123456789abcdef01",
     "primers ACCAGTGATTACAGGCTTAA; sk-toggleable__label-arrow-of-the-estimator; ico-" + "a1b2" * 8 + ".svg",
     "Authorization: Bearer $TOKEN, Authorization: Basic realm, `Authorization: Bearer YOUR_TOKEN_HERE`",
     "'X-Api-Key': process.env.API_KEY_1, x-api-key: apiKeyOf(user1234567890), sig=unsigned; access_token=os.environ",

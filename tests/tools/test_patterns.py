@@ -26,7 +26,9 @@ LOCAL_NAMES = {
     "accord.text.markdown.longer_run": [{"char": "`"}],
     "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],
     "accord.text.redaction._known": [{"value": "abab ab"}],
-    "accord.text.redaction._secrets_by_shape": [{"pattern": pattern} for pattern in SHAPES.values()],
+    "accord.text.redaction._secrets_by_shape": [
+        {"pattern": pattern} for *_, patterns in SHAPES for pattern in patterns
+    ],
     "accord.text.words.chosen_words": [{"found": [r"(?<![\w./=-])b(?=ors\s+r\+)"]}],
     "accord_sandbox.faults.__post_init__": [],
     "accord_sandbox.faults.matches": [],

@@ -63,6 +63,14 @@ _TOKENS = {
 """How tokens of services go on after how they begin."""
 
 
+_WORD = "(?<![A-Za-z0-9])"
+_START = re.compile(r"\(\?<!\[[^]]*\]\)")
+_ESCAPE = r"(?:\\(?:[abfnrtv0]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})|%[0-9A-Fa-f]{2})"
+"""A character as strings of programs and addresses write it, with a letter or a digit at its end."""
+
+_UNMISTAKABLE = re.compile(r"(?=.{5})([A-Za-z][A-Za-z0-9]{2,9}[_.-](?:.*[_.-])?)(.*)")
+
+
 def _service_tokens() -> str:
     """Return one pattern for all of ``_TOKENS``, sorted by first character, which takes a third of the time."""
     by_first: dict[str, list[str]] = {}
@@ -70,30 +78,45 @@ def _service_tokens() -> str:
         for beginning in beginnings.split():
             by_first.setdefault(beginning[0], []).append(re.escape(beginning[1:]) + rest)
     groups = (f"{first}(?:{'|'.join(found)})" for first, found in by_first.items())
-    return rf"(?<![A-Za-z0-9])(?:{'|'.join(groups)})"
+    return f"{_WORD}(?:{'|'.join(groups)})"
 
 
-_IS = r"(?:\\{0,8}[\"'])?[ \t]{0,4}(?:=>?|[:>])[ \t]{0,4}(?:\\{0,8}[\"'])?"
-"""Between a name and its value, also in JSON that is a text of JSON."""
+def _glued_tokens() -> str:
+    """Return one pattern for those of ``_TOKENS`` whose beginning is unmistakable also in the middle of a word."""
+    by_last: dict[str, list[str]] = {}
+    for rest, beginnings in _TOKENS.items():
+        for head, tail in (found.groups() for found in map(_UNMISTAKABLE.fullmatch, beginnings.split()) if found):
+            by_last.setdefault(head[-2:], []).append(f"(?<={re.escape(head)}){re.escape(tail)}{rest}")
+    groups = (f"(?<={re.escape(last)})(?:{'|'.join(found)})" for last, found in by_last.items())
+    return f"[_.-](?=[A-Za-z0-9_.=~-]{{20}})(?:{'|'.join(groups)})"
 
-SHAPES = {
+
+_IS = r"(?:\\{0,8}[\"'])?[ \t]{0,4}(?:=>?|[:>]|(?:%|\\u00)3[ADad]|&#(?:58|61);)[ \t]{0,4}(?:\\{0,8}[\"'])?"
+"""Between a name and its value, also in addresses, and in JSON that is a text of JSON."""
+
+_PATTERNS = {
     ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_"): (
-        r"(?<![A-Za-z0-9])(?:ghs_[A-Za-z0-9._-]{36,}|gh[pour]_[A-Za-z0-9]{36,255}"
-        r"|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})"
+        r"g(?:h[pousr]_[A-Za-z0-9]{36,255}|hs_[0-9]{1,20}_eyJ[A-Za-z0-9._-]{20,}"
+        r"|ithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})"
     ),
-    ("anthropic-key", "sk-ant-"): r"\bsk-ant-[A-Za-z0-9_-]{20,}",
-    ("openai-key", "sk-"): rf"\bsk-{_MIXED}(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{{32,}}",
-    ("google-key", "aiza aq."): r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|\bAQ\.[A-Za-z0-9_-]{40,}",
-    ("google-token", "ya29."): r"\bya29\.[A-Za-z0-9_-]{20,}",
-    ("slack-token", "xox xapp-"): r"\b(?:xox[abeoprs]|xoxe\.xox[bp]|xapp)-[A-Za-z0-9-]{10,}|\bxoxd-[A-Za-z0-9%_-]{10,}",
+    ("github-token", "ghs_"): _WORD + r"ghs_[A-Za-z0-9._-]{36,}",
+    ("anthropic-key", "sk-ant-"): _WORD + r"sk-ant-[A-Za-z0-9_-]{20,}",
+    ("anthropic-key", "k-ant-"): r"sk-ant-[a-z]{3,5}[0-9]{2}-[A-Za-z0-9_-]{20,}",
+    ("openai-key", "sk-"): rf"{_WORD}sk-{_MIXED}(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{{32,}}",
+    ("google-key", "aiza"): r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
+    ("google-key", "aq."): _WORD + r"AQ\.[A-Za-z0-9_-]{40,}",
+    ("google-token", "ya29."): r"ya29\.[A-Za-z0-9_-]{20,}",
+    ("slack-token", "xox"): r"xox(?:(?:[abceoprs]|e\.xox[bp])-[A-Za-z0-9-]{10,}|d-[A-Za-z0-9%_-]{10,})",
+    ("slack-token", "xapp-"): _WORD + r"xapp-[A-Za-z0-9-]{10,}",
     ("webhook", "hooks.slack discord webhook.office"): (
         r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"
         r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[A-Za-z0-9_-]{20,}"
         r"|[a-z0-9-]{1,60}\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{36,})"
     ),
     ("service-token", ""): _service_tokens(),
+    ("service-token", " "): _glued_tokens(),
     ("service-token", "azdo jqqj9 q~ .atlasv1. _mmk :aa"): (
-        r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])|[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27,29}"
+        _WORD + r"(?:[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])|[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27,29}"
         r"|[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])|[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"
         r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-]))"
     ),
@@ -104,7 +127,7 @@ SHAPES = {
     ("password", "://"): r"(?<=://)[^\s:/?#@\"'<>\[\]{}$]{0,100}:[^\s:/?#\"'<>\[\]{}$]{3,200}(?=@[A-Za-z0-9.-])",
     ("password", "accountkey sharedaccesskey sig= x-amz- x-goog-"): (
         rf"(?i:(?:AccountKey|SharedAccessKey){_IS})([A-Za-z0-9+/]{{40,120}}={{0,2}})"
-        r"|(?i:(?<![a-z])sig=)([A-Za-z0-9+/%]{40,200}(?:%3[Dd]|=))"
+        r"|(?i:(?<![a-z])sig(?:=|%3D))([A-Za-z0-9+/%]{40,200}(?:%3[Dd]|=))"
         rf"|(?i:x-(?:amz|goog)-(?:signature|security-token){_IS})([A-Za-z0-9+/=%]{{40,4000}})"
     ),
     ("password", "accesskey access_key sessiontoken session_token"): (
@@ -122,12 +145,21 @@ SHAPES = {
         rf"|(?i:x-(?:goog-)?api-key|x-vault-token|(?:private|job)-token){_IS}"
         r"((?=[A-Za-z._-]{0,80}[0-9])(?:s\.)?[A-Za-z0-9_-]{16,400})(?![A-Za-z0-9_.(\[-])"
     ),
-    ("aws-key", "akia asia abia acca a3t"): r"\b(?![ACGT]{20}\b)(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}\b",
-    ("json-web-token", "eyj"): (
-        r"(?:(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}|(?<=-)eyJ[A-Za-z0-9_-]{10,400})"
-        r"\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
+    ("aws-key", "akia asia abia acca a3t"): (
+        _WORD + r"(?![ACGT]{20}\b)(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Za-z0-9])"
     ),
+    ("json-web-token", "eyj"): (r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    ("json-web-token", ".eyj"): r"eyJ[A-Za-z0-9_-]{10,400}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
 }
+
+
+def _forms_of(pattern: str) -> list[str]:
+    """Return a pattern, and if it begins where a word does, the same behind an escape."""
+    start = _START.match(pattern)
+    return [pattern, f"{_ESCAPE}({pattern[start.end() :]})"] if start else [pattern]
+
+
+SHAPES = [(kind, words.encode().split(), _forms_of(pattern)) for (kind, words), pattern in _PATTERNS.items()]
 """Kinds of secrets, words of which a text with one has at least one, and patterns, whose group is the secret.
 
 An agent can print the beginning of a shape over and over, so none may search far from each place where it begins.
