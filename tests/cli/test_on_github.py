@@ -452,9 +452,12 @@ def test_labels_are_listed_without_github(accord: Accord) -> None:
     assert_harmless(accord("labels", "list", "--file", accord.file("labels.json", hostile)).out)
 
 
-def test_an_invalid_protect_pattern_is_wrong_usage_before_any_request(accord: Accord, stage: Stage) -> None:
+@pytest.mark.parametrize("pattern", ["[z-a]", "!CODEOWNERS"])
+def test_an_invalid_protect_pattern_is_wrong_usage_before_any_request(
+    pattern: str, accord: Accord, stage: Stage
+) -> None:
     stage.server.requests.clear()
     result = completed("diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n")
-    ended = accord("apply", accord.file("result.json", result), "--work-item", 1, "--protect", "[z-a]")
+    ended = accord("apply", accord.file("result.json", result), "--work-item", 1, "--protect", pattern)
     assert (ended.code, len(stage.server.requests)) == (2, 0)
-    assert "[z-a]" in ended.err
+    assert pattern in ended.err

@@ -55,6 +55,12 @@ def test_a_steering_file_is_found_by_every_name(path: str) -> None:
     assert audit_paths(["src/a.py", path], agent_files=AGENT_FILES).steering == (path,)
 
 
+@pytest.mark.parametrize("negated", ["!*", "!AGENTS.md", " !AGENTS.md", "\u200b!AGENTS.md", "!/AGENTS.md", "!**"])
+def test_own_patterns_do_not_take_built_in_ones_back(negated: str) -> None:
+    audit = audit_paths(["AGENTS.md", "CODEOWNERS", "a.tf"], ["*.tf", negated], agent_files=[*AGENT_FILES, negated])
+    assert (audit.steering, audit.protected) == (("AGENTS.md",), ("CODEOWNERS", "a.tf"))
+
+
 def test_other_files_are_not_steering_files() -> None:
     audit = audit_paths(
         [*INNOCENT, ".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf"], ["infra/"], agent_files=AGENT_FILES

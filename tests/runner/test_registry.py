@@ -89,6 +89,14 @@ MISTAKES = {
 }
 
 
+@pytest.mark.parametrize("pattern", ["!AGENTS.md", "!*"])
+@pytest.mark.parametrize("key", ["steering", "steering_files", "protected"])
+def test_own_patterns_only_add(key: str, pattern: str) -> None:
+    assert check(f"version: 1\n{key}:\n  - a.tf\n  - '{pattern}'\nagents: {{}}\n") == [("pattern-invalid", 4)]
+    own = f"agents:\n  mine:\n    command: [x]\n    steering_files: ['{pattern}']\n"
+    assert check(own) == [("pattern-invalid", 4)]
+
+
 @pytest.mark.parametrize("code", MISTAKES)
 def test_a_mistake_is_found_on_its_line(code: str) -> None:
     line = 3 if code == "command-missing" else 4

@@ -69,7 +69,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
     found += unknown_keys(type(registry), registry.model_extra or ())
     found += _fallback_findings(registry)
     for key in ("steering_files", "steering", "protected"):
-        found += _pattern_findings(key, getattr(registry, key))
+        found += _pattern_findings(key, getattr(registry, key), may_negate=False)
     for i, host in enumerate(registry.allowed_hosts):
         if problem := host_problem(host):
             found.append(Finding("host-invalid", problem[0], pointer("allowed_hosts", i), hint=problem[1]))
@@ -119,13 +119,13 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _secret_findings(agent)
     yield from _path_findings(agent)
     yield from _pattern_findings("state_files", agent.state_files)
-    yield from _pattern_findings("steering_files", agent.steering_files)
+    yield from _pattern_findings("steering_files", agent.steering_files, may_negate=False)
 
 
-def _pattern_findings(key: str, patterns: Iterable[str]) -> Iterator[Finding]:
+def _pattern_findings(key: str, patterns: Iterable[str], *, may_negate: bool = True) -> Iterator[Finding]:
     for i, pattern in enumerate(patterns):
         try:
-            path_patterns([pattern])
+            path_patterns([pattern], may_negate=may_negate)
         except WrongUsage as error:
             yield Finding("pattern-invalid", error.message, pointer(key, i), hint=error.hint)
 

@@ -224,7 +224,7 @@ def _check_kind(kind: str, given: _ApplyArguments) -> None:
 
         for name in filter(None, (given.author, *given.co_author)):
             check_author(name)
-        path_patterns(given.protect)
+        path_patterns(given.protect, may_negate=False)
 
 
 class _PatchArguments(RootArguments):

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from accord.files.patterns import path_patterns
+from accord.files.patterns import added_patterns
 from accord.git.patch_text import header_names
 from accord.git.patches import Change
 from accord.git.paths import links_of, names_on_way
@@ -172,7 +172,7 @@ def audit_paths(paths: Iterable[str], extra: Sequence[str] = (), *, agent_files:
     """Sort paths by the tables, ``extra`` protected ones, and files that agents obey. Raises WrongUsage."""
     protected, dependencies, records = (_spec_of(*table.split()) for table in (PROTECTED, DEPENDENCIES, RECORDS))
     steering = _spec_of(*STEERING.split(), *agent_files)
-    more, folded = path_patterns(extra), path_patterns(map(_comparable_path, extra))
+    more, folded = added_patterns(extra), added_patterns(map(_comparable_path, extra))
     found: dict[str, list[str]] = {"steering": [], "protected": [], "dependencies": [], "records": []}
     for path in dict.fromkeys(paths):
         name = _folded_path(path)
@@ -189,7 +189,7 @@ def audit_paths(paths: Iterable[str], extra: Sequence[str] = (), *, agent_files:
 
 @cache
 def _spec_of(*patterns: str) -> GitIgnoreSpec:
-    return path_patterns(map(_comparable_path, patterns))
+    return added_patterns(map(_comparable_path, patterns))
 
 
 def _folded_path(path: str) -> str:
