@@ -127,7 +127,17 @@ def test_a_run_that_a_person_started_by_hand_reads_texts_as_of_its_start(starts:
     assert "text-changed" in accord("items", "show", REQUEST, "--as-of", "run", "--format", "json").out
     accord.on(starts.stage, GITHUB_RUN_ID="")
     assert accord("items", "show", REQUEST, "--as-of", "run").code == 2
-    assert accord("items", "show", REQUEST, "--as-of", "yesterday").code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [("items", "show", REQUEST), ("items", "list")])
+def test_a_time_is_written_as_such_and_past(command: tuple[object, ...], starts: Starts, accord: Accord) -> None:
+    accord.on(starts.stage)
+    now = starts.stage.clock.now()
+    assert accord(*command, "--as-of", timestamp(now)).code == 0
+    assert "is in the future" in accord(*command, "--as-of", timestamp(now + timedelta(seconds=5))).err
+    for text in ("", " ", "yesterday"):
+        assert "is not a time" in accord(*command, "--as-of", text).err
 
 
 @pytest.mark.slow

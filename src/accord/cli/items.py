@@ -153,8 +153,8 @@ def show(given: _ShowItemArguments) -> int:
 
     number = _number(given.number)
     with github_for(given) as way:
-        check = partial(require_text, way.github, read_as_of(given.as_of, way.github), cache(way.github.identity))
         named = way.github.issue(number)
+        check = partial(require_text, way.github, read_as_of(given.as_of, way.github), cache(way.github.identity))
         pull = way.github.pull(named.number) if named and named.is_pull else None
         more = {"pull": {"id": str(pull.number), "base": pull.base_branch, "url": pull.url}} if pull else {}
         base = {"base": redact(pull.base_branch)} if pull else {}

@@ -24,7 +24,7 @@ from accord.cli.options import (
 )
 from accord.cli.output import print_wait
 from accord.cli.step import warn
-from accord.core.clock import SystemClock, time_of
+from accord.core.clock import SystemClock, time_of, timestamp
 from accord.core.documents import MAX_BYTES
 from accord.core.environment import is_in_actions, needs_extra
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -123,8 +123,8 @@ def github_for(
 class AsOfArguments(Arguments):
     """The argument of a command that hands text to an agent."""
 
-    as_of: str = option(
-        "--as-of", "Refuse text that people without write access changed later.", default="", metavar="TIME|run"
+    as_of: str | None = option(
+        "--as-of", "Refuse text that people without write access changed later.", metavar="TIME|run"
     )
 
 
@@ -132,18 +132,18 @@ AS_OF_RUN = "run"
 """In place of a time: when this workflow run was started."""
 
 
-def read_as_of(text: str, github: GitHub) -> datetime | None:
-    """Return the time in an option ``--as-of``, in whole seconds as GitHub's are; None for an empty one.
+def read_as_of(text: str | None, github: GitHub) -> datetime | None:
+    """Return the time in an option ``--as-of``, in whole seconds as GitHub's are; None without the option.
 
-    Raises WrongUsage for another text, and for ``run`` outside of a workflow run.
+    Raises WrongUsage for another text, for a time after GitHub's last response, and for ``run`` outside of a workflow.
     """
-    if not text:
+    if text is None:
         return None
     if text != AS_OF_RUN:
-        at = time_of(text)
-        if at is None:
-            hint = f"Use one such as `2026-11-27T08:00:00Z`, or `{AS_OF_RUN}`."
-            raise WrongUsage(f"`{text[:80]}` is not a time.", hint=hint)
+        at, now = time_of(text), github.server_time()
+        if at is None or at > now:
+            hint = f"Use a past one such as `{timestamp(now)}`, or `{AS_OF_RUN}`."
+            raise WrongUsage(f"`{text[:80]}` is {'in the future' if at else 'not a time'}.", hint=hint)
         return at.replace(microsecond=0)
     run_id = os.environ.get("GITHUB_RUN_ID", "")
     run = github.workflow_run(int(run_id)) if run_id.isdecimal() else None
