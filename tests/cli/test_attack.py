@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.commands import Accord
 
+from accord.agents.registry import shipped_registry
 from accord.cli.attacks.local import play_locally
 from accord.cli.attacks.rows import PATCHES, ROWS, TABLE, TEXTS, HostileText
 
@@ -86,11 +87,32 @@ def test_images_that_a_repository_allows_get_through(accord: Accord, tmp_path: P
     assert ended.out.splitlines()[-1].startswith("Next: look at what your registry allows")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("entry", "said", "more"),
+    [
+        ("{isolation: none}", "it has `isolation: none`: remove that key", set()),
+        ("{safety_strategy: {default: unsafe, values: {unsafe: {keeps_sudo: true}}}}", "use another one", {"rights"}),
+        ("{enabled: false, isolation: none}", "", None),
+    ],
+)
+def test_attacks_that_only_a_container_stops_get_through_without_one(
+    entry: str, said: str, more: set[str] | None, accord: Accord, tmp_path: Path
+) -> None:
+    own = repository(tmp_path / "own", f"agents: {{claude: {entry}}}\n")
+    rows = accord("attack", "--root", own, "--format", "json").document["attacks"]
+    open_rows = set() if more is None else {"home", "memory", "end", "cloud", "network", "container"} | more
+    through = [row for row in rows if row["outcome"] == "through"]
+    assert {row["attack"] for row in through} == {row.title for row in ROWS if row.id in open_rows}
+    seen = [each for row in through for each in row["tried"] if each["through"]]
+    assert all("the agent `claude`" in each["tried"] and said in each["seen"] for each in seen)
+
+
 def test_a_machine_without_containers_does_not_play_what_needs_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    tried = [*play_locally(tmp_path / "home", "http://127.0.0.1:9")]
+    tried = [*play_locally(tmp_path / "home", "http://127.0.0.1:9", shipped_registry())]
     unplayed = {each.row for each in tried if each.unplayed}
     assert unplayed == {"home", "memory", "end", "outlives", "rights", "cloud", "network", "container"}
     assert {each.unplayed for each in tried if each.unplayed} == {

@@ -46,16 +46,18 @@ def attack(given: _AttackArguments) -> int:
         home = Path(folder)
         seed, commit = _seed(root, home)
         with sandbox_server()(home / "sandbox", seed=seed) as server:
+            ground = Playground(server, home)
             tried = [
-                *_play(Playground(server, home)),
-                *play_locally(home / "local", server.url),
+                *_play(ground),
+                *play_locally(home / "local", server.url, ground.registry),
                 *play_runs(home / "runs"),
             ]
     found = [_judged(row, [each for each in tried if each.row == row.id]) for row in ROWS]
     counts = Counter(row["outcome"] for row in found)
     numbers = f"{counts['held']} held, {counts['through']} got through, {counts['not-played']} were not played"
     next_step = (
-        "Next: look at what your registry allows, such as `allowed_hosts`; report any other row as SECURITY.md says."
+        "Next: look at what your registry allows, such as `allowed_hosts` and `isolation: none`. "
+        "Report any other row as SECURITY.md says."
         if counts["through"]
         else "Next: run `accord doctor`, which judges the workflows of the repository."
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from accord.agents.registry import shipped_registry
+from accord.agents.registry import Registry, shipped_registry
 from accord.cli.attacks.rows import KNOWN, NAME, TABLE, Attacked
 from accord.cli.output import one_line
 from accord.core.errors import AccordError, BrokenContract
@@ -38,7 +38,7 @@ _HOSTILE = f"@{NAME} fixes #1 {KNOWN}"
 _SECONDS = 60
 
 
-def play_locally(home: Path, server: str) -> Iterator[Attacked]:
+def play_locally(home: Path, server: str, registry: Registry) -> Iterator[Attacked]:
     """Play in a folder. ``server`` is an address of this machine that answers."""
     home.mkdir()
     for row in (_document, _archive, _instruction, _tool, _handoff, _outputs, _log, _variables, _dump, _digest):
@@ -47,6 +47,7 @@ def play_locally(home: Path, server: str) -> Iterator[Attacked]:
     yield _step_files(home)
     yield _git_settings(home)
     yield from _container(home, server)
+    yield from _no_container(registry)
 
 
 def _document(_home: Path) -> Attacked:
@@ -203,6 +204,23 @@ def _container(home: Path, server: str) -> Iterator[Attacked]:
     all_of = [row for row, is_reached in reached.items() if is_reached and not (row == "cloud" and reason)]
     seen, why = ("one program tried all", "") if reached else ("", reason)
     yield Attacked("container", "all of them", ", ".join(all_of), seen, why)
+
+
+def _no_container(registry: Registry) -> Iterator[Attacked]:
+    """Say of each agent that a registry starts without a container which attacks nothing stops."""
+    for name in registry.enabled_agents():
+        agent = registry.agents[name]
+        choices = {"sandbox": agent.sandbox, "safety_strategy": agent.safety_strategy}
+        open_by = [
+            f"its `{key}` is `{one.default}` by default: use another one"
+            for key, one in choices.items()
+            if one and one.values[one.default].keeps_sudo
+        ]
+        keeps_rights = bool(open_by)
+        open_by += ["it has `isolation: none`: remove that key"] if agent.isolation == "none" else []
+        for row, (tried, harm) in {**_REACHED, "container": ("all of them", "no container is around it")}.items():
+            if open_by and row != "outlives" and (row != "rights" or keeps_rights):
+                yield Attacked(row, f"{tried}, by the agent `{name}`", harm, f"in your registry, {open_by[-1]}")
 
 
 def _reached(home: Path, server: str) -> tuple[dict[str, bool], str]:
