@@ -94,7 +94,7 @@ def board_of(walk: Walk, name: str) -> str:
 
 def page_of(github: RunningSandbox, view: View) -> str:
     """Return a page of the sandbox without its hidden parts."""
-    text = requests.get(f"{github.url}/{github.repository}/{view.path}", timeout=30).text
+    text = requests.get(f"{github.url}/{github.repository}/{view.path}", timeout=600).text
     newest = max(
         re.findall(r'id="(issuecomment-\d+)"', text), key=lambda name: int(name.partition("-")[2]), default="x"
     )

@@ -31,7 +31,7 @@ def api(method: str, path: str, **body: Any) -> Any:
     """Send a request to the local GitHub as the maintainer."""
     headers = {"authorization": f"Bearer {os.environ['GITHUB_TOKEN']}"}
     url = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}/{path}"
-    answer = requests.request(method, url, json=body or None, headers=headers, timeout=30)
+    answer = requests.request(method, url, json=body or None, headers=headers, timeout=600)
     answer.raise_for_status()
     return answer.json() if answer.content else None
 

@@ -146,7 +146,7 @@ class Walk:
         """Approve the held workflow runs of the open pull request, and let them succeed."""
         (pull,) = [pull for pull in self.world["pulls"] if pull["state"] == "open"]
         url = f"{self.github.url}/_sandbox/approvals/{REPOSITORY}/{pull['number']}"
-        requests.post(url, headers={"origin": self.github.url}, timeout=30).raise_for_status()
+        requests.post(url, headers={"origin": self.github.url}, timeout=600).raise_for_status()
         queued = [
             run for run in self.world["workflow_runs"] if run["event"] == "pull_request" and run["status"] == "queued"
         ]
@@ -212,7 +212,7 @@ class Walk:
 
     def _finish(self, run_id: int) -> None:
         url = f"{self.github.url}/_sandbox/runs/{REPOSITORY}/{run_id}"
-        requests.put(url, json={"status": "completed", "conclusion": "success"}, timeout=30).raise_for_status()
+        requests.put(url, json={"status": "completed", "conclusion": "success"}, timeout=600).raise_for_status()
 
 
 def _plan(walk: Walk, _inputs: Mapping[str, str], run_id: int) -> None:

@@ -51,7 +51,7 @@ def test_a_ticked_box_starts_its_item_once_and_is_shown_as_started(
 ) -> None:
     def api(method: str, path: str, **body: Any) -> Any:
         url, headers = f"{github.url}/repos/{CONSUMER}/{path}", {"authorization": "Bearer writer"}
-        answer = requests.request(method, url, headers=headers, json=body or None, timeout=20)
+        answer = requests.request(method, url, headers=headers, json=body or None, timeout=600)
         answer.raise_for_status()
         return answer.json()
 

@@ -50,7 +50,7 @@ def test_the_shards_of_a_matrix_update_consumers_and_one_summary_names_them_all(
 
         def api(path: str, **params: str) -> Any:
             headers = {"authorization": f"Bearer {github.token}"}
-            return requests.get(f"{github.url}/repos/{path}", params=params, headers=headers, timeout=20).json()
+            return requests.get(f"{github.url}/repos/{path}", params=params, headers=headers, timeout=600).json()
 
         access = {"api_url": github.url, "token": job_token({}), "secrets": {"SYNC_TOKEN": "app"}}
         run = bench.with_own_tokens.run(SYNC, tmp_path, **access)

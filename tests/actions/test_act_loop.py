@@ -55,7 +55,7 @@ class Loop:
     def run(self, workflow: str, name: str, inputs: Mapping[str, str]) -> Run:
         """Run a workflow as it is, in a run that the local GitHub knows."""
         url = f"{self.github.url}/_sandbox/runs/{CONSUMER}/1"
-        requests.put(url, json={"status": "in_progress"}, timeout=20).raise_for_status()
+        requests.put(url, json={"status": "in_progress"}, timeout=600).raise_for_status()
         access = {"api_url": self.github.url, "token": POWERLESS}
         return self.bench.run(with_own_tokens(workflow), self.home / name, files=FILES, inputs=inputs, **access)
 

@@ -165,7 +165,7 @@ def test_a_run_that_failed_says_where_its_changes_are(calls: Calls, name: str) -
 def test_measurements_are_outputs(calls: Calls) -> None:
     outputs = calls.outputs["with-changes"]
     assert (outputs["agent-name"], outputs["tokens-input"], outputs["tokens-output"]) == ("scripted", "1200", "34")
-    assert 0 < float(outputs["duration-seconds"]) < 60
+    assert float(outputs["duration-seconds"]) > 0
     assert [attempt["outcome"] for attempt in json.loads(outputs["llm-attempts"])] == ["answered"]
 
 

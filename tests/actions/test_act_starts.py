@@ -43,7 +43,7 @@ class Events:
 
     def api(self, method: str, path: str, **body: Any) -> Any:
         url, headers = f"{self.github.url}/repos/{CONSUMER}/{path}", {"authorization": "Bearer writer"}
-        answer = requests.request(method, url, headers=headers, json=body or None, timeout=20)
+        answer = requests.request(method, url, headers=headers, json=body or None, timeout=600)
         answer.raise_for_status()
         return answer.json()
 

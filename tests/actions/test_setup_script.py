@@ -56,7 +56,7 @@ class Site:
 
     def run(self, script: str, *arguments: str, **environment: str) -> tuple[int, str, str]:
         with self.start(script, *arguments, **environment) as process:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=600)
         return process.returncode, out, err
 
     def asked_of_uv(self) -> list[str]:

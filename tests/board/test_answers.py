@@ -41,13 +41,13 @@ class Asking:
         return {one.decision_id: (one.status, one.answer) for one in status.user_decisions}
 
     def form(self, **changes: str) -> dict[str, str]:
-        page = requests.get(f"{self.url}/index.html", timeout=5).text
+        page = requests.get(f"{self.url}/index.html", timeout=600).text
         found = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
         return {**found, "answer": "GitHub", **changes}
 
     def send(self, form: dict[str, str], **headers: str | None) -> requests.Response:
         given = {"Origin": self.url, **headers}
-        return requests.post(f"{self.url}/answer", data=form, headers=given, timeout=5, allow_redirects=False)
+        return requests.post(f"{self.url}/answer", data=form, headers=given, timeout=600, allow_redirects=False)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_an_answer_is_recorded_and_shown_at_once(asking: Asking) -> None:
     answer = asking.send(asking.form())
     assert (answer.status_code, answer.headers["location"]) == (303, "index.html")
     assert asking.decisions == {"UD-1": ("answered", "GitHub")}
-    assert "Which provider?" not in requests.get(f"{asking.url}/index.html", timeout=5).text
+    assert "Which provider?" not in requests.get(f"{asking.url}/index.html", timeout=600).text
 
 
 REFUSED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
@@ -109,8 +109,10 @@ def test_an_answer_that_was_given_elsewhere_stays(asking: Asking) -> None:
 def test_a_board_that_only_reads_has_no_form_and_takes_none(asking: Asking) -> None:
     reading = LiveBoard(lambda: asking.board.snapshot, str, lambda: 60)
     with served(reading) as url:
-        assert "<form" not in requests.get(f"{url}/index.html", timeout=5).text
-        assert requests.post(f"{url}/answer", data=asking.form(), headers={"Origin": url}, timeout=5).status_code == 405
+        assert "<form" not in requests.get(f"{url}/index.html", timeout=600).text
+        assert (
+            requests.post(f"{url}/answer", data=asking.form(), headers={"Origin": url}, timeout=600).status_code == 405
+        )
 
 
 def test_an_answer_is_typed_while_the_page_changes(browser: Any, asking: Asking) -> None:
@@ -121,11 +123,11 @@ def test_an_answer_is_typed_while_the_page_changes(browser: Any, asking: Asking)
         page.keyboard.type(HOSTILE[:20])
         version = asking.board.version
         (asking.folder / "tasks.yaml").write_text("- broken", encoding="utf-8")
-        page.get_by_text("Its documents break their contract.").wait_for(timeout=5000)
+        page.get_by_text("Its documents break their contract.").wait_for(timeout=600_000)
         assert asking.board.version > version
         page.keyboard.type(HOSTILE[20:])
         (asking.folder / "tasks.yaml").unlink()
         page.keyboard.press("Enter")
-        page.get_by_text("Which provider?").wait_for(state="detached", timeout=5000)
+        page.get_by_text("Which provider?").wait_for(state="detached", timeout=600_000)
         assert page.evaluate("window.ran") is None
     assert asking.decisions == {"UD-1": ("answered", HOSTILE)}

@@ -67,7 +67,7 @@ def test_a_change_shows_by_itself_and_keeps_what_was_typed_and_focused(browser: 
         assert page.locator(".card:visible").count() == 1
         more = replace(shown.now, overview=replace(shown.now.overview, notes=("Something was not read.",)))
         shown.now = more
-        page.get_by_text("Something was not read.").wait_for(timeout=5000)
+        page.get_by_text("Something was not read.").wait_for(timeout=600_000)
         assert page.locator("#filter").input_value() == "login"
         page.keyboard.type("x")
         assert page.locator("#filter").input_value() == "loginx"
@@ -78,7 +78,7 @@ def test_a_filter_unfolds_what_it_finds_and_folds_it_again(browser: Any, shown: 
     shown.now = snapshot(*(item(*TASK, "status:ready", number=number) for number in range(1, 121)))
     with opened_page(browser) as page:
         page.goto(f"{shown.url}/items.html")
-        page.get_by_text("100 more").wait_for(timeout=5000)
+        page.get_by_text("100 more").wait_for(timeout=600_000)
         visible = page.locator(".card:visible")
         assert visible.count() == 20
         page.locator("#filter").fill("#119")
@@ -122,5 +122,5 @@ def test_a_hostile_title_runs_nothing(browser: Any, shown: Shown) -> None:
     with opened_page(browser) as page:
         for name in ("index.html", "items.html", "graph.html", "item-1.html"):
             page.goto(f"{shown.url}/{name}")
-            page.locator("main").get_by_text("<img src=x").last.wait_for(timeout=5000)
+            page.locator("main").get_by_text("<img src=x").last.wait_for(timeout=600_000)
             assert page.evaluate("window.ran") is None

@@ -290,14 +290,14 @@ def served(board: LiveBoard) -> Iterator[str]:
 def test_a_change_reaches_an_open_page_by_itself() -> None:
     found = [snapshot(*FOUR)]
     board = LiveBoard(lambda: found[0], str, lambda: 0.05)
-    with served(board) as url, requests.get(f"{url}/events", stream=True, timeout=5) as stream:
+    with served(board) as url, requests.get(f"{url}/events", stream=True, timeout=600) as stream:
         lines = stream.iter_lines()
         first = next(lines)
-        assert "Nothing needs you" not in requests.get(f"{url}/", timeout=5).text
+        assert "Nothing needs you" not in requests.get(f"{url}/", timeout=600).text
         found[0] = replace(snapshot(), at=datetime(2026, 11, 2, 10, tzinfo=UTC))
         second = next(line for line in lines if line)
         assert first != second
-        assert "Nothing needs you" in requests.get(f"{url}/", timeout=5).text
+        assert "Nothing needs you" in requests.get(f"{url}/", timeout=600).text
 
 
 def test_a_page_of_an_earlier_process_hears_of_a_change() -> None:
@@ -308,12 +308,12 @@ def test_a_page_of_an_earlier_process_hears_of_a_change() -> None:
 
 def test_only_this_machine_is_answered_and_only_with_reads() -> None:
     with served(LiveBoard(lambda: snapshot(*FOUR), str, lambda: 60)) as url:
-        answer = requests.get(f"{url}/index.html", timeout=5)
+        answer = requests.get(f"{url}/index.html", timeout=600)
         assert answer.headers["content-security-policy"].startswith("default-src 'none'")
-        assert requests.get(url, headers={"Host": "evil.example"}, timeout=5).status_code == 400
-        assert requests.post(url, timeout=5).status_code == 405
-        assert requests.get(f"{url}/../../etc/passwd", timeout=5).status_code == 404
-        assert requests.get(f"{url}/board.js", timeout=5).headers["content-type"].startswith("text/javascript")
+        assert requests.get(url, headers={"Host": "evil.example"}, timeout=600).status_code == 400
+        assert requests.post(url, timeout=600).status_code == 405
+        assert requests.get(f"{url}/../../etc/passwd", timeout=600).status_code == 404
+        assert requests.get(f"{url}/board.js", timeout=600).headers["content-type"].startswith("text/javascript")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ RESULT = json.dumps(plan())
 
 def upload(stage: Stage, content: bytes, run: int = 7) -> None:
     url = f"{stage.server.url}/_sandbox/artifacts/{stage.repository}/{run}/result"
-    requests.put(url, data=content, timeout=20).raise_for_status()
+    requests.put(url, data=content, timeout=600).raise_for_status()
 
 
 def test_the_artifact_of_the_own_run_becomes_a_folder_an_output_and_a_summary(accord: Accord, stage: Stage) -> None:

@@ -172,7 +172,7 @@ def test_a_quick_command_loads_nothing_slow(accord: Accord, arguments: list[str]
     measured = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")  # coverage loads modules of its own
     bare = {name: value for name, value in os.environ.items() if name not in measured}
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60, env=bare
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=600, env=bare
     )
     loaded = set(done.stdout.partition("MODULES")[2].split())
     assert "accord.cli.main" in loaded

@@ -59,7 +59,7 @@ def assert_another_user_reviewed(accord: Accord, page: str) -> None:
 
         def get(path: str) -> Any:
             headers = {"Authorization": f"Bearer {server.token}"}
-            answer = requests.get(f"{server.url}/repos/accord/sandbox{path}", headers=headers, timeout=10)
+            answer = requests.get(f"{server.url}/repos/accord/sandbox{path}", headers=headers, timeout=600)
             answer.raise_for_status()
             return answer.json()
 
@@ -73,7 +73,7 @@ def assert_another_user_reviewed(accord: Accord, page: str) -> None:
             ("tests/exports/test_csv.py", None),
         ]
         assert "status:needs-refinement" in {label["name"] for label in get("/issues/2")["labels"]}
-        look = requests.get(f"{server.url}{page}", timeout=10).text
+        look = requests.get(f"{server.url}{page}", timeout=600).text
     assert "requested changes" in look
     assert 'class="language-suggestion"' in look
 

@@ -44,7 +44,7 @@ TESTS: dict[str, Callable[[Path], None]] = {
 
 def ask(server: RunningSandbox, method: str, path: str) -> Any:
     headers = {"Authorization": f"Bearer {server.token}"}
-    answer = requests.request(method, f"{server.url}/repos/{server.repository}{path}", headers=headers, timeout=30)
+    answer = requests.request(method, f"{server.url}/repos/{server.repository}{path}", headers=headers, timeout=600)
     answer.raise_for_status()
     return answer.json()
 

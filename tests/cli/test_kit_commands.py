@@ -45,7 +45,7 @@ def answered(accord: Accord, answers: str, *arguments: object) -> Ended:
     person, terminal = os.openpty()
     os.write(person, answers.encode())
     with accord.start(*arguments, stdin=terminal) as started:
-        out, err = started.communicate(timeout=60)
+        out, err = started.communicate(timeout=600)
     os.close(person)
     os.close(terminal)
     return Ended(started.returncode, out, err)

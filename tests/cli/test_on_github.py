@@ -174,11 +174,11 @@ def test_a_run_that_gets_a_stop_signal_reports_it_and_writes_its_receipt(accord:
     file = accord.file("plan.json", plan(*(task(f"t{i}") for i in range(5))))
     stage.server.faults.add(Fault("slow", nth=3, method="POST", seconds=15))
     with accord.start("apply", file, "--format", "json", "--receipt", "receipt.json") as started:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 600
         while len(stage.issues()) < 3 and time.monotonic() < deadline:
             time.sleep(0.05)
         started.send_signal(signal.SIGTERM)
-        out, err = started.communicate(timeout=30)
+        out, err = started.communicate(timeout=600)
     assert started.returncode == 3, err
     document = json.loads(out)
     assert document["outcome"] == "stopped"

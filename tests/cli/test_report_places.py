@@ -120,7 +120,7 @@ def test_any_command_whose_stdout_cannot_be_written_ends_with_3(accord: Accord, 
 def test_full_stderr_changes_nothing(accord: Accord, applying: list[object]) -> None:
     step = accord.in_step()
     with FULL.open("w") as full, accord.start(*applying, stderr=full) as started:
-        assert started.communicate(timeout=60)[0].splitlines()[-1].startswith("applied to")
+        assert started.communicate(timeout=600)[0].splitlines()[-1].startswith("applied to")
     assert (started.returncode, *_reported(step)) == (0, "applied", True)
 
 
@@ -141,7 +141,7 @@ def _with_stdout(accord: Accord, kind: str, arguments: list[object]) -> subproce
             stderr=subprocess.PIPE,
             text=True,
             cwd=accord.home,
-            timeout=60,
+            timeout=600,
             check=False,
         )
     finally:

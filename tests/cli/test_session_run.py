@@ -92,7 +92,7 @@ def test_one_command_on_a_terminal_plays_a_whole_session(project: Project) -> No
     ours, theirs = pty.openpty()
     os.write(ours, b"approved\nsingle final\n")
     started = project.accord.start("session", "run", project.folder, *AGENT, stdin=theirs)
-    out, err = started.communicate(timeout=100)
+    out, err = started.communicate(timeout=600)
     os.close(ours)
     os.close(theirs)
     assert started.returncode == 0, (out, err)

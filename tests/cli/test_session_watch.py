@@ -34,7 +34,7 @@ def make(tmp_path: Path) -> Path:
 
 def read_until(terminal: int, wanted: str) -> str:
     """Return what a terminal shows from now on, once this is in it."""
-    shown, end = b"", time.monotonic() + 60
+    shown, end = b"", time.monotonic() + 600
     while wanted not in shown.decode(errors="ignore") and time.monotonic() < end:
         if select.select([terminal], [], [], 0.2)[0]:
             shown += os.read(terminal, 65536)

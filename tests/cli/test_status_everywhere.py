@@ -58,7 +58,7 @@ def world(tmp_path: Path, accord: Accord) -> Iterator[Stage]:
         head = stage.get("/repos/octo/web/pulls/9")["head"]["sha"]
         run = {"head_sha": head, "conclusion": "action_required", "name": "CI"}
         url = f"{stage.server.url}/_sandbox/runs/octo/web/77"
-        assert stage.session.put(url, json=run, timeout=20).status_code == 204
+        assert stage.session.put(url, json=run, timeout=600).status_code == 204
         assert accord("session", "new", "login", "--lean").code == 0
         (folder,) = (accord.home / ".agents-work").iterdir()
         assert accord("session", "ask", folder, "--question", "Which <provider> & why?").code == 0

@@ -46,7 +46,7 @@ def on_terminal(accord: Accord, *words: str, **variables: str) -> list[str]:
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", **variables}
     command = [sys.executable, "-c", PTY, sys.executable, "-P", "-m", "accord", *words]
     ended = subprocess.run(
-        command, env=environment, cwd=accord.home, capture_output=True, text=True, timeout=60, check=True
+        command, env=environment, cwd=accord.home, capture_output=True, text=True, timeout=600, check=True
     )
     return ended.stdout.replace("\r\n", "\n").splitlines()
 

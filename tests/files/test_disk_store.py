@@ -222,7 +222,7 @@ def test_a_writer_that_waits_for_a_lock_says_on_stderr_for_whom_and_how_long_at_
         waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert waiting.stderr is not None
         told = waiting.stderr.readline()
-    out, more = waiting.communicate(timeout=20)
+    out, more = waiting.communicate(timeout=600)
     assert re.fullmatch(r"waiting, for 29 seconds at most: another process is writing in '.+'\n", told)
     assert (out, more) == ("in\n", "")
 

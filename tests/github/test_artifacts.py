@@ -26,7 +26,7 @@ RESULT = json.dumps({"role": "planner"})
 
 def upload(stage: Stage, content: bytes, name: str = "result", run: int = 7) -> None:
     url = f"{stage.server.url}/_sandbox/artifacts/{stage.repository}/{run}/{name}?overwrite=true"
-    requests.put(url, data=content, timeout=20).raise_for_status()
+    requests.put(url, data=content, timeout=600).raise_for_status()
 
 
 def fetch(stage: Stage, into: Path, name: str = "result", run: int = 7, **more: Any) -> Any:

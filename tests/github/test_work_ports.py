@@ -120,7 +120,7 @@ def test_checks_of_a_hundred_and_more_are_all_read(tmp_path: Path) -> None:
 def test_runs_of_a_head_are_one_request(stage: Stage) -> None:
     def set_run(number: int, **fields: str) -> None:
         url = f"{stage.server.url}/_sandbox/runs/{stage.repository}/{number}"
-        assert stage.session.put(url, json={"head_sha": sha, **fields}, timeout=20).status_code == 204
+        assert stage.session.put(url, json={"head_sha": sha, **fields}, timeout=600).status_code == 204
 
     github, sha = stage.adapter(), head(stage)
     for number in (11, 12):
@@ -141,7 +141,7 @@ def test_only_the_end_of_a_long_log_is_read(stage: Stage) -> None:
     job = next(check.job_id for check in stage.adapter().check_runs(head(stage)) if check.name == "tests")
     text = "".join(f"line {number}\n" for number in range(700_000))
     url = f"{stage.server.url}/_sandbox/jobs/{stage.repository}/{job}?run=7001"
-    assert stage.session.put(url, data=text.encode(), timeout=20).status_code == 204
+    assert stage.session.put(url, data=text.encode(), timeout=600).status_code == 204
     log = stage.adapter().job_log(job or 0)
     assert len(log) == MOST_LOG_BYTES
     assert log == text[-MOST_LOG_BYTES:]
@@ -273,7 +273,7 @@ def test_a_run_tells_what_became_of_it_and_for_which_pull_requests(stage: Stage)
     assert (loop.has_ended, loop.pulls) == (False, (1,))
     assert (made.path, made.head_sha, made.head_branch) == (".github/workflows/ci.yml", head(stage), "feature")
     url = f"{stage.server.url}/_sandbox/runs/{stage.repository}/7002"
-    stage.session.put(url, json={"status": "completed", "conclusion": "cancelled"}, timeout=10)
+    stage.session.put(url, json={"status": "completed", "conclusion": "cancelled"}, timeout=600)
     ended = github.workflow_run(7002)
     assert ended is not None
     assert (ended.has_ended, ended.conclusion, ended.name) == (True, "cancelled", "Loop")

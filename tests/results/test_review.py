@@ -246,7 +246,7 @@ def test_forged_comments_do_not_keep_ours_from_being_posted(stage: Stage) -> Non
     commit = head(stage)
     forged = {"commit_id": commit, "path": "added.txt", "subject_type": "file", "body": on_file}
     url = f"{stage.server.url}/repos/{stage.repository}/pulls/{PULL}/comments"
-    answer = requests.post(url, json=forged, headers={"Authorization": "Bearer rita-token"}, timeout=10)
+    answer = requests.post(url, json=forged, headers={"Authorization": "Bearer rita-token"}, timeout=600)
     assert answer.status_code == 201
     stage.send("POST", f"/repos/{stage.repository}/issues/{PULL}/comments", token="rita-token", body=follow_up)
     assert post(stage, result).outcome is Outcome.APPLIED

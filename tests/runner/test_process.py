@@ -143,7 +143,7 @@ def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kin
     assert b"ready\n" in ran.out
     assert ran.end.exit_code == code
     assert running_with(seconds) == 0
-    assert time.monotonic() - began < 100
+    assert time.monotonic() - began < 290
 
 
 RUNS = """
@@ -207,7 +207,7 @@ def words(file: Path) -> list[str]:
 
 
 def soon(is_so: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 600
     while not is_so():
         if time.monotonic() > deadline:
             return False

@@ -100,7 +100,7 @@ def run(name: str, work: Path, served: Provider) -> subprocess.CompletedProcess[
     job |= {"HOME": str(home), "PATH": f"{program.parent}:{path}", "HTTPS_PROXY": "http://127.0.0.1:9"}
     job |= {"NO_PROXY": "127.0.0.1", "IS_SANDBOX": "1"}
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
-    return subprocess.run(replaced, cwd=work, env=job, timeout=120, check=False, **streams)
+    return subprocess.run(replaced, cwd=work, env=job, timeout=600, check=False, **streams)
 
 
 def test_an_agent_with_a_broken_result_is_refused_corrects_it_and_ends(name: str, work: Path) -> None:

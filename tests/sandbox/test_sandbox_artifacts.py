@@ -13,7 +13,7 @@ ARCHIVE = zipped({"result.json": "{}"})
 
 def upload(client: Client, name: str = "result", run: int = 7, content: bytes = ARCHIVE, **params: str) -> Any:
     url = f"{client.sandbox.url}/_sandbox/artifacts/octo/home/{run}/{name}"
-    return client.session.put(url, data=content, params=params, timeout=20)
+    return client.session.put(url, data=content, params=params, timeout=600)
 
 
 def listed(client: Client, run: int = 7, **params: Any) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def test_a_name_is_taken_once_a_run_unless_it_is_to_be_overwritten(client: Clien
     assert [upload(client, content=first).status_code, upload(client, content=second).status_code] == [201, 409]
     assert upload(client, content=second, overwrite="true").status_code == 201
     (artifact,) = listed(client)
-    assert client.session.get(download(client, artifact["id"]).headers["location"], timeout=20).content == second
+    assert client.session.get(download(client, artifact["id"]).headers["location"], timeout=600).content == second
 
 
 @pytest.mark.parametrize(("name", "status"), [("a:b", 422), ("a/b", 404)])
@@ -50,8 +50,8 @@ def test_the_storage_takes_its_own_links_alone_and_no_token_beside_them(client: 
     place = download(client, listed(client)[0]["id"]).headers["location"]
     get = client.session.get
 
-    assert get(place, headers={"authorization": "Bearer x"}, timeout=20).status_code == 403
-    assert get(place.replace("sig=", "sig=0"), timeout=20).status_code == 403
-    assert get(place.partition("?")[0], timeout=20).status_code == 403
+    assert get(place, headers={"authorization": "Bearer x"}, timeout=600).status_code == 403
+    assert get(place.replace("sig=", "sig=0"), timeout=600).status_code == 403
+    assert get(place.partition("?")[0], timeout=600).status_code == 403
     clock.sleep(60)
-    assert get(place, timeout=20).status_code == 403
+    assert get(place, timeout=600).status_code == 403

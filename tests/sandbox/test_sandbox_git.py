@@ -59,7 +59,7 @@ def test_a_zipped_request_is_understood(sandbox: RunningSandbox) -> None:
     kind = "application/x-git-upload-pack-request"
     headers = {"content-type": kind, "content-encoding": "gzip", "git-protocol": "version=2"}
     body = gzip.compress(b"0014command=ls-refs\n00010009peel\n0000")
-    assert b"refs/heads/feature" in requests.post(url, data=body, headers=headers, timeout=10).content
+    assert b"refs/heads/feature" in requests.post(url, data=body, headers=headers, timeout=600).content
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_refused_pushes_and_fetches_have_github_s_words(
 
 def test_a_token_is_taken_in_any_header(sandbox: RunningSandbox) -> None:
     url = f"{sandbox.url}/octo/secret.git/info/refs?service=git-upload-pack"
-    refused = requests.get(url, timeout=10)
+    refused = requests.get(url, timeout=600)
     assert (refused.status_code, refused.headers["www-authenticate"]) == (401, 'Basic realm="GitHub"')
     for kind in ("Bearer", "token"):
-        assert requests.get(url, headers={"authorization": f"{kind} {ADMIN}"}, timeout=10).ok
-    assert requests.get(url, auth=(ADMIN, ""), timeout=10).ok
-    assert requests.get(f"{sandbox.url}/octo/code.git/info/refs", timeout=10).status_code == 403
+        assert requests.get(url, headers={"authorization": f"{kind} {ADMIN}"}, timeout=600).ok
+    assert requests.get(url, auth=(ADMIN, ""), timeout=600).ok
+    assert requests.get(f"{sandbox.url}/octo/code.git/info/refs", timeout=600).status_code == 403
 
 
 @pytest.mark.slow
@@ -213,11 +213,11 @@ def test_a_repository_is_imported(tmp_path: Path) -> None:
     seed = seed_file(tmp_path, {"repositories": [repository]})
     with serving(tmp_path / "home", seed=seed) as sandbox:
         api = f"{sandbox.url}/repos/o/r"
-        assert requests.get(api, timeout=10).json()["default_branch"] == "trunk"
-        assert requests.get(f"{api}/pulls/1", timeout=10).json()["commits"] == 1
-        assert requests.get(f"{api}/git/ref/tags/v1", timeout=10).ok
+        assert requests.get(api, timeout=600).json()["default_branch"] == "trunk"
+        assert requests.get(f"{api}/pulls/1", timeout=600).json()["commits"] == 1
+        assert requests.get(f"{api}/git/ref/tags/v1", timeout=600).ok
         sandbox.reset()
-        assert requests.get(f"{api}/contents/a.txt", timeout=10).status_code == 404
+        assert requests.get(f"{api}/contents/a.txt", timeout=600).status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "accord", "sandbox", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def serve(*arguments: str) -> tuple[subprocess.Popen[str], dict[str, str]]:
@@ -41,23 +41,23 @@ def serve(*arguments: str) -> tuple[subprocess.Popen[str], dict[str, str]]:
 
 def stop(process: subprocess.Popen[str], number: int = signal.SIGTERM) -> tuple[int, str]:
     process.send_signal(number)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=600)
     return process.returncode, errors
 
 
 def ask(method: str, ready: dict[str, str], path: str, body: Any = None) -> requests.Response:
     url = f"{ready['url']}/repos/{ready['repository']}/{path}"
-    return requests.request(method, url, json=body, headers={"authorization": f"token {ready['token']}"}, timeout=20)
+    return requests.request(method, url, json=body, headers={"authorization": f"token {ready['token']}"}, timeout=600)
 
 
 def test_it_starts_again_and_leaves_no_thread_behind(tmp_path: Path) -> None:
     threads = threading.active_count()
     for _ in range(2):
         with serving(tmp_path) as sandbox:
-            assert requests.get(f"{sandbox.url}/user", timeout=5).status_code == 401
+            assert requests.get(f"{sandbox.url}/user", timeout=600).status_code == 401
     assert threading.active_count() == threads
     with pytest.raises(requests.ConnectionError):
-        requests.get(sandbox.url, timeout=5)
+        requests.get(sandbox.url, timeout=600)
 
 
 def test_only_its_own_host_is_answered(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_only_its_own_host_is_answered(tmp_path: Path) -> None:
         hosts = (f"127.0.0.1:{port}", f"localhost:{port}", "evil.test", f"evil.test:{port}", "127.0.0.1", "localhost:1")
         for path, served in (("/user", 401), ("/", 200), ("/_sandbox/requests", 200)):
             answers = [
-                requests.get(f"{sandbox.url}{path}", headers={"Host": host}, timeout=5).status_code for host in hosts
+                requests.get(f"{sandbox.url}{path}", headers={"Host": host}, timeout=600).status_code for host in hosts
             ]
             assert answers == [served, served, 421, 421, 421, 421]
 
@@ -90,7 +90,7 @@ def test_pages_of_other_sites_are_refused(tmp_path: Path, method: str, path: str
             f"http://127.0.0.1:{port}.evil.test",
         )
         for headers, expected in (*((each, served) for each in ours), *(({"Origin": each}, 403) for each in theirs)):
-            assert requests.request(method, sandbox.url + path, headers=headers, timeout=5).status_code == expected, (
+            assert requests.request(method, sandbox.url + path, headers=headers, timeout=600).status_code == expected, (
                 headers
             )
 

@@ -62,7 +62,7 @@ def checks(client: Client, ref: str = "feature") -> dict[str, tuple[str, str]]:
 
 
 def control(client: Client, path: str, body: Any = None) -> int:
-    return client.session.put(f"{client.sandbox.url}/_sandbox/{path}", json=body, timeout=20).status_code
+    return client.session.put(f"{client.sandbox.url}/_sandbox/{path}", json=body, timeout=600).status_code
 
 
 def test_runs_that_the_jobs_token_causes_are_held_and_have_no_jobs(client: Client) -> None:
@@ -118,16 +118,16 @@ def test_runs_are_listed_newest_first_by_commit_branch_event_status_and_actor(cl
 def test_a_person_approves_with_the_button_of_the_page(client: Client) -> None:
     opened(client)
     page = f"{client.sandbox.url}/octo/code/pull/2"
-    text = client.session.get(page, timeout=20).text
+    text = client.session.get(page, timeout=600).text
     assert "2 workflows awaiting approval" in text
     action = text.partition('<form method="post" action="')[2].partition('"')[0]
-    crossed = client.session.post(client.sandbox.url + action, headers={"sec-fetch-site": "cross-site"}, timeout=20)
+    crossed = client.session.post(client.sandbox.url + action, headers={"sec-fetch-site": "cross-site"}, timeout=600)
     assert crossed.status_code == 403
-    pressed = client.session.post(client.sandbox.url + action, timeout=20)
+    pressed = client.session.post(client.sandbox.url + action, timeout=600)
     assert (pressed.url, pressed.status_code) == (page, 200)
     assert "awaiting approval" not in pressed.text
     assert checks(client) == dict.fromkeys(("Tests", "lint", "a"), ("queued", None))
-    assert client.session.post(client.sandbox.url + action.replace("2", "9"), timeout=20).status_code == 404
+    assert client.session.post(client.sandbox.url + action.replace("2", "9"), timeout=600).status_code == 404
 
 
 def test_a_control_approves_and_another_completes_the_jobs(client: Client) -> None:

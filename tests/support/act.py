@@ -27,7 +27,7 @@ TEMPLATES = ROOT / "templates/consumer-repo/.github/workflows"
 ACT = Path(sys.executable).with_name("act")
 PUBLISHED = "accord-ci/accord@v0"
 CONSUMER = "octo/consumer"
-TIMEOUT_SECONDS = 300
+TIMEOUT_SECONDS = 1200
 QUICK: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 """Reads all values as texts, ten times as fast where PyYAML was built with libyaml."""
 

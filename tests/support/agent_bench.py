@@ -86,7 +86,7 @@ class Bench:
         return subprocess.Popen(words, cwd=self.work, env=environment, text=True, **streams)  # type: ignore[call-overload,no-any-return]
 
     def wait(self, started: subprocess.Popen[str] | Forked) -> Left:
-        out, err = started.communicate(timeout=90)
+        out, err = started.communicate(timeout=600)
         assert started.returncode is not None
         return Left(started.returncode, out, err, self.top / "run")
 

@@ -103,7 +103,7 @@ class Client:
             url = f"{self.sandbox.url}/repos/{self.sandbox.repository}/{path}".rstrip("/")
         authorization = {} if token is None else {"authorization": f"Bearer {token}"}
         return self.session.request(
-            method, url, json=json, headers=authorization | (headers or {}), timeout=20, **options
+            method, url, json=json, headers=authorization | (headers or {}), timeout=600, **options
         )
 
     def send(self, status: int, *request: Any, **options: Any) -> Any:
@@ -140,7 +140,7 @@ class Git:
         environment = own_settings() | who
         command = ["git", *arguments]
         done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
         written = done.stdout + done.stderr
         assert (done.returncode == 0) == ok, written

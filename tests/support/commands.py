@@ -127,5 +127,5 @@ class Accord:
     def process(self, *arguments: object, given: str | None = None) -> Ended:
         """Run to its end in a process of its own."""
         with self.start(*arguments, stdin=subprocess.PIPE) as started:
-            out, err = started.communicate(given or "", timeout=60)
+            out, err = started.communicate(given or "", timeout=600)
         return Ended(started.returncode, out, err)

@@ -86,14 +86,14 @@ class Flow:
         """Ask as the maintainer, or as the owner of a token."""
         headers = {"authorization": f"Bearer {token or self.github.token}"}
         url = f"{self.github.url}/repos/{CONSUMER}/{path}".rstrip("/")
-        answer = requests.request(method, url, json=body or None, headers=headers, timeout=60)
+        answer = requests.request(method, url, json=body or None, headers=headers, timeout=600)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
     def control(self, path: str, /, **body: Any) -> None:
         """Do what only a person or a runner of GitHub can."""
         url = f"{self.github.url}/_sandbox/{path}"
-        requests.put(url, json=body or None, timeout=60).raise_for_status()
+        requests.put(url, json=body or None, timeout=600).raise_for_status()
 
     def world(self) -> dict[str, Any]:
         """Return all that the local GitHub holds."""

@@ -85,7 +85,7 @@ def ask(github: RunningSandbox, method: str, path: str, **options: Any) -> Any:
     """Ask about the consumer's repository, as a person who may do everything."""
     headers = {"authorization": f"Bearer {github.token}"}
     url = f"{github.url}/repos/{CONSUMER}/{path}"
-    answer = requests.request(method, url, headers=headers, timeout=20, **options)
+    answer = requests.request(method, url, headers=headers, timeout=600, **options)
     answer.raise_for_status()
     return answer.json() if answer.content else None
 

@@ -76,7 +76,7 @@ def serving_tls(certificate: Path, url: str) -> Iterator[int]:
 
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            connection = HTTPConnection(inner.hostname or "", inner.port, timeout=20)
+            connection = HTTPConnection(inner.hostname or "", inner.port, timeout=600)
             connection.request(self.command, self.path, body, {**dict(self.headers.items()), "Host": inner.netloc})
             answer = connection.getresponse()
             content = answer.read()

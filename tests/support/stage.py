@@ -98,14 +98,14 @@ class Stage:
 
     def get(self, path: str, **params: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.server.token}"}
-        answer = self.session.get(f"{self.server.url}{path}", params=params, headers=headers, timeout=10)
+        answer = self.session.get(f"{self.server.url}{path}", params=params, headers=headers, timeout=600)
         answer.raise_for_status()
         return answer.json()
 
     def send(self, method: str, path: str, *, token: str = "", **body: Any) -> Any:
         headers = {"Authorization": f"Bearer {token or self.server.token}"}
         answer = self.session.request(
-            method, f"{self.server.url}{path}", json=body or None, headers=headers, timeout=10
+            method, f"{self.server.url}{path}", json=body or None, headers=headers, timeout=600
         )
         answer.raise_for_status()
         return answer.json() if answer.content else None

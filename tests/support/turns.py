@@ -180,7 +180,7 @@ class Turns:
     def control(self, path: str, **body: Any) -> None:
         """Approve what is held, or set the result of a run."""
         url = f"{self.stage.server.url}/_sandbox/{path.replace('/', f'/{self.stage.repository}/', 1)}"
-        assert self.stage.session.put(url, json=body, timeout=20).status_code == 204
+        assert self.stage.session.put(url, json=body, timeout=600).status_code == 204
 
     def push(self, text: str, path: str = "b.txt", token: str = "") -> str:
         """Put a commit on the head, and return it."""

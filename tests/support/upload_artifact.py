@@ -51,7 +51,7 @@ def main() -> int:
         f"{os.environ['GITHUB_API_URL']}/_sandbox/artifacts/{'/'.join(names)}?overwrite={os.environ['INPUT_OVERWRITE']}"
     )
     try:
-        urllib.request.urlopen(urllib.request.Request(url, packed.getvalue(), method="PUT"), timeout=20).close()
+        urllib.request.urlopen(urllib.request.Request(url, packed.getvalue(), method="PUT"), timeout=600).close()
     except urllib.error.HTTPError as error:
         sys.stdout.write(f"::error::Failed to CreateArtifact: ({error.code}) {error.read().decode()}\n")
         return 1

@@ -11,7 +11,7 @@ from walkthrough import PAGE, begun, steps, walk_through
 
 def forked_accord(arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str, str]:
     with Forked(arguments, folder, environment) as started:
-        out, err = started.communicate(60)
+        out, err = started.communicate(timeout=600)
     return started.returncode or 0, out, err
 
 
