@@ -101,6 +101,20 @@ def test_labels_in_one_line_and_in_the_head_of_a_table_count(parts: dict[str, st
 
 
 @pytest.mark.parametrize("parts", [BLOCKER, FAILURE, FINDING], ids=["blocker", "failure", "finding"])
+def test_the_head_of_a_table_is_a_row_if_it_holds_a_part(parts: dict[str, str]) -> None:
+    def check(head: str, missing: str = "") -> list[tuple[str, str]]:
+        rows = [head, *(f"| {name} | {text} |" for name, text in parts.items() if name != missing)]
+        rows = list(filter(None, rows))
+        return findings_of(parts)("\n".join([rows[0], "|---|---|", *rows[1:]]))
+
+    assert [check(""), check("| Part | Text |"), check("| Problem | Long text |")] == [[], [], []]
+    for missing in parts:
+        assert check("", missing) == [(CODES[missing], "error")]
+        if missing != "Description":  # any text beside the labels describes
+            assert check(f"| {missing} | Notes |", missing) == [(CODES[missing], "error")]
+
+
+@pytest.mark.parametrize("parts", [BLOCKER, FAILURE, FINDING], ids=["blocker", "failure", "finding"])
 def test_a_text_with_fewer_than_two_labels_gets_one_warning(parts: dict[str, str]) -> None:
     name, text = next(iter(parts.items()))
     code = "blocker-description" if parts is BLOCKER else CODES[name]

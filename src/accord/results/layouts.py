@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TypeAlias
 
 from accord.core.texts import is_template
@@ -213,18 +214,30 @@ def _phrase(hit: re.Match[str]) -> str:
 
 
 def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: Vocabulary) -> Iterator[_Label]:
-    """Yield the labels of a row of the table that begins at ``top``: its first cell, or its column's head."""
+    """Yield the labels of a row of the table that begins at ``top``: its first cell, or its column's head.
+
+    A head whose label no row repeats is the first row, unless one capitalized word beside it names the other column.
+    """
     cells = list(_cells(lines[i]))
     has_head = top + 1 < len(lines) and _RULE.fullmatch(lines[top + 1].strip()) is not None
     heads = [_parts_of(lines[top][slice(*cell)], vocabulary) for cell in _cells(lines[top])] if has_head else []
-    if has_head and i in (top, top + 1):
+    is_by_column = len({*filter(None, heads)}) > 1
+    if has_head and (i == top + 1 or (i == top and (is_by_column or not _is_row(lines, top, vocabulary)))):
         return
-    if len({*filter(None, heads)}) > 1:
+    if is_by_column:
         for (begin, end), parts in zip(cells, heads, strict=False):
             if parts:
                 yield _Label(parts, start + begin, start + begin, end=start + end)
     elif len(cells) > 1 and (parts := _parts_of(lines[i][slice(*cells[0])], vocabulary)):
         yield _Label(parts, start, start + cells[1][0], end=start + cells[-1][1])
+
+
+def _is_row(lines: Sequence[str], top: int, vocabulary: Vocabulary) -> bool:
+    """Return whether the head of a table is a part and its text, and not the names of its columns."""
+    rows = takewhile(lambda line: line.lstrip(" \t>").startswith("|"), lines[top + 2 :])
+    firsts = [_parts_of(row[slice(*cell)], vocabulary) for row in (lines[top], *rows) for cell in [*_cells(row)][:1]]
+    text = " ".join(lines[top][slice(*cell)].strip() for cell in [*_cells(lines[top])][1:])
+    return not (text.isalpha() and text.istitle()) and firsts[0] not in firsts[1:]
 
 
 def _cells(line: str) -> Iterator[tuple[int, int]]:
