@@ -89,6 +89,7 @@ def test_an_object_that_is_not_a_task_is_not_a_handoff(given: Any) -> None:
     assert [item.code for item in found] == ["not-a-handoff"]
 
 
+NAMED = {"metadata": {"canonicalTaskId": "T-00007"}}
 BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": "x"}}}
 
 
@@ -104,6 +105,8 @@ BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": 
             [{"status": "awaiting_human", "metadata": {}}, {"status": "implementing", "metadata": {}}],
             [("missing-awaiting-human-artifact", "/tasks/0/metadata/awaitingHumanArtifact")],
         ),
+        ([NAMED, {"metadata": {}}, {"metadata": {}}, NAMED], [("task-repeated", "/tasks/3/metadata/canonicalTaskId")]),
+        ({"a": NAMED, "b": NAMED}, [("task-repeated", "/tasks/b/metadata/canonicalTaskId")]),
     ],
 )
 def test_each_task_of_a_file_with_many_is_checked(tasks: Any, found: list[tuple[str, str]]) -> None:

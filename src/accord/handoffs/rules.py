@@ -42,10 +42,15 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
 
 def store_findings(tasks: dict[str, Any] | list[Any]) -> list[Finding]:
     """Check each task of a store as a handoff of its own; an object has their ids as keys."""
-    found = []
+    found, known = [], set[str]()
     for key, task in tasks.items() if isinstance(tasks, dict) else enumerate(tasks):
         try:
-            findings = handoff_findings(read_handoff(task))
+            handoff = read_handoff(task)
+            findings = handoff_findings(handoff)
+            if (name := handoff.metadata.canonical_task_id) in known:
+                what, hint = f"`{short_name(str(name))}` occurs twice.", "Give one of the tasks another id."
+                findings.append(Finding("task-repeated", what, "/metadata/canonicalTaskId", hint=hint))
+            known |= {name} if name else set()
         except BrokenContract as broken:
             findings = list(broken.findings)
         found += [replace(each, path=pointer("tasks", key) + each.path) for each in findings]

@@ -104,7 +104,7 @@ def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[Forg
             reason = f"It does not say that it leaves {status or 'planned'}."
         elif not event.actor.strip() or (event.force and not (event.reason or "").strip()):
             reason = "It is forced without a reason." if event.actor.strip() else "It names no actor."
-        elif target == "done" and approval_of(before) is None:
+        elif target == "done" != source and approval_of(before) is None:
             reason, is_approval = f"{event.wp_id} becomes done without an approval that counts.", source == "approved"
         elif is_own and not has_override(event):
             name = short_name(event.actor)
