@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.sessions import AT, GATES, acceptance, agent_input, agent_output, decision, status
 from support.sessions import TASKS as PLAN
 
+from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.findings import Severity
 from accord.core.kinds import KINDS
@@ -342,6 +343,20 @@ def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | No
     assert found(TASKS, tasks(text)) == ([expected] if expected else [])
 
 
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ("cmd:", "The check is empty. Write the command after `cmd:`, or what a person does after `manual:`."),
+        (" ", "The check is empty. Write the command after `cmd:`, or what a person does after `manual:`."),
+        ("CMD: x", "The check begins with neither `cmd:` nor `manual:`. Did you mean `cmd:`?"),
+        ("http://x", "The check begins with neither `cmd:` nor `manual:`. Begin it with one of them."),
+    ],
+)
+def test_a_check_without_its_form_says_what_it_lacks(check: str, said: str) -> None:
+    (found,) = KINDS["agent-input"].check(read_object(json.dumps(agent_input(acceptance_checks=[check])).encode()))
+    assert found.text == said
+
+
 def test_a_bare_array_of_criteria_is_named_as_one() -> None:
     with pytest.raises(BrokenContract) as caught:
         ACCEPTANCE.read(json.dumps(acceptance()["acceptance_criteria"]).encode())
@@ -360,6 +375,7 @@ CRITERION = acceptance()["acceptance_criteria"][0]
         *(([without(CRITERION, key)], ("schema", f"/acceptance_criteria/0/{key}")) for key in CRITERION),
         ([CRITERION, CRITERION], ("criterion-repeated", "/acceptance_criteria/1/id")),
         ([{**CRITERION, "id": "AC-1"}], ("(criterion-id)", "/acceptance_criteria/0/id")),
+        ([{**CRITERION, "verify": ["cmd: "]}], ("(check-form)", "/acceptance_criteria/0/verify/0")),
     ],
 )
 def test_acceptance_has_a_criterion_with_id_description_and_verify(criteria: Any, expected: tuple[str, str]) -> None:

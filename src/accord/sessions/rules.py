@@ -33,7 +33,7 @@ from accord.sessions.policy import WORK, is_forbidden_code
 MOST_RETRIES = 3
 """How often a task may enter one fix loop before the user is asked."""
 
-_CHECK = re.compile(r"(cmd|manual):\s*\S")
+_CHECKS = ("cmd", "manual")
 _SESSION_NAME = re.compile(r"\A(\d{4}-\d\d-\d\d)_[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _CHANGED = "/task/session_changed_files"
 _ABOVE = re.compile(r"\A(?:\.\./)+(?=.)")
@@ -114,10 +114,20 @@ def is_inside(path: str) -> bool:
 
 
 def _checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
+    yield from _empty_checks(checks, place)
     for i, check in enumerate(checks):
-        if not _CHECK.match(check):
+        word, sign, _ = check.partition(":")
+        if check.strip() and not (sign and word in _CHECKS):
             message = "The check begins with neither `cmd:` nor `manual:`."
-            yield warning("check-form", message, place + pointer(i), hint="Begin it with one of them.")
+            hint = did_you_mean(f"{word}:" if sign else "", [f"{one}:" for one in _CHECKS])
+            yield warning("check-form", message, place + pointer(i), hint=hint or "Begin it with one of them.")
+
+
+def _empty_checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
+    for i, check in enumerate(checks):
+        if not check.strip() or check.strip() in [f"{word}:" for word in _CHECKS]:
+            hint = "Write the command after `cmd:`, or what a person does after `manual:`."
+            yield warning("check-form", "The check is empty.", place + pointer(i), hint=hint)
 
 
 def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
@@ -305,6 +315,7 @@ def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
     criteria = acceptance.acceptance_criteria
     found = [*_repeated_ids("criterion-repeated", [one.id for one in criteria], "acceptance_criteria", "id")]
     for i, criterion in enumerate(criteria):
+        found += _empty_checks(criterion.verify, pointer("acceptance_criteria", i, "verify"))
         if not _CRITERION.fullmatch(criterion.id):
             message = f"`{short_name(criterion.id)}` is not an id like AC-001."
             hint = "Rename the criterion."
