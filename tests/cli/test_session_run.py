@@ -240,18 +240,20 @@ def test_a_new_session_needs_its_goal(project: Project) -> None:
     assert found["turn"]["why"] == "The session has no goal yet. Pass it with `--goal`."
 
 
-def test_a_whole_session_by_hand_takes_at_most_12_commands(project: Project) -> None:
+@pytest.mark.parametrize(("strategy", "check"), [("single-final", "cmd: pytest"), ("per-batch", "manual: read it")])
+def test_a_whole_session_by_hand_takes_at_most_12_commands(project: Project, strategy: str, check: str) -> None:
+    files = {**FILES, "Planner": {"tasks.yaml": TASKS.replace("cmd: pytest tests/csv", check)}}
     output = str(project.accord.file("output.json", agent_output()))
     words, typed = ["--goal", "Export."], 1  # session new
     while project.state() != "DONE":
         turn = project.accord("session", "run", project.folder, *words, "--format", "json").document["turn"]
         typed += 1
         words = turn["command"].replace("OUTPUT.json", output).split()[4:]
-        for name, text in FILES.get(turn["who"], {}).items():
+        for name, text in files.get(turn["who"], {}).items():
             (project.folder / name).write_text(text, encoding="utf-8")
         if turn["who"] == "user":
             name = turn["command"].split()[-1].partition("=")[0]
-            words = [f"{name}={'approved' if name == 'UD-APPROVE-DESIGN' else 'single-final'}"]
+            words = [f"{name}={'approved' if name == 'UD-APPROVE-DESIGN' else strategy}"]
     assert typed <= 12
     assert project.accord("session", "check", project.folder).code == 0
 

@@ -23,7 +23,7 @@ from accord.sessions.machine import (
     files_needed,
     needs_of,
 )
-from accord.sessions.models import CORRECTORS, GATE_OF, GATES, LOOPS, SessionTask
+from accord.sessions.models import CORRECTORS, GATE_OF, GATES, LOOPS, REVIEWS, SessionTask
 from accord.sessions.moves import (
     broken_files,
     check_state,
@@ -272,12 +272,14 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
         else:
             needs = needs_of("IMPLEMENT_LOOP", loop, facts_of(session, task=task.id))
             yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
-    is_single = session.mode == "full" and reviews.strategy_of(status) == "single-final"
+    strategy = reviews.strategy_of(status) if session.mode == "full" else ""
     implemented = [one for one in _tasks(session) if one.status in ("implemented", "completed")]
-    is_early = is_single and [one for one in implemented if reviews.has_work(one, outputs)] != _tasks(session)
+    is_last = [one for one in implemented if reviews.has_work(one, outputs)] == _tasks(session)
+    together = {"single-final": REVIEWS, "per-batch": ("Reviewer",) if is_last else ()}
     for role in reviews.open_gates(task, outputs):
-        is_late = _is_waiting(session, task) if role == "Coder" else is_early
-        yield None if is_late else _dispatch(session, "meta" if is_single and role != "Coder" else task.id, role)
+        is_of_all = role in together.get(strategy, ())
+        is_early = _is_waiting(session, task) if role == "Coder" else is_of_all and not is_last
+        yield None if is_early else _dispatch(session, "meta" if is_of_all else task.id, role)
 
 
 def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove | None:
