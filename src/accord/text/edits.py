@@ -259,7 +259,7 @@ def _inline(page: ParsedMarkdown, prose: Prose, policy: PostingPolicy) -> tuple[
     if "<" in content:
         known = prose.parts("html", "autolink", "code")
         sure = [span for span in known if span.kind != "code" or span.end <= prose.doubt]
-        edits += _stray_edits(content, sure, 0 if page.footnotes else prose.doubt)
+        edits += _stray_edits(content, sure, prose.doubt)
     return edits, sorted(holes)
 
 
