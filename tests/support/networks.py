@@ -33,8 +33,9 @@ def forget_network(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def openssl(*arguments: object) -> None:
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+def openssl(*arguments: object) -> str:
+    ended = subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, text=True)
+    return ended.stdout + ended.stderr
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,10 @@ class Authority:
         names.write_text(f"subjectAltName = {'IP' if host[0].isdigit() else 'DNS'}:{host}\n")
         made = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key)
         openssl("req", *made, "-out", request, "-subj", f"/CN={host}")
-        signed = ("-CA", self.file, "-CAkey", self.folder / "ca.key", "-CAcreateserial", "-days", days)
+        signed = ("-CA", self.file, "-CAkey", self.folder / "ca.key", "-CAcreateserial")
+        ended = ("-not_before", "20200101000000Z", "-not_after", "20200102000000Z")  # OpenSSL 3.5 takes no days below 0
+        knows = days < 0 and "-not_after" in openssl("x509", "-help")
+        signed += ended if knows else ("-days", days)
         openssl("x509", "-req", "-in", request, *signed, "-extfile", names, "-out", file)
         file.write_bytes(file.read_bytes() + key.read_bytes())
         return file

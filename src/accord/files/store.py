@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -234,7 +235,9 @@ def can_be_written(path: Path) -> bool:
         beside = _beside(path)
         beside.touch(exist_ok=False)
         beside.unlink()
-        return path.is_file() or not path.exists()
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return path.parent.is_dir()
     except (OSError, ValueError):  # the latter for what has no name, such as "."
         return False
     finally:
@@ -285,6 +288,8 @@ def read_inside(root: Path, path: str) -> bytes:
 def is_inside(root: Path, path: Path) -> bool:
     """Return whether a path is in the directory after following links, which an untrusted branch may contain."""
     try:
-        return path.resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError):  # links in a circle
-        return False
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
+    return path.resolve().is_relative_to(root.resolve())

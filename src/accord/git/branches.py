@@ -65,9 +65,11 @@ _CERTIFICATE = re.compile(
 """OpenSSL's words and those of GnuTLS, which Debian's git uses."""
 
 _TUNNEL = re.compile(r"HTTP code (\d{3}) from proxy|tunnel failed, response (\d{3})", re.IGNORECASE)
-_PROXY = re.compile(r"resolve proxy|from proxy|proxy CONNECT|tunnel failed|SOCKS|unsupported proxy", re.IGNORECASE)
+_PROXY = re.compile(
+    r"resolve proxy|from proxy|over proxy|proxy CONNECT|tunnel failed|SOCKS|unsupported proxy", re.IGNORECASE
+)
 _PLACE = re.compile(r"connect to (\S{1,300}) port (\d+)(?: via (\S{1,300}))?")
-"""Where git could not connect; since version 8, curl names the host and then the proxy."""
+"""Where git could not connect; since version 8, curl names the host and then the proxy, or only the proxy's host."""
 
 
 class Unreachable(Stopped):

@@ -29,7 +29,7 @@ _INDEX = re.compile(rb"^index [0-9a-f]{7,64}\.\.(?!0+\b)([0-9a-f]{7,64})\b", re.
 _MOVED = (b"rename from", b"copy from")
 _MISSED = re.compile(r"error: patch failed: (.+):(\d+)$")
 _NOT_FIT = re.compile(r"error: (.+): (does not exist in index|already exists in index|does not match index)$")
-_CORRUPT = re.compile(r"error: (?:corrupt (?:binary )?patch|patch fragment without header) at line (\d+)")
+_CORRUPT = re.compile(r"error: (?:corrupt (?:binary )?patch|patch fragment without header) at (?:line |\S+:)(\d+)")
 _WORDS = {
     "does not exist in index": "does not exist",
     "already exists in index": "exists already",
