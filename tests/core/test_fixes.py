@@ -116,6 +116,7 @@ TEXTS = [
     (PLAN.replace("role", "Role"), ["Renamed the key `Role` to `role` at /role."]),
     (PLAN.replace('"role": "pl', '"rloe": "Pl'), ["Renamed the key `rloe`", "Wrote the role `Planner`"]),
     (f'{{"result": {PLAN}}}', ["Removed the object around the document, with the key `result`."]),
+    (f'{{"results": [{PLAN}]}}', ["Removed the object around the document, with the key `results`."]),
     (f'{{"plan": {PLAN.replace("role", "ROLE")}}}', ["Removed the object", "Renamed the key `ROLE`"]),
     (PLAN.replace('"1"', '"1",'), ["Removed the comma before a closing bracket."]),
     (PLAN.replace('["1"]', '["1"\n , ]').replace("[]}", "[],}"), ["Removed 2 commas before a closing bracket."]),

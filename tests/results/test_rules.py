@@ -383,13 +383,18 @@ SLIPS: dict[str, tuple[Any, str]] = {
     "urgent": (plan(labelled(task("a"), *PRIORITY, "priority:Urgent")), "priority:high"),
     "p3": (plan(labelled(task("a"), *PRIORITY, "priority:P3")), "priority:low"),
     "case": (plan(labelled(task("a"), *PRIORITY, "Priority:High")), "priority:high"),
-    "key": ({**plan(), "creat": []}, "create"),
+    "key": ({("creat" if key == "create" else key): value for key, value in plan(task("a")).items()}, "create"),
+    "case of a key": (
+        plan({("temp_id" if key == "tempID" else key): value for key, value in task("a").items()}),
+        "tempID",
+    ),
     "verdict": (review("aprove"), "approve"),
     "outcome": (report("blockd", "Stopped."), "blocked"),
 }
 OTHER_WORDS: dict[str, Any] = {
     "another word": plan(labelled(task("a"), *PRIORITY, "priority:someday")),
     "another key": {**plan(), "notes": []},
+    "a key that is there": {**plan(), "creat": []},
     "another verdict": review("rejected"),
     "another blocker": blocked_with("spec-gap", "scope-constraint"),
 }
@@ -400,6 +405,7 @@ def test_a_hint_that_is_followed_blindly_corrects_the_fault(name: str) -> None:
     result, meant = SLIPS[name]
     (finding,) = (each for each in findings_of(result) if "Did you mean" in each.hint)
     assert finding.hint == f"Did you mean `{meant}`?"
+    assert [each for each in findings_of(result) if each.code == finding.code] == [finding]
     *above, last = (int(step) if step.isdigit() else step for step in finding.path.split("/")[1:])
     parent = corrected = json.loads(json.dumps(result))
     for step in above:

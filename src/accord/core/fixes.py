@@ -115,6 +115,7 @@ def _with_role(document: Document) -> tuple[Document, list[Fix]]:
     value, fixes = document.value, list[Fix]()
     for wrapping in wrapping_keys(value):
         (value,) = value.values()
+        value = value[0] if isinstance(value, list) else value
         fixes.append(Fix(f"Removed the object around the document, with the key `{short_name(wrapping)}`."))
     if key := misspelled_role(value):
         value = {("role" if name == key else name): child for name, child in value.items()}

@@ -221,11 +221,15 @@ def misspelled_role(value: Mapping[str, Any]) -> str | None:
 
 
 def wrapping_keys(value: Mapping[str, Any]) -> list[str]:
-    """Return the keys of the objects around a document with a role, each the only one, from the outside; else none."""
+    """Return the keys of the objects around a document with a role, each the only one, from the outside; else none.
+
+    An array with one entry counts as its entry.
+    """
     keys: list[str] = []
     inner: Any = value
     while isinstance(inner, dict) and len(inner) == 1 and len(keys) < _MOST_WRAPPINGS:
         ((key, inner),) = inner.items()
+        inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
         keys.append(key)
         if isinstance(inner, dict) and (inner.get("role") in role_names() or misspelled_role(inner)):
             return keys

@@ -80,7 +80,24 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
         places.setdefault(place, []).append(detail)
         if union is not None:
             (unions if union == place else fitting).add(union)
-    return [_finding(each, place, model) for place, each in places.items() if place not in unions & fitting]
+    meant = {
+        place: (*place[:-1], near)
+        for place, each in places.items()
+        if each[0]["type"] == "extra_forbidden" and (near := _meant_key(place, model, value))
+    }
+    return [
+        _finding(each, place, model, str(meant[place][-1]) if place in meant else "")
+        for place, each in places.items()
+        if place not in unions & fitting and not (each[0]["type"] == "missing" and place in meant.values())
+    ]
+
+
+def _meant_key(place: Steps, model: type[BaseModel], value: Any) -> str | None:
+    """Return the key that an unknown one misspells, where that is not there itself."""
+    for step in place[:-1]:
+        is_there = isinstance(value, list) or (isinstance(value, dict) and step in value)
+        value = value[step] if is_there else {}
+    return correct_spelling(str(place[-1]), [key for key in keys_at(model, place[:-1]) if key not in value])
 
 
 def _place_of(steps: Steps, model: type[BaseModel], value: Any) -> tuple[Steps, Steps | None]:
@@ -97,8 +114,8 @@ def _place_of(steps: Steps, model: type[BaseModel], value: Any) -> tuple[Steps, 
     return place, union
 
 
-def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseModel]) -> Finding:
-    """Return the finding about a place; several errors are those of the members of a union."""
+def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseModel], meant: str) -> Finding:
+    """Return the finding about a place, a key that stands for ``meant``; several errors are those of a union."""
     given, kind, context = details[0]["input"], details[0]["type"], details[0].get("ctx", {})
     key = str(steps[-1]) if steps else "document"
     found = f"found {_description_of(given)}"
@@ -109,7 +126,7 @@ def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseMode
         hint = f"Rename `{near}` to `{key}`." if near else "Add it."
     elif kind == "extra_forbidden":
         message = f"The key `{short_name(key)}` is not part of the contract."
-        hint = did_you_mean(key, keys_at(model, steps[:-1])) or "Remove it."
+        hint = f"Did you mean `{meant}`?" if meant else "Remove it."
     elif kind == "value_error":
         message, hint = (*context["error"].args, "Write another value.")[:2]
         message = f"{message}; {found}."
