@@ -77,6 +77,7 @@ def test_all_attacks_are_held_with_the_words_and_files_of_the_registry(accord: A
 
 @pytest.mark.slow
 def test_images_that_a_repository_allows_get_through(accord: Accord, tmp_path: Path) -> None:
+    accord.monkeypatch.setattr("accord.cli.attack.PATCHES", ())
     ended = accord("attack", "--root", repository(tmp_path / "own", 'agents: {}\nallowed_hosts: ["*"]\n'))
     assert ended.code == 1
     assert [line for line in ended.out.splitlines() if line.startswith("THROUGH")] == [

@@ -43,7 +43,7 @@ from accord.sessions.outputs import apply_output
 from accord.sessions.policy import parse_setting
 from accord.sessions.questions import UserQuestion, with_completed_correction
 
-WALKS = int(os.environ.get("ACCORD_WALKS", "50"))
+WALKS = int(os.environ.get("ACCORD_WALKS", "24"))
 SEED = int(os.environ.get("ACCORD_FUZZ_SEED", "0"))
 STEPS = 40
 """Steps of a walk, accepted or refused."""

@@ -15,7 +15,7 @@ from accord.text.blocks import read_blocks
 from accord.text.inlines import read_inlines
 
 SEED = os.environ.get("ACCORD_FUZZ_SEED", "accord")
-TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "1200")) // 2
+TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "600")) // 2
 
 STARTS = (
     *("- ", "1. ", "> ", "\n", "\n", "\n\n", "    ", "  ", "\t", " \t", "```", "~~~", "- [ ] ", "1x [ ] ", "|", "-|-"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SECRETS = Redactor((KNOWN,))
 POLICY = PostingPolicy()
 SEED = os.environ.get("ACCORD_FUZZ_SEED", "accord")
-TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "1200"))
+TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "600"))
 """Random texts per run, and as many changed ones; a hundred thousand every night."""
 
 LONGEST = 0.5

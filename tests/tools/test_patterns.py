@@ -105,4 +105,4 @@ def once_each(found: list[Use]) -> list[Use]:
 @pytest.mark.slow
 def test_a_pattern_that_scans_its_blanks_again_and_again_is_slow() -> None:
     use = Use("here", re.compile(r"\s*a"), "search")
-    assert any(is_slow(use, text) for text in pumped(use.pattern, UNITS, SIZE))
+    assert any(is_slow(use, text) for text in pumped(use.pattern, UNITS, SIZE // PART))
