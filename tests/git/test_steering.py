@@ -139,7 +139,8 @@ NEW = {
         .codiumai.toml .vimrc simple-git-hooks.json own.rules .\u200bhidden/a .\uff41gent/a""",
     "protected": """
         .gitattributes src/.gitattributes .GitAttributes .cargo/config.toml sub/.cargo/config .mvn/jvm.config mvnw.cmd
-        gradle/wrapper/gradle-wrapper.jar .yarn/releases/yarn.cjs bunfig.toml src/Directory.Build.props .gitlab/ci/a.yml
+        gradle/wrapper/gradle-wrapper.jar .yarn/releases/yarn.cjs bunfig.toml src/Directory.Build.props
+        directory.packages.props Directory.Solution.targets Directory.Build.rsp .gitlab/ci/a.yml
         templates/a.gitlab-ci.yml azure-pipelines-release.yml .azuredevops/a.yml ci/Jenkinsfile.release .tekton/a.yaml
         .builds/a.yml .circleci/b.sh .buildkite/hooks/pre-command tools/bazel OWNERS netlify.toml infra/a.tf""",
     "": """

@@ -49,9 +49,9 @@ cloudbuild*.y*ml .semaphore bitrise.y*ml .bitrise* codemagic.y*ml .cirrus* werck
 .kodiak* kodiak.toml .bulldozer* .policy.y*ml renovate.json* .renovaterc* .dependabot .greenkeeper* greenkeeper.json
 netlify.toml vercel.json now.json amplify.y*ml render.y*ml heroku.yml goreleaser.y*ml release-please-config.json
 release.config.* codecov.y*ml fastlane .cargo .mvn mvnw* gradlew* gradle-wrapper.* .gradle init.gradle*
-**/.yarn/releases **/.yarn/plugins **/.yarn/sdks .pnp.* bunfig.toml .bunfig.toml /sbt .sbtopts Directory.Build.*
-Directory.Solution.* **/.config/dotnet-tools.json .bazelrc **/tools/bazel .buckconfig .bundle pip.conf .pip
-sitecustomize.py usercustomize.py
+**/.yarn/releases **/.yarn/plugins **/.yarn/sdks .pnp.* bunfig.toml .bunfig.toml /sbt .sbtopts Directory.*.props
+Directory.*.targets Directory.*.rsp **/.config/dotnet-tools.json .bazelrc **/tools/bazel .buckconfig .bundle pip.conf
+.pip sitecustomize.py usercustomize.py
 """
 """Other files that only people change: of CI and bots, wrappers and settings of builds, and what hides a change.
 
