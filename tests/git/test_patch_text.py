@@ -1,15 +1,31 @@
 """Patches are checked as text: what git would refuse, or silently drop, is found before a repository is there."""
 
+import json
+
 import pytest
 
 from accord.git.patch_text import patch_findings
 from accord.results.fixes import fix_implementation
 from accord.results.implementor.rules import implementor_findings
 from accord.results.models import ImplementorResult
+from accord.results.run import read_result
 
 FILE = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n"
 HUNK = "@@ -1 +1 @@\n-old\n+new\n"
 NEW = "diff --git a/NAME b/NAME\nnew file mode 100644\nindex 0000000..e69de29\n"
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "docs/CLAUDE.md", ".claude/settings.json", "docs/a b.md", "src/a.py"])
+def test_a_patch_of_steering_files_is_found_without_a_repository(name: str) -> None:
+    expected = [] if name in ("docs/a b.md", "src/a.py") else [("steering-file", "/patch", name)]
+    for patch in (
+        NEW.replace("NAME", name),
+        FILE.replace("a.py", name) + HUNK,
+        f"diff --git a/x b/{name}\nsimilarity index 100%\nrename from x\nrename to {name}\n",
+    ):
+        result = {"role": "implementor", "outcome": "completed", "patch": patch, "summary": "Done."}
+        found = read_result(json.dumps(result).encode()).findings
+        assert [(each.code, each.path, each.message.split("`")[1]) for each in found] == expected
 
 
 def messages(patch: str) -> list[str]:

@@ -18,7 +18,7 @@ from accord.core.suggest import did_you_mean
 from accord.core.texts import line_end_findings
 from accord.files.patterns import path_patterns
 from accord.git.filters import pointers_replaced
-from accord.git.patch_text import patch_findings
+from accord.git.patch_text import header_names, patch_findings
 from accord.git.steering import audit_paths
 from accord.git.unfinished import marked_files, marker_findings
 from accord.results.bodies import SECTION
@@ -82,6 +82,10 @@ _QUOTED = re.compile(
 )
 
 
+_SIDE = re.compile(r'\A(?:.* )?"?[a-z]/')
+"""The part of a header before the path: of a pair, before the second one."""
+
+
 def implementor_findings(result: ImplementorResult) -> list[Finding]:
     """Check the patch against the outcome, and the summary for what it must say."""
     if not says_something(result.summary):
@@ -122,6 +126,16 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
         message = f"The patch has {wrong} hunk{'s' if wrong > 1 else ''} with more or fewer lines than counted."
         hint = "Run `accord check --fix`, or take it again with `accord patch`."
         yield Finding("patch-invalid", message, "/patch", hint=hint)
+
+
+def steering_findings(patch: str) -> Iterator[Finding]:
+    """Warn of files that steer agents or tools, as far as the text of a patch tells: a repository adds its own."""
+    headers = header_names(patch.encode("utf-8", "surrogateescape"))
+    paths = [name if key.startswith((b"rename", b"copy")) else _SIDE.sub("", name) for key, name in headers]
+    if steering := audit_paths(paths, agent_files=shipped_registry().steering_patterns).steering:
+        shown = ", ".join(f"`{path}`" for path in steering[:10])
+        message = f"The patch changes steering files: {shown}. `accord apply` asks a person instead of pushing it."
+        yield warning("steering-file", message, "/patch", hint="Leave them out, or let a person review them.")
 
 
 def _check_blocked(summary: str) -> Iterator[Finding]:
