@@ -325,6 +325,7 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
     "pairs of xxd, upper case": lambda secret: secret.hex(" ", -2).upper(),
     "pairs of xxd after one byte": lambda secret: (b"\n" + secret + b"\n").hex(" ", -2),
     "base32": lambda secret: base64.b32encode(secret).decode(),
+    "base32, lower case": lambda secret: base64.b32encode(secret).decode().lower(),
     "base32 after some characters": lambda secret: base64.b32encode(b"x-access:" + secret + b"\n").decode(),
     "base64 twice": lambda secret: base64.b64encode(base64.b64encode(secret)).decode(),
     "base64 twice, after a character each": lambda secret: base64.b64encode(

@@ -29,7 +29,8 @@ def encoded_forms(text: str) -> Iterator[str]:
         middle = _encoded_within(data, before, 6)
         twice = (_encoded_within(middle.encode(), again, 6) for again in range(3))
         yield from (middle, middle.replace("+", "-").replace("/", "_"), *twice)
-    yield from (_encoded_within(data, before, 5) for before in range(5))
+    for middle in (_encoded_within(data, before, 5) for before in range(5)):
+        yield from (middle, middle.lower())
     pairs = (data.hex(" ", -2), f"{data[:1].hex()} {data[1:].hex(' ', -2)}")
     for digits in (data.hex(), data.hex(" "), data.hex(":"), *pairs):
         yield from (digits, digits.upper())
