@@ -392,6 +392,7 @@ SLIPS: dict[str, tuple[Any, str]] = {
     "outcome": (report("blockd", "Stopped."), "blocked"),
 }
 OTHER_WORDS: dict[str, Any] = {
+    "a status that no new task has": plan(labelled(task("a"), "task:implement", "status:redy", "complexity:low")),
     "another word": plan(labelled(task("a"), *PRIORITY, "priority:someday")),
     "another key": {**plan(), "notes": []},
     "a key that is there": {**plan(), "creat": []},

@@ -164,7 +164,7 @@ def distinct(labels: Sequence[str]) -> tuple[str, ...]:
 
 def check_new_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
     """Check the labels at creation: exactly one of each category that the kind carries, such as the type label."""
-    yield from _check_label_names(labels, path)
+    yield from _check_label_names(labels, path, kind)
     for category, allowed in CREATION_RULES[kind].items():
         if allowed and not in_category(labels, category):
             message = f"A {kind.word} needs exactly one {category.word} label."
@@ -214,7 +214,7 @@ def label_fault(label: str) -> Finding | None:
     return None
 
 
-def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
+def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None = None) -> Iterator[Finding]:
     """Check what holds for every list of labels: one known name of each category, and GitHub's limits."""
     if len(labels) > LABELS_PER_ITEM:
         message = f"The item has {len(labels)} labels; GitHub allows {LABELS_PER_ITEM}."
@@ -228,11 +228,12 @@ def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
         elif not label.isprintable():
             yield Finding("label-unknown", "A label contains invisible characters.", here, hint="Remove them.")
         elif category and label not in KNOWN_NAMES:
-            known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
+            legal = CREATION_RULES[kind].get(category, KNOWN_NAMES) if kind else KNOWN_NAMES
+            known = sorted(name for name in KNOWN_NAMES if category_of(name) is category and name in legal)
             _, _, word = label.partition(":")
             meant = f"{category}:{SYNONYMS[category].get(word.strip().lower(), '')}"
             near = f"Did you mean `{meant}`?" if meant in known else did_you_mean(label, known)
-            hint = near or f"Use {', '.join(f'`{name}`' for name in known)}."
+            hint = near or (f"Use {', '.join(f'`{name}`' for name in known)}." if known else "Remove it.")
             yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
         if category and category in first:
             message = f"`{label}` is a second {category.word} label beside `{first[category]}`."
