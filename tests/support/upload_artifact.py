@@ -53,7 +53,8 @@ def main() -> int:
     try:
         urllib.request.urlopen(urllib.request.Request(url, packed.getvalue(), method="PUT"), timeout=600).close()
     except urllib.error.HTTPError as error:
-        sys.stdout.write(f"::error::Failed to CreateArtifact: ({error.code}) {error.read().decode()}\n")
+        with error:
+            sys.stdout.write(f"::error::Failed to CreateArtifact: ({error.code}) {error.read().decode()}\n")
         return 1
     return 0
 

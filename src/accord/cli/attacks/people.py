@@ -113,7 +113,8 @@ def _request(ground: Playground, row: str, head: dict[str, str]) -> Attacked:
         with build_opener(ProxyHandler({})).open(ask, timeout=30) as answer:
             status = answer.status
     except HTTPError as refused:
-        status = refused.code
+        with refused:
+            status = refused.code
     ((name, value),) = head.items()
     return Attacked(row, f"{name}: {value}", "" if status >= 400 else "it is answered", f"the status {status}")
 
