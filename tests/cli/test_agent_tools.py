@@ -89,7 +89,10 @@ def test_a_broken_plan_is_refused_corrected_and_submitted_in_one_run(tmp_path: P
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "contract": ({"role": "planer"}, "at /role: `role` must be 'planner', 'implementor' or 'reviewer'; found 'planer'"),
     "check_result": ({"result": "x"}, "at /result: `result` must be an object; found 'x'."),
-    "submit_result": ({"resutl": {}}, "at /result: The required key `result` is missing. Rename `resutl` to `result`."),
+    "submit_result": (
+        {"resutl": {}},
+        "at /resutl: The key `resutl` is not part of the contract. Did you mean `result`?",
+    ),
     "list_work_items": ({"status": 1}, "at /status: `status` must be a string; found 1."),
     "read_work_item": ({"number": [1]}, "at /number: `number` is not the number of a work item; found an array."),
     "scope_of": ({"number": 1}, "at /path: The required key `path` is missing."),

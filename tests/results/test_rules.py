@@ -352,6 +352,7 @@ UNLABELLED = (
     "See:\n\n```\nType: spec-gap\nDescription: a\nStep: b\nTried: c\nWhat: d\nWhy: e\n```",
     "Die Prüfung der Typen bricht ab.\n\nDer Fehler liegt in einem fremden Modul: er ist alt.",
 )
+STEERING = "diff --git a/AGENTS.md b/AGENTS.md\n--- a/AGENTS.md\n+++ b/AGENTS.md\n@@ -1 +1 @@\n-a\n+b\n"
 WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
     (plan(update=[update(1, labels=["bug"])]), [("label-missing", "/update/0/labels")]),
     (
@@ -365,6 +366,7 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
     *((report("blocked", text), [("blocker-description", "/summary")]) for text in UNLABELLED),
     *((report("validation-failure", text), [("validation-step-missing", "/summary")]) for text in UNLABELLED),
     *((needs_changes(comment("a.py", 1, text)), [("finding-incomplete", f"{FIRST}/body")]) for text in UNLABELLED),
+    (report("completed", "Done.", STEERING), [("steering-file", "/patch")]),
 ]
 
 

@@ -23,8 +23,8 @@ THREAD = "{path: a.txt, line: 9, comments: [{body: x}]}"
 
 
 def branches(git: Git) -> list[str]:
-    lines = git("ls-remote", "--heads", git.url()).splitlines()
-    return [line.rpartition("refs/heads/")[2] for line in lines]
+    lines = git("ls-remote", "--heads", git.url()).splitlines()  # with what git says of a redirection
+    return [name for _, sign, name in (line.partition("refs/heads/") for line in lines) if sign]
 
 
 @pytest.mark.slow

@@ -139,6 +139,22 @@ _PATTERNS = {
         r"((?=(?:[^\s\"0-9=]{0,80}[0-9=]){2})[A-Za-z0-9_.~+/=-]{16,4000})(?=\\{0,8}\")"
         r"|(?i:_auth(?:Token)?=)([A-Za-z0-9_.~+/=-]{16,400})"
     ),
+    ("password", "password= pwd="): (
+        r"(?i:(?:jdbc:|\b(?:server|data source|host|user id|uid|database|initial catalog)=)[^\s\"']{0,200}?"
+        r"[;?&](?:password|pwd)=)((?=[^\s;&\"']{0,80}[0-9!#@^*])(?![<\[{*$%])[^\s;&\"'\\$%{]{4,200})"
+    ),
+    ("password", "curl"): (
+        r"\bcurl\b[^\n|;&]{0,200}? (?:-[a-zA-Z]{0,8}u|--(?:proxy-)?user)[ =]?[\"']?"
+        r"((?![$<\[{])[^\s:\"'$/]{0,100}:(?![$<\[{*]|x{3})[^\s\"'$]{4,200})"
+    ),
+    ("password", "machine"): (
+        r"\bmachine[ \t]{1,8}\S{1,100}\.\S{1,100}(?:[ \t\n]|\\n){1,8}login[ \t]{1,8}\S{1,200}(?:[ \t\n]|\\n){1,8}"
+        r"password[ \t]{1,8}((?![$<\[{])[^\s\"\\]{6,400})"
+    ),
+    ("cookie", "cookie"): (
+        r"(?i:\bcookie[\"']?:[ \t]{0,4}[\"']?(?:[\w.-]{1,60}=[^\s;\"']{0,200};[ \t]{0,4}){0,20}?"
+        r"[\w.-]{0,60}(?:sess(?:ion)?(?:[_-]?id)?|sid|auth|token)=)((?![$<\[{])[^\s;\"'\\]{16,4000})"
+    ),
     ("authorization", "authorization x-api-key x-goog-api-key x-vault-token private-token job-token"): (
         rf"(?i:authorization{_IS}(?:basic|bearer|token|bot|ssws)[ \t]{{1,4}})"
         r"((?=[A-Za-z+/_.~-]{0,200}[0-9=]|[A-Za-z]{0,200}[a-z][A-Z])[A-Za-z0-9+/_.~=:-]{12,8000})"
