@@ -29,7 +29,7 @@ from accord.git.program import Git
 from accord.sessions.changes import change_findings
 from accord.sessions.folder import changed_sessions, read_session
 from accord.sessions.folder_rules import check_session, missing_files
-from accord.sessions.models import AgentOutput
+from accord.sessions.models import LOOPS, AgentOutput
 from accord.sessions.outputs import apply_output
 from accord.sessions.run import advance, move_task, reopen
 from accord.sessions.turns import move_on
@@ -331,7 +331,12 @@ def by_hand(folder: Path, **changes: Any) -> None:
         {"user_decisions": [SINGLE[0], {**SINGLE[1], "answer": "per-batch"}]},
         {"user_decisions": [SINGLE[0], {**SINGLE[1], "status": "pending", "answer": None, "resolved_at": None}]},
         *({"current_state": state} for state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY")),
-        {"current_state": "BLOCKED", "blocked_from": "PLAN", "blocker": "x"},
+        *({"current_state": loop} for loop in LOOPS),
+        {"current_state": "FIX_TESTS", "retry_counts": {"T-001": {"FIX_REVIEW": 1}}},
+        *({"current_state": "BLOCKED", "blocked_from": state, "blocker": "x"} for state in ("PLAN", "FIX_TESTS")),
+        {"current_state": "BLOCKED"},
+        {"current_state": "BLOCKED", "blocker": "x"},
+        {"current_state": "BLOCKED", "blocked_from": "IMPLEMENT_LOOP"},
     ],
 )
 def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -339,7 +344,8 @@ def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, chan
     by_hand(folder, known_issues=["slow"], current_state="INTEGRATE")
     assert codes(tmp_path) == []
     by_hand(folder, **{"current_state": "IMPLEMENT_LOOP", **changes})
-    assert "session-altered" in codes(tmp_path)
+    errors = {one.code for one in change_findings(tmp_path, NAME, "main") if one.severity is Severity.ERROR}
+    assert errors & {"session-altered", "blocker-missing", "blocked-from"}
 
 
 def test_a_begun_task_does_not_disappear(tmp_path: Path) -> None:

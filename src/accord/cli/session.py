@@ -36,7 +36,7 @@ from accord.cli.session_questions import answer_questions, ask_question, cancel_
 from accord.cli.session_run import run_turns
 from accord.cli.step import as_output, leave_outputs, present
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import has_errors
+from accord.core.findings import has_errors, pointer
 from accord.core.machine import moves_to_json
 from accord.git.extraction import merge_base
 from accord.git.program import Git
@@ -84,10 +84,12 @@ def _check_session(path: Path, root: Path, start: str) -> list[Checked]:
     change = list(change_findings(root, path.name, start)) if start else []
     if start and not path.is_dir():
         return [(str(path), "session", change)]
-    found: list[Checked] = [(str(file), kind, findings) for file, kind, findings in check_session(path)]
-    places = {(one.code, one.path) for one in change}
-    whole = [one for one in found[0][2] if (one.code, one.path) not in places]
-    return [(*found[0][:2], [*whole, *change]), *found[1:]]
+    places, found = {(one.code, one.path) for one in change}, list[Checked]()
+    for file, kind, findings in check_session(path):
+        above = "" if file == path else pointer(file.name)
+        own = [one for one in findings if (one.code, above + one.path) not in places]
+        found.append((str(file), kind, own if above else [*own, *change]))
+    return found
 
 
 def _root(given: Path) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from accord.core.findings import Finding, pointer
+from accord.core.findings import Finding, Severity, pointer
 from accord.git.program import Git
 from accord.sessions.decision_rules import check_gate, passes_gate
 from accord.sessions.folder import (
@@ -22,11 +22,12 @@ from accord.sessions.folder import (
     session_at,
 )
 from accord.sessions.machine import leads_to, working_state
-from accord.sessions.models import GATES, SessionStatus, UserDecision
+from accord.sessions.models import GATES, LOOPS, SessionStatus, UserDecision
 from accord.sessions.policy import WORK, artifacts_of, forbidden_status
 from accord.sessions.reviews import has_record, has_work, open_gates
 
 _ALTERED = "Restore it, and make the change with `accord session`."
+_OF_BLOCK = frozenset({"blocker-missing", "blocked-from"})
 
 
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
@@ -62,12 +63,24 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     elif state and target and not leads_to(state, target, before.mode, _open_gates(old)):
         message = f"This change takes the session from {state} to {target}, where no move leads."
         yield Finding("session-altered", message, place, hint=_ALTERED)
+    elif state not in ("", target) and target in LOOPS and not _is_counted(old, now, target):
+        message = f"This change takes the session from {state} to {target}, but counts no entry of it."
+        yield Finding("session-altered", message, place, hint=_ALTERED)
+    known = {one.code for one in before.parts[STATUS_FILE].findings}
+    for one in after.parts[STATUS_FILE].findings:
+        if one.code in _OF_BLOCK - known:  # a move to BLOCKED writes both
+            path = pointer(STATUS_FILE) + one.path
+            yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=_ALTERED)
     for decision in old.user_decisions:
         kept = now.decision(decision.decision_id)
         if kept is None or (_is_final(decision) and (kept.status, kept.answer) != (decision.status, decision.answer)):
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=_ALTERED)
+
+
+def _is_counted(old: SessionStatus, now: SessionStatus, loop: str) -> bool:
+    return any(now.retries(task, loop) != old.retries(task, loop) for task in {*old.retry_counts, *now.retry_counts})
 
 
 def _open_gates(status: SessionStatus) -> set[str]:
