@@ -51,6 +51,7 @@ class Project:
         registry.parent.mkdir(parents=True)
         registry.write_text(REGISTRY % sys.executable)
         git(accord.home, "init", "-q", "-b", "main")
+        (accord.home / ".git/info/exclude").write_text("tools/\n")
         commit(accord.home)
         assert accord("session", "new", "Export").code == 0
         (self.folder,) = Path(".agents-work").iterdir()
@@ -151,6 +152,21 @@ def test_an_agent_that_writes_instructions_for_the_next_one_ends_the_run(project
     ended = project.accord("session", "run", project.folder, *AGENT)
     assert (ended.code, "steer the next agent: CLAUDE.md" in ended.err) == (4, True)
     assert project.turns() == ["SpecAgent meta"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "says"), [("../../src.py", "only Coder"), ("../2026-01-01_old/spec.md", "other sessions are read-only")]
+)
+def test_an_agent_that_changes_what_its_role_does_not_write_ends_the_run(
+    project: Project, path: str, says: str
+) -> None:
+    (project.accord.home / ".agents-work/2026-01-01_old").mkdir()
+    files = {"SpecAgent": {**FILES["SpecAgent"], path: "a = 1\n"}}
+    (project.tools / "files.json").write_text(json.dumps(files))
+    ended = project.accord.document("session", "run", project.folder, *AGENT, code=1)
+    assert [(found["code"], says in found["message"]) for found in ended["findings"]] == [("role-forbidden", True)]
+    assert (project.state(), project.turns()) == ("INTAKE", ["SpecAgent meta"])
 
 
 @pytest.mark.slow

@@ -180,7 +180,10 @@ def test_qa_is_asked_for_by_a_check_to_run_or_by_an_agent() -> None:
         (outputs(("Coder", OK), task="T-002") + outputs(*R_Q, task="meta"), ("Coder",)),
         (outputs(("Coder", OK), ("Coder", "DISPATCHED"), *R_Q), ("Coder",)),
         (outputs(("Coder", FAIL), *R_Q), ("Coder",)),
-        (outputs(("Orchestrator", OK), waived_reviews=["QA"]) + outputs(("Coder", OK), task="T-002"), ("Reviewer",)),
+        (
+            outputs(("Orchestrator", OK), waived_reviews=["QA"]) + outputs(("Coder", OK), task="T-002"),
+            ("Coder", "Reviewer"),
+        ),
         (outputs(("Security", OK), concerns=1) + outputs(*R_Q), ("Security",)),
         (outputs(("Security", OK), *R_Q) + outputs(("Reviewer", OK), concerns=1), ("Security",)),
         (outputs(*R_Q) + outputs(("QA", OK), needs_review=True), ("Reviewer",)),

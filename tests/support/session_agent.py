@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 def main() -> None:
     given = json.loads(re.findall(r"^```json\n(.*?)^```", sys.stdin.read(), re.MULTILINE | re.DOTALL)[-1])
     role, files = given["agent"], json.loads((HERE / "files.json").read_text())
-    (folder,) = Path(".agents-work").iterdir()
+    folder = max(Path(".agents-work").iterdir())
     for name, text in files.get(role, {}).items():
         (folder / name).write_text(text, encoding="utf-8")
     if role == "Coder":

@@ -330,7 +330,8 @@ CLOSED = [
     job(MAKE, permissions="{issues: write}", on="issues"), job(SECRET, on="push"), job(SECRET, on="pull_request"),
     *(
         job(SECRET, on="issues").replace("    perm", f"    if: {condition}\n    perm")
-        for condition in ("github.event.issue.author_association == 'OWNER'", "github.actor == github.repository_owner")
+        for condition in ("github.event.issue.author_association == 'OWNER'",
+            "contains(github.event.issue.author_association, 'OWNER')", "github.actor == github.repository_owner")
     ),
     job(SECRET, on="issue_comment").replace("    permissions", ASKED), job(MAKE, on="issues"),
     job(SECRET, on="issues").replace("    perm", "    if: github.event.label.name == 'ok'\n    perm"),

@@ -26,11 +26,13 @@ from accord.cli.session_output import (
 from accord.cli.session_questions import prompt_user, texts_of
 from accord.cli.step import present
 from accord.core.errors import BrokenContract, Interrupted, Refused, Stopped, WrongUsage
+from accord.git.patch_text import lines_of_files
 from accord.git.paths import some_of
 from accord.git.program import Git
 from accord.sessions.apply import SessionWriter
+from accord.sessions.changes import foreign_changes
 from accord.sessions.models import ROLES, AgentOutput
-from accord.sessions.policy import INTO, WORK
+from accord.sessions.policy import INTO, WORK, refuse
 from accord.sessions.run import answer, interview
 from accord.sessions.turns import NextActor, move_on, run_session, start_turn, take_turn
 
@@ -123,7 +125,7 @@ def _output_of(
     from accord.cli.sources import local_policy
     from accord.runner.finish import finish
     from accord.runner.models import RunRequest
-    from accord.runner.record import RESULT
+    from accord.runner.record import PATCH, RESULT
 
     session, role = writer.read(), str(document["agent"])
     run_dir = Path(tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP") or None))
@@ -142,6 +144,10 @@ def _output_of(
     if steering := [path for path in record.steering if not path.startswith(own)]:
         message = f"{role} on {document['task']['id']} changed files that steer the next agent: {some_of(steering)}."
         raise Refused(message, hint="Look at them, undo or commit them, and run the command again.")
+    patch = run_dir / PATCH
+    changed = lines_of_files(patch.read_bytes()) if record.patch_sha256 else {}
+    if forbidden := list(foreign_changes(session, role, changed)):
+        raise refuse(f"{role} on {document['task']['id']} changed files that its role does not write.", forbidden)
     if stop:
         raise Interrupted("The agent was stopped.", hint="Run the command again to continue.")
     outputs = finish(run_dir, finish_options(None, local_policy()), record)

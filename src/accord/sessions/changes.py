@@ -5,10 +5,11 @@ Source: global agent contract, "Required repository artifacts", "ASK_USER protoc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, pointer
 from accord.git.program import Git
 from accord.sessions.decision_rules import check_gate, passes_gate
@@ -23,7 +24,7 @@ from accord.sessions.folder import (
 )
 from accord.sessions.machine import leads_to, working_state
 from accord.sessions.models import GATES, LOOPS, SessionStatus, UserDecision
-from accord.sessions.policy import WORK, artifacts_of, forbidden_status
+from accord.sessions.policy import WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.reviews import has_record, has_work, open_gates
 
 _ALTERED = "Restore it, and make the change with `accord session`."
@@ -112,6 +113,22 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
                 "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
             )
             yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
+
+
+def foreign_changes(session: Session, role: str, paths: Iterable[str]) -> Iterator[Finding]:
+    """Find files of the repository that changed in a role's turn, and that the contract keeps from it ("Rules").
+
+    Those of the session's own folder are judged by ``turn_findings``.
+    """
+    hint = "Undo it, or commit it if you made it. Then run the command again."
+    for path in paths:
+        _, work, rest = f"/{path}".partition(f"/{WORK}/")
+        if work and not rest.startswith(f"{session.name}/"):
+            message = f"`{short_name(path)}` changed in the turn of {role}, and other sessions are read-only."
+            yield Finding("role-forbidden", message, hint=hint)
+        elif not work and is_forbidden_code(role, path):
+            message = f"`{short_name(path)}` changed in the turn of {role}, but only Coder and Integrator write code."
+            yield Finding("role-forbidden", message, hint=hint)
 
 
 def turn_findings(before: Session, after: Session, role: str) -> Iterator[Finding]:

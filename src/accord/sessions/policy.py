@@ -91,7 +91,7 @@ _IMPLEMENTERS = ("Coder", "Integrator")
 _INTEGRATION = ("INTEGRATE", "FIX_BUILD")
 _DOCUMENT = re.compile(
     r"(?:.*/)?(?:(?i:[^/]+\.(?:md|markdown|rst|adoc|asciidoc))"
-    r"|(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTORS|CONTRIBUTING|SECURITY)(?:\.txt)?)"
+    r"|(?:(?i:readme|license|changelog)(?=\.txt|\Z)|README|CHANGELOG|CHANGES|HISTORY|NEWS|LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTORS|CONTRIBUTING|SECURITY)(?:\.txt)?)"
     r"|(?i:(?:.*/)?(?:docs?|documentation|man)/.*\.(?:txt|html?|css|csv|pdf|png|jpe?g|gif|svg|webp|mmd|puml|drawio|[1-9]))"
 )
 """Documents by their form or usual name, and pages, pictures and manual pages in a folder of documentation."""
@@ -131,7 +131,7 @@ def is_forbidden_code(role: str, path: str) -> bool:
 
 def _is_documentation(path: str) -> bool:
     """Return whether a file is documentation: never one that steers agents or tools, or that declares dependencies."""
-    is_hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
+    is_hidden = any(part.startswith(".") and part != ".." for part in PurePosixPath(path).parts)
     audit = audit_paths([path], agent_files=shipped_registry().steering_patterns)
     return not is_hidden and audit == PathAudit() and _DOCUMENT.fullmatch(path) is not None
 

@@ -93,7 +93,11 @@ def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
 
     Where the session has no output of the Coder, other tools keep its records.
     """
-    own = [one.status for one in outputs if one.task_id == task.id and (one.agent == "Coder" or one.waived_reviews)]
+    own = [
+        one.status
+        for one in outputs
+        if one.task_id == task.id and (one.agent == "Coder" or "Coder" in one.waived_reviews)
+    ]
     return own[-1] == "OK" if own else not any(output.agent == "Coder" for output in outputs)
 
 

@@ -116,8 +116,8 @@ def is_inside(path: str) -> bool:
 def _checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
     yield from _empty_checks(checks, place)
     for i, check in enumerate(checks):
-        word, sign, _ = check.partition(":")
-        if check.strip() and not (sign and word in _CHECKS):
+        word, sign, text = check.partition(":")
+        if check.strip() and not (sign and word in _CHECKS) and (text.strip() or word.strip() not in _CHECKS):
             message = "The check begins with neither `cmd:` nor `manual:`."
             hint = did_you_mean(f"{word}:" if sign else "", [f"{one}:" for one in _CHECKS])
             yield warning("check-form", message, place + pointer(i), hint=hint or "Begin it with one of them.")

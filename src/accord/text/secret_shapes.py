@@ -125,7 +125,7 @@ _PATTERNS = {
         r"|[A-Za-z0-9+/]{42}(?:AzSe|\+ACR))[A-Za-z0-9+/_-]{5,6}[AQgw]?={0,2}(?![A-Za-z0-9+/=])"
     ),
     ("password", "://"): r"(?<=://)[^\s:/?#@\"'<>\[\]{}$]{0,100}:[^\s:/?#\"'<>\[\]{}$]{3,200}(?=@[A-Za-z0-9.-])",
-    ("password", "accountkey sharedaccesskey sig= x-amz- x-goog-"): (
+    ("password", "accountkey sharedaccesskey sig x-amz- x-goog-"): (
         rf"(?i:(?:AccountKey|SharedAccessKey){_IS})([A-Za-z0-9+/]{{40,120}}={{0,2}})"
         r"|(?i:(?<![a-z])sig(?:=|%3D))([A-Za-z0-9+/%]{40,200}(?:%3[Dd]|=))"
         rf"|(?i:x-(?:amz|goog)-(?:signature|security-token){_IS})([A-Za-z0-9+/=%]{{40,4000}})"

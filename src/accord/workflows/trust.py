@@ -278,6 +278,8 @@ def _called(name: str, values: list[_Value]) -> _Value:
             except (ValueError, RecursionError):
                 return _U
             return tuple(str(item) for item in listed) if isinstance(listed, list) else _U
+        case "contains", [_Special.ASSOCIATION, str(needle)]:
+            return _U if any(needle.lower() in each for each in _OUTSIDE) else False
         case "contains", [(str() | tuple()) as searched, needle] if needle is not _U:
             lowered = searched.lower() if isinstance(searched, str) else [item.lower() for item in searched]
             if needle is _Special.ASSOCIATION:
