@@ -146,6 +146,19 @@ def test_no_tool_tells_a_secret_or_reads_another_file(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outside.txt", "tree"]
 
 
+def test_answers_and_errors_of_tools_have_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_TOKEN", SECRET)
+    server = server_for(Workspace(tmp_path, tmp_path, "planner"))
+    (tmp_path / "work-items.json").write_text(json.dumps([{"number": 1, "title": f"Rotate {SECRET}", "labels": []}]))
+    answer = asyncio.run(server.call_tool("check_result", {"result": {"role": SECRET}}))
+    assert "[redacted: " in answer.content[0].text
+    assert SECRET not in str(answer)
+    for name, inputs in (("scope_of", {"path": SECRET, "x": SECRET}), (SECRET, {}), ("contract", {"role": SECRET})):
+        with pytest.raises(ToolError) as refused:
+            asyncio.run(server.call_tool(name, inputs))
+        assert SECRET not in str(refused.value)
+
+
 @pytest.mark.parametrize("role", get_args(Role))
 def test_the_example_of_each_contract_can_be_submitted(tmp_path: Path, role: Role) -> None:
     workspace = Workspace(tmp_path, tmp_path, role)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ValidationError
 
 from accord import __version__
@@ -18,6 +19,7 @@ from accord.core.errors import AccordError, BrokenContract
 from accord.core.shapes import shape_findings
 from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, WRITING
 from accord.mcp.workspace import Workspace
+from accord.text.redaction import redactor_for
 
 INSTRUCTIONS = (
     "You write a result to a file; accord checks it and applies it on GitHub after you have finished. Call `contract` "
@@ -26,18 +28,28 @@ INSTRUCTIONS = (
 
 
 class _Server(MCPServer[Any]):
-    """A server that explains wrong inputs as accord does: each with its place, what is expected, and an example."""
+    """A server that explains wrong inputs as accord does: each with its place, what is expected, and an example.
+
+    Its answers have no secrets.
+    """
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Call a tool. Raises ToolError for wrong inputs."""
+        redact = redactor_for(os.environ)
         try:
-            return await super().call_tool(name, arguments, context)
+            answer = await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
-                raise
-            tool = self._tool_manager.get_tool(name)
-            model = tool.fn_metadata.arg_model if tool else ArgModelBase
-            raise ToolError(_wrong_inputs(name, error.__cause__, model, arguments)) from error
+            said = str(error)
+            if isinstance(error.__cause__, ValidationError):
+                tool = self._tool_manager.get_tool(name)
+                said = _wrong_inputs(
+                    name, error.__cause__, tool.fn_metadata.arg_model if tool else ArgModelBase, arguments
+                )
+            raise ToolError(redact(said)) from error
+        for part in answer.content if isinstance(answer, CallToolResult) else ():
+            if isinstance(part, TextContent):
+                part.text = redact(part.text)
+        return answer
 
 
 def _wrong_inputs(name: str, error: ValidationError, model: type[BaseModel], given: dict[str, Any]) -> str:

@@ -144,7 +144,10 @@ def changed_files(session: Session) -> list[dict[str, str]]:
 
 def _is_of_session(path: str) -> bool:
     """Return whether a file is one of the sessions, or of the input of an agent."""
-    return path.startswith(f"{WORK}/") or f"/{INTO}/" in f"/{path}"
+    return path.startswith(f"{WORK}/") or f"/{path}".endswith(_INPUTS)
+
+
+_INPUTS = tuple(f"/{INTO}/{name}" for name in ("prompt.md", "schema.json", "input.json"))
 
 
 def _start_of(session: Session) -> str:

@@ -206,6 +206,7 @@ def _left_values(at: RunPlace) -> Iterator[_Value]:
 _EXPRESSION = re.compile(r"\s*\$\{\{[^}]*\}\}\s*")
 _NAMED = re.compile(r"\$\{?(\w+)")
 _LEAVES = re.compile(
+    r"\b(?:login|config(?:ure)?|set-url|clone|ssh-add)\b|"
     r"\b(?:echo|printf)\b.{0,300}(?:>(?![>&]|[ \t]*[\"']?(?:/dev/|\$\{?GITHUB_(?:OUTPUT|STEP_SUMMARY)))|\|[ \t]*tee\b)"
 )
 _FILLS = re.compile(r"\bcat\b[^\n<>]{0,200}(?:>[^\n<]{0,200}<<|<<[^\n>]{0,200}>)")
