@@ -259,15 +259,17 @@ def test_the_lines_of_a_diff_are_those_of_its_branch(tmp_path: Path) -> None:
 
 
 def test_items_are_those_of_the_snapshot(tmp_path: Path) -> None:
-    body = task_body()
+    body = task_body(in_scope="- src/", out_of_scope="- src/b.py")
     item = {"id": "7", "title": "One", "state": "open", "status": "ready", "body": body}
     workspace = with_items(tmp_path, item, {"id": "8", "title": "Two", "status": "pending"})
     assert [each["id"] for each in tools.list_work_items(workspace)] == ["7", "8"]
     assert [each["id"] for each in tools.list_work_items(workspace, "ready")] == ["7"]
     read = tools.read_work_item(workspace, "#7")
     assert read["body"] == body
-    (path, *_) = read["in_scope"]
+    assert (read["in_scope"], read["out_of_scope"]) == (["src"], ["src/b.py"])
+    path = "src/a.py"
     assert tools.scope_of(workspace, "7", path) == {"path": path, "group": "in_scope", "protected": False}
+    assert tools.scope_of(workspace, "7", "src/b.py")["group"] == "outside"
     assert tools.scope_of(workspace, "7", ".github/workflows/x.yml")["protected"]
     with pytest.raises(WrongUsage, match="no work item `9`"):
         tools.read_work_item(workspace, "9")

@@ -117,7 +117,7 @@ def test_a_path_with_an_at_sign_is_in_scope_unchanged(stage: Stage) -> None:
     stage.apply(plan(task("a", in_scope="- packages/@scope/a.ts\n- `src/@types/b.ts`")))
     in_scope = read_body(body_of(stage, 1)).in_scope
     assert in_scope == ("packages/@scope/a.ts", "src/@types/b.ts")
-    assert audit_scope(["packages/@scope/a.ts"], in_scope, ()).outside == ()
+    assert audit_scope(["packages/@scope/a.ts"], (in_scope, ())).outside == ()
 
 
 TOO_LONG = {

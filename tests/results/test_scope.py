@@ -52,10 +52,37 @@ def test_any_other_file_is_not_taken_for_one(subject: str, other: str) -> None:
 def test_files_folders_and_globs_are_scopes() -> None:
     report = audit_scope(
         ["src/a.py", "src/deep/b.py", "docs/x.md", "lib/c.py", "src2/a.py", "deep/src/a.py", "lib/c#.py"],
-        ["src", "docs/*.md", "lib/c#.py"],
+        (["src", "docs/*.md", "lib/c#.py"], []),
     )
     assert report.in_scope == ("src/a.py", "src/deep/b.py", "docs/x.md", "lib/c#.py")
     assert report.outside == ("lib/c.py", "src2/a.py", "deep/src/a.py")
+
+
+EXCLUDED = {
+    "a file of a folder": ("src", "src/a.py", "src/a.py outside"),
+    "a folder of a folder": ("src", "src/deep", "src/deep/a.py outside"),
+    "a pattern": ("src", "src/*_pb2.py", "src/a_pb2.py outside"),
+    "another file": ("src", "src/b.py", "src/a.py in_scope"),
+    "the same folder in other words": ("src/**", "src", "src/a.py outside"),
+    "the same pattern": ("src/*", "src/**/*", "src/a.py outside"),
+    "the folder of a listed file": ("src/a.py", "src", "src/a.py in_scope"),
+    "a neighbour of a listed file in an excluded folder": ("src/a.py", "src", "src/b.py outside"),
+    "the folder of a listed pattern": ("src/*.py", "src/**", "src/a.py in_scope"),
+    "patterns that cross": ("**/*.py", "src", "src/a.py outside"),
+    "everything": ("src/a.py", ".", "src/a.py in_scope"),
+    "a file of everything": (".", "src/a.py", "src/a.py outside"),
+    "the test of a listed file": ("src/a.py", "src/test_a.py", "src/test_a.py outside"),
+    "all tests": ("src/a.py", "**/test_*.py", "src/test_a.py outside"),
+    "the folder of a listed file and its test": ("src/a.py", "src", "src/test_a.py tests"),
+    "the subject of a test": ("src/a.py", "src/a.py", "src/test_a.py outside"),
+}
+
+
+@pytest.mark.parametrize("name", EXCLUDED)
+def test_a_path_out_of_scope_is_outside_unless_a_narrower_entry_lists_it(name: str) -> None:
+    listed, excluded, expected = EXCLUDED[name]
+    path, group = expected.split()
+    assert getattr(audit_scope([path], ([listed], [excluded])), group) == (path,)
 
 
 STEERING = ".github/workflows/ci.yml CODEOWNERS docs/CODEOWNERS AGENTS.md sub/CLAUDE.md .cursorrules"
@@ -64,22 +91,25 @@ STEERING += " sub/.claude/settings.json .gitlab-ci.yml infra/prod.tf"
 
 @pytest.mark.parametrize("path", STEERING.split())
 def test_files_that_steer_agents_and_ci_are_protected_also_in_scope(path: str) -> None:
-    report = audit_scope([path, "src/a.py"], [path, "src/a.py"], ["infra/"])
+    report = audit_scope([path, "src/a.py"], ([path, "src/a.py"], []), ["infra/"])
     assert report.protected == (path,)
     assert path in report.in_scope
 
 
 def test_files_of_sessions_and_missions_are_reported_and_not_protected() -> None:
-    report = audit_scope([".agents-work/s/status.json", "kitty-specs/001-a/tasks/WP01.md", "src/a.py"], ["src"])
+    report = audit_scope([".agents-work/s/status.json", "kitty-specs/001-a/tasks/WP01.md", "src/a.py"], (["src"], []))
     assert report.protected == ()
     (_, found) = scope_findings(report, None)
     assert (found.code, "kitty-specs/001-a/tasks/WP01.md" in found.message) == ("record-file", True)
 
 
+ENTRIES = st.lists(st.text(min_size=1, max_size=12), max_size=4)
+
+
 @pytest.mark.slow
-@given(st.lists(st.text(min_size=1, max_size=12), max_size=8), st.lists(st.text(min_size=1, max_size=12), max_size=4))
-def test_every_path_is_reported_once(touched: list[str], scope: list[str]) -> None:
-    report = audit_scope(touched, scope)
+@given(st.lists(st.text(min_size=1, max_size=12), max_size=8), st.tuples(ENTRIES, ENTRIES))
+def test_every_path_is_reported_once(touched: list[str], scopes: tuple[list[str], list[str]]) -> None:
+    report = audit_scope(touched, scopes)
     assert sorted([*report.in_scope, *report.tests, *report.outside]) == sorted(set(touched))
 
 
@@ -101,10 +131,10 @@ NAMES = "app/[slug]/page.tsx app/[[...all]]/page.tsx app/[z-a].ts app/[ app/a!b 
 def test_the_signs_of_a_pattern_in_the_name_of_a_file_stand_for_themselves(name: str) -> None:
     folder = name.rpartition("/")[0]
     for listed in (name, folder, f"{folder}/**", f"{folder}/*{name[-1]}"):
-        assert audit_scope([name], [listed]).in_scope == (name,), listed
-        assert audit_scope(["s/page.tsx", "app2/s"], [listed]).in_scope == (), listed
+        assert audit_scope([name], ([listed], [])).in_scope == (name,), listed
+        assert audit_scope(["s/page.tsx", "app2/s"], ([listed], [])).in_scope == (), listed
 
 
 def test_an_invalid_protect_pattern_is_named() -> None:
     with pytest.raises(WrongUsage, match=r"\[z-a\]"):
-        audit_scope(["a"], ["a"], ["*.tf", "[z-a]"])
+        audit_scope(["a"], (["a"], []), ["*.tf", "[z-a]"])

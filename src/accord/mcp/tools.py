@@ -154,7 +154,7 @@ def read_work_item(workspace: Workspace, number: Number) -> dict[str, Any]:
 
 def scope_of(workspace: Workspace, number: Number, path: FilePath) -> dict[str, Any]:
     """Tell whether a path belongs to the scope of a work item, and whether only people may approve its change."""
-    report = audit_scope([path], read_body(str(workspace.item(number).get("body") or "")).in_scope)
+    report = audit_scope([path], read_body(str(workspace.item(number).get("body") or "")).scope)
     group = "in_scope" if report.in_scope else "test" if report.tests else "outside"
     return {"path": path, "group": group, "protected": bool(report.protected)}
 

@@ -15,7 +15,7 @@ from itertools import takewhile
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue
 from accord.results.labels import ItemKind
-from accord.results.scope_lists import ScopeList, read_scope
+from accord.results.scope_lists import ScopeList, Scopes, read_scope
 from accord.text.hidden import GUARD
 from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.text.outline import Section, code_free_lines, sections
@@ -83,6 +83,11 @@ class Body:
     def scopes(self) -> tuple[ScopeList, ScopeList]:
         """The paths in scope, and those out of scope."""
         return read_scope(self._under(IN_SCOPE)), read_scope(self._under(OUT_OF_SCOPE), is_out=True)
+
+    @property
+    def scope(self) -> Scopes:
+        """The paths of both lists, which judge a path together."""
+        return self.in_scope, self.out_of_scope
 
     @property
     def in_scope(self) -> tuple[str, ...]:

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise, product
 from math import prod
+from typing import TYPE_CHECKING, TypeAlias
 
 from accord.core.texts import is_placeholder
+from accord.files.patterns import path_patterns
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
 from accord.text.outline import Section, shown_text, spans
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+Scopes: TypeAlias = "tuple[Sequence[str], Sequence[str]]"
+"""The entries in scope, and those out of scope."""
 
 NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
 MOST_ALTERNATIVES = 64
@@ -38,6 +47,11 @@ _EXTENSION = re.compile(r"\w[\w.-]*")
 _WHOLE = (".", "*", "**")
 """Paths of the whole repository."""
 
+_ANY_DEPTH = re.compile(r"/(?:\*\*(?=/)|\*+\Z)")
+"""Wildcards that may stand for no folder at all."""
+
+_SPECIAL = re.compile(r"([\\#!\[\]])")
+_SPECIAL_IN_GLOB = re.compile(r"([#!\[\]])")
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
@@ -245,3 +259,30 @@ def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
     path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./")
     found = _LINES.search(path, max(0, len(path) - _LONGEST_LINES))
     return (path[: found.start()], line or int(found[1])) if found else (path, line)
+
+
+def _holds(path: str, entry: str) -> bool:
+    return _matcher(entry).match_file(path)
+
+
+def is_in_scope(path: str, scopes: Scopes, admits: Callable[[str, str], bool] = _holds) -> bool:
+    """Return whether an entry in scope ``admits`` a path. It outweighs one out of scope only where it is narrower."""
+    listed, excluded = scopes
+    barring = [entry for entry in excluded if _holds(path, entry)]
+    return any(
+        admits(path, entry) and all(is_part(entry, wider) and not is_part(wider, entry) for wider in barring)
+        for entry in listed
+    )
+
+
+def is_part(entry: str, other: str) -> bool:
+    """Return whether all paths of an entry are paths of another, as far as the two texts tell."""
+    return all(_holds(f"{each}/-".lstrip("/"), other) for each in {entry, _ANY_DEPTH.sub("", f"/{entry}")})
+
+
+@lru_cache(maxsize=1024)
+def _matcher(entry: str) -> GitIgnoreSpec:
+    """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
+    special = _SPECIAL_IN_GLOB if re.search(r"[*?]", entry) else _SPECIAL
+    pattern = "**" if entry == "." else special.sub(r"\\\1", entry).lstrip("/")
+    return path_patterns([f"/{pattern}"])

@@ -143,7 +143,7 @@ def _plan_pull(
     facts: RevisionFacts, branch: Branch, summary: str, sanitizer: TextSanitizer, options: RevisionOptions
 ) -> RevisionPlan:
     name = facts.branch_name
-    scope = audit_scope(branch.paths, read_body(facts.issue.body).in_scope, options.protected)
+    scope = audit_scope(branch.paths, read_body(facts.issue.body).scope, options.protected)
     audit = branch.audit  # submodules and targets of links have any name
     unnamed = (*audit.steering, *audit.protected, *branch.protected)
     scope = replace(scope, protected=tuple(dict.fromkeys((*scope.protected, *unnamed))))

@@ -16,7 +16,6 @@ from accord.agents.registry import shipped_registry
 from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
 from accord.core.texts import line_end_findings
-from accord.files.patterns import path_patterns
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import header_names, patch_findings
 from accord.git.steering import audit_paths
@@ -34,6 +33,7 @@ from accord.results.layouts import (
     unfolded,
     vocabulary_of,
 )
+from accord.results.scope_lists import Scopes, is_in_scope
 from accord.text.markdown import unfenced
 from accord.text.outline import blank_code
 
@@ -275,12 +275,12 @@ class ScopeReport:
         return {name: list(paths) for name, paths in asdict(self).items() if name not in ("dependencies", "records")}
 
 
-def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
+def audit_scope(changed: Iterable[str], scopes: Scopes, extra_protected: Sequence[str] = ()) -> ScopeReport:
     """Group changed paths by the scope of a work item: listed, a test beside a listed file, or outside."""
-    listed = path_patterns(_pattern(path) for path in scope)
     paths = tuple(dict.fromkeys(changed))
-    inside = {path for path in paths if listed.match_file(path)}
-    tests = {path for path in paths if path not in inside and any(is_test_of(path, subject) for subject in scope)}
+    inside = {path for path in paths if is_in_scope(path, scopes)}
+    subjects = [entry for entry in scopes[0] if is_in_scope(entry, scopes)]
+    tests = {path for path in paths if path not in inside and is_in_scope(path, (subjects, scopes[1]), is_test_of)}
     groups = (inside, tests, {*paths} - inside - tests)
     in_scope, beside, outside = (tuple(path for path in paths if path in group) for group in groups)
     audit = audit_paths(paths, extra_protected, agent_files=shipped_registry().steering_patterns)
@@ -306,9 +306,3 @@ def _test_names(stem: str, extension: str) -> set[str]:
     after = (".test", ".spec", "_test", "_spec", "-test", "Test", "Tests", "Spec", "IT")
     names = (f"test_{stem}", *(f"{stem}{word}" for word in after))
     return {f"{name}{ending}" for name in names for ending in alike}
-
-
-def _pattern(path: str) -> str:
-    """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
-    escaped = r"([#!\[\]])" if re.search(r"[*?]", path) else r"([\\#!\[\]])"
-    return "/" + re.sub(escaped, r"\\\1", path).lstrip("/")
