@@ -143,6 +143,34 @@ def test_a_line_of_stderr_is_the_cause_when_the_events_name_none(reader: Reader,
             assert words_of(found) == words, (codec, found)
 
 
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("API Error: Server is temporarily limiting requests (not your usage limit)", "says-outage"),
+        ("Error: socket hang up", "says-network"),
+        ("error: RPC failed; curl 56 GnuTLS recv error (-54): Error in the pull function.", "says-network"),
+        ("error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403", "http-403"),
+        ("Killed process 123 (node) total-vm:1kB", "says-memory"),
+        ("certificate verify failed", "says-certificate"),
+        ("You've hit your weekly limit.", "says-quota"),
+        ("You've hit your rate limit.", "says-rate-limit"),
+        ("CredentialRetrievalError: Error when retrieving credentials from custom-process", "says-credential"),
+        ("npm error code E404", "says-settings"),
+        ("npm ERR! 404 Not Found - GET https://registry.agent.example/nope - Not found", "says-settings"),
+        ("HTTP 404: repository not found", "says-settings"),
+        ("npm error code E503", "http-503"),
+        ("disk quota reached", "says-disk"),
+        ("Error: quota reached", "says-rate-limit"),
+        ("Error: Retry if the quota is exceeded. Quota exceeded for today.", "says-rate-limit"),
+        ("Error: Request failed after 3 retries because the connection was refused", "says-network"),
+        ("Error: When the profile is used, an API key is required", "says-credential"),
+        ("HTTP 403: Retry if the quota is exceeded", "http-403"),
+    ],
+)
+def test_words_name_the_cause_within_its_category(reader: Reader, line: str, rule: str) -> None:
+    assert reader.failure("plain", b"", exit_code=1, stderr=f"{line}\n".encode()).evidence.rule == rule
+
+
 ALONE = {
     "auth": "Bad credentials\nResource not accessible by integration\nError: Could not fetch an OIDC token.",
     "logic": "malformed prompt: unexpected end\ncontext_length_exceeded",

@@ -66,10 +66,13 @@ _NOT_ERRORS = re.compile(
 """Lines of a lower level or in a list or table, steps, results of tests, lines or programs that go on, places in files,
 commits, and the words of a speaker."""
 
-_TOLD = re.compile(
-    r"\b(?:if|when|whether|that|which|where|unless|until|once|after)\b[^.:]*$|\b(?:for|an?) $", re.IGNORECASE
+_DESCRIBED = re.compile(
+    r"\b(?:if|when|whether|that|which|where|unless|(?:until|once|after)(?! \d))\b[^.:,]*$", re.IGNORECASE
 )
-"""Beginnings of sentences that describe an error."""
+"""Beginnings of clauses that describe an error."""
+
+_MENTIONED = re.compile(rf"{_DESCRIBED.pattern}|\b(?:for|an?) $", re.IGNORECASE)
+"""Those, and words before an error that a line without a report's beginning only mentions."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,7 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
     rule, cause = _status_rule(worded, error.message)
     if cause:
         yield hit(rule, cause)
-    if worded_cause := next((cause for cause, words in rules.WORDS.items() if words.search(error.message)), ""):
+    if worded_cause := _worded_cause(error.message):
         is_hard = worded_cause == "rate-limit" and _is_hard_quota(error)
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
     if error.kind in rules.WEAK_KINDS:
@@ -191,16 +194,28 @@ def _status_rule(status: int, message: str) -> tuple[str, str]:
 def _refined(rule: str, cause: str, message: str) -> tuple[str, str]:
     """Return the rule and the cause of an error.
 
-    A refused request may say that it was too large, or unpaid; a forbidden one, that a limit was reached.
+    A refused request may say that it was too large, or unpaid; a forbidden one, that a limit was reached; one that
+    found nothing, that it looked for a package or a repository.
     """
-    limit = next((name for name in ("quota", "rate-limit") if rules.WORDS[name].search(message)), "")
+    limit = _worded_cause(message, "quota", "rate-limit")
     if rule == "http-403" and limit:
         return f"says-{limit}", limit
-    if cause == "request" and rules.WORDS["context"].search(message):
+    if rule == "http-404" and _worded_cause(message, "settings"):
+        return "says-settings", "settings"
+    if cause == "request" and _worded_cause(message, "context"):
         return "says-context", "context"
     if cause == "request" and (limit == "quota" or rules.HARD_QUOTA.search(message)):
         return "says-quota", "quota"
     return rule, cause
+
+
+def _worded_cause(message: str, *causes: str, described: re.Pattern[str] = _DESCRIBED) -> str:
+    """Return the first of the causes, or of all, that words of a message name without describing it."""
+    for cause in causes or rules.WORDS:
+        found = rules.WORDS[cause].finditer(message)
+        if any(not described.search(message[: match.start()]) for match in found):
+            return cause
+    return ""
 
 
 def _is_hard_quota(error: AgentError) -> bool:
@@ -305,8 +320,7 @@ def _is_report(line: str, scope: _Scope) -> bool:
     error = _error_in(line)
     if error.status or rules.CLASSES & {error.kind, error.common_kind}:
         return True
-    found = (words.search(error.message) for words in rules.WORDS.values())
-    return any(match and not _TOLD.search(error.message[: match.start()]) for match in found)
+    return bool(_worded_cause(error.message, described=_MENTIONED))
 
 
 def _error_in(line: str) -> AgentError:

@@ -175,8 +175,9 @@ _TEXTS = {
     "machine": "EMFILE|ENFILE|too many open files|fork: *temporarily unavailable|failed to create new OS thread"
     "|limit for number of file watchers reached",
     "memory": "ENOMEM|cannot allocate memory|not enough memory|out of memory|memory allocation of * bytes failed"
-    "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled|OOM killer|oom-kill|Killed signal terminated",
-    "disk": "ENOSPC|no space left on device|EDQUOT|disk quota exceeded|not enough space on the disk|disk full",
+    "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled|OOM killer|oom-kill|Killed signal terminated"
+    "|Killed process * total-vm",
+    "disk": "ENOSPC|no space left on device|EDQUOT|not enough space on the disk|disk full",
     "prompt": "E2BIG|ENAMETOOLONG|argument list too long",
     "push": "remote rejected|protected branch hook|protected branch update|protected ref|repository rule violations"
     "|failed to push some refs|[rejected]|refusing to allow|exceeds GitHub's file size limit",
@@ -195,17 +196,19 @@ _TEXTS = {
     "|error in *settings.json|TOML parse error|--json-schema is not valid JSON|failed to read output schema"
     "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
     "|no prompt provided|cannot be used with root|not a git repository|dubious ownership|HttpError: Not Found"
-    "|could not resolve to a Repository",
+    "|could not resolve to a Repository|npm error code E404|npm error 404|npm ERR! code E404|npm ERR! 404",
     "model": "unknown model|model does not support|issue with the selected model|from --model flag is not available",
     "credential": "Unauthorized|Forbidden|resource not accessible by|permission to * denied to|failed to authenticate"
     "|not logged in|run *login|auth login|sign in again|refresh_token_reused|invalid_grant|ENEEDAUTH"
     "|missing environment variable|set an auth method|request not allowed|permission denied (publickey)"
     "|permission denied on resource|permission '* denied on|not have permission|not authorized|not have access to"
     "|resolve authentication method|authentication header|authentication timed out|authentication error"
-    "|must be verified|no authentication|security token included in the request|setting the GOOGLE_CLOUD_PROJECT",
+    "|must be verified|no authentication|security token included in the request|error when retrieving credentials"
+    "|setting the GOOGLE_CLOUD_PROJECT",
     "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|HttpError: Server Error|overloaded"
     "|experiencing high demand|at capacity|no capacity available|no healthy upstream|temporarily unavailable"
-    "|currently unavailable|internal error has occurred|failed to get response from the AI model",
+    "|currently unavailable|temporarily limiting requests|internal error has occurred"
+    "|failed to get response from the AI model",
     "broken-answer": "stream disconnected|stream closed|stream error|incomplete JSON segment"
     "|empty or malformed response|empty response|without a finish reason|malformed function call"
     "|unexpected end of JSON input|unexpected EOF|early EOF|EOF occurred in violation|failed to parse SSE event"
@@ -215,7 +218,7 @@ _TEXTS = {
     "|failed to connect to|fetch failed|error sending request|timeout of * exceeded|deadline exceeded"
     "|upstream connect error|timeout error|request timeout|idle timeout"
     "|i/o timeout|UND_ERR|GOAWAY|SSL_ERROR_SYSCALL|aborted due to timeout|unexpected disconnect|premature close"
-    "|server misbehaving",
+    "|server misbehaving|RPC failed; curl",
     "request": "Bad Request|Unprocessable Entity|Validation Failed|malformed prompt",
 }
 """Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
@@ -229,12 +232,15 @@ _FORMS = {
     "sandbox": "landlock|(?:PR_SET_)?seccomp(?: filter)?|unshare"
     " ~ failed|error|(?:operation )?not permitted|denied|not supported|not enabled",
     "memory": "memory limit ~ exceeded|reached",
+    "disk": f"(?:disk|storage) quota ~ {_SPENT_WORDS}",
     "turns": "turns ~ maximum|max|exceeded",
-    "certificate": "certificate|certificate chain|certification path|x509 ~ self[- ]signed|expired|not yet valid|verify"
+    "certificate": "certificate|certificate chain|certification path|x509 ~ self[- ]signed|expired|not yet valid"
+    "|verify(?: failed)?"
     "|verification failed|unknown authority|issuer|unable to find|not match|not trusted",
     "quota": "credits?|balance|funds|(?:request )?allowance|billing|payments?|(?:token|extra) usage|remaining requests"
     "|(?:usage|spend|spending|key|monthly|daily|free tier|billing hard) (?:limits?|cap)"
-    f" ~ {_SPENT_WORDS}|requires(?: more)?|required|failed|not enabled|not enough|used all|no",
+    f" ~ {_SPENT_WORDS}|requires(?: more)?|required|failed|not enabled|not enough|used all|no"
+    " / (?:session|weekly|5-hour) limit ~ (?:hit|reached|exceeded) your",
     "rate-limit": f"rate[ -]limit|quota|resource ~ {_SPENT_WORDS}|would exceed",
     "context": "prompt|input|conversation|context (?:length|window|limit)|(?:input )?tokens?|input token count"
     " ~ too long|exceeds?(?: limit)?|exceeded",
@@ -245,14 +251,16 @@ _FORMS = {
     f" ~ {_UNKNOWN_WORDS}|not provided|no matching|couldn't find|failed to (?:parse|load|read)",
     "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
-    "|(?:access|refresh|bearer|OAuth|OIDC|bedrock) token|credentials?|authentication|access|permissions|scopes"
-    f"|territory|location ~ {_REFUSED_WORDS}|not (?:granted|configured)|unable to locate|insufficient|no|required"
+    "|(?:access|refresh|bearer|OAuth|OIDC|bedrock) token|credentials?|authentication"
+    f" ~ {_REFUSED_WORDS}|not (?:granted|configured)|unable to locate|insufficient|no|required"
     "|failed|could not (?:be|read|load|fetch|get|resolve)|verification failed|(?:didn't|not) provide"
+    " / access|permissions|scopes ~ denied|missing|rejected|revoked|insufficient|required|not granted"
+    " / location|territory ~ not supported"
     " / token|JWT|session|login|API key|account|organization ~ expired|revoked|required|has been disabled",
     "outage": "server|service|model|Bedrock ~ had an error|unavailable|busy|not ready|unable to process",
     "network": "connection|socket|stream|host(?:name)?|network|remote end|server|proxy|handshake"
-    " ~ reset|refused|closed|is closing|aborted|dropped|failed|error|terminated|disconnected|timeout|lost|hung up"
-    "|unreachable|could not resolve|couldn't connect|could not be established",
+    " ~ reset|refused|closed|is closing|aborted|dropped|failed|error|terminated|disconnected|timeout|lost"
+    "|h[au]ng up|unreachable|could not resolve|couldn't connect|could not be established",
     "request": f"(?:required )?parameter|value|schema ~ {_UNKNOWN_WORDS}|missing",
 }
 """Subjects ~ predicates: a cause has sentences with one of each, few words apart, that end there or go on as ``_ENDS``
@@ -311,15 +319,18 @@ _MORE_WORDS = {
 
 
 def _pattern(cause: str) -> re.Pattern[str]:
-    """Match the texts of a cause, its forms, and its classes with an underscore."""
+    """Match the texts of a cause, its forms, and its classes with an underscore.
+
+    A level or a prefix, as in ``ERROR server`` or ``Error: server``, does not count as a predicate.
+    """
     kinds = [kind for kind, of in {**KINDS, **BROAD_KINDS}.items() if of == cause and "_" in kind]
     texts = (re.escape(text).replace(r"\*", r".{0,200}?") for text in _TEXTS[cause].split("|"))
     forms = [
-        rf"(?:{first})\b[:)]?(?: {_WORD}){{0,{words}}}? (?:{then})\b{_ENDS}"
+        rf"(?:{first})\b{colon}(?: {_WORD}){{0,{words}}}? (?:{then})\b{_ENDS}"
         for subjects, predicates in (form.split(" ~ ") for form in _FORMS.get(cause, "").split(" / ") if form)
-        for first, words, then in ((subjects, 5, predicates), (predicates, 3, subjects))
+        for first, colon, words, then in ((subjects, "[:)]?", 5, predicates), (predicates, "", 3, subjects))
     ]
-    pattern = rf"(?<![\w/`-])(?i:{'|'.join([*texts, *forms])})"
+    pattern = rf"(?<![\w/`-])(?!ERROR )(?i:{'|'.join([*texts, *forms])})"
     pattern += rf"|(?<![\w/.`-])(?i:{'|'.join(kinds)})(?![\w/-]|\.\w)" if kinds else ""
     pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=[:)\s]|$)" if cause in _EXCEPTIONS else ""
     pattern = pattern.replace("'", "['\u2019]") + _MORE_WORDS.get(cause, "")
