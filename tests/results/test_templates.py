@@ -221,6 +221,8 @@ LISTS = {
         "tests/test_a.py src/b.py",
     ),
     "everything": ("- `**`", "**"),
+    "everything below folders": ("- `**/*`", "**/*"),
+    "all in all folders": ("- */*", "*/*"),
     "a remark with code": ("- `src/` (not `lib/`)\n- `a/b.py` (see `docs/spec.md`)", "src a/b.py"),
     "one word below a folder": ("- `src/ui/`\n  - Tests\n  - Styling of the button", "src/ui"),
     "a way up below a folder": ("- `src/app/`\n  - ../shared/x.py", "src/shared/x.py"),

@@ -44,7 +44,7 @@ _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IG
 _NEGATED = re.compile(r"(?:not|no|never|neither|nor|without|except|exclu\w+|\w+n['\u2019]t)(?!\w)", re.IGNORECASE)
 _EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^*]+)(?<!/)\1")
 _EXTENSION = re.compile(r"\w[\w.-]*")
-_WHOLE = (".", "*", "**")
+_WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 """Paths of the whole repository."""
 
 _ANY_DEPTH = re.compile(r"/(?:\*\*(?=/)|\*+\Z)")
@@ -234,7 +234,7 @@ def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> lis
         or is_html
         or _NO_PATH.search(path)
         or NONE.fullmatch(path)
-        or (is_placeholder(path) and path not in _WHOLE)
+        or (is_placeholder(path) and not _WHOLE.fullmatch(path))
     ):
         return []
     parts = _BRACES.split(path)

@@ -238,7 +238,7 @@ def _is_older_than_comment(facts: RevisionFacts) -> bool:
 def _superseded() -> RevisionPlan:
     """Plan nothing for a result that is older than the branch or its pull request."""
     message = "A later result, a merge or a push superseded this result, so it changes nothing."
-    return RevisionPlan(findings=(warning("revision-superseded", message),))
+    return RevisionPlan(findings=(warning("revision-superseded", message, hint="Use another `--run-key`."),))
 
 
 def _ended(pull: Pull, base: str) -> RevisionPlan:
@@ -265,10 +265,10 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
     found = []
     if scope.outside:
         message = f"The patch changes paths outside the scope: {_named(scope.outside)}."
-        found.append(warning("outside-scope", message, "/patch"))
+        found.append(warning("outside-scope", message, "/patch", hint="Review these paths."))
     if scope.protected:
         message = f"The patch changes protected paths: {_named(scope.protected)}. A person must approve them."
-        found.append(warning("protected-path", message, "/patch"))
+        found.append(warning("protected-path", message, "/patch", hint="Let a person review it."))
         if pull and pull.state == "open" and not pull.is_draft:
             message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
             found.append(warning("draft-not-set", message, "/patch"))
