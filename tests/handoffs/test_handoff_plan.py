@@ -377,7 +377,7 @@ def test_lists_of_evidence_only_grow(path: tuple[str, ...], old: str) -> None:
 )
 def test_a_plan_is_changed_only_with_a_new_reason(content: dict[str, Any]) -> None:
     task = handoff(**EVERYTHING, transitionNote="An old reason")
-    for note in ({}, {"transitionNote": "An old reason "}, {"transitionNote": "  "}):
+    for note in ({}, *({"transitionNote": text} for text in ("An old reason ", "  ", "...", "TODO"))):
         found = decide_patch(task, patch(**content, **note), by("planner")).reasons
         assert {reason.code for reason in found} == {"transition-note-missing"}, note
     assert decide_patch(task, patch(**content, transitionNote="A new one"), by("planner")).reasons == ()

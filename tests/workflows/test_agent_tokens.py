@@ -236,6 +236,16 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
         (job(RUN, 'run: echo "DB=${{ secrets.DB }}" >> "$GITHUB_ENV"'), False),
         (job("run: echo ${{ secrets.DB }} | docker login --password-stdin 2>&1", RUN), True),
         (job("run: git remote set-url origin https://x:$DB@github.com/o/r\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
+        (job("uses: docker/login-action@v4\nwith: {username: x, password: '${{ secrets.DB }}'}", RUN), True),
+        (
+            job(
+                "uses: aws-actions/configure-aws-credentials@v6\nwith: {aws-secret-access-key: '${{ secrets.DB }}'}",
+                RUN,
+            ),
+            True,
+        ),
+        (job(RUN, "uses: docker/login-action@v4\nwith: {password: '${{ secrets.DB }}'}"), False),
+        (job("uses: some/deploy@v1\nwith: {password: '${{ secrets.DB }}'}", RUN), False),
         (job("run: echo ${{ secrets.DB }} | ./deploy --password-stdin 2>&1", RUN), False),
         (job('run: echo "x=${{ secrets.DB }}" >> "$GITHUB_OUTPUT"', RUN), False),
         (job("run: echo done > log; ./deploy\nenv: {DB: '${{ secrets.DB }}'}", RUN), False),

@@ -13,6 +13,7 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, nearest
+from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, read_handoff
 from accord.handoffs.stages import gate_findings
@@ -266,6 +267,7 @@ def mutability_findings(
             yield _finding("append-only", location, "only grows.", hint)
     note, old_note = value_at(after, NOTE), value_at(before, NOTE)
     has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
+    has_reason = has_reason and not is_placeholder(str(note))
     for change in changed:
         if not has_reason and _needs_reason(change):
             hint = "Add a new reason as metadata.transitionNote to the same patch."

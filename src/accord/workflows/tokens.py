@@ -192,9 +192,13 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
 
 
 def _left_values(at: RunPlace) -> Iterator[_Value]:
-    """Yield what the scripts of earlier steps leave for later ones, as variables or in files."""
+    """Yield what earlier steps leave for later ones: scripts in variables and files, actions that log in."""
     for step, users in at.earlier:
         where = replace(at, step=step, users=users)
+        if _LOGS_IN.search(action_name(step)):
+            yield from (
+                _Value(name, str(text), where, _below(where, "with", name), "") for name, text in step.given.items()
+            )
         for script in step.shell_texts:
             lines = [script] if _FILLS.search(script) else [line for line in script.split("\n") if _LEAVES.search(line)]
             named = {name for line in lines for name in _NAMED.findall(line)}
@@ -209,6 +213,7 @@ _LEAVES = re.compile(
     r"\b(?:login|config(?:ure)?|set-url|clone|ssh-add)\b|"
     r"\b(?:echo|printf)\b.{0,300}(?:>(?![>&]|[ \t]*[\"']?(?:/dev/|\$\{?GITHUB_(?:OUTPUT|STEP_SUMMARY)))|\|[ \t]*tee\b)"
 )
+_LOGS_IN = re.compile(r"login|auth|credential|ssh-agent|import-gpg|vault")
 _FILLS = re.compile(r"\bcat\b[^\n<>]{0,200}(?:>[^\n<]{0,200}<<|<<[^\n>]{0,200}>)")
 """A here-document in a file."""
 
