@@ -43,6 +43,10 @@ _DRAWN = re.compile(r"[\u2500-\u257f]")
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
 _NEGATED = re.compile(r"(?:not|no|never|neither|nor|without|except|exclu\w+|\w+n['\u2019]t)(?!\w)", re.IGNORECASE)
 _EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^*]+)(?<!/)\1")
+_REMARK = re.compile(
+    r"\(\s{0,9}(?:(and|plus|also|[+&])|not|without|except\w{0,9}|exclud\w{1,9})(?=[\s:])[\s:]{0,9}([^()]{1,400})\)",
+    re.IGNORECASE,
+)
 _EXTENSION = re.compile(r"\w[\w.-]*")
 _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 """Paths of the whole repository."""
@@ -180,7 +184,18 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             is_described, is_beside = True, False
         if entry.paths and word.endswith(":"):
             break
+    entry.has_more = entry.has_more or _adds_to(entry.paths, text)
     return entry
+
+
+def _adds_to(paths: Sequence[str], text: str) -> bool:
+    """Return whether a remark in round brackets names another path, or one to leave out of these."""
+    for remark in _REMARK.finditer(text):
+        words = [read_place(word.strip(",;"))[0].rstrip("/") + "/" for word in remark[2].split()]
+        named = [word for word in words if "/" in word[:-1] or _names_file(word[:-1])]
+        if any(remark[1] or word.startswith(tuple(f"{path}/" for path in paths)) for word in named):
+            return True
+    return False
 
 
 def _outside_brackets(words: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, bool, str]]:
