@@ -292,4 +292,7 @@ def is_inside(root: Path, path: Path) -> bool:
     except OSError as error:
         if error.errno == errno.ELOOP:
             return False
-    return path.resolve().is_relative_to(root.resolve())
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except OSError:
+        return False
