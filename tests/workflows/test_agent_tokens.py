@@ -248,6 +248,10 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
         (job("uses: some/deploy@v1\nwith: {password: '${{ secrets.DB }}'}", RUN), False),
         (job("run: echo ${{ secrets.DB }} | ./deploy --password-stdin 2>&1", RUN), False),
         (job('run: echo "x=${{ secrets.DB }}" >> "$GITHUB_OUTPUT"', RUN), False),
+        (
+            job("run: |-\n    cat >> $GITHUB_STEP_SUMMARY <<EOF\n    Done\n    EOF\n    ./go ${{ secrets.DB }}", RUN),
+            False,
+        ),
         (job("run: echo done > log; ./deploy\nenv: {DB: '${{ secrets.DB }}'}", RUN), False),
         (job('run: echo "OPENAI_API_KEY=${{ secrets.OPENAI_API_KEY }}" >> $GITHUB_ENV', RUN), False),
     ],

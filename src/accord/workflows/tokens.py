@@ -209,12 +209,14 @@ def _left_values(at: RunPlace) -> Iterator[_Value]:
 
 _EXPRESSION = re.compile(r"\s*\$\{\{[^}]*\}\}\s*")
 _NAMED = re.compile(r"\$\{?(\w+)")
+_INTO = r">{1,2}(?![>&]|[ \t]*[\"']?(?:/dev/|\$\{?GITHUB_(?:OUTPUT|STEP_SUMMARY)))"
+"""A redirection into a file, but not into the outputs or the summary of the step."""
+
 _LEAVES = re.compile(
-    r"\b(?:login|config(?:ure)?|set-url|clone|ssh-add)\b|"
-    r"\b(?:echo|printf)\b.{0,300}(?:>(?![>&]|[ \t]*[\"']?(?:/dev/|\$\{?GITHUB_(?:OUTPUT|STEP_SUMMARY)))|\|[ \t]*tee\b)"
+    rf"\b(?:login|config(?:ure)?|set-url|clone|ssh-add)\b|\b(?:echo|printf)\b.{{0,300}}(?:{_INTO}|\|[ \t]*tee\b)"
 )
 _LOGS_IN = re.compile(r"login|auth|credential|ssh-agent|import-gpg|vault")
-_FILLS = re.compile(r"\bcat\b[^\n<>]{0,200}(?:>[^\n<]{0,200}<<|<<[^\n>]{0,200}>)")
+_FILLS = re.compile(rf"\bcat\b[^\n<>]{{0,200}}(?:{_INTO}[^\n<]{{0,200}}<<|<<[^\n>]{{0,200}}{_INTO})")
 """A here-document in a file."""
 
 _KEPT_BACK = re.compile(r"(?:\A|\s)--exclude-env[= ](\w+)")
