@@ -193,10 +193,11 @@ def _stale_status() -> Contents:
 
 
 def _handoff() -> Contents:
+    from accord.core.clock import SystemClock
     from accord.handoffs.models import Handoff
     from accord.handoffs.rules import handoff_findings
 
-    return Contents(Handoff, handoff_findings)
+    return Contents(Handoff, lambda handoff: handoff_findings(handoff, SystemClock().now()))
 
 
 def _run_record() -> Contents:

@@ -68,7 +68,7 @@ def tip(stage: Stage, number: int) -> str:
 def test_a_handoff_is_where_the_next_step_is_someones(
     task: dict[str, Any], section: str, kind: str, why: str, command: str
 ) -> None:
-    ((found, entry),) = place_handoff(task, "T-00123", "Export tables", PLACE)
+    ((found, entry),) = place_handoff(task, "T-00123", "Export tables", PLACE, NOW)
     assert (found, entry.kind, entry.id, entry.title) == (section, kind, "T-00123", "Export tables")
     assert why in entry.why
     assert command in entry.command
@@ -77,7 +77,7 @@ def test_a_handoff_is_where_the_next_step_is_someones(
 
 @pytest.mark.parametrize("status", ["done", "cancelled"])
 def test_a_handoff_that_is_over_is_left_out(status: str) -> None:
-    assert list(place_handoff(handoff(status, **EVERYTHING), "T-00123", "Export tables", PLACE)) == []
+    assert list(place_handoff(handoff(status, **EVERYTHING), "T-00123", "Export tables", PLACE, NOW)) == []
 
 
 @pytest.mark.slow
@@ -96,7 +96,8 @@ def test_only_the_ref_of_an_issues_handoff_counts(tmp_path: Path) -> None:
         address = address_of("octo/web", "https://github.com")
         facts = read_repository(github, address, timedelta(days=7))
     placed = sorted(
-        (found for one in facts.handoffs for found in place_item_handoff(one, address)), key=lambda found: found[1].id
+        (found for one in facts.handoffs for found in place_item_handoff(one, address, NOW)),
+        key=lambda found: found[1].id,
     )
     assert [(section, entry.kind, entry.id) for section, entry in placed] == [
         ("ready", "handoff", "#1"),

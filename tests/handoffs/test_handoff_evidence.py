@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.handoffs import AT, DONE, EVERYTHING, QUESTION, REVIEW, VERIFICATION, by, codes, patch
+from support.handoffs import AT, DONE, EVERYTHING, NOW, QUESTION, REVIEW, VERIFICATION, by, codes, patch
 from support.handoffs import handoff as task_in
 
 from accord.core.clock import parse_timestamp, timestamp
@@ -88,7 +88,7 @@ def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:
     assert decide_move(edited, "review", by("developer")).is_ok
     done = task | {"status": "done"}
     done["metadata"]["planningArtifact"]["goals"] = ["Another"]
-    assert codes(handoff_findings(read_handoff(done))) == [RESULT, DECISION]
+    assert codes(handoff_findings(read_handoff(done), NOW)) == [RESULT, DECISION]
 
 
 FUTURE = "2126-11-02T09:00:00Z"
@@ -106,7 +106,7 @@ def test_a_time_in_the_future_gets_into_no_handoff_and_is_found_where_it_is(plac
     patched = decide_patch(task_in("review"), patch(**TIMES[place]), by("human"))
     assert (codes(patched.reasons), patched.blames_patch) == (found, True)
     edited = task_in("review", **{**EVERYTHING, **TIMES[place]})
-    assert [one for one in codes(handoff_findings(read_handoff(edited))) if "future" in one[0]] == found
+    assert [one for one in codes(handoff_findings(read_handoff(edited), NOW)) if "future" in one[0]] == found
     assert decide_patch(edited, TESTS, by("developer")).is_ok, "other work goes on"
 
 
@@ -123,7 +123,7 @@ def test_a_time_is_in_the_future_where_no_clock_can_be(minutes: int, is_ok: bool
 def test_a_time_in_the_future_refuses_the_move_that_needs_it_and_the_proposal_names_it(place: str, target: str) -> None:
     task = task_in("review", **{**EVERYTHING, **TIMES[place]})
     assert codes(decide_move(task, target, by("human")).reasons) == [("timestamp-future", f"/metadata/{place}")]
-    (move,) = (move for move in next_moves(task, HandoffCommand("task.json")) if move.to == target)
+    (move,) = (move for move in next_moves(task, HandoffCommand("task.json"), NOW) if move.to == target)
     assert move.missing == (f"{place.replace('/', '.')} not in the future",)
     assert decide_move(task, "implementing", by("human")).is_ok
 
@@ -146,7 +146,7 @@ def test_an_answered_question_is_not_asked_again_and_a_new_one_has_its_own_time(
     change, requested_at = ASKED_AGAIN[case]
     task = decide_move(task_in("implementing", **EVERYTHING), "awaiting_human", by("developer")).task
     task = decide_move(task, "implementing", by("human")).task
-    moves = {move.to: move for move in next_moves(task, HandoffCommand("task.json"))}
+    moves = {move.to: move for move in next_moves(task, HandoffCommand("task.json"), NOW)}
     assert moves["awaiting_human"].missing == ("awaitingHumanArtifact.question that is new",)
     again = decide_move(task, "awaiting_human", by("developer", LATER), copy.deepcopy(change))
     if not requested_at:
@@ -170,7 +170,7 @@ def test_a_question_that_still_waits_keeps_its_time_and_a_redirect_asks_with_its
 
 def test_a_verdict_given_again_is_written_once_and_named_as_what_is_missing() -> None:
     task = after("implementing", [("developer", TESTS)])
-    moves = {move.to: move for move in next_moves(task, HandoffCommand("task.json"))}
+    moves = {move.to: move for move in next_moves(task, HandoffCommand("task.json"), NOW)}
     assert moves["review"].missing == ("verificationArtifact.result after the last change",)
     assert moves["review"].command == "accord handoff patch task.json PATCH.json --role tester"
     once = decide_patch(task, PASSES, by("tester")).task

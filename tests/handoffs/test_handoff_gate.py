@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from support.handoffs import AT, EVERYTHING, REVIEW, VERIFICATION, WORKFLOW, by, checked, handoff
+from support.handoffs import AT, EVERYTHING, NOW, REVIEW, VERIFICATION, WORKFLOW, by, checked, handoff
 from support.reviews import CLOSING_PULL
 
 from accord.core.clock import ManualClock
@@ -43,7 +43,7 @@ PULL = replace(CLOSING_PULL, number=2, url=URL, head_branch=BRANCH, head_reposit
 def test_the_gate_is_open_for_a_whole_handoff_of_this_pull_request_alone(
     status: str, metadata: dict[str, Any], target: str, expected: list[str]
 ) -> None:
-    judged = judge(LoadedHandoff(handoff(status, **metadata)), PULL, 1, target)
+    judged = judge(LoadedHandoff(handoff(status, **metadata)), PULL, 1, target, NOW)
     assert [reason.code for reason in judged.reasons] == expected
     assert (judged.is_open, judged.status) == (not expected, status)
 
@@ -66,14 +66,14 @@ def test_one_actor_that_does_everything_is_a_warning_that_the_gate_can_require(a
     task = handoff("review", **signed(*authors.split(" ")))
     assert [(item.code, item.severity) for item in checked(task)[1]] == [("not-independent", "warning")] * is_sole
     stored = LoadedHandoff(task)
-    assert judge(stored, PULL, 1, "review").is_open
-    assert judge(stored, PULL, 1, "review", is_independent=True).is_open is not is_sole
+    assert judge(stored, PULL, 1, "review", NOW).is_open
+    assert judge(stored, PULL, 1, "review", NOW, is_independent=True).is_open is not is_sole
 
 
 def test_a_branch_of_the_same_name_in_a_fork_does_not_pass() -> None:
     stored = LoadedHandoff(handoff(**BOTH, workflow=WORKFLOW))
     for head, is_open in (("Octo/Code", True), ("eve/code", False)):
-        assert judge(stored, replace(PULL, head_repository=head), 1, "review").is_open == is_open
+        assert judge(stored, replace(PULL, head_repository=head), 1, "review", NOW).is_open == is_open
 
 
 def test_a_pull_request_that_names_no_single_work_item_does_not_pass() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support.handoffs import DONE, QUESTION
+from support.handoffs import NOW as TODAY
 from support.missions import NOW
 
 from accord.core.clock import ManualClock
@@ -143,7 +144,7 @@ class Life:
 
     def follow_proposal(self, task: Task) -> None:
         """Type what accord proposes; it must not be refused, and each patch gets what is named first."""
-        found = next_moves(task, HandoffCommand("task.json"))
+        found = next_moves(task, HandoffCommand("task.json"), TODAY)
         move = self.chance.choice([each for each in found if each.to not in ("cancelled", "backlog")] * 9 + found)
         words = shlex.split(move.command)
         role = words[words.index("--role") + 1]
@@ -165,7 +166,7 @@ class Life:
             patch = patch_at(artifact, {**whole[artifact], "status": "complete"})
         if not self.give(role, patch).is_ok:
             self.fail(f"a proposed patch is refused: {move.command}, {patch}")
-        after = {each.to: each.missing for each in next_moves(self.task, HandoffCommand("task.json"))}
+        after = {each.to: each.missing for each in next_moves(self.task, HandoffCommand("task.json"), TODAY)}
         if move.missing[0] in after[move.to]:
             self.fail(f"{move.missing[0]} is still missing for {move.to} after {patch}")
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from support.handoffs import EVERYTHING, IMPLEMENTED, by, checked, codes, handoff
+from support.handoffs import EVERYTHING, IMPLEMENTED, NOW, by, checked, codes, handoff
 
 from accord.core.documents import Document
 from accord.core.errors import BrokenContract
@@ -110,7 +110,7 @@ BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": 
     ],
 )
 def test_each_task_of_a_file_with_many_is_checked(tasks: Any, found: list[tuple[str, str]]) -> None:
-    assert [(item.code, item.path) for item in store_findings(tasks)] == found
+    assert [(item.code, item.path) for item in store_findings(tasks, NOW)] == found
 
 
 @pytest.mark.parametrize(

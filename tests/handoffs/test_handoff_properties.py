@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
-from support.handoffs import DONE, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, checked, handoff
+from support.handoffs import DONE, NOW, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, checked, handoff
 
 from accord.core.findings import has_errors
 from accord.handoffs.models import normalise
@@ -98,7 +98,7 @@ def test_the_contract_holds_after_any_patches_and_moves(start: str, steps: list[
             assert not is_given or role in judges
         if after["status"] == "done":
             assert [value_at(after, verdict) for verdict in VERDICTS] == ["approved", "passed"]
-        for move in next_moves(after, HandoffCommand("task.json")):
+        for move in next_moves(after, HandoffCommand("task.json"), NOW):
             assert decide_move(after, move.to, by("human")).is_ok is not bool(move.missing)
         if not decided.is_ok:
             assert {**after["metadata"], "workflowRuntime": 0} == {**task["metadata"], "workflowRuntime": 0}

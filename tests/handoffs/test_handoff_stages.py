@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.handoffs import DONE, EVERYTHING, QUESTION, REVIEW, VERIFICATION, by, codes, handoff
+from support.handoffs import DONE, EVERYTHING, NOW, QUESTION, REVIEW, VERIFICATION, by, codes, handoff
 
 from accord.handoffs.models import read_handoff
 from accord.handoffs.plan import decide_move
@@ -25,7 +25,7 @@ OPTIONS: Any = QUESTION["options"]
 
 
 def reasons(source: str, target: str, **metadata: Any) -> list[tuple[str, str]]:
-    found = gate_findings(source, target, read_handoff(handoff(source, **metadata)).metadata)
+    found = gate_findings(source, target, read_handoff(handoff(source, **metadata)).metadata, NOW)
     return [(code, path.removeprefix("/metadata/")) for code, path in codes(found)]
 
 
@@ -96,9 +96,8 @@ def test_every_way_into_done_asks_for_verification_that_passed_and_to_a_person_f
 
 
 def test_a_refused_move_is_explained() -> None:
-    bare = read_handoff(handoff("implementing")).metadata
-    assert "reviewArtifact is missing" in HANDOFF.refusal("implementing", "review", bare)
-    assert 'Legal moves from "implementing": backlog, review' in HANDOFF.refusal("implementing", "done", bare)
+    (reason,) = decide_move(handoff("implementing"), "done", by("human")).reasons
+    assert 'Legal moves from "implementing": backlog, review' in reason.hint
 
 
 REJECTED: dict[str, Any] = {
@@ -111,7 +110,7 @@ REJECTED: dict[str, Any] = {
 @pytest.mark.parametrize("artifacts", [{}, REJECTED, EVERYTHING], ids=["nothing", "rejected", "everything"])
 def test_exactly_the_moves_without_needs_may_be_made(status: str, artifacts: dict[str, Any]) -> None:
     task = handoff(status, **artifacts)
-    moves = next_moves(task, HandoffCommand("task.json"))
+    moves = next_moves(task, HandoffCommand("task.json"), NOW)
     assert [move.to for move in moves] == list(HANDOFF.targets(status))
     for move in moves:
         assert decide_move(task, move.to, by("human")).is_ok is not bool(move.missing)
@@ -121,12 +120,12 @@ def test_exactly_the_moves_without_needs_may_be_made(status: str, artifacts: dic
 
 def test_needs_are_named_and_the_command_is_for_who_may_write_the_first() -> None:
     task = handoff("review", **REJECTED)
-    found = {move.to: move for move in next_moves(task, HandoffCommand("'my task.json'", "reviewer", "rev 1"))}
+    found = {move.to: move for move in next_moves(task, HandoffCommand("'my task.json'", "reviewer", "rev 1"), NOW)}
     assert found["verification"].missing == ("reviewArtifact.decision approved",)
     assert found["verification"].command == (
         "accord handoff patch 'my task.json' PATCH.json --role reviewer --actor 'rev 1'"
     )
     assert found["implementing"].command.endswith("--to implementing --role reviewer --actor 'rev 1'")
-    empty = {move.to: move for move in next_moves(handoff(), HandoffCommand("--work-item 12", "reviewer", "rev"))}
+    empty = {move.to: move for move in next_moves(handoff(), HandoffCommand("--work-item 12", "reviewer", "rev"), NOW)}
     assert empty["review"].missing == ("reviewArtifact", "verificationArtifact")
     assert empty["review"].command == "accord handoff patch --work-item 12 PATCH.json --role developer"

@@ -74,7 +74,7 @@ class Walker:
 
     def _type(self, wp_id: str, number: int) -> None:
         """Type a command that is proposed as legal now: it is accepted."""
-        legal = [one for one in next_moves(self.project.load(), wp_id, "accord mission") if not one.missing]
+        legal = [one for one in next_moves(self.project.load(), wp_id, "accord mission", NOW) if not one.missing]
         if not legal:
             return
         chosen = legal[number % len(legal)]
@@ -124,7 +124,7 @@ class Walker:
     def _check(self) -> None:
         mission = self.project.load()
         self._hold({wp_id: mission.status_of(wp_id) for wp_id in NEEDS} == self.status, "a status was lost")
-        found = [one for findings in mission_findings(mission).values() for one in findings]
+        found = [one for findings in mission_findings(mission, NOW).values() for one in findings]
         self._hold(not has_errors(found), f"errors: {found}")
         self._hold("event-illegal" not in [one.code for one in found], "a replay of the log finds more than moves")
 

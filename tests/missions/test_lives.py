@@ -87,7 +87,11 @@ class Life:
         """Type what accord proposes; it must not be refused."""
         mission = self.project.load()
         ahead = self.chance.random() < 0.4
-        found = mission_moves(mission, "accord mission") if ahead else next_moves(mission, wp_id, "accord mission")
+        found = (
+            mission_moves(mission, "accord mission", self.now)
+            if ahead
+            else next_moves(mission, wp_id, "accord mission", self.now)
+        )
         found = [each for each in found if "COMMIT" not in each.command and "canceled" not in each.to]
         if not found:
             return

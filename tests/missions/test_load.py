@@ -49,7 +49,9 @@ def test_a_broken_work_package_only_affects_itself(project: Project, case: str) 
     with pytest.raises(BrokenContract, match=r"WP02-broken\.md") as broken:
         mission.work_package("WP02")
     assert codes(broken.value) == [code]
-    assert [item.code for item in mission_findings(mission)["kitty-specs/078-ships/tasks/WP02-broken.md"]] == [code]
+    assert [item.code for item in mission_findings(mission, NOW)["kitty-specs/078-ships/tasks/WP02-broken.md"]] == [
+        code
+    ]
 
 
 def test_the_status_of_an_old_file_survives_an_unknown_mode_and_is_unknown_if_the_file_is_broken(
@@ -157,7 +159,7 @@ def test_a_file_that_seems_to_be_a_work_package_is_read_or_found(project: Projec
     project.write("tasks/WP01/review-cycle-1.md", "WP01 is fine.")
     project.write(path, "---\nwork_package_id: WP09\n---\n")
     mission = project.load()
-    found = {path: items for path, items in mission_findings(mission).items() if items}
+    found = {path: items for path, items in mission_findings(mission, NOW).items() if items}
     (finding,) = found.pop(f"kitty-specs/078-ships/{path}")
     assert (found, finding.code) == ({}, "work-package-not-read")
     assert path in finding.message
@@ -281,14 +283,14 @@ def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project
     project.work_package("WP01", "code_change", dependencies=["WP02"])
     project.work_package("WP02", "code_change", dependencies=["WP01", "WP09"])
     project.work_package("WP03", "code_change")
-    assert "lane-missing" not in str(mission_findings(project.load())), "lanes follow the work packages"
+    assert "lane-missing" not in str(mission_findings(project.load(), NOW)), "lanes follow the work packages"
     project.lanes(lane_a=["WP01", "WP02", "WP08"])
     project.event("WP01", "planned", "claimed")
     log = project.folder / "status.events.jsonl"
     log.write_text(
         log.read_text(encoding="utf-8") + '{"wp_id": "WP02", "to_lane": "gone"}\n{}\nnonsense\n{"torn', encoding="utf-8"
     )
-    found = mission_findings(project.load(), now=NOW)
+    found = mission_findings(project.load(), NOW)
     told = {path.removeprefix("kitty-specs/078-ships/"): [item.code for item in items] for path, items in found.items()}
     assert told == {
         "meta.json": [],
@@ -313,7 +315,7 @@ def test_a_time_in_the_future_is_found_with_its_line_and_hides_no_status(
     project.event("WP02", "planned", "claimed")
     for target, ahead in zip(("claimed", "in_progress"), minutes, strict=True):
         project.event("WP01", "planned", target, at=NOW + timedelta(minutes=ahead))
-    (found,) = (items for path, items in mission_findings(project.load(), now=NOW).items() if path.endswith("jsonl"))
+    (found,) = (items for path, items in mission_findings(project.load(), NOW).items() if path.endswith("jsonl"))
     future = [(one.severity.value, one.line) for one in found if one.code == "timestamp-future"]
     assert future == ([("warning", line)] if line else [])
     for target in ("for_review", "in_progress", "canceled"):
@@ -326,7 +328,9 @@ def test_findings_of_the_lanes_belong_to_their_file(project: Project, lanes: str
     project.work_package("WP01", body="src/a.py")
     project.write("lanes.json", lanes)
     mission = project.load()
-    assert [path for path, found in mission_findings(mission).items() if found] == ["kitty-specs/078-ships/lanes.json"]
+    assert [path for path, found in mission_findings(mission, NOW).items() if found] == [
+        "kitty-specs/078-ships/lanes.json"
+    ]
     with pytest.raises(BrokenContract, match=r"^lanes\.json cannot be used"):
         mission.work_package("WP01")
 
@@ -342,7 +346,7 @@ def test_no_bytes_crash_the_reader(raw: bytes) -> None:
 
 
 def found_in(project: Project) -> dict[str, list[tuple[str, str, int | None]]]:
-    found = mission_findings(project.load())
+    found = mission_findings(project.load(), NOW)
     return {path: [(item.code, item.path, item.line) for item in items] for path, items in found.items() if items}
 
 
@@ -546,7 +550,7 @@ def test_a_line_that_names_no_work_package_hides_only_itself_and_is_found_with_i
         "claimed",
         {},
     )
-    found = mission_findings(mission)["kitty-specs/078-ships/status.events.jsonl"]
+    found = mission_findings(mission, NOW)["kitty-specs/078-ships/status.events.jsonl"]
     assert [(one.code, one.line) for one in found if one.code == "event-invalid"] == [
         ("event-invalid", 1),
         ("event-invalid", 3),
@@ -587,6 +591,7 @@ def _added(source: str | None, target: str, **more: Any) -> Any:
 
 
 _IN_REVIEW, _APPROVED = _added("for_review", "in_review"), _added("in_review", "approved", actor="ADA")
+LATER, FUTURE = (NOW + timedelta(hours=9)).isoformat(), (NOW + timedelta(days=3)).isoformat()
 ALTERED, ILLEGAL = ["log-altered"], ["event-illegal"]
 CHANGES_OF_A_LOG = {
     "nothing": (lambda lines: lines, []),
@@ -607,25 +612,48 @@ CHANGES_OF_A_LOG = {
     "no actor": (_added("for_review", "in_review", actor=" "), ILLEGAL),
     "new work package": (_added("planned", "done", wp_id="WP02"), ILLEGAL),
     "work package without a file": (_added("planned", "claimed", wp_id="WP09"), ILLEGAL),
+    "another mission": (_added("for_review", "in_review", mission_slug="099-other"), ILLEGAL),
+    "another mission in the first line": (
+        _added("planned", "claimed", wp_id="WP02", mission_slug="099-other"),
+        ILLEGAL,
+    ),
+    "another mission in the last line but one": (
+        lambda lines: _added("claimed", "blocked", wp_id="WP02", at=LATER)(
+            _added("planned", "claimed", wp_id="WP02", mission_slug="099-other")(lines)
+        ),
+        ILLEGAL,
+    ),
+    "the older name of the mission": (_added("planned", "claimed", wp_id="WP02", mission_slug="001-old"), []),
+    "a time in the future": (_added("for_review", "in_review", at=FUTURE), ["timestamp-future"]),
+    "a move after a time in the future": (_added("claimed", "blocked", wp_id="WP03", at=FUTURE), []),
 }
 
 
+def error_codes(project: Project, base: str) -> list[str]:
+    found = check_missions(project.root, [SLUG], base, None, NOW + timedelta(days=1)).files
+    return [one.code for one in found[f"kitty-specs/{SLUG}/status.events.jsonl"] if one.severity == "error"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHANGES_OF_A_LOG)
-def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project, name: str) -> None:
-    change, codes = CHANGES_OF_A_LOG[name]
-    project.work_package("WP01", "planning_artifact")
-    project.work_package("WP02", "planning_artifact")
+def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project) -> None:
+    for wp_id in ("WP01", "WP02", "WP03"):
+        project.work_package(wp_id, "planning_artifact")
     for i, step in enumerate((("planned", "claimed"), ("claimed", "in_progress"), ("in_progress", "for_review"))):
-        project.event("WP01", *step, NOW + timedelta(minutes=i))
+        project.event("WP01", *step, NOW + timedelta(minutes=i), mission_slug=SLUG if i else "001-old")
+    project.event("WP03", "planned", "claimed", NOW + timedelta(days=2))
     project.repository()
-    path = log_path(project.folder)
-    lines = change(path.read_text(encoding="utf-8").splitlines())
-    path.unlink()
-    if lines:
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    found = check_missions(project.root, [SLUG], "main", None, NOW).files[f"kitty-specs/{SLUG}/status.events.jsonl"]
-    assert [one.code for one in found if one.severity == "error"] == codes
+    path, wrong = log_path(project.folder), {}
+    whole = path.read_text(encoding="utf-8").splitlines()
+    for name, (change, codes) in CHANGES_OF_A_LOG.items():
+        path.unlink(missing_ok=True)
+        if lines := change(whole):
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        if (found := error_codes(project, "main")) != codes:
+            wrong[name] = found
+    assert wrong == {}
+    project.folder.rename(project.folder.with_name("100-renamed"))
+    renamed = check_missions(project.root, ["100-renamed"], "main", None, NOW + timedelta(days=9)).files
+    assert [one.code for one in renamed["kitty-specs/100-renamed/status.events.jsonl"]] == []
 
 
 @pytest.mark.slow
@@ -653,8 +681,7 @@ def test_a_line_that_says_done_is_illegal_while_the_branch_is_there_unmerged(
     project.event("WP01", "in_review", "approved", NOW + timedelta(hours=1), actor="rev")
     more = {"policy_metadata": {"override_reason": reason}} if reason else {}
     project.event("WP01", "approved", "done", NOW + timedelta(hours=2), actor="rev", **more)
-    found = check_missions(project.root, [SLUG], "HEAD", None, NOW).files[f"kitty-specs/{SLUG}/status.events.jsonl"]
-    assert [one.code for one in found if one.severity == "error"] == codes
+    assert error_codes(project, "HEAD") == codes
 
 
 @pytest.mark.parametrize(
@@ -679,7 +706,7 @@ def test_an_old_approval_that_names_another_reviewer_counts_whatever_tool_wrote_
     project.event("WP01", "in_review", "approved", NOW + timedelta(minutes=5), actor="tool", evidence=review)
     for source in ("approved", "done"):  # the tool of old lines repeats its merge
         project.event("WP01", source, "done", NOW + timedelta(minutes=6), actor="tool", evidence=review)
-    found = mission_findings(project.load()).get(f"kitty-specs/{SLUG}/status.events.jsonl", [])
+    found = mission_findings(project.load(), NOW).get(f"kitty-specs/{SLUG}/status.events.jsonl", [])
     assert [one.code for one in found] == codes
 
 
@@ -708,7 +735,7 @@ def test_an_old_line_that_names_another_reviewer_may_not_be_wrong_otherwise(
         made = event("WP01", source, target, at) | {"actor": "bot", "evidence": review, **more}
         with log_path(project.folder).open("a", encoding="utf-8") as log:
             log.write(f"{json.dumps(made)}\n")
-    (one,) = mission_findings(project.load())[f"kitty-specs/{SLUG}/status.events.jsonl"]
+    (one,) = mission_findings(project.load(), NOW)[f"kitty-specs/{SLUG}/status.events.jsonl"]
     assert (one.code, one.line, one.message) == ("event-illegal", len(steps), f"No move writes this line. {message}")
 
 
@@ -718,6 +745,6 @@ def test_old_lines_that_no_move_writes_are_one_warning(project: Project) -> None
         (("planned", "claimed"), ("planned", "claimed"), ("planned", "done"), ("done", "planned"))
     ):
         project.event("WP01", *step, NOW + timedelta(minutes=i))
-    (one,) = mission_findings(project.load())[f"kitty-specs/{SLUG}/status.events.jsonl"]
+    (one,) = mission_findings(project.load(), NOW)[f"kitty-specs/{SLUG}/status.events.jsonl"]
     said = "No move writes this line. It leaves planned, but WP01 was claimed. It is one of 2 such lines."
     assert (one.code, one.severity, one.line, one.message) == ("event-illegal", "warning", 3, said)

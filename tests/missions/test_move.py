@@ -99,7 +99,7 @@ def test_work_whose_lane_left_the_lanes_is_not_handed_in_without_proof_of_it(cod
     code.lanes(lane_a=["WP02"])
     with pytest.raises(BrokenContract, match="WP01 is a code_change and is not in a lane"):
         code.move("WP01", "for_review", feedback="Done.")
-    ahead = next_moves(code.load(), "WP01", "accord mission")[0]
+    ahead = next_moves(code.load(), "WP01", "accord mission", NOW)[0]
     assert (ahead.to, ahead.missing, ahead.command) == ("for_review", ("a lane",), "accord mission check 078-ships")
 
 
@@ -124,19 +124,19 @@ def test_a_merge_that_takes_along_work_without_a_review_names_it_and_the_choice(
     with pytest.raises(BrokenContract) as refused:
         shared.move("WP01", "done")
     assert f"{what}: wait for its review, or merge it all the same" in str(refused.value)
-    assert next_moves(shared.load(), "WP01", "accord mission")[0].missing == (f"a merge, which {what}",)
+    assert next_moves(shared.load(), "WP01", "accord mission", NOW)[0].missing == (f"a merge, which {what}",)
 
 
 @pytest.mark.parametrize("status", ["approved", "done"])
 def test_a_merge_that_takes_along_reviewed_work_is_like_any_other(shared: Project, status: str) -> None:
     shared.event("WP02", "in_review", "approved", actor="rev", at=NOW + timedelta(minutes=3))
     shared.event("WP02", "approved", status, at=NOW + timedelta(minutes=4))
-    assert next_moves(shared.load(), "WP01", "accord mission")[0].missing == ("a merge",)
+    assert next_moves(shared.load(), "WP01", "accord mission", NOW)[0].missing == ("a merge",)
 
 
 @pytest.mark.parametrize("is_fast_forward", [False, True])
 def test_work_that_a_merge_took_along_goes_on_to_its_own_review(shared: Project, is_fast_forward: bool) -> None:
-    command = next_moves(shared.load(), "WP01", "accord mission")[0].command
+    command = next_moves(shared.load(), "WP01", "accord mission", NOW)[0].command
     for part in command.split(" && ")[:-1]:
         words = [word for word in shlex.split(part) if not (is_fast_forward and word == "--no-ff")]
         shared.git(*words[1:], at=NOW + timedelta(minutes=3))

@@ -198,14 +198,14 @@ def test_a_canceled_dependency_is_a_choice_of_a_person_everywhere(project: Proje
     assert "Finish that first" not in str(refused.value)
     assert choice in mission_overview(mission)["problems"]["WP02"]
     assert choice in (ask(project)["progress"] or {})["problems"]["WP02"]
-    found = [one for items in mission_findings(mission).values() for one in items]
+    found = [one for items in mission_findings(mission, NOW).values() for one in items]
     assert [(one.code, one.path) for one in found] == [("dependency-canceled", "/dependencies/0")]
-    (move,) = [move for move in next_moves(mission, "WP02", "accord mission") if move.to == "in_progress"]
+    (move,) = [move for move in next_moves(mission, "WP02", "accord mission", NOW) if move.to == "in_progress"]
     assert (move.missing, move.command) == (
         ("another dependency than WP01",),
         "accord mission check 078-ships",
     )
-    assert [move.to for move in mission_moves(mission, "accord mission")] == []
+    assert [move.to for move in mission_moves(mission, "accord mission", NOW)] == []
     project.work_package("WP02", "planning_artifact", dependencies=[])
     assert project.move("WP02", "in_progress").events
 

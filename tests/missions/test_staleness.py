@@ -45,11 +45,15 @@ def test_work_without_a_commit_is_stale_once_its_start_is_older_than_the_thresho
     assert judge(OwnCommits(), NOW, 10).status.status == "fresh"
 
 
-def test_a_time_of_a_wrong_clock_keeps_no_work_fresh() -> None:
+def test_a_time_of_a_wrong_clock_keeps_no_work_fresh_and_makes_none_stale() -> None:
     soon, far = NOW + timedelta(seconds=5), NOW + timedelta(days=26_000)
-    ends = [judge(OwnCommits(), NOW, 10, start).status.status for start in (soon, far)]
-    ends += [judge(OwnCommits(1, int(time.timestamp())), NOW, 10).status.status for time in (soon, far)]
-    assert ends == ["fresh", "stale"] * 2
+    ends = [judge(OwnCommits(1, int(time.timestamp())), NOW, 10).status.status for time in (soon, far)]
+    assert ends == ["fresh", "stale"]
+    found = [judge(OwnCommits(), NOW, 10, start) for start in (soon, far)]
+    assert [one.status.reason for one in found] == ["no_own_commits", UNAVAILABLE]
+    assert "is in the future." in found[1].error
+    recent, old = (OwnCommits(1, int((NOW - timedelta(minutes=minutes)).timestamp())) for minutes in (3, 30))
+    assert [judge(own, NOW, 10, far).status.status for own in (recent, old)] == ["fresh", "stale"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +79,7 @@ def share_lane(project: Project, **head: Any) -> Path:
 
 def own_count(project: Project, wp_id: str) -> int:
     mission = project.load()
-    return own_commits_of(mission, wp_id, "kitty/mission-078-ships-lane-a", git_of(mission)).count
+    return own_commits_of(mission, wp_id, "kitty/mission-078-ships-lane-a", git_of(mission), NOW).count
 
 
 def test_commits_of_an_earlier_work_package_in_the_lane_are_not_of_the_next(project: Project) -> None:
@@ -164,7 +168,9 @@ def test_a_merged_lane_of_a_dependency_is_not_own_work_even_if_it_is_newer(proje
     project.commit("reworked", at=RECENT, directory=tree)
     project.git("merge", "--quiet", "--no-ff", "-m", "merge", "kitty/mission-078-ships-lane-b", directory=mine)
     assert own_count(project, "WP02") == 0
-    assert own_commits_of(project.load(), "WP01", "kitty/mission-078-ships-lane-b", git_of(project.load())).count == 1
+    assert (
+        own_commits_of(project.load(), "WP01", "kitty/mission-078-ships-lane-b", git_of(project.load()), NOW).count == 1
+    )
 
 
 @pytest.mark.slow

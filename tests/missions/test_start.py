@@ -88,7 +88,7 @@ def test_a_worker_goes_on_after_a_rejection_and_the_reviewer_stays_one(code: Pro
     with pytest.raises(BrokenContract, match="ada works on WP01"):
         start(code, actor="bob")
     assert start(code, actor="Ada").events == ()
-    proposed = next_moves(code.load(), "WP01", "accord mission")
+    proposed = next_moves(code.load(), "WP01", "accord mission", NOW)
     assert {move.command.split("--actor ")[1].split()[0] for move in proposed if "--actor" in move.command} >= {"ada"}
     assert not any("--actor bob" in move.command for move in proposed)
     code.move("WP01", "for_review", "ada", feedback="what")
@@ -167,7 +167,7 @@ def test_a_lost_lane_whose_work_was_handed_in_is_not_to_be_begun_again(code: Pro
         with pytest.raises(BrokenContract, match="of its lane is lost"):
             code.move("WP01", target, actor="bob")
     code.work_package("WP01", "code_change", dependencies=["WP02"])  # a dependency that is open again changes nothing
-    moves = {move.to: move for move in next_moves(code.load(), "WP01", "accord mission")}
+    moves = {move.to: move for move in next_moves(code.load(), "WP01", "accord mission", NOW)}
     for target in ("in_review", "approved"):
         assert moves[target].missing == ("the branch of its lane",)
         assert "COMMIT && " in moves[target].command
@@ -189,7 +189,7 @@ def test_each_door_refuses_a_lost_lane_that_is_begun_again_only_on_purpose(code:
             door()
     assert f"To begin it again, run `git -C {code.root} branch {BRANCH} main`" in str(refused.value)
     assert log_path(code.folder).read_bytes() == before
-    (ahead, *_) = next_moves(code.load(), "WP01", "accord mission")
+    (ahead, *_) = next_moves(code.load(), "WP01", "accord mission", NOW)
     assert (ahead.missing[0], f"branch {BRANCH} COMMIT && " in ahead.command) == ("the branch of its lane", True)
     code.git("branch", BRANCH, "main")
     assert [step.op for step in start(code).operations] == ["worktree"]
@@ -223,7 +223,7 @@ def test_a_renamed_lane_is_found_by_its_older_name_and_its_command_brings_it_bac
         lose(code)
     with pytest.raises(BrokenContract, match=f"Its work is on the branch .*{BRANCH}, and its files name .*lane-x"):
         start(code)
-    command = next_moves(code.load(), "WP01", "accord mission")[0].command
+    command = next_moves(code.load(), "WP01", "accord mission", NOW)[0].command
     for part in command.split(" && ")[:-1]:
         code.git(*shlex.split(part)[1:])
     start(code)
@@ -256,7 +256,7 @@ def test_work_whose_lane_has_gone_is_not_done_and_the_way_out_is_a_command_that_
         lose(code)
     with pytest.raises(BrokenContract, match="Its work is on the branch" if is_renamed else "is lost"):
         code.move("WP01", "done")
-    command = next_moves(code.load(), "WP01", "accord mission")[0].command
+    command = next_moves(code.load(), "WP01", "accord mission", NOW)[0].command
     for part in command.split(" && ")[:-1]:
         code.git(*(word if word != "COMMIT" else commit for word in shlex.split(part)[1:]))
     assert code.move("WP01", "done").events
@@ -264,7 +264,7 @@ def test_work_whose_lane_has_gone_is_not_done_and_the_way_out_is_a_command_that_
 
 def test_a_merge_of_a_branch_that_no_one_has_is_not_proposed(code: Project) -> None:
     code.event("WP01", "in_review", "approved")
-    assert next_moves(code.load(), "WP01", "accord mission")[0].command.endswith("--override-reason TEXT")
+    assert next_moves(code.load(), "WP01", "accord mission", NOW)[0].command.endswith("--override-reason TEXT")
 
 
 def test_work_that_moves_to_another_lane_begins_there(code: Project) -> None:

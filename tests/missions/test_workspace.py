@@ -206,7 +206,7 @@ def test_a_check_warns_of_a_lane_that_contradicts_the_declared_mode(tmp_path: Pa
     project = Project(tmp_path).begin()
     project.work_package("WP01", PLANNING)
     project.lanes(lane_c=["WP01"])
-    found = mission_findings(project.load())["kitty-specs/078-ships/tasks/WP01-part.md"]
+    found = mission_findings(project.load(), NOW)["kitty-specs/078-ships/tasks/WP01-part.md"]
     assert [(item.code, item.severity) for item in found] == [("mode-contradiction", Severity.WARNING)]
 
 
@@ -226,7 +226,7 @@ def test_the_planning_lane_is_the_root_of_the_repository(
     project.lanes(lane_planning=["WP01"])
     mission = project.load()
     assert mission_status(mission, NOW)["work_packages"][0]["resolution_kind"] == kind
-    found = mission_findings(mission)["kitty-specs/078-ships/tasks/WP01-part.md"]
+    found = mission_findings(mission, NOW)["kitty-specs/078-ships/tasks/WP01-part.md"]
     assert sorted(item.code for item in found) == codes
 
 

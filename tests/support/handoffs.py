@@ -2,6 +2,7 @@
 
 import copy
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from accord.core.documents import Document
@@ -12,6 +13,7 @@ from accord.handoffs.plan import Author
 
 AT = "2026-11-02T09:00:00Z"
 LATER = "2026-11-02T10:00:00Z"
+NOW = datetime(2026, 11, 28, tzinfo=UTC)
 PLAN = {"createdAt": "2026-11-01T08:00:00Z", "goals": ["Export"], "steps": ["Write it"], "risks": ["None known"]}
 PLANNED = {"gherkinScenarios": ["Given a table"], "unitTestIntent": ["rows"], "integrationTestIntent": []}
 IMPLEMENTED = {"testsAddedOrUpdated": ["tests/test_csv.py"], "evidenceLinks": [], "commandsRun": ["pytest"]}

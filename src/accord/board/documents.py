@@ -48,7 +48,7 @@ _ONWARD = {
 
 def read_documents(root: Path, now: datetime) -> Overview:
     """Read the sessions, missions and handoffs of a folder; one that cannot be read needs a person."""
-    return overview_from([*_sessions(root), *_missions(root, now), *read_handoffs(root)])
+    return overview_from([*_sessions(root), *_missions(root, now), *read_handoffs(root, now)])
 
 
 def _sessions(root: Path) -> Iterator[Placed]:
@@ -164,7 +164,7 @@ def _of_mission(root: Path, *words: str) -> str:
     return _type("mission", *(() if root == Path() else ("--root", str(root))), *words)
 
 
-def read_handoffs(root: Path) -> Iterator[Placed]:
+def read_handoffs(root: Path, now: datetime) -> Iterator[Placed]:
     """Yield the entries of the handoffs below a folder that git knows; none for a folder outside of a repository."""
     left_out = [f":(exclude,glob)**/{name}/**" for name in _OTHERS]
     found = Git(root).attempt(
@@ -177,17 +177,17 @@ def read_handoffs(root: Path) -> Iterator[Placed]:
                 task = normalise(read_object(file.read(MAX_BYTES + 1)).value)
             if has_task_id(task):
                 name, title = str(task["metadata"]["canonicalTaskId"]), str(task.get("title") or path.name)
-                yield from place_handoff(task, name, title, shlex.quote(str(path)))
+                yield from place_handoff(task, name, title, shlex.quote(str(path)), now)
 
 
-def place_item_handoff(handoff: ItemHandoff, address: Address) -> Iterator[Placed]:
+def place_item_handoff(handoff: ItemHandoff, address: Address, now: datetime) -> Iterator[Placed]:
     """Yield the entry of a handoff that is stored with an issue; none for a task that is over. Pure."""
     issue, place = handoff.issue, shlex.join(["--work-item", str(handoff.issue.number), *address.options])
-    for section, entry in place_handoff(handoff.task, f"#{issue.number}", issue.title, place):
+    for section, entry in place_handoff(handoff.task, f"#{issue.number}", issue.title, place, now):
         yield section, replace(entry, url=issue.url)
 
 
-def place_handoff(task: Mapping[str, Any] | None, name: str, title: str, place: str) -> Iterator[Placed]:
+def place_handoff(task: Mapping[str, Any] | None, name: str, title: str, place: str, now: datetime) -> Iterator[Placed]:
     """Yield the entry of a handoff; none for a task that is over. Pure.
 
     ``place`` names it in a command: its file, or options. Without a task, it cannot be read.
@@ -199,7 +199,7 @@ def place_handoff(task: Mapping[str, Any] | None, name: str, title: str, place: 
         return
     status = str(task["status"])
     try:
-        moves = next_moves(task, command) if status not in _ENDED else ()
+        moves = next_moves(task, command, now) if status not in _ENDED else ()
         question = read_handoff(task).metadata.awaiting_human_artifact
     except BrokenContract:
         yield "needs_you", broken

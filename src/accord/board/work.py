@@ -76,7 +76,7 @@ def overview_of_work(facts: BoardRepository) -> Overview:
     items = sorted(facts.items, key=_rank)
     placed = [found for item in items if (found := _place_item(facts, item, by_item.get(item.issue.number)))]
     placed += [_place_pull(facts, pull) for pull in facts.pulls]
-    placed += [found for handoff in facts.handoffs for found in place_item_handoff(handoff, facts.address)]
+    placed += [found for handoff in facts.handoffs for found in place_item_handoff(handoff, facts.address, facts.now)]
     placed += [("done", _done_entry(item)) for item in facts.closed]
     repository = facts.address.repository
     named = ((section, replace(entry, repository=repository)) for section, entry in placed)

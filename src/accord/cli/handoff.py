@@ -192,17 +192,19 @@ def check(given: _CheckHandoffArguments) -> int:
     issue = given.issue
     (path,) = _paths(given.files, issue, 0, "TASK.json")
     task: Task | None = None
+    clock = SystemClock()
     try:
         if issue is None:
             document = read_object(read_bytes(path))
             if is_task_store(document.value):
-                findings = with_lines(store_findings(document.value["tasks"]), document.lines)
+                findings = with_lines(store_findings(document.value["tasks"], clock.now()), document.lines)
             else:
                 task, findings = normalise(document.value), KINDS["handoff"].check(document)
         else:
             with github_for(given) as (github, *_):
-                stored = HandoffStore(github, issue, SystemClock()).load()
-            task, findings = stored.value, [*handoff_findings(read_handoff(stored.value)), *stored.warnings]
+                stored = HandoffStore(github, issue, clock).load()
+            findings = handoff_findings(read_handoff(stored.value), clock.now())
+            task, findings = stored.value, [*findings, *stored.warnings]
     except BrokenContract as broken:
         findings = list(broken.findings)
     outcome, name = "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path
@@ -325,7 +327,7 @@ def _present(
         documents = documents_of(Path(), given.issue)
     moves: Sequence[NextMove] = ()
     with suppress(BrokenContract):  # one that cannot be read has no moves
-        moves = next_moves(task, command) if task and command else ()
+        moves = next_moves(task, command, SystemClock().now()) if task and command else ()
     status = task.get("status") if task else None
     document = {
         "ok": outcome != "rejected",

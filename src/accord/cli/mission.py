@@ -208,14 +208,15 @@ def status(given: _MissionStatusArguments) -> int:
     """
     from accord.plans.links import packages_with_links
 
+    now = SystemClock().now()
     with _refusals(given):
         read = load_mission(_root(), given.slug, given.legacy_default)
-        found = mission_status(read, SystemClock().now(), given.threshold)
+        found = mission_status(read, now, given.threshold)
         found["work_packages"] = packages_with_links(found["work_packages"], read, _root())
-        ahead = mission_moves(read, _command())
+        ahead = mission_moves(read, _command(), now)
     if given.is_json:
         for entry in found["work_packages"]:
-            entry["next_moves"] = moves_to_json(next_moves(read, entry["wp_id"], _command()))
+            entry["next_moves"] = moves_to_json(next_moves(read, entry["wp_id"], _command(), now))
         print_json({**found, "next_moves": moves_to_json(ahead)})
     else:
         print_lines([*status_lines(found, screen_columns()), *next_lines(ahead)])
@@ -342,8 +343,8 @@ def _command() -> str:
 def _moves(slug: str, wp: str) -> list[NextMove]:
     """Return what is legal next for a work package, or for the others of its mission if it has no move."""
     try:
-        found = load_mission(_root(), slug)
-        return next_moves(found, wp, _command()) or mission_moves(found, _command())
+        found, command, now = load_mission(_root(), slug), _command(), SystemClock().now()
+        return next_moves(found, wp, command, now) or mission_moves(found, command, now)
     except BrokenContract:
         return []
 

@@ -75,7 +75,7 @@ _ARTIFACTS = {name for name in Metadata.model_fields if name.endswith(("_artifac
 _TIMES = ("createdAt", "requestedAt", "completedAt", "updatedAt")
 
 
-def future_findings(metadata: Metadata, now: datetime | None = None) -> list[Finding]:
+def future_findings(metadata: Metadata, now: datetime) -> list[Finding]:
     """Find times of artifacts in the future: what they date did not happen yet."""
 
     def found(part: Mapping[str, Any], place: str) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import Clock, SystemClock, attempts, timestamp
@@ -70,7 +71,7 @@ def judge_pull(
         stored = HandoffStore(github, numbers[0], clock).load()
     except BrokenContract as broken:
         return GateVerdict(target, "", broken.findings)
-    return judge(stored, pull, numbers[0], target, is_independent=is_independent)
+    return judge(stored, pull, numbers[0], target, clock.now(), is_independent=is_independent)
 
 
 def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
@@ -83,7 +84,9 @@ def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
     return Finding("work-item-unclear", f"#{pull.number} names {says}.", hint=hint)
 
 
-def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str, *, is_independent: bool = False) -> GateVerdict:
+def judge(
+    stored: LoadedHandoff, pull: Pull, number: int, target: str, now: datetime, *, is_independent: bool = False
+) -> GateVerdict:
     """Find what blocks a task from ``target``, and whether it belongs to this pull request. Pure.
 
     ``is_independent`` requires that work, review and verification have several authors.
@@ -92,8 +95,8 @@ def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str, *, is_ind
         found = Finding("handoff-missing", f"#{number} has no handoff.", hint=START.format(number=number))
         return GateVerdict(target, "", (found,))
     handoff = read_handoff(stored.value)
-    gated = gate_findings("", target, handoff.metadata)
-    problems = dict.fromkeys([*_ownership_findings(handoff, pull), *handoff_findings(handoff), *gated])
+    gated = gate_findings("", target, handoff.metadata, now)
+    problems = dict.fromkeys([*_ownership_findings(handoff, pull), *handoff_findings(handoff, now), *gated])
     required = "not-independent" if is_independent else ""
     blocking = [item for item in problems if item.severity is Severity.ERROR or item.code == required]
     return GateVerdict(target, handoff.status, tuple(replace(item, severity=Severity.ERROR) for item in blocking))

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from accord.core.clock import time_of
+from accord.core.clock import parse_timestamp
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, pointer
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
 from accord.handoffs.evidence import VERDICTS, future_findings, judged_after, question_digest
-from accord.handoffs.models import Metadata, as_patch, has_task_id, is_task_store, normalise, read_handoff
+from accord.handoffs.models import as_patch, has_task_id, is_task_store, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
 ACTIONS = {
@@ -119,10 +119,11 @@ def decide_patch(
         merged = with_runtime(merged, {**runtime_of(merged), "judged": judged})
     reasons += [*rules.role_findings(author.role, changes), *rules.mutability_findings(task, merged, changes)]
     reasons += _author_findings(wanted, touched, author)
-    known = future_findings(read_handoff(task).metadata, now := time_of(author.at))
+    now = parse_timestamp(author.at)
+    known = future_findings(read_handoff(task).metadata, now)
     reasons += [found for found in future_findings(read_handoff(merged).metadata, now) if found not in known]
     if target in ("", task["status"]):
-        reasons += _removal_findings(task, merged)
+        reasons += _removal_findings(task, merged, now)
     if reasons or not (changes or is_judged):
         return HandoffDecision(dict(task), tuple(reasons), blames_patch=bool(reasons))
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
@@ -143,7 +144,7 @@ def decide_move(
     now = patched.task
     if now["status"] == target:
         return patched
-    at = time_of(author.at)
+    at = parse_timestamp(author.at)
     reasons = _move_findings(now, target, at)
     if not reasons:
         return HandoffDecision(with_move(now, target, author.at))
@@ -156,11 +157,11 @@ def decide_move(
     return HandoffDecision(with_refusal(task, target, author.at, reasons), tuple(reasons))
 
 
-def _move_findings(task: Mapping[str, Any], target: str, at: datetime | None) -> list[Finding]:
+def _move_findings(task: Mapping[str, Any], target: str, at: datetime) -> list[Finding]:
     source = task["status"]
     if target in HANDOFF.targets(source):
         return gate_findings(source, target, read_handoff(task).metadata, at)
-    return [finding_of("invalid-status-transition", HANDOFF.refusal(source, target, Metadata()), "/status")]
+    return [finding_of("invalid-status-transition", HANDOFF.refusal(source, target, None), "/status")]
 
 
 def _with_a_person(
@@ -208,9 +209,9 @@ def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: s
         yield Finding("status-in-patch", message, "/status", hint="Use `accord handoff move` with `--to STATUS`.")
 
 
-def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:
+def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any], now: datetime) -> list[Finding]:
     """Find what the task's status rests on and the patch takes away; what was missing before does not count."""
-    known, found = (rules.status_findings(read_handoff(document)) for document in (task, merged))
+    known, found = (rules.status_findings(read_handoff(document), now) for document in (task, merged))
     rests = f"The status {task['status']} requires it: move the task first, or in the same command."
     return [replace(reason, message=f"{reason.message} {rests}") for reason in found if reason not in known]
 

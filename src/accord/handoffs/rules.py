@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from accord.core.documents import short_name
@@ -19,19 +20,19 @@ from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, read
 from accord.handoffs.stages import gate_findings
 
 
-def handoff_findings(handoff: Handoff) -> list[Finding]:
+def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
     """Check a handoff that has the required shape.
 
     Missing artifacts of its status are errors: they were removed, or the status was edited. A changed verdict is an
     error for a done task only: elsewhere it decides the next move.
     """
-    missing = status_findings(handoff)
+    missing = status_findings(handoff, now)
     if who := sole_author(handoff.metadata):
         what = f"`{short_name(who)}` wrote the work, the review and the verification."
         hint = "Let another actor review or verify it; `accord handoff gate --independent` requires that."
         missing.append(warning("not-independent", what, "/metadata/reviewArtifact/updatedBy", hint=hint))
     missing += input_findings(handoff.metadata)
-    missing += [found for found in future_findings(handoff.metadata) if found not in missing]
+    missing += [found for found in future_findings(handoff.metadata, now) if found not in missing]
     task_id = handoff.metadata.canonical_task_id
     if task_id is not None and not TASK_ID.fullmatch(task_id):
         what = f"`{short_name(task_id)}` is not a task id."
@@ -41,13 +42,13 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
     return [*missing, *misspelled_keys(extra)]
 
 
-def store_findings(tasks: dict[str, Any] | list[Any]) -> list[Finding]:
+def store_findings(tasks: dict[str, Any] | list[Any], now: datetime) -> list[Finding]:
     """Check each task of a store as a handoff of its own; an object has their ids as keys."""
     found, known = [], set[str]()
     for key, task in tasks.items() if isinstance(tasks, dict) else enumerate(tasks):
         try:
             handoff = read_handoff(task)
-            findings = handoff_findings(handoff)
+            findings = handoff_findings(handoff, now)
             if (name := handoff.metadata.canonical_task_id) in known:
                 what, hint = f"`{short_name(str(name))}` occurs twice.", "Give one of the tasks another id."
                 findings.append(Finding("task-repeated", what, "/metadata/canonicalTaskId", hint=hint))
@@ -58,9 +59,9 @@ def store_findings(tasks: dict[str, Any] | list[Any]) -> list[Finding]:
     return found
 
 
-def status_findings(handoff: Handoff) -> list[Finding]:
+def status_findings(handoff: Handoff, now: datetime) -> list[Finding]:
     """Find what the status of a task rests on and is not there: artifacts, and for a done task also their verdicts."""
-    findings = gate_findings("", handoff.status, handoff.metadata)
+    findings = gate_findings("", handoff.status, handoff.metadata, now)
     return [finding for finding in findings if handoff.status == "done" or finding.code.startswith("missing-")]
 
 

@@ -110,30 +110,22 @@ _UNGATED = {(DONE, "review")}
 _TIMES = {DONE: "/metadata/doneArtifact/completedAt", AWAITING: "/metadata/awaitingHumanArtifact/requestedAt"}
 
 
-def gate_findings(source: str, target: str, metadata: Metadata, now: datetime | None = None) -> list[Finding]:
-    """Return what is missing for a move of the table; empty when the move is allowed.
-
-    ``now`` is the time of the move, by default that of the machine.
-    """
+def gate_findings(source: str, target: str, metadata: Metadata, now: datetime) -> list[Finding]:
+    """Return what is missing for a move of the table; empty when the move is allowed."""
     gate = None if (source, target) in _UNGATED else GATES.get(target)
     future = [found for found in future_findings(metadata, now) if found.path == _TIMES.get(target)]
     return [*gate(metadata), *future] if gate else []
 
 
-def _edge(source: str, target: str) -> Edge[Metadata]:
-    is_gated = target in GATES and (source, target) not in _UNGATED
-
-    def guard(metadata: Metadata) -> str:
-        return " ".join(finding.text for finding in gate_findings(source, target, metadata))
-
-    return Edge(source, target, _NEEDS[target] if is_gated else "", guard)
-
-
-HANDOFF: Machine[Metadata] = Machine(
+HANDOFF: Machine[None] = Machine(
     "handoff",
     "backlog",
     frozenset(),
-    tuple(_edge(source, target) for source, targets in _MOVES.items() for target in targets),
+    tuple(
+        Edge(source, target, "" if (source, target) in _UNGATED else _NEEDS.get(target, ""))
+        for source, targets in _MOVES.items()
+        for target in targets
+    ),
 )
 
 
@@ -195,7 +187,7 @@ class HandoffCommand:
         return f"accord handoff {verb} {self.place} {more} --role {role}{actor}"
 
 
-def next_moves(task: Mapping[str, Any], command: HandoffCommand) -> list[NextMove]:
+def next_moves(task: Mapping[str, Any], command: HandoffCommand, now: datetime) -> list[NextMove]:
     """Return the legal moves of a task that has the required shape, each with what it lacks and a command to type.
 
     Where something is missing, the command is for a role that may write the first of it, with a patch in PATCH.json.
@@ -203,7 +195,7 @@ def next_moves(task: Mapping[str, Any], command: HandoffCommand) -> list[NextMov
     status, metadata = str(task["status"]), read_handoff(task).metadata
     found = []
     for target in HANDOFF.targets(status):
-        missing = gate_findings(status, target, metadata)
+        missing = gate_findings(status, target, metadata, now)
         names = [finding.path.removeprefix("/metadata/").replace("/", ".") for finding in missing]
         verdicts = [_VERDICTS.get(finding.code, "") for finding in missing]
         needs = dict.fromkeys(f"{name} {verdict}".rstrip() for name, verdict in zip(names, verdicts, strict=True))

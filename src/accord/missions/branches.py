@@ -218,12 +218,15 @@ class StalenessResult:
 def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: datetime | None = None) -> StalenessResult:
     """Return whether work in progress is stale: both its newest commit and its start are older than the threshold.
 
-    A time that is as far in the future, which a wrong clock wrote, keeps nothing fresh.
+    A commit that is as far in the future, by a wrong clock, keeps nothing fresh. A start in the future does not count.
     """
     if own.error:
         return _result_without_commit(UNAVAILABLE, own.error)
     committed = None if own.newest is None else datetime.fromtimestamp(own.newest, UTC)
-    ages = [abs((now - time).total_seconds()) / 60 for time in (committed, started) if time]
+    if (problem := future_problem(started, now)) and not committed:
+        return _result_without_commit(UNAVAILABLE, f"The log has a wrong time for the start of the work. {problem}")
+    times = (committed, None if problem else started)
+    ages = [abs((now - time).total_seconds()) / 60 for time in times if time]
     status: Literal["fresh", "stale"] = "stale" if ages and min(ages) > threshold_minutes else "fresh"
     if not committed:
         return _result_without_commit("no_own_commits", status=status)
@@ -258,7 +261,8 @@ def stale_of(
     except BrokenContract as broken:
         return _result_without_commit(UNAVAILABLE, broken.message)
     latest = mission.log.latest.get(wp_id)
-    return judge(own_commits_of(mission, wp_id, branch, git), now, threshold_minutes, latest.at if latest else None)
+    own = own_commits_of(mission, wp_id, branch, git, now)
+    return judge(own, now, threshold_minutes, latest.at if latest else None)
 
 
 @dataclass(frozen=True)
@@ -356,23 +360,23 @@ def lost_lane(
 
 
 def own_commits_of(
-    mission: Mission, wp_id: str, branch: str, git: MissionGit, began: datetime | None = None
+    mission: Mission, wp_id: str, branch: str, git: MissionGit, now: datetime, began: datetime | None = None
 ) -> OwnCommits:
     """Return the own commits of a work package on the branch of its lane, since the present work ``began``."""
     began = began or began_at(mission.log.by_work_package.get(wp_id, ()))
-    began = None if future_problem(began) else began  # a wrong clock wrote it; no commit can be younger
+    began = None if future_problem(began, now) else began  # a wrong clock wrote it; no commit can be younger
     others = set(dependency_branches(mission, wp_id).values())
     return git.own_commits(branch, began, mission.work_package(wp_id).head.owned_files, others)
 
 
-def taken_along(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit) -> tuple[str, ...]:
+def taken_along(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit, now: datetime) -> tuple[str, ...]:
     """Return the commits of the lane's other work packages that its merge takes along before their review."""
     found = []
     for wp_id in (name for name in workspace.lane_wp_ids if name != workspace.wp_id and name in mission.work_packages):
         events, status = mission.log.by_work_package.get(wp_id, []), mission.known_status(wp_id)
         first = next((event.at for event in events if event.to_lane == "in_progress"), None)
         if first and not lets_start(status, events):
-            own = own_commits_of(mission, wp_id, workspace.branch_name or "", git, first)
+            own = own_commits_of(mission, wp_id, workspace.branch_name or "", git, now, first)
             if own.count:
                 names = ", ".join(own.names[:_MOST_NAMES])
                 found.append(f"{commits_of(own.count)} of {wp_id}, which is {status} ({names})")

@@ -83,7 +83,7 @@ def plan_mission_move(
     """Return the status of a work package, and the events of a move. Raises BrokenContract when it is illegal."""
     mission.log.check_readable(request.wp_id)
     source = mission.status_of(request.wp_id)
-    facts = move_facts(mission, request, source, git_of(mission, request.wp_id))
+    facts = move_facts(mission, request, source, git_of(mission, request.wp_id), now)
     return source, plan_events(mission, facts, plan_move(source, facts), now)
 
 
@@ -93,7 +93,9 @@ def append_events(mission: Mission, events: Iterable[dict[str, Any]], storage: S
         append_once(log_path(mission.folder), json.dumps(event, sort_keys=True).encode(), storage)
 
 
-def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus, git: MissionGit) -> MoveFacts:
+def move_facts(
+    mission: Mission, request: MoveRequest, source: WorkPackageStatus, git: MissionGit, now: datetime
+) -> MoveFacts:
     """Gather the facts of a move; git reads only what this move needs."""
     work_package = mission.work_package(request.wp_id)
     is_code = work_package.mode.value == "code_change"
@@ -109,7 +111,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
     needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
     needs_merge = is_code and request.target == "done" and source != "done"
     if needs_evidence and branch:
-        own = own_commits_of(mission, request.wp_id, branch, git)
+        own = own_commits_of(mission, request.wp_id, branch, git, now)
         where = " in its `owned_files`" if work_package.head.owned_files else ""
         none = f"The branch {branch} has no own commit of {request.wp_id}{where} since it began."
         evidence_problem = own.error or ("" if own.count else none)
@@ -128,7 +130,7 @@ def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus
         stuck=blocked.stuck,
         evidence_problem=evidence_problem,
         merge_problem=unmerged,
-        taken_along=taken_along(mission, workspace, git) if unmerged and branch else (),
+        taken_along=taken_along(mission, workspace, git, now) if unmerged and branch else (),
     )
 
 

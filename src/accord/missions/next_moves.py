@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from accord.core.errors import BrokenContract
@@ -30,18 +31,20 @@ _FORWARD: dict[WorkPackageStatus, WorkPackageStatus] = {
 REVIEWER = "REVIEWER"
 
 
-def mission_moves(mission: Mission, command: str) -> list[NextMove]:
+def mission_moves(mission: Mission, command: str, now: datetime) -> list[NextMove]:
     """Return the way forward of each work package that no other one blocks; ``to`` has the work package in front."""
     found = []
     for wp_id in mission.ids:
         is_held = wp_id in mission.blockers and mission.blockers[wp_id].waits_for
         if not (is_held and mission.known_status(wp_id) in WAITING):
-            moves = next_moves(mission, wp_id, command, ahead_only=True)
+            moves = next_moves(mission, wp_id, command, now, ahead_only=True)
             found += [replace(move, to=f"{wp_id} {move.to}") for move in moves]
     return found
 
 
-def next_moves(mission: Mission, wp_id: str, command: str, *, ahead_only: bool = False) -> list[NextMove]:
+def next_moves(
+    mission: Mission, wp_id: str, command: str, now: datetime, *, ahead_only: bool = False
+) -> list[NextMove]:
     """Return the legal moves of a work package, the way forward first, or only that; none of one that is broken.
 
     ``command`` is how to call ``accord mission`` for this project.
@@ -52,7 +55,7 @@ def next_moves(mission: Mission, wp_id: str, command: str, *, ahead_only: bool =
         ahead = [_FORWARD[source]] if source in _FORWARD else []
         targets = ahead if ahead_only else list(dict.fromkeys([*ahead, *_reachable(source)]))
         git = git_of(mission, wp_id)
-        return [_next_move(mission, wp_id, source, target, command, git) for target in targets]
+        return [_next_move(mission, wp_id, source, target, command, git, now) for target in targets]
     except BrokenContract:
         return []
 
@@ -65,10 +68,16 @@ def _reachable(source: WorkPackageStatus) -> list[WorkPackageStatus]:
 
 
 def _next_move(
-    mission: Mission, wp_id: str, source: WorkPackageStatus, target: WorkPackageStatus, command: str, git: MissionGit
+    mission: Mission,
+    wp_id: str,
+    source: WorkPackageStatus,
+    target: WorkPackageStatus,
+    command: str,
+    git: MissionGit,
+    now: datetime,
 ) -> NextMove:
     request = _request(mission, wp_id, source, target)
-    facts = move_facts(mission, request, source, git)
+    facts = move_facts(mission, request, source, git, now)
     if target == "in_progress" and source in ("planned", "claimed", "blocked"):
         move = f"{command} start {mission.slug} {wp_id}"
     else:
@@ -76,7 +85,7 @@ def _next_move(
         options = "".join(f" --{name} {shlex.quote(text)}" for name, text in texts.items() if text)
         move = f"{command} move {mission.slug} {wp_id} --to {target} --actor {shlex.quote(request.actor)}{options}"
     missing = needs_of(source, facts)
-    return NextMove(target, missing, _command_for(mission, facts, command, git, move) if missing else move)
+    return NextMove(target, missing, _command_for(mission, facts, command, git, move, now) if missing else move)
 
 
 def _request(mission: Mission, wp_id: str, source: WorkPackageStatus, target: WorkPackageStatus) -> MoveRequest:
@@ -98,7 +107,7 @@ def _request(mission: Mission, wp_id: str, source: WorkPackageStatus, target: Wo
     )
 
 
-def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionGit, move: str) -> str:
+def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionGit, move: str, now: datetime) -> str:
     """Return the command that gets the first of what a move lacks; the move itself where only an edit does.
 
     Commits and merges come with the move that they are for.
@@ -110,7 +119,7 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
         return f"{back}{move}"
     if begins or facts.workspace_problem:
         first = mission.blockers[wp_id].first if wp_id in mission.blockers else wp_id
-        ahead = next_moves(mission, first, command, ahead_only=True) if first != wp_id else []
+        ahead = next_moves(mission, first, command, now, ahead_only=True) if first != wp_id else []
         return ahead[0].command if ahead and not facts.dependency_problem else f"{command} check {mission.slug}"
     if target == "for_review" and not facts.open_subtasks:
         path = resolve_workspace(mission, wp_id).workspace_path

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from accord.core.clock import future_problem
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, has_errors, pointer, warning, with_lines
+from accord.core.findings import Finding, Severity, has_errors, pointer, warning, with_lines
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.git.program import Git
@@ -26,11 +26,10 @@ from accord.missions.runs import RunBroken, RunState, position_of, read_run, ste
 from accord.missions.workspace import resolve_workspace
 
 
-def mission_findings(mission: Mission, start: str = "", now: datetime | None = None) -> dict[str, list[Finding]]:
+def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[str, list[Finding]]:
     """Return the findings of each file by its path; a code change needs a lane once ``lanes.json`` exists.
 
     ``start`` is the commit from which a change began, which alone tells lines that it added to the log from old ones.
-    ``now`` is by default the time of the machine.
     """
     names = ["meta.json", "lanes.json", FILE]
     found: dict[Path, list[Finding]] = {path: [] for name in names if (path := mission.folder / name).is_file()}
@@ -42,8 +41,8 @@ def mission_findings(mission: Mission, start: str = "", now: datetime | None = N
     if mission.lanes:
         found[mission.folder / "lanes.json"] += _of_lanes(mission, mission.lanes)
     if mission.folder / FILE in found:
-        found[mission.folder / FILE] += _of_log(mission, now)
-    if replayed := list(_of_change(mission, start)):
+        found[mission.folder / FILE] += _of_log(mission)
+    if replayed := list(_of_change(mission, start, now)):
         found.setdefault(mission.folder / FILE, []).extend(replayed)
     if cycle := _cycle(mission):
         names_of_cycle = " → ".join([*cycle, cycle[0]])
@@ -130,11 +129,14 @@ def _is_judged_by_another(event: StatusEvent, events: Sequence[StatusEvent]) -> 
     return event.to_lane == "approved" and any(not people.is_implementer(name) for name in names)
 
 
-def _of_change(mission: Mission, start: str) -> Iterator[Finding]:
+def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]:
     """Replay the log: events that no move writes are errors where the change since ``start`` added them."""
     path, name = log_path(mission.folder), f"{SPECS}/{mission.slug}/{FILE}"
-    before = Git(mission.root).attempt("cat-file", "blob", f"{start}:./{name}").stdout if start else b""
+    git = Git(mission.root)
+    before = git.attempt("cat-file", "blob", f"{start}:./{name}").stdout if start else b""
+    is_old = bool(start) and git.attempt("cat-file", "-e", f"{start}:./{SPECS}/{mission.slug}").returncode == 0
     old = read_log(before)
+    names = {"", mission.slug, *(event.mission_slug for event in old.events)}  # a mission may be renamed
     kept = before[: before.rfind(b"\n") + 1] if old.torn_at else before  # the next move removes what a crash cut off
     if start and not (path.read_bytes() if path.is_file() else b"").startswith(kept):
         message = f"This change removes or alters lines of {FILE}, which may only grow."
@@ -142,12 +144,17 @@ def _of_change(mission: Mission, start: str) -> Iterator[Finding]:
     illegal = []
     for wp_id, events in mission.log.by_work_package.items():
         added = [event for event in events if start and (wp_id, event.event_id) not in old.lines]
+        yield from _future(mission, wp_id, added, now)
         forged = list(forgeries(events, mission.written.get(wp_id, "")))
-        if added and added[-1] not in [each.event for each in forged] and (problem := _unproven(mission, added[-1])):
-            forged.append(Forgery(added[-1], problem))
+        found = [each.event for each in forged]
+        for event in (each for each in added if each not in found):
+            problem = _unproven(mission, event) if event is added[-1] else ""
+            if is_old and event.mission_slug not in names:
+                problem = f"It names the mission {short_name(event.mission_slug)}."
+            forged += [Forgery(event, problem)] if problem else []
         for event, reason, is_approval in forged:
             line = mission.log.lines[wp_id, event.event_id]
-            if not start or (wp_id, event.event_id) in old.lines:
+            if event not in added:
                 illegal += [] if is_approval and _is_judged_by_another(event, events) else [(line, reason)]
             else:
                 hint = "Remove the line, and move the work package with `accord mission move`."
@@ -156,6 +163,16 @@ def _of_change(mission: Mission, start: str) -> Iterator[Finding]:
         line, reason = min(illegal)
         more = f" It is one of {len(illegal)} such lines." if len(illegal) > 1 else ""
         yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}"), line=line)
+
+
+def _future(mission: Mission, wp_id: str, added: Sequence[StatusEvent], now: datetime) -> Iterator[Finding]:
+    """Find the first line of a work package with a time in the future: an error where the change added it."""
+    lines = {mission.log.lines[wp_id, one.event_id]: one for one in mission.log.by_work_package[wp_id]}
+    if line := min((line for line, one in lines.items() if future_problem(one.at, now)), default=0):
+        message = f"{future_problem(lines[line].at, now)} Later moves of {wp_id} are written after it."
+        hint = "Correct `at` there, and in the lines of later moves."
+        found = warning("timestamp-future", message, "/at", hint=hint)
+        yield replace(found, line=line, severity=Severity.ERROR if lines[line] in added else found.severity)
 
 
 def _unproven(mission: Mission, event: StatusEvent) -> str:
@@ -172,19 +189,13 @@ def _unproven(mission: Mission, event: StatusEvent) -> str:
     return ""
 
 
-def _of_log(mission: Mission, now: datetime | None) -> list[Finding]:
+def _of_log(mission: Mission) -> list[Finding]:
     found = sorted((item for items in mission.log.problems.values() for item in items), key=lambda one: one.line or 0)
     if unnamed := mission.log.others.get(""):
         what = "line counts" if len(unnamed) == 1 else "lines count"
         hint = f"Add `to_lane` where a status was meant. Lines: {', '.join(map(str, unnamed[:10]))}."
         other = warning("event-other", f"{len(unnamed)} {what} for no status, and name no kind of event.", hint=hint)
         found.append(replace(other, line=unnamed[0]))
-    for wp_id, events in mission.log.by_work_package.items():
-        problems = {mission.log.lines[wp_id, one.event_id]: future_problem(one.at, now) for one in events}
-        if line := min((line for line, problem in problems.items() if problem), default=0):
-            message = f"{problems[line]} Later moves of {wp_id} are written after it."
-            hint = "Correct `at` there, and in the lines of later moves."
-            found.append(replace(warning("timestamp-future", message, "/at", hint=hint), line=line))
     if mission.log.torn_at:
         torn = warning("event-torn", "A crash cut off the last line. The next move removes it.")
         found.append(replace(torn, line=mission.log.torn_at))
@@ -273,7 +284,7 @@ def check_missions(
     for mission_id, named in missions_by_id(root).items():
         for path in (f"{SPECS}/{slug}/meta.json" for slug in chosen if slug in named and len(named) > 1):
             files[path] = with_lines([repeated_id(mission_id, named)], lines_of(root / path))
-    for path, found in ((path, found) for one in missions for path, found in mission_findings(one, start, now).items()):
+    for path, found in ((path, found) for one in missions for path, found in mission_findings(one, now, start).items()):
         known = files.setdefault(path, [])  # missions share the files of their runs
         known += [finding for finding in found if finding not in known]
     return MissionCheck(files, [mission_status(one, now) for one in missions])
