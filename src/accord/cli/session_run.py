@@ -123,9 +123,9 @@ def _output_of(
     from accord.cli.run import run_with_output  # slow, as in the other functions of this module
     from accord.cli.run_step import finish_options, require_result
     from accord.cli.sources import local_policy
-    from accord.runner.finish import finish
+    from accord.runner.finish import finish, read_patch
     from accord.runner.models import RunRequest
-    from accord.runner.record import PATCH, RESULT
+    from accord.runner.record import RESULT
 
     session, role = writer.read(), str(document["agent"])
     run_dir = Path(tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP") or None))
@@ -144,8 +144,7 @@ def _output_of(
     if steering := [path for path in record.steering if not path.startswith(own)]:
         message = f"{role} on {document['task']['id']} changed files that steer the next agent: {some_of(steering)}."
         raise Refused(message, hint="Look at them, undo or commit them, and run the command again.")
-    patch = run_dir / PATCH
-    changed = lines_of_files(patch.read_bytes()) if record.patch_sha256 else {}
+    changed = lines_of_files(read_patch(run_dir, record)) if record.patch_sha256 else {}
     if forbidden := list(foreign_changes(session, role, changed)):
         raise refuse(f"{role} on {document['task']['id']} changed files that its role does not write.", forbidden)
     if stop:

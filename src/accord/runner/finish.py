@@ -151,7 +151,7 @@ class _FinishedRun:
     def publish_and_analyse(self) -> tuple[Published | None, Analysis | None, tuple[str, ...]]:
         """Push, then analyze: tasks count as completed only when their changes are on GitHub. Also return warnings."""
         try:
-            patch = self._patch()
+            patch = read_patch(self.run_dir, self.record)
             stats = patch_stats(patch)
         except BrokenContract as broken:
             return Published(failure=InternalError(kind="changes-unreadable", detail=broken.message)), None, ()
@@ -183,7 +183,7 @@ class _FinishedRun:
         if not (_is_file(self.run_dir / layout.PATCH) or self.record.patch_sha256):
             return ()
         try:
-            patch = self._patch()
+            patch = read_patch(self.run_dir, self.record)
             stats = patch_stats(patch)
         except BrokenContract as broken:
             return (broken.message,)
@@ -211,20 +211,6 @@ class _FinishedRun:
             if self.account.structured is not None:
                 value = redact_json(self.account.structured, self.options.redact)
                 write_whole(path, to_valid_text(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
-
-    def _patch(self) -> bytes:
-        """Read the patch. Raises BrokenContract if it is missing or not the one that the run wrote."""
-        digest = self.record.patch_sha256
-        try:
-            with open_regular(self.run_dir / layout.PATCH) as file:
-                patch = file.read()
-        except OSError as error:
-            if not (self.record.base_sha or digest):
-                return b""
-            raise _invalid_patch(f"Cannot read {layout.PATCH} of the run: {error.strerror}.") from None
-        if digest and hashlib.sha256(patch).hexdigest() != digest:
-            raise _invalid_patch(f"{layout.PATCH} is not the file that the run wrote.")
-        return patch
 
     def _pull(self) -> tuple[Pull | None, tuple[str, ...]]:
         """Read the pull request of the run; the changes can be pushed without it."""
@@ -274,6 +260,21 @@ class _FinishedRun:
             record.merged,
             options.log,
         )
+
+
+def read_patch(run_dir: Path, record: RunRecord) -> bytes:
+    """Read the patch of a run. Raises BrokenContract if it is missing or not the one that the run wrote."""
+    digest = record.patch_sha256
+    try:
+        with open_regular(run_dir / layout.PATCH) as file:
+            patch = file.read()
+    except OSError as error:
+        if not (record.base_sha or digest):
+            return b""
+        raise _invalid_patch(f"Cannot read {layout.PATCH} of the run: {error.strerror}.") from None
+    if digest and hashlib.sha256(patch).hexdigest() != digest:
+        raise _invalid_patch(f"{layout.PATCH} is not the file that the run wrote.")
+    return patch
 
 
 def _invalid_patch(message: str) -> BrokenContract:
