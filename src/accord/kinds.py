@@ -160,10 +160,11 @@ def _agent_output() -> Contents:
 
 
 def _session_status() -> Contents:
+    from accord.core.clock import SystemClock
     from accord.sessions.models import SessionStatus
     from accord.sessions.rules import status_findings
 
-    return Contents(SessionStatus, status_findings)
+    return Contents(SessionStatus, lambda status: status_findings(status, SystemClock().now()))
 
 
 def _session_tasks() -> Contents:

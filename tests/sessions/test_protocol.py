@@ -146,7 +146,7 @@ def test_an_answer_that_comes_too_late_leaves_no_line_in_the_history(tmp_path: P
 
 
 def with_line(**wrong: str) -> dict[str, str | None]:
-    line = {"at": "2026-02-01T09:30:00Z", "decision_id": DESIGN, "answer": "changes-requested: x", **wrong}
+    line = {"at": "2026-01-31T12:05:00Z", "decision_id": DESIGN, "answer": "changes-requested: x", **wrong}
     return {"approve-design-history.jsonl": json.dumps({**line, "state_context": "APPROVE_DESIGN"}) + "\n"}
 
 
@@ -172,7 +172,7 @@ def test_a_wrong_timestamp_is_a_finding_until_the_question_is_asked_again(
     cancelled = decision(DESIGN, "cancelled", asked_at=wrong)
     (folder / "status.json").write_text(json.dumps(status("APPROVE_DESIGN", mode="full", user_decisions=[cancelled])))
     ask(folder, "Approve?", decision_id=DESIGN)
-    assert entry(folder, DESIGN)["asked_at"] == "2026-02-01T09:30:01Z", "later than the last line of the history"
+    assert entry(folder, DESIGN)["asked_at"] == "2026-01-31T12:05:01Z", "later than the last line of the history"
 
 
 def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Each rule of the documents of sessions, one document at a time."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,14 +10,15 @@ from hypothesis import strategies as st
 from support.sessions import AT, GATES, acceptance, agent_input, agent_output, decision, status
 from support.sessions import TASKS as PLAN
 
+from accord.core.clock import parse_timestamp
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.findings import Severity
 from accord.core.kinds import KINDS
 from accord.files.yaml import read_mapping
-from accord.sessions.decision_rules import is_approval, is_change_request
-from accord.sessions.models import ROLES
-from accord.sessions.rules import is_inside, is_low
+from accord.sessions.decision_rules import check_gate, is_approval, is_change_request
+from accord.sessions.models import ROLES, SessionStatus
+from accord.sessions.rules import is_inside, is_low, status_findings
 
 INPUT, OUTPUT = KINDS["agent-input"], KINDS["agent-output"]
 STATUS, TASKS, ACCEPTANCE = KINDS["session-status"], KINDS["session-tasks"], KINDS["session-acceptance"]
@@ -282,6 +284,7 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         (decision(category="Security"), None),
         (decision(category="secrity"), ("category-unknown", "category")),
         (decision(category=""), ("category-unknown", "category")),
+        (decision(catgory="security"), ("key-misspelled", "catgory")),
         (decision(status="answered", resolved_at="2026-01-31T09:29:59Z"), ("decision-times", "resolved_at")),
         (decision(status="answered", resolved_at="2026-01-31T10:30:00+01:00"), None),
     ],
@@ -289,6 +292,17 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
 def test_a_decision_record_is_valid_or_says_why_not(entry: dict[str, Any], expected: tuple[str, str] | None) -> None:
     wanted = [(expected[0], f"/user_decisions/0/{expected[1]}")] if expected else []
     assert found(STATUS, status("ASK_USER", user_decisions=[entry])) == wanted
+
+
+def test_a_time_is_in_the_future_by_the_clock_that_is_given() -> None:
+    asked, at = SessionStatus.model_validate(status("ASK_USER", user_decisions=[decision()])), parse_timestamp(AT)
+    found = [[one.code for one in status_findings(asked, at - timedelta(minutes=minutes))] for minutes in (10, 11)]
+    assert found == [[], ["timestamp-future"]]
+
+
+def test_a_gate_that_is_answered_with_nothing_is_called_that() -> None:
+    answered = SessionStatus.model_validate(status(user_decisions=[{**GATES[0], "answer": None}]))
+    assert check_gate(answered, "UD-APPROVE-DESIGN") == "UD-APPROVE-DESIGN is not answered with `approved`."
 
 
 @pytest.mark.parametrize("name", ["UD-1", "UD-APPROVE-DESIGN"])
@@ -337,6 +351,13 @@ ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']
         (ONE % ", risk_flags: [data]", ("(risk-flag-unknown)", "/tasks/0/risk_flags/0")),
         (ONE % ", context_files: [/etc/passwd]", ("path-outside", "/tasks/0/context_files/0")),
         (ONE % ", depends_on:", None),
+        *((ONE % f", {k}: x", ("key-misspelled", f"/tasks/0/{k}")) for k in ("dependsOn", "depends-on", "risk_flag")),
+        *(
+            (ONE % "" + ONE.replace("001", "002") % f", {key}: {names}", ("key-misspelled", f"/tasks/1/{key}"))
+            for key, names in (("dependencies", "[T-001]"), ("blocked_by", "T-001"), ("after", "[T-001, T-002]"))
+        ),
+        (ONE % ", related: [T-001], depends_on: []", None),
+        (ONE % ", related: [T-009], tags: [], estimate: 3", None),
     ],
 )
 def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | None) -> None:

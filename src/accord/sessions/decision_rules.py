@@ -1,4 +1,4 @@
-"""Rules of a session's questions to the user: times, records, gates and answers. Only the clock is read.
+"""Rules of a session's questions to the user: times, records, gates and answers. All pure.
 
 Source: global agent contract, "status.json - minimal schema", "ASK_USER protocol" and "Decision record validity rules".
 """
@@ -62,16 +62,16 @@ def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
         yield warning("timestamp-vague", message, path, hint=hint)
 
 
-def future_findings(text: str | None, path: str) -> Iterator[Finding]:
+def future_findings(text: str | None, path: str, now: datetime) -> Iterator[Finding]:
     """Find a time in the future, by which a question or an answer would be the newest until then."""
-    if problem := future_problem(time_of(text)):
+    if problem := future_problem(time_of(text), now):
         yield Finding("timestamp-future", problem, path, hint="Write when it happened.")
 
 
-def decision_findings(decision: UserDecision, place: str) -> Iterator[Finding]:
+def decision_findings(decision: UserDecision, place: str, now: datetime) -> Iterator[Finding]:
     """Check one record of ``user_decisions``; ``place`` is its pointer."""
     for key in ("asked_at", "resolved_at"):
-        yield from future_findings(getattr(decision, key), f"{place}/{key}")
+        yield from future_findings(getattr(decision, key), f"{place}/{key}", now)
     yield from _pending(decision, place) if decision.status == "pending" else _resolved(decision, place)
     gate, context = GATES.get(decision.decision_id), decision.state_context
     if gate and context != gate:
@@ -162,9 +162,9 @@ def check_gate(status: SessionStatus, decision_id: str) -> str | None:
     decision = status.decision(decision_id)
     if decision is None:
         return f"{decision_id} was never asked."
-    if decision.status != "answered" or not decision.answer:
+    if decision.status != "answered":
         return f"{decision_id} is {decision.status}, not answered."
-    if passes_gate(decision_id, decision.answer):
+    if passes_gate(decision_id, decision.answer or ""):
         return None
     wanted = {APPROVE_DESIGN: "`approved`", REVIEW_STRATEGY: "`per-batch` or `single-final`"}
     return f"{decision_id} is not answered with {wanted[decision_id]}."

@@ -14,10 +14,12 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from datetime import datetime
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from accord.core.clock import SystemClock
 from accord.core.documents import MAX_BYTES, decode_text
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, finding_of, has_errors, warning
@@ -86,10 +88,11 @@ def _has_text(found: list[Section], position: int) -> bool:
     return any(section.text for section in (found[position], *parts))
 
 
-def read_history(raw: bytes) -> tuple[list[DecisionHistoryEntry], list[Finding]]:
+def read_history(raw: bytes, now: datetime) -> tuple[list[DecisionHistoryEntry], list[Finding]]:
     """Read ``approve-design-history.jsonl``; a line with an error is a finding, and does not count as an answer."""
-    entries, found = _read_lines(raw, DecisionHistoryEntry, _history_findings)
-    return [entry for entry in entries if not has_errors(_history_findings(entry))], found
+    check = partial(_history_findings, now=now)
+    entries, found = _read_lines(raw, DecisionHistoryEntry, check)
+    return [entry for entry in entries if not has_errors(check(entry))], found
 
 
 def read_outputs(raw: bytes) -> tuple[list[OutputEntry], list[Finding]]:
@@ -119,9 +122,9 @@ def _read_lines(
     return entries, found
 
 
-def _history_findings(entry: DecisionHistoryEntry) -> Iterator[Finding]:
+def _history_findings(entry: DecisionHistoryEntry, now: datetime) -> Iterator[Finding]:
     yield from timestamp_findings(entry.at, "")
-    yield from future_findings(entry.at, "")
+    yield from future_findings(entry.at, "", now)
     if entry.decision_id != APPROVE_DESIGN or not is_change_request(entry.answer):
         message = "The entry is not an answer to UD-APPROVE-DESIGN that requests changes."
         yield Finding("history-line", message, hint="Remove it.")
@@ -134,7 +137,7 @@ HISTORY_FILE = "approve-design-history.jsonl"
 OUTPUTS_FILE = "outputs.jsonl"
 
 _DOCUMENTS = {STATUS_FILE: "session-status", TASKS_FILE: "session-tasks", ACCEPTANCE_FILE: "session-acceptance"}
-_LINES = {HISTORY_FILE: ("session-history", read_history), OUTPUTS_FILE: ("session-outputs", read_outputs)}
+_LINES = {HISTORY_FILE: "session-history", OUTPUTS_FILE: "session-outputs"}
 FILES: tuple[str, ...] = (*_DOCUMENTS, *TEXTS, *_LINES)
 
 
@@ -152,7 +155,7 @@ class Part:
     @property
     def kind(self) -> str:
         """The kind of the file for ``accord check``."""
-        return _DOCUMENTS.get(self.name) or (_LINES[self.name][0] if self.name in _LINES else "session-text")
+        return {**_DOCUMENTS, **_LINES}.get(self.name, "session-text")
 
     @property
     def value(self) -> Any:
@@ -195,7 +198,7 @@ def _parse(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
     if name in TEXTS:
         return None, None, list(text_findings(raw, TEXTS[name]))
     if name in _LINES:
-        return None, *_LINES[name][1](raw)
+        return None, *(read_outputs(raw) if name == OUTPUTS_FILE else read_history(raw, SystemClock().now()))
     kind = KINDS[_DOCUMENTS[name]]
     try:
         document = kind.read(raw)

@@ -139,7 +139,7 @@ def _ask_again(session: Session, entry: Record, question: str, *, now: datetime)
     earlier = [
         rules.parse_lenient_timestamp(text) for text in (*(line.at for line in session.history), entry["asked_at"])
     ]
-    known = [time for time in earlier if time and time.tzinfo and not future_problem(time)]  # as its finding
+    known = [time for time in earlier if time and time.tzinfo and not future_problem(time, now)]
     at = max([now, *(time + timedelta(seconds=1) for time in known)])
     entry.update(_pending_record(entry["decision_id"], question, entry["state_context"], at))
 
@@ -243,14 +243,14 @@ def needs_answer(decision_id: str, category: str | None) -> bool:
     return decision_id in GATES or rules.is_about_security(category)
 
 
-def with_adopted_answer(session: Session) -> Record:
+def with_adopted_answer(session: Session, *, now: datetime) -> Record:
     """Return the status with an answer that reached the history before a crash kept it from the status."""
     value = status_value(session)
     entry = _record(value, APPROVE_DESIGN)
     if entry is None or entry["status"] != "pending" or not session.history:
         return value
     last = session.history[-1]
-    is_unclear = any(rules.future_findings(entry["asked_at"], ""))
+    is_unclear = any(rules.future_findings(entry["asked_at"], "", now))
     if is_unclear or not rules.is_before(last.at, entry["asked_at"]):
         entry.update(status="answered", answer=last.answer, resolved_at=last.at)
         _set_correction(value, "queued")

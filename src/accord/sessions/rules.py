@@ -6,7 +6,8 @@ Source: global agent contract; each rule names its section. ``folder_rules`` has
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, get_args
 
@@ -26,6 +27,7 @@ from accord.sessions.models import (
     OpenModel,
     RiskFlag,
     SessionStatus,
+    SessionTask,
     SessionTasks,
 )
 from accord.sessions.policy import WORK, is_forbidden_code
@@ -195,13 +197,14 @@ def is_low(concern: Entry) -> bool:
     return severity_of(concern) in _LOW
 
 
-def status_findings(status: SessionStatus) -> list[Finding]:
+def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     """Check ``status.json`` ("status.json - minimal schema", "ASK_USER protocol")."""
     found = [*session_name_findings(status.session, "/session"), *_timestamps(status)]
     ids = [decision.decision_id for decision in status.user_decisions]
     found += _repeated_ids("decision-repeated", ids, "user_decisions")
     for i, decision in enumerate(status.user_decisions):
-        found += decision_findings(decision, pointer("user_decisions", i))
+        found += decision_findings(decision, pointer("user_decisions", i), now)
+        found += _misspelled(decision, pointer("user_decisions", i))
     return [*found, *_retries(status), *_state(status), *_records(status)]
 
 
@@ -297,6 +300,7 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     position = {task.id: i for i, task in enumerate(tasks.tasks)}
     waits: dict[int, list[int]] = {i: [] for i in range(len(tasks.tasks))}
     for i, task in enumerate(tasks.tasks):
+        yield from _misspelled(task, pointer("tasks", i)) or _other_dependencies(task, pointer("tasks", i), position)
         for name in task.depends_on:
             if name in position:
                 waits[i].append(position[name])
@@ -308,6 +312,29 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
         names = " → ".join(tasks.tasks[i].id for i in [*cycle, cycle[0]])
         message = f"The tasks depend on each other in a cycle: {names}."
         yield Finding("dependency-cycle", message, pointer("tasks", cycle[0]), hint="Remove one of these dependencies.")
+
+
+def _other_dependencies(task: SessionTask, place: str, known: Collection[str]) -> list[Finding]:
+    """Find unknown keys that name tasks, where nothing says what the task depends on: its order would be unknown."""
+    given = (task.model_extra or {}) if "depends_on" not in task.model_fields_set else {}
+    names = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+    hint = "Rename it to `depends_on`, or add `depends_on: []` if the task depends on none."
+    return [
+        Finding("key-misspelled", f"`{short_name(key)}` names tasks, but is not read.", place + pointer(key), hint=hint)
+        for key, each in names.items()
+        if each and all(name in known for name in map(str, each))
+    ]
+
+
+def _misspelled(model: OpenModel, place: str) -> list[Finding]:
+    """Find keys that are known ones misspelt, and so have no effect."""
+    unused = type(model).model_fields.keys() - model.model_fields_set
+    hints = {key: did_you_mean(key, unused) for key in model.model_extra or {}}
+    return [
+        Finding("key-misspelled", f"Unknown key `{short_name(key)}`.", place + pointer(key), hint=hint)
+        for key, hint in hints.items()
+        if hint
+    ]
 
 
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:

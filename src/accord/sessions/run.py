@@ -149,7 +149,7 @@ def ask(writer: SessionWriter, wanted: Sequence[questions.UserQuestion]) -> Sess
 def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool = False) -> None:
     """Record answers; requested changes of the design reach the history first, and only once."""
     now = writer.clock.now()
-    writer.change_status(questions.with_adopted_answer, role=ROLE)
+    writer.change_status(lambda session: questions.with_adopted_answer(session, now=now), role=ROLE)
 
     def step(session: Session) -> dict[str, Any]:
         closes = [decision.decision_id for decision in status_of(session).user_decisions] if is_final else []
@@ -179,13 +179,14 @@ def resume(writer: SessionWriter, *, agent: str) -> questions.SessionStep:
     found = questions.next_step(session)
     if found.next == "done":
         return found
-    writer.change_status(questions.with_adopted_answer, role=ROLE)
+    now = writer.clock.now()
+    writer.change_status(lambda session: questions.with_adopted_answer(session, now=now), role=ROLE)
 
     def step(session: Session) -> dict[str, Any]:
         nonlocal found
         found = questions.next_step(session)  # under the lock, so that two processes do not both dispatch an agent
         if found.next == "dispatch-correction":
-            return questions.with_dispatched_correction(session, agent, now=writer.clock.now())
+            return questions.with_dispatched_correction(session, agent, now=now)
         return questions.without_ask_user(session) if found.next == "continue" else status_value(session)
 
     writer.change_status(step, role=ROLE)
