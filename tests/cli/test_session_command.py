@@ -189,13 +189,17 @@ def test_answers_cancellations_and_skips_are_recorded_with_their_reasons(session
     ]  # fmt: skip
     assert play("resume")["next"] == "ask"
     assert play("cancel", "UD-4", "--reason", "next sprint")["next"] == "continue"
+    waive = ("task", "T-001", "--role", "Orchestrator", "--to")
     for wrong in (
+        (*waive, "completed", "--waive-reviews", " "),
+        (*waive, "blocked", "--waive-reviews", "x"),
         ("ask", "--question", "a", "--category", "secrity"),
         ("ask", "--question", "a", "--question", "b", "--id", "UD-9"),
         ("answer", "UD-1"),
         ("answer", "UD-1=a", "UD-1=b"),
     ):
-        assert play.accord("session", wrong[0], play.folder, *wrong[1:]).code == 2
+        ended = play.accord("session", wrong[0], play.folder, *wrong[1:])
+        assert (ended.code, "No reason given" in ended.err) == (2, wrong[-1] == " ")
 
 
 def test_text_output_shows_the_state_and_the_next_step(accord: Accord, session: Session) -> None:

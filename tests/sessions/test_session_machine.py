@@ -305,6 +305,24 @@ def test_a_session_runs_from_its_start_to_done(tmp_path: Path, start: str, mode:
     assert reopen(writer(folder)).current_state == "IMPLEMENT_LOOP"
 
 
+@pytest.mark.parametrize(
+    ("state", "gates", "target", "legal"),
+    [
+        ("IMPLEMENT_LOOP", SINGLE, "FIX_BUILD", "none yet"),
+        ("PLAN", GATES[:1], "FIX_BUILD", "REVIEW_STRATEGY"),
+        ("APPROVE_DESIGN", [], "DONE", "none yet"),
+    ],
+)
+def test_a_move_that_no_state_has_names_only_moves_that_are_made(
+    tmp_path: Path, state: str, gates: Any, target: str, legal: str
+) -> None:
+    session = read_session(make_session(tmp_path, state, mode="full", user_decisions=gates))
+    with pytest.raises(BrokenContract) as refused:
+        status_in(session, target, task="T-001")
+    (found,) = refused.value.findings
+    assert found.text.endswith(f'does not lead to "{target}". Legal moves from "{state}": {legal}.')
+
+
 def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
     folder = make_session(tmp_path, texts={"tasks.yaml": TASKS.replace("goal: Write the rows.", "x: y")})
     facts = facts_of(read_session(folder))

@@ -221,8 +221,10 @@ def set_task(given: _TaskArguments) -> None:
     """
     waiver, task, target = given.waive_reviews, given.task, given.to
     reason = (waiver or "").strip()
-    if waiver is not None and (target != "completed" or not reason):
-        raise WrongUsage("`--waive-reviews` completes a task, with a reason.", hint="Pass `--to completed` with it.")
+    if waiver is not None and not reason:
+        raise WrongUsage("No reason given.", hint="Say with `--waive-reviews` why the task needs no reviews.")
+    if waiver is not None and target != "completed":
+        raise WrongUsage("`--waive-reviews` completes a task.", hint="Pass `--to completed` with it.")
     run_change(
         given, lambda writer: session_run.move_task(writer, task, target, role=given.role, waiver=reason), task=task
     )

@@ -138,10 +138,7 @@ def status_in(
     if target in LOOPS and task:
         check_task(session.tasks, task)
     facts = facts_of(session, task=task, blocker=blocker, reopens=reopens)
-    legal = machine.MACHINES[session.mode]
-    if reason := legal.refusal(source, target, facts):
-        needs = machine.needs_of(source, target, facts) if target in legal.targets(source) else ()
-        texts = [need.text for need in needs] or [reason]
+    if texts := _refusals(session, source, target, facts):
         findings = [finding_of("illegal-move", text, "/current_state") for text in texts]
         raise refuse(f"The session stays in {source}.", findings)
     value["current_state"] = target
@@ -156,6 +153,18 @@ def status_in(
         counts = value["retry_counts"].setdefault(task, {})
         counts[target] = counts.get(target, 0) + 1
     return value
+
+
+def _refusals(session: Session, source: str, target: str, facts: machine.SessionFacts) -> list[str]:
+    """Return what a move needs; for a move that the machine does not have, those that need nothing."""
+    states = machine.MACHINES[session.mode]
+    targets = states.targets(source)
+    if target in targets:
+        return [need.text for need in machine.needs_of(source, target, facts)]
+    if target not in states.states:
+        return [states.refusal(source, target, facts)]
+    legal = ", ".join(one for one in targets if not machine.needs_of(source, one, facts)) or "none yet"
+    return [f'"{source}" does not lead to "{target}". Legal moves from "{source}": {legal}.']
 
 
 def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:

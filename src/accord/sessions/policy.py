@@ -7,7 +7,6 @@ status lifecycle" and "Required repository artifacts"; the owners of single file
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -89,12 +88,11 @@ OWNERS: Mapping[str, frozenset[str]] = {
 
 _IMPLEMENTERS = ("Coder", "Integrator")
 _INTEGRATION = ("INTEGRATE", "FIX_BUILD")
-_DOCUMENT = re.compile(
-    r"(?:.*/)?(?:(?i:[^/]+\.(?:md|markdown|rst|adoc|asciidoc))"
-    r"|(?:(?i:readme|license|changelog)(?=\.txt|\Z)|README|CHANGELOG|CHANGES|HISTORY|NEWS|LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTORS|CONTRIBUTING|SECURITY)(?:\.txt)?)"
-    r"|(?i:(?:.*/)?(?:docs?|documentation|man)/.*\.(?:txt|html?|css|csv|pdf|png|jpe?g|gif|svg|webp|mmd|puml|drawio|[1-9]))"
-)
-"""Documents by their form or usual name, and pages, pictures and manual pages in a folder of documentation."""
+_FORMS = (".md", ".markdown", ".rst", ".adoc", ".asciidoc")
+_NAMES = "CHANGES HISTORY NEWS LICENCE COPYING NOTICE AUTHORS CONTRIBUTORS CONTRIBUTING SECURITY"
+_NAMES_IN_ANY_CASE = ("readme", "license", "changelog")
+_PAGES = ".txt .htm .html .css .csv .pdf .png .jpg .jpeg .gif .svg .webp .mmd .puml .drawio .1 .2 .3 .4 .5 .6 .7 .8 .9"
+_PAGE_FOLDERS = ("doc", "docs", "documentation", "man")
 
 
 @dataclass(frozen=True)
@@ -131,9 +129,13 @@ def is_forbidden_code(role: str, path: str) -> bool:
 
 def _is_documentation(path: str) -> bool:
     """Return whether a file is documentation: never one that steers agents or tools, or that declares dependencies."""
-    is_hidden = any(part.startswith(".") and part != ".." for part in PurePosixPath(path).parts)
+    file = PurePosixPath(path)
+    name, form = file.name.removesuffix(".txt"), file.suffix.lower()
+    is_named = name in _NAMES.split() or name.lower() in _NAMES_IN_ANY_CASE
+    is_page = form in _PAGES.split() and any(folder.lower() in _PAGE_FOLDERS for folder in file.parts[:-1])
+    is_hidden = any(part.startswith(".") and part != ".." for part in file.parts)
     audit = audit_paths([path], agent_files=shipped_registry().steering_patterns)
-    return not is_hidden and audit == PathAudit() and _DOCUMENT.fullmatch(path) is not None
+    return (form in _FORMS or is_named or is_page) and not is_hidden and audit == PathAudit()
 
 
 def _check_outside(role: str, path: str, context: WriteContext) -> str | None:
