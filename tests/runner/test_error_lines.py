@@ -127,6 +127,7 @@ ROWS = [(category, line.strip()) for category, text in LINES.items() for line in
 
 
 def test_every_text_of_the_vocabulary_and_every_class_names_its_cause() -> None:
+    assert set(error_rules.PRECEDENCE) == error_rules._TEXTS.keys() >= error_rules._FORMS.keys()
     for cause, texts in error_rules._TEXTS.items():
         classes = [kind for kind, of in error_rules.KINDS.items() if of == cause and "_" in kind]
         for text in (*texts.replace("*", " some ").split("|"), *classes):
@@ -155,6 +156,8 @@ def test_a_line_of_stderr_is_the_cause_when_the_events_name_none(reader: Reader,
         ("You've hit your weekly limit.", "says-quota"),
         ("You've hit your rate limit.", "says-rate-limit"),
         ("CredentialRetrievalError: Error when retrieving credentials from custom-process", "says-credential"),
+        ("error: RPC failed; HTTP 403 curl 22 error: 403\nfatal: the remote end hung up unexpectedly", "http-403"),
+        ("fatal: the remote end hung up unexpectedly", "says-network"),
         ("npm error code E404", "says-settings"),
         ("npm ERR! 404 Not Found - GET https://registry.agent.example/nope - Not found", "says-settings"),
         ("HTTP 404: repository not found", "says-settings"),
@@ -290,14 +293,14 @@ def category_of(reader: Reader, codec: str, line: str) -> str:
 
 
 @pytest.mark.parametrize("codec", ["claude", "plain"])
-def test_95_of_100_public_lines_get_the_category_that_a_person_gave_them(reader: Reader, codec: str) -> None:
+def test_98_of_100_public_lines_get_the_category_that_a_person_gave_them(reader: Reader, codec: str) -> None:
     rows = []
     for block in (DATA / "errors.txt").read_text(encoding="utf-8").strip().split("\n\n"):
         category, *lines = block.splitlines()
         rows += [(category, line, category_of(reader, codec, line)) for line in lines]
     wrong = [row for row in rows if row[0] != row[2]]
-    assert len(rows) >= 150
-    assert len(wrong) <= len(rows) * 0.05, wrong
+    assert len(rows) >= 400
+    assert len(wrong) <= len(rows) * 0.02, wrong
     assert not [row for row in rows if row[0] == "unknown" != row[2]]
 
 

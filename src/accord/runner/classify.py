@@ -293,6 +293,8 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
     for number, line in enumerate(lines, 1):
         if source == "text" and number == len(lines) and not (number > 1 and lines[-2].strip()):
             scope = "all"  # the line stands alone: the program said it as it ended
+        if found and rules.AFTERMATH.search(line):
+            continue
         if _TRYING.match(line) or _is_report(line, scope):
             is_counted = not (_TRYING.match(line) and account.has_worked)
             if is_counted:

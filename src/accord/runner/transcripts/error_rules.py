@@ -172,8 +172,8 @@ GOOGLES_RATE_LIMIT = re.compile(r"You exceeded your current quota, please check 
 
 _TEXTS = {
     "sandbox": "bwrap: *namespace|bwrap: *RTM_NEWADDR|bwrap: *uid map|bwrap: *not permitted|sandbox_apply: *",
-    "machine": "EMFILE|ENFILE|too many open files|fork: *temporarily unavailable|failed to create new OS thread"
-    "|limit for number of file watchers reached",
+    "machine": "EMFILE|ENFILE|too many open files|fork: *temporarily unavailable|spawn EAGAIN"
+    "|failed to create new OS thread|limit for number of file watchers reached",
     "memory": "ENOMEM|cannot allocate memory|not enough memory|out of memory|memory allocation of * bytes failed"
     "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled|OOM killer|oom-kill|Killed signal terminated"
     "|Killed process * total-vm",
@@ -195,8 +195,9 @@ _TEXTS = {
     "|invalid value * for|requires --|invalid auth method|error loading config|failed to reload config"
     "|error in *settings.json|TOML parse error|--json-schema is not valid JSON|failed to read output schema"
     "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
-    "|no prompt provided|cannot be used with root|not a git repository|dubious ownership|HttpError: Not Found"
-    "|could not resolve to a Repository|npm error code E404|npm error 404|npm ERR! code E404|npm ERR! 404",
+    "|no prompt provided|cannot be used with|not a git repository|dubious ownership|HttpError: Not Found"
+    "|could not resolve to a Repository|ERESOLVE|EBADENGINE|EBADPLATFORM|ETARGET|EJSONPARSE|EUSAGE"
+    "|npm error code E404|npm error 404|npm ERR! code E404|npm ERR! 404",
     "model": "unknown model|model does not support|issue with the selected model|from --model flag is not available",
     "credential": "Unauthorized|Forbidden|resource not accessible by|permission to * denied to|failed to authenticate"
     "|not logged in|run *login|auth login|sign in again|refresh_token_reused|invalid_grant|ENEEDAUTH"
@@ -206,7 +207,7 @@ _TEXTS = {
     "|must be verified|no authentication|security token included in the request|error when retrieving credentials"
     "|setting the GOOGLE_CLOUD_PROJECT",
     "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|HttpError: Server Error|overloaded"
-    "|experiencing high demand|at capacity|no capacity available|no healthy upstream|temporarily unavailable"
+    "|experiencing high|at capacity|no capacity available|no healthy upstream|temporarily unavailable"
     "|currently unavailable|temporarily limiting requests|internal error has occurred"
     "|failed to get response from the AI model",
     "broken-answer": "stream disconnected|stream closed|stream error|incomplete JSON segment"
@@ -233,12 +234,14 @@ _FORMS = {
     " ~ failed|error|(?:operation )?not permitted|denied|not supported|not enabled",
     "memory": "memory limit ~ exceeded|reached",
     "disk": f"(?:disk|storage) quota ~ {_SPENT_WORDS}",
+    "prompt": "prompt(?: file)? ~ empty|missing|required|not found",
     "turns": "turns ~ maximum|max|exceeded",
     "certificate": "certificate|certificate chain|certification path|x509 ~ self[- ]signed|expired|not yet valid"
     "|verify(?: failed)?"
     "|verification failed|unknown authority|issuer|unable to find|not match|not trusted",
-    "quota": "credits?|balance|funds|(?:request )?allowance|billing|payments?|(?:token|extra) usage|remaining requests"
-    "|(?:usage|spend|spending|key|monthly|daily|free tier|billing hard) (?:limits?|cap)"
+    "quota": "credits?|balance|funds|(?:request )?allowance|billing|payments?|(?:token|extra) usage|"
+    "(?:remaining|premium) requests|(?:usage|spend(?:ing)?|key|monthly|daily|free tier|billing hard)"
+    " (?:limits?|cap|quota)"
     f" ~ {_SPENT_WORDS}|requires(?: more)?|required|failed|not enabled|not enough|used all|no"
     " / (?:session|weekly|5-hour) limit ~ (?:hit|reached|exceeded) your",
     "rate-limit": f"rate[ -]limit|quota|resource ~ {_SPENT_WORDS}|would exceed",
@@ -246,10 +249,11 @@ _FORMS = {
     " ~ too long|exceeds?(?: limit)?|exceeded",
     "refusal": "content|prompt|response|output|request"
     " ~ flagged|filtered|blocked by content filter\\w*(?: policy)?|usage policy|safety (?:settings|filters?)",
-    "settings": "arguments?|option|flag|(?:sub)?command|config(?:uration)?(?: file)?|settings file|MCP server"
-    "|model provider|remote (?:branch|ref)|repository|manifest|distribution"
-    f" ~ {_UNKNOWN_WORDS}|not provided|no matching|couldn't find|failed to (?:parse|load|read)",
-    "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no longer available|deprecated",
+    "settings": "arguments?|inputs?|option|flag|(?:sub)?command|script|config(?:uration)?(?: file)?|settings file"
+    "|MCP server|model provider|remote (?:branch|ref)|repository|manifest|distribution|version|package"
+    f" ~ {_UNKNOWN_WORDS}|missing|not (?:provided|supplied)|no matching|(?:couldn't|could not|unable to) find"
+    "|(?:failed|unable) to (?:parse|load|read) / daemon ~ (?:cannot|could not|failed to) connect|not running",
+    "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no access to|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
     "|(?:access|refresh|bearer|OAuth|OIDC|bedrock) token|credentials?|authentication"
     f" ~ {_REFUSED_WORDS}|not (?:granted|configured)|unable to locate|insufficient|no|required"
@@ -259,9 +263,9 @@ _FORMS = {
     " / token|JWT|session|login|API key|account|organization ~ expired|revoked|required|has been disabled",
     "outage": "server|service|model|Bedrock ~ had an error|unavailable|busy|not ready|unable to process",
     "network": "connection|socket|stream|host(?:name)?|network|remote end|server|proxy|handshake"
-    " ~ reset|refused|closed|is closing|aborted|dropped|failed|error|terminated|disconnected|timeout|lost"
-    "|h[au]ng up|unreachable|could not resolve|couldn't connect|could not be established",
-    "request": f"(?:required )?parameter|value|schema ~ {_UNKNOWN_WORDS}|missing",
+    " ~ reset|refused|closed|is closing|aborted|dropped|failed|failure|error|terminated|disconnected|timeout|lost"
+    "|h[au]ng up|unreachable|could not resolve|(?:couldn't|cannot) connect|could not be established",
+    "request": f"request|(?:required )?parameter|value|schema ~ {_UNKNOWN_WORDS}|missing",
 }
 """Subjects ~ predicates: a cause has sentences with one of each, few words apart, that end there or go on as ``_ENDS``
 allows."""
@@ -306,7 +310,7 @@ _ENDS = (
     r"(?! ?(?:[?=]|[:,]? \d[\d.]*(?: ?%| \w+)?$)|, set to)"
     r"(?! (?!(?:for|to|by|in|on|with|of|at|as|and|or|from|due|when|while|because|without|please|limits?|error|mid|your?"
     r"|th\w+|an?|it|has|have|is|was|are|were|provided|available|found|detected|used|configured|specified|header|metric"
-    r"|property|identifier|name|left|right|unexpectedly)\b)(?-i:[a-z]+)(?![\w/.-]))"
+    r"|property|identifier|name|left|right|unexpectedly)\b)(?-i:[a-z]{2,})(?![\w/.-]))"
 )
 """A sentence goes on after its predicate or object by one of few words, and a count does not follow."""
 
@@ -337,8 +341,15 @@ def _pattern(cause: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-WORDS: dict[str, re.Pattern[str]] = {cause: _pattern(cause) for cause in _TEXTS}
-"""The patterns of the texts, in their order."""
+PRECEDENCE = (
+    *("sandbox", "machine", "memory", "disk", "prompt", "push", "budget", "turns", "certificate", "quota"),
+    *("rate-limit", "context", "output", "refusal", "settings", "model", "credential", "outage", "broken-answer"),
+    *("network", "request"),
+)
+"""The first of these causes that a line names decides: limits of the machine come before those of a plan or provider,
+these before faults of the call, its model and its credential, and a lost answer or a refused request last."""
+
+WORDS: dict[str, re.Pattern[str]] = {cause: _pattern(cause) for cause in PRECEDENCE}
 
 EXITS: dict[str, dict[int, str]] = {
     "": {124: "time", 126: "start", 127: "start", 132: "memory", 134: "memory", 137: "killed",
@@ -346,6 +357,9 @@ EXITS: dict[str, dict[int, str]] = {
     **{name: dict(form.exits) for name, form in FORMATS.items() if form.exits},
 }  # fmt: skip
 """Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
+
+AFTERMATH = re.compile(r"(?:fatal|send-pack|fetch-pack): (?:the remote end hung up|unexpected disconnect)")
+"""Errors that only follow from the one before them."""
 
 SHELL_EXITS = (126, 127)
 """Those by which a shell says that it could not start a command; while nothing was printed, they come first."""
