@@ -113,6 +113,17 @@ def test_each_task_of_a_file_with_many_is_checked(tasks: Any, found: list[tuple[
     assert [(item.code, item.path) for item in store_findings(tasks, NOW)] == found
 
 
+def test_a_repeated_id_is_found_at_the_task_that_needs_another_with_one_that_is_free() -> None:
+    tasks = {"T-00008": NAMED, "T-00007": NAMED, "x": NAMED}
+    for given, first, places in ((tasks, "T-00007", ["T-00008", "x"]), ([NAMED] * 3, 0, [1, 2])):
+        found = store_findings(given, NOW)
+        assert [one.path for one in found] == [f"/tasks/{place}/metadata/canonicalTaskId" for place in places]
+        assert {one.message for one in found} == {f"/tasks/{first} has the id `T-00007`, too."}
+        for one, place in zip(found, places, strict=True):
+            given[place] = {"metadata": {"canonicalTaskId": one.hint.split()[-1].rstrip(".")}}
+        assert store_findings(given, NOW) == []
+
+
 @pytest.mark.parametrize(
     ("known", "following"),
     [

@@ -323,6 +323,26 @@ def test_a_time_in_the_future_is_found_with_its_line_and_hides_no_status(
         assert (project.status("WP01"), project.status("WP02")) == (target, "claimed")
 
 
+OWNED = [
+    "src/a.py (owned by o2)",
+    "`src/b.py`",
+    "src/c.py, src/d.py",
+    "docs/a (1)",
+    "app/(group)/**",
+    "docs/a b.md",
+    "",
+]
+
+
+def test_an_entry_of_owned_files_that_is_not_one_path_is_found(project: Project) -> None:
+    project.work_package("WP01", "planning_artifact", owned_files=OWNED)
+    (project.root / "docs/a (1)").mkdir(parents=True)
+    found = mission_findings(project.load(), NOW)[f"kitty-specs/{SLUG}/tasks/WP01-part.md"]
+    assert [(one.severity, one.code, one.path, one.line) for one in found] == [
+        ("warning", "owned-file-unclear", f"/owned_files/{i}", 5 + i) for i in range(3)
+    ]
+
+
 @pytest.mark.parametrize("lanes", ["{", '{"lanes": [{"lane_id": "a"}, {"lane_id": "b"}, {"lane_id": "a"}]}'])
 def test_findings_of_the_lanes_belong_to_their_file(project: Project, lanes: str) -> None:
     project.work_package("WP01", body="src/a.py")

@@ -94,11 +94,15 @@ def next_task_id(ids: Iterable[object]) -> str:
     return f"T-{max(numbers, default=0) + 1:05d}"
 
 
+def written_id(task: Any) -> Any:
+    """Return the id that a task of any shape holds, valid or not; None without one."""
+    metadata = task.get("metadata") if isinstance(task, Mapping) else None
+    return metadata.get("canonicalTaskId") if isinstance(metadata, dict) else None
+
+
 def has_task_id(task: Mapping[str, Any]) -> bool:
     """Tell whether the task has a valid id."""
-    metadata = task.get("metadata")
-    found = metadata.get("canonicalTaskId") if isinstance(metadata, dict) else None
-    return isinstance(found, str) and bool(TASK_ID.fullmatch(found))
+    return isinstance(found := written_id(task), str) and bool(TASK_ID.fullmatch(found))
 
 
 Status = Literal["backlog", "planning", "implementing", "review", "verification", "awaiting_human", "done", "cancelled"]

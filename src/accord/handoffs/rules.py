@@ -16,7 +16,7 @@ from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, nearest
 from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
-from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, read_handoff
+from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, next_task_id, read_handoff, written_id
 from accord.handoffs.stages import gate_findings
 
 
@@ -44,17 +44,22 @@ def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
 
 def store_findings(tasks: dict[str, Any] | list[Any], now: datetime) -> list[Finding]:
     """Check each task of a store as a handoff of its own; an object has their ids as keys."""
-    found, known = [], set[str]()
-    for key, task in tasks.items() if isinstance(tasks, dict) else enumerate(tasks):
+    entries: list[tuple[Any, Any]] = [*(tasks.items() if isinstance(tasks, dict) else enumerate(tasks))]
+    ids = {key: name for key, task in entries if isinstance(name := written_id(task), str) and name}
+    holders = {name: key for key, name in reversed(ids.items())}
+    holders |= {name: key for key, name in ids.items() if key == name}
+    found = []
+    for key, task in entries:
         try:
-            handoff = read_handoff(task)
-            findings = handoff_findings(handoff, now)
-            if (name := handoff.metadata.canonical_task_id) in known:
-                what, hint = f"`{short_name(str(name))}` occurs twice.", "Give one of the tasks another id."
-                findings.append(Finding("task-repeated", what, "/metadata/canonicalTaskId", hint=hint))
-            known |= {name} if name else set()
+            findings = handoff_findings(read_handoff(task), now)
         except BrokenContract as broken:
             findings = list(broken.findings)
+        if key in ids and (first := holders[ids[key]]) != key:
+            free = next_task_id(holders)
+            holders[free] = key
+            what = f"{pointer('tasks', first)} has the id `{short_name(ids[key])}`, too."
+            hint = f"Give this task another id, such as {free}."
+            findings.append(Finding("task-repeated", what, "/metadata/canonicalTaskId", hint=hint))
         found += [replace(each, path=pointer("tasks", key) + each.path) for each in findings]
     return found
 

@@ -26,7 +26,7 @@ from accord.files.store import Storage, can_be_written, file_behind, folder_lock
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue, IssueChange
 from accord.github.state import Stored, StoredDocument
-from accord.handoffs.models import has_task_id, next_task_id, normalise, read_handoff
+from accord.handoffs.models import has_task_id, next_task_id, normalise, read_handoff, written_id
 from accord.handoffs.plan import HandoffDecision, with_task_id
 from accord.text.hidden import strip_hidden
 from accord.text.markers import take_copy, with_copy
@@ -91,8 +91,7 @@ def _neighbour_ids(path: Path) -> Iterator[object]:
     for other in sorted(path.parent.glob("*.json")):
         with suppress(OSError, BrokenContract):
             if other.stat().st_size <= _LARGEST_NEIGHBOUR:
-                metadata = read_object(other.read_bytes()).value.get("metadata")
-                yield metadata.get("canonicalTaskId") if isinstance(metadata, dict) else None
+                yield written_id(read_object(other.read_bytes()).value)
 
 
 def read_block(body: str) -> tuple[str, Task | None] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -202,6 +204,10 @@ def _of_log(mission: Mission) -> list[Finding]:
     return found
 
 
+_REMARK = re.compile(r"`|,\s|\s\([^()]*\)\Z")
+"""Parts that a path rarely has: a backtick, another path behind a comma, a remark in brackets such as ``(new)``."""
+
+
 def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     if wp_id in mission.broken:
         is_of_lanes = mission.broken[wp_id] is mission.broken.get("lanes.json")
@@ -214,20 +220,28 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         current_status(mission.log, wp_id, mission.work_packages[wp_id].head.lane)
     except BrokenContract as broken:
         findings += broken.findings
-    for i, name in enumerate(mission.work_packages[wp_id].head.dependencies):
-        if name not in mission.files:
-            hint = did_you_mean(name, mission.files) or "Write the file."
-            message = f"The dependency `{name}` has no file under tasks/."
-            findings.append(Finding("work-package-unknown", message, pointer("dependencies", i), hint=hint))
-        elif mission.known_status(name) == "canceled" and mission.known_status(wp_id) in WAITING:
-            message = f"It depends on {name}, which {CANCELED}"
-            findings.append(warning("dependency-canceled", message, pointer("dependencies", i)))
+    findings += _of_dependencies(mission, wp_id)
+    for i, name in enumerate(mission.work_packages[wp_id].head.owned_files):
+        if _REMARK.search(name) and not os.path.lexists(mission.root / name):
+            message = f"`{short_name(name)}` is read as one path, which does not exist."
+            hint = "Write one path or pattern an entry, without a remark, and none that another work package owns."
+            findings.append(warning("owned-file-unclear", message, pointer("owned_files", i), hint=hint))
     if mission.lanes:
         try:
             resolve_workspace(mission, wp_id)
         except BrokenContract as broken:
             findings += broken.findings
     return findings
+
+
+def _of_dependencies(mission: Mission, wp_id: str) -> Iterator[Finding]:
+    for i, name in enumerate(mission.work_packages[wp_id].head.dependencies):
+        if name not in mission.files:
+            hint = did_you_mean(name, mission.files) or "Write the file."
+            message = f"The dependency `{name}` has no file under tasks/."
+            yield Finding("work-package-unknown", message, pointer("dependencies", i), hint=hint)
+        elif mission.known_status(name) == "canceled" and mission.known_status(wp_id) in WAITING:
+            yield warning("dependency-canceled", f"It depends on {name}, which {CANCELED}", pointer("dependencies", i))
 
 
 def _of_lanes(mission: Mission, lanes: Lanes) -> list[Finding]:
