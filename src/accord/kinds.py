@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.findings import Finding
 from accord.core.kinds import FOLDERS, KINDS, READERS, Contents, Contract, FolderKind, Kind
 from accord.core.shapes import Located
-
-if TYPE_CHECKING:
-    from accord.results.models import ImplementorResult
 
 
 def _is(of_type: type) -> Callable[[Any], bool]:
@@ -59,13 +56,10 @@ def _planner_result() -> Contents:
 
 def _implementor_result() -> Contents:
     from accord.results.fixes import fix_implementation
-    from accord.results.implementor.rules import implementor_findings, steering_findings
+    from accord.results.implementor.rules import findings_without_repository
     from accord.results.models import ImplementorResult
 
-    def findings(result: ImplementorResult) -> list[Finding]:
-        return [*implementor_findings(result), *steering_findings(result.patch or "")]
-
-    return Contents(ImplementorResult, findings, fix_implementation)
+    return Contents(ImplementorResult, findings_without_repository, fix_implementation)
 
 
 def _reviewer_result() -> Contents:

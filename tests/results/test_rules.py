@@ -363,6 +363,15 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
         ),
         [("shared-scope", "/create/1/body"), ("shared-scope", "/create/2/body")],
     ),
+    (
+        plan(
+            task("a", in_scope="- src/"),
+            task("b", in_scope="- src/x.py"),
+            task("c", "b", in_scope="- lib/*", out_of_scope="- lib/y.py"),
+            task("d", "b", in_scope="- lib/\n- lib/y.py", out_of_scope="None"),
+        ),
+        [("shared-scope", "/create/1/body"), ("shared-scope", "/create/3/body")],
+    ),
     *((report("blocked", text), [("blocker-description", "/summary")]) for text in UNLABELLED),
     *((report("validation-failure", text), [("validation-step-missing", "/summary")]) for text in UNLABELLED),
     *((needs_changes(comment("a.py", 1, text)), [("finding-incomplete", f"{FIRST}/body")]) for text in UNLABELLED),
@@ -424,6 +433,27 @@ def test_a_hint_that_is_followed_blindly_corrects_the_fault(name: str) -> None:
 def test_a_word_that_is_another_one_gets_the_list_and_no_guess(name: str) -> None:
     assert findings_of(OTHER_WORDS[name])
     assert not [each.hint for each in findings_of(OTHER_WORDS[name]) if "Did you mean" in each.hint]
+
+
+COMPLEX = labelled(refinement("a"), "task:refinement", "status:pending", "priority:high", "complexity:hgih")
+SPLIT = {"role": "reviewer", "verdict": "approve", "sumary": "Fine.", "comments": []}
+INSIDE = {"role": "reviewer", "review": {"verdict": "approve", "comments": []}, "summary": "Fine."}
+EDITS: dict[str, tuple[Any, str, str]] = {
+    "one of two": (
+        plan(labelled(refinement("a"), "task:refinement", "status:pending", "priority:p3")),
+        "/create/0/labels/2",
+        "Use `priority:high` or `priority:medium`.",
+    ),
+    "a label that no refinement has": (plan(COMPLEX), "/create/0/labels/3", "Remove it."),
+    "keys beside the object that they belong into": (SPLIT, "/review", "Put these keys under `review`."),
+    "a key beside its object": (INSIDE, "/review", "Put this key under `review`."),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_fault_has_one_hint_which_is_an_edit(name: str) -> None:
+    result, path, hint = EDITS[name]
+    assert [(each.path, each.hint) for each in findings_of(result)] == [(path, hint)]
 
 
 ESCAPED: dict[str, tuple[Any, str]] = {

@@ -46,7 +46,9 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "none in scope": (task_body(in_scope="- None"), {"scope-empty", "section-empty"}),
     "path in a fence": (task_body(in_scope="```\n- src/a.py\n```"), set()),
     "both in and out": (task_body(in_scope="- src/a.py", out_of_scope="- `./src//a.py`"), {"scope-overlap"}),
+    "the same folder in and out": (task_body(in_scope="- src/**", out_of_scope="- src/"), {"scope-overlap"}),
     "folder in, file out": (task_body(in_scope="- src/", out_of_scope="- src/a.py"), set()),
+    "file in, folder out": (task_body(in_scope="- src/a.py", out_of_scope="- src/**"), set()),
     "criteria without boxes": (task_body(criteria="- It works"), {"criteria-missing"}),
     "box in a fence": (task_body(criteria="```\n- [ ] It works\n```"), {"criteria-missing"}),
     "box in a quote": (task_body(criteria="> - [ ] It works"), {"criteria-missing"}),
@@ -214,7 +216,11 @@ LISTS = {
         "- src\\a.py\n- `lib\\deep\\b.py`\n- src/\\_\\_init\\_\\_.py",
         "src/a.py lib/deep/b.py src/__init__.py",
     ),
-    "a final dot": ("- src/a.py.\n- Makefile.\n- src/...", "src/a.py Makefile src/..."),
+    "a final dot": ("- src/a.py.\n- Makefile.", "src/a.py Makefile"),
+    "dots for the rest": (
+        "- `src/…`\n- lib/...\n- web/…/a.ts\n- ...py\n- a...py\n- `./...`",
+        "src/** lib/** web/**/a.ts ...py a...py **",
+    ),
     "headings below": ("#### Backend\n\n- src/a.py\n\n#### Frontend\n\n- web/b.ts", "src/a.py web/b.ts"),
     "a mention in the description": (
         "- `tests/test_a.py` — covers `src/a.py`\n- src/b.py (used by src/c.py)",
@@ -239,6 +245,8 @@ LISTS = {
 UNREAD = {
     "TBD": "- src/a.py\n- TBD",
     "dots": "- src/a.py\n- …",
+    "a name that is cut off": "- src/a.py\n- `src/pars…`",
+    "one of two names that is cut off": "- src/pars..., src/b.py",
     "prose": "- src/a.py\n- the tests of the parser",
     "prose around the list": "Only the parser changes.\n\n- src/a.py",
     "a second path in a sentence": "- src/a.py uses src/b.py",

@@ -59,6 +59,7 @@ def test_docs_writes_documentation(path: str) -> None:
         "src/news",
         "src/page.html",
         "docs/requirements.txt",
+        "docs/CMakeLists.txt",
         "docs/../src/page.html",
         "AGENTS.md",
         "docs/claude.md",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, pointer
+from accord.core.findings import Finding, names_of, pointer
 from accord.core.suggest import correct_spelling, did_you_mean
 
 if TYPE_CHECKING:
@@ -85,11 +85,36 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
         for place, each in places.items()
         if each[0]["type"] == "extra_forbidden" and (near := _meant_key(place, model, value))
     }
-    return [
+    beside = _keys_beside({place: each[0]["type"] for place, each in places.items() if place not in meant}, model)
+    moved = {place for above, keys in beside.items() for key in keys for place in (key, above, (*above, key[-1]))}
+    return [_misplaced(keys, above) for above, keys in beside.items()] + [
         _finding(each, place, model, str(meant[place][-1]) if place in meant else "")
         for place, each in places.items()
-        if place not in unions & fitting and not (each[0]["type"] == "missing" and place in meant.values())
+        if place not in moved | (unions & fitting) and not (each[0]["type"] == "missing" and place in meant.values())
     ]
+
+
+def _keys_beside(faults: Mapping[Steps, str], model: type[BaseModel]) -> dict[Steps, list[Steps]]:
+    """Return the places of unknown keys beside the object that they belong into, by the place of that object."""
+    found: dict[Steps, list[Steps]] = {}
+    missing = [place for place, fault in faults.items() if fault == "missing"]
+    for place in (place for place, fault in faults.items() if fault == "extra_forbidden"):
+        above = [
+            each
+            for each in missing
+            if each[:-1] == place[:-1] and correct_spelling(str(place[-1]), keys_at(model, each))
+        ]
+        above += [each[:-1] for each in missing if each[:-2] == place[:-1] and each[-1] == place[-1]]
+        if above:
+            found.setdefault(above[0], []).append(place)
+    return found
+
+
+def _misplaced(keys: Sequence[Steps], above: Steps) -> Finding:
+    names, name = names_of([f"`{short_name(str(key[-1]))}`" for key in keys]), _name_of(above)
+    message = f"{names} {'belongs' if len(keys) == 1 else 'belong'} into {name}."
+    hint = f"Put {'this key' if len(keys) == 1 else 'these keys'} under {name}."
+    return Finding("schema", message, pointer(*above), hint=hint)
 
 
 def _meant_key(place: Steps, model: type[BaseModel], value: Any) -> str | None:

@@ -71,7 +71,7 @@ constraints*.txt Pipfile Pipfile.lock poetry.lock pdm.lock uv.lock uv.toml pixi.
 environment.yaml Cargo.toml Cargo.lock go.mod go.sum go.work go.work.sum Gemfile Gemfile.lock *.gemspec composer.json
 composer.lock pom.xml build.gradle* settings.gradle* gradle.lockfile libs.versions.toml gradle-wrapper.properties
 mix.exs mix.lock Package.swift Package.resolved Podfile Podfile.lock *.csproj *.fsproj packages.lock.json
-Directory.Packages.props NuGet.config vcpkg.json conanfile.* flake.nix flake.lock
+Directory.Packages.props NuGet.config vcpkg.json conanfile.* CMakeLists.txt flake.nix flake.lock
 """
 """Dependency manifests and lock files. A change is reported."""
 

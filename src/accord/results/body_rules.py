@@ -22,7 +22,7 @@ from accord.results.bodies import (
     is_same,
 )  # fmt: skip
 from accord.results.labels import ItemKind
-from accord.results.scope_lists import NONE
+from accord.results.scope_lists import NONE, is_same_scope
 from accord.text.block_syntax import Block
 from accord.text.outline import Section, code_of
 
@@ -76,7 +76,7 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     for outside in (each for each in (*body.in_scope, *body.out_of_scope) if _OUTSIDE_TREE.match(each)):
         message = f"`{outside[:80]}` is not a path below the top of the repository."
         yield Finding("scope-outside", message, path, hint="Write it as git does, such as `src/a.py`.")
-    for both in sorted(set(body.in_scope) & set(body.out_of_scope)):
+    for both in (each for each in body.in_scope if any(is_same_scope(each, other) for other in body.out_of_scope)):
         message = f"`{both}` is both in scope and out of scope."
         yield Finding("scope-overlap", message, path, hint="Remove it from one list.")
     for heading, scope in zip((IN_SCOPE, OUT_OF_SCOPE), body.scopes, strict=True):

@@ -228,13 +228,14 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
         elif not label.isprintable():
             yield Finding("label-unknown", "A label contains invisible characters.", here, hint="Remove them.")
         elif category and label not in KNOWN_NAMES:
-            legal = CREATION_RULES[kind].get(category, KNOWN_NAMES) if kind else KNOWN_NAMES
-            known = sorted(name for name in KNOWN_NAMES if category_of(name) is category and name in legal)
+            legal = CREATION_RULES[kind][category] if kind else KNOWN_NAMES
+            known = sorted(name for name in legal if category_of(name) is category)
             _, _, word = label.partition(":")
             meant = f"{category}:{SYNONYMS[category].get(word.strip().lower(), '')}"
             near = f"Did you mean `{meant}`?" if meant in known else did_you_mean(label, known)
-            hint = near or (f"Use {', '.join(f'`{name}`' for name in known)}." if known else "Remove it.")
-            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
+            if known:  # an item without this category gets the finding that it has none
+                hint = near or f"Use {_choice(known)}."
+                yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
         if category and category in first:
             message = f"`{label}` is a second {category.word} label beside `{first[category]}`."
             yield Finding("label-repeated", message, here, hint="Keep one.")

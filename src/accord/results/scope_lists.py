@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import pairwise, product, takewhile
 from math import prod
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
 from accord.core.texts import is_placeholder
@@ -36,8 +37,11 @@ _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}
 _BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^()\s]*)\)")
-_NO_PATH = re.compile(r"://|\A!")
-"""Signs of an address, and of a pattern that leaves files out."""
+_CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
+_NO_PATH = re.compile(rf"://|\A!|{_CUT.pattern}")
+"""Signs of an address, of a pattern that leaves files out, and of a name that was cut off."""
+_REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
+"""Dots in the place of a name, for all files and folders there."""
 _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
@@ -54,6 +58,10 @@ _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 _ANY_DEPTH = re.compile(r"/(?:\*\*(?=/)|\*+\Z)")
 """Wildcards that may stand for no folder at all."""
 
+_MOST_IN_FOLDER = 100
+"""Further patterns of a folder are not compared with each other."""
+
+_WILDCARD = re.compile(r"[*?]")
 _SPECIAL = re.compile(r"([\\#!\[\]])")
 _SPECIAL_IN_GLOB = re.compile(r"([#!\[\]])")
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
@@ -163,7 +171,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = _Entry(line, text)
     words = [] if _DRAWN.search(text) else list(_words(text.replace(GUARD, "")))
-    is_described = is_beside = False
+    is_described = is_beside = is_cut = False
     for word, is_marked, following in _outside_brackets(words):
         if word in _BETWEEN:
             is_described, is_beside = is_described and not entry.paths, False
@@ -182,9 +190,10 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             is_described, is_beside = False, not is_marked
         else:
             is_described, is_beside = True, False
+            is_cut = is_cut or ("/" in word and _CUT.search(word) is not None)
         if entry.paths and word.endswith(":"):
             break
-    entry.has_more = entry.has_more or _adds_to(entry.paths, text)
+    entry.has_more = entry.has_more or is_cut or _adds_to(entry.paths, text)
     return entry
 
 
@@ -236,7 +245,7 @@ def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> lis
     path = word if is_marked else _ESCAPE.sub(r"\1", word).rstrip(":")
     if not is_marked and not path.endswith("..") and path != ".":
         path = path.rstrip(".")
-    path, _ = read_place(path)
+    path, _ = read_place(_REST.sub("**", path) if "/" in path else path)
     names_file = _names_file(path)
     if is_first:
         is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"
@@ -295,9 +304,28 @@ def is_part(entry: str, other: str) -> bool:
     return all(_holds(f"{each}/-".lstrip("/"), other) for each in {entry, _ANY_DEPTH.sub("", f"/{entry}")})
 
 
+def is_same_scope(entry: str, other: str) -> bool:
+    """Return whether two entries have the same paths, such as ``src`` and ``src/**``."""
+    return is_part(entry, other) and is_part(other, entry)
+
+
+def wider_entries(entries: Iterable[str]) -> dict[str, list[str]]:
+    """Return for each entry those that have all its paths: itself, then folders and patterns of folders above it."""
+    by_folder: dict[str, list[str]] = {}
+    for entry in dict.fromkeys(entries):
+        folder = "/".join(takewhile(lambda name: not _WILDCARD.search(name), entry.split("/")))
+        by_folder.setdefault(folder or ".", []).append(entry)
+    found = {entry: [entry] for in_folder in by_folder.values() for entry in in_folder}
+    for entry, wider in found.items():
+        above = (str(folder) for folder in (PurePosixPath(entry), *PurePosixPath(entry).parents))
+        others = (each for folder in above for each in by_folder.get(folder, ())[:_MOST_IN_FOLDER])
+        wider += [each for each in others if each != entry and is_part(entry, each)]
+    return found
+
+
 @lru_cache(maxsize=1024)
 def _matcher(entry: str) -> GitIgnoreSpec:
     """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
-    special = _SPECIAL_IN_GLOB if re.search(r"[*?]", entry) else _SPECIAL
+    special = _SPECIAL_IN_GLOB if _WILDCARD.search(entry) else _SPECIAL
     pattern = "**" if entry == "." else special.sub(r"\\\1", entry).lstrip("/")
     return path_patterns([f"/{pattern}"])

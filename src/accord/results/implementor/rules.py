@@ -88,15 +88,24 @@ _SIDE = re.compile(r'\A(?:.* )?"?[a-z]/')
 
 def implementor_findings(result: ImplementorResult) -> list[Finding]:
     """Check the patch against the outcome, and the summary for what it must say."""
+    return [*_check_patch(result), *summary_findings(result)]
+
+
+def findings_without_repository(result: ImplementorResult) -> list[Finding]:
+    """Check a result that is not applied: the repository would tell which files steer agents, now the text does."""
+    return [*implementor_findings(result), *_steering_findings(result.patch or "")]
+
+
+def summary_findings(result: ImplementorResult) -> list[Finding]:
+    """Check what the summary says."""
     if not says_something(result.summary):
         message = "The summary is empty, or the template's."
-        hint = "Write what was done, or what blocks the work."
-        return [*_check_patch(result), Finding("summary-empty", message, "/summary", hint=hint)]
+        return [Finding("summary-empty", message, "/summary", hint="Write what was done, or what blocks the work.")]
     if escaped := line_end_findings(result.summary, "/summary"):
-        return [*_check_patch(result), *escaped]
+        return escaped
     rules = {"blocked": _check_blocked, "validation-failure": _check_validation}
     rule = rules.get(result.outcome)
-    return [*_check_patch(result), *(rule(result.summary) if rule else ())]
+    return list(rule(result.summary)) if rule else []
 
 
 _ADD_PATCH = "In the work tree, run `accord patch --base BASE --into RESULT`: the branch it began from, and this file."
@@ -128,7 +137,7 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
         yield Finding("patch-invalid", message, "/patch", hint=hint)
 
 
-def steering_findings(patch: str) -> Iterator[Finding]:
+def _steering_findings(patch: str) -> Iterator[Finding]:
     """Warn of files that steer agents or tools, as far as the text of a patch tells: a repository adds its own."""
     headers = header_names(patch.encode("utf-8", "surrogateescape"))
     paths = [name if key.startswith((b"rename", b"copy")) else _SIDE.sub("", name) for key, name in headers]

@@ -36,7 +36,7 @@ from accord.results.implementor.plan import (
     plan_refused_push,
     plan_revision,
 )
-from accord.results.implementor.rules import implementor_findings
+from accord.results.implementor.rules import implementor_findings, summary_findings
 from accord.results.status import MoveWorkItem, apply_move
 from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
 from accord.text.markers import run_token
@@ -54,7 +54,7 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Rev
         receipt.require(implementor_findings(result))
         sanitizer = TextSanitizer(options.redact, options.policy)
         result = with_safe_texts(result, sanitizer)
-        require_postable(receipt, sanitizer, implementor_findings(result))
+        require_postable(receipt, sanitizer, summary_findings(result))
         token = run_token(options.repository, run_key)
         facts = with_commit(gather_facts(github, result, token, sanitizer, options, stack), result, options)
         facts = with_comments(github, facts)

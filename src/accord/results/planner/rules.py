@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding, pointer, warning
+from accord.core.findings import Finding, names_of, pointer, warning
 from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
@@ -18,6 +18,7 @@ from accord.results.bodies import Body, all_owners, likely_kind, read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind, check_new_labels, check_updated_labels, distinct, kind_of
 from accord.results.planner.record import content_limit
+from accord.results.scope_lists import is_in_scope, is_part, wider_entries
 
 if TYPE_CHECKING:
     from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate, PlannerResult
@@ -317,11 +318,18 @@ def _check_order(plan: Plan) -> Iterator[Finding]:
     for i, body in enumerate(plan.bodies):
         for path in body.in_scope if plan.kinds[i] is ItemKind.TASK else ():
             by_path.setdefault(path, []).append(i)
-    for path, tasks in by_path.items():
-        for position, i in enumerate(tasks):
-            others = [j for j in tasks[:position] if not (above[i] >> j | above[j] >> i) & 1]
-            if others:
-                listed = ", ".join(f"`{create[j].temp_id}`" for j in others[:3]) + (" …" if len(others) > 3 else "")
+    for path, wider in wider_entries(by_path).items():
+        others = [
+            (j, entry) for entry in wider for j in by_path[entry] if is_in_scope(path, plan.bodies[j].scope, is_part)
+        ]
+        for i in by_path[path]:
+            found = dict.fromkeys(
+                j
+                for j, entry in others
+                if (j < i or not is_part(entry, path)) and j != i and not (above[i] >> j | above[j] >> i) & 1
+            )
+            if found:
+                listed = names_of([f"`{create[j].temp_id}`" for j in found], 3)
                 message = (
                     f"`{path}` is in scope of `{create[i].temp_id}` and of {listed}, and none blocks the other, "
                     "so their changes may collide."
