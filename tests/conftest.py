@@ -35,6 +35,8 @@ IN_ONE_PROCESS = (
     "tests/actions/test_act_runner_hostile.py",
     "tests/board/test_browser.py",
     "tests/tools/test_generate.py",
+    "tests/tools/test_patterns.py",
+    "tests/tools/test_structure.py",
 )
 """Modules whose tests share what takes long to make. (The mark ``xdist_group`` does nothing with pytest 9.2.)"""
 

@@ -130,16 +130,22 @@ def texts_of(name: str, content: str) -> Iterator[Text]:
 
 def python_texts(source: str) -> Iterator[Text]:
     """Yield strings that read as prose (a docstring by paragraph), comments, and the names of tests as sentences."""
-    nodes = list(ast.walk(ast.parse(source)))
-    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    nodes: list[ast.AST] = [ast.parse(source)]
     for node in nodes:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
-            yield Text(node.lineno, node.name.removeprefix("test_").replace("_", " ").capitalize() + ".")
-        elif isinstance(node, ast.JoinedStr):
+        if isinstance(node, ast.JoinedStr):
             parts = (str(p.value) if isinstance(p, ast.Constant) else "`x`" for p in node.values)
             yield from prose(node.lineno, "".join(parts))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from prose(node.lineno, node.value)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
+            yield Text(node.lineno, node.name.removeprefix("test_").replace("_", " ").capitalize() + ".")
+        for name in node._fields:  # ast.walk takes three times as long
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                nodes += (part for part in value if isinstance(part, ast.AST))
+            elif isinstance(value, ast.AST) and name != "ctx":
+                nodes.append(value)
     yield from comments(source)
 
 

@@ -90,7 +90,7 @@ def _calls(node: ast.AST, function: str = "", target: str = "") -> Iterator[tupl
         names = node.targets if isinstance(node, ast.Assign) else [node.target]
         target = next((getattr(name, "id", getattr(name, "attr", "")) for name in names), "")
     assert not (isinstance(node, ast.ImportFrom) and node.module == "re"), "Write `re.`, so that this finds it."
-    if isinstance(node, ast.Call) and _method(node) and ast.unparse(node.func) == f"re.{_method(node)}":
+    if isinstance(node, ast.Call) and _method(node) and getattr(node.func.value, "id", "") == "re":  # type: ignore[attr-defined]
         yield node, function, target
     for child in ast.iter_child_nodes(node):
         yield from _calls(child, function, target)

@@ -4,6 +4,7 @@ For the second, each is pumped with what it repeats, and every night with all un
 """
 
 import re
+from functools import cache
 
 import pytest
 from support.growth import grows_too_fast, seconds_for
@@ -61,9 +62,15 @@ INSTEAD = (
 )
 
 
+@cache
+def all_uses() -> list[Use]:
+    """Return every use of an expression, one of those that do the same."""
+    return list({(use.pattern, use.method): use for use in uses(LOCAL_NAMES)}.values())
+
+
 @pytest.mark.slow
 def test_every_pattern_means_the_same_in_every_python() -> None:
-    found = sorted({f"{use.file}: {name}" for use in uses(LOCAL_NAMES) for name in misread(use.pattern)})
+    found = sorted({f"{use.file}: {name}" for use in all_uses() for name in misread(use.pattern)})
     assert found == [], f"Python before 3.11.5 misreads these. {INSTEAD}"
 
 
@@ -89,17 +96,12 @@ def is_slow(use: Use, text: str) -> bool:
 @pytest.mark.slow
 def test_every_pattern_takes_time_in_proportion_to_its_text() -> None:
     slow = {}
-    for use in once_each(uses(LOCAL_NAMES)):
+    for use in all_uses():
         for text in pumped(use.pattern, UNITS if NIGHTLY else UNITS[::16], SIZE):
             if is_slow(use, text):
                 slow[use.place, use.method] = text[:80]
                 break
     assert slow == {}
-
-
-def once_each(found: list[Use]) -> list[Use]:
-    """Leave out uses that do the same as another."""
-    return list({(use.pattern, use.method): use for use in found}.values())
 
 
 @pytest.mark.slow

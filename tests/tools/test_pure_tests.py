@@ -11,21 +11,24 @@ TESTS = Path(__file__).parents[1]
 PURE = ("core", "files", "git", "gha", "missions", "text", "workflows")
 HEAVY = {"accord_sandbox", "github", "starlette", "support.stage"}
 
-COLLECT = """
+IMPORT = """
+import importlib.util
 import sys
-import pytest
 
-pytest.main(["--collect-only", "-q", "--no-header", *sys.argv[1:]])
+for number, file in enumerate(sys.argv[1:]):
+    spec = importlib.util.spec_from_file_location(f"test_{number}", file)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
 print("MODULES", *sys.modules)
 """
 
 
 @pytest.mark.slow
 def test_pure_tests_load_nothing_heavy() -> None:
-    folders = [str(TESTS / name) for name in PURE if (TESTS / name).is_dir()]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "PYTEST_"))}
+    files = [TESTS / "conftest.py", *(file for name in PURE for file in sorted((TESTS / name).glob("*.py")))]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "tools")])}
+    environment = {name: value for name, value in environment.items() if not name.startswith(("COVERAGE_", "PYTEST_"))}
     done = subprocess.run(
-        [sys.executable, "-c", COLLECT, *folders], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", IMPORT, *files], capture_output=True, text=True, check=True, env=environment
     )
     loaded = set(done.stdout.partition("MODULES ")[2].split())
     assert "accord.core.machine" in loaded

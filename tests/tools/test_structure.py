@@ -4,43 +4,61 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2] / "src"
 MODULES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in ROOT.rglob("*.py")}
-TREES = {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
+
+
+@cache
+def statements() -> dict[str, list[ast.stmt]]:
+    """Return the statements of each module, nested ones too."""
+    found = {}
+    for name, path in MODULES.items():
+        nested: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+        for node in nested:
+            for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+                value = getattr(node, part, ())
+                nested += value if isinstance(value, list) else ()
+        found[name.removesuffix(".__init__")] = [node for node in nested if isinstance(node, ast.stmt)]
+    return found
 
 
 def imports_of(module: str) -> set[str]:
     """Return the modules that one imports, also for types and in functions, without the packages that it is in."""
     found = set()
-    for node in ast.walk(TREES[module]):
+    for node in statements()[module]:
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
         elif isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
-    return {name for name in found & TREES.keys() if not f"{module}.".startswith(f"{name}.")}
+    return {name for name in found & statements().keys() if not f"{module}.".startswith(f"{name}.")}
 
 
 def test_modules_and_functions_are_short() -> None:
     long = [name for name, path in MODULES.items() if len(path.read_text("utf-8").splitlines()) > 400]
-    for tree in TREES.values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
-                long += [node.name] if node.end_lineno - node.lineno >= 60 else []
+    for node in (node for nodes in statements().values() for node in nodes):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
+            long += [node.name] if node.end_lineno - node.lineno >= 60 else []
     assert not long
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    classes = Counter(node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    nodes = (node for nodes in statements().values() for node in nodes)
+    classes = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
     assert not {name for name, count in classes.items() if count > 1}
 
 
 def test_no_module_is_in_an_import_circle() -> None:
     circle: list[str] = []
     try:
-        TopologicalSorter({name: imports_of(name) for name in TREES}).prepare()
+        TopologicalSorter({name: imports_of(name) for name in statements()}).prepare()
     except CycleError as error:
         circle = error.args[1]
     assert not circle
