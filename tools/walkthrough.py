@@ -49,7 +49,7 @@ PROGRAMS = {
     "codex": f'exec "{sys.executable}" -I "{ROOT}/tools/stand_ins.py" codex "$@"',
 }
 _MOST_TURNS = 5
-_MOST_SECONDS = 60
+_MOST_SECONDS = 600
 
 Accord = Callable[[Sequence[str], Path, Mapping[str, str]], tuple[int, str, str]]
 """Runs ``accord`` with these arguments, in this folder and environment; returns its code and what it printed."""
