@@ -70,7 +70,7 @@ def test_every_own_kind_and_every_rule_has_a_cause() -> None:
     assert INTERNAL_ERRORS.keys() == set(get_args(InternalErrorKind))
     rules = error_rules
     tables = [INTERNAL_ERRORS, rules.KINDS, rules.STATUSES, rules.BROAD_KINDS, rules.WEAK_KINDS, *rules.EXITS.values()]
-    named = {cause for table in tables for cause in table.values()} | rules.WORDS.keys()
+    named = {cause for table in tables for cause in table.values()} | set(rules.PRECEDENCE)
     named |= {cause for _, cause in rules.COMMAND_FAILURES.values()}
     assert named | {"unknown", "outage", "request"} == CAUSES.keys()
 

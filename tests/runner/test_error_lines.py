@@ -131,7 +131,7 @@ def test_every_text_of_the_vocabulary_and_every_class_names_its_cause() -> None:
     for cause, texts in error_rules._TEXTS.items():
         classes = [kind for kind, of in error_rules.KINDS.items() if of == cause and "_" in kind]
         for text in (*texts.replace("*", " some ").split("|"), *classes):
-            assert error_rules.WORDS[cause].search(f"It says: {text}"), text
+            assert error_rules.words(cause).search(f"It says: {text}"), text
 
 
 @pytest.mark.parametrize(("category", "line"), ROWS)

@@ -12,7 +12,7 @@ from support.patterns import Use, misread, pumped, uses
 from support.rotation import NIGHTLY
 
 from accord.core.refusals import REFUSALS
-from accord.runner.transcripts.error_rules import WORDS
+from accord.runner.transcripts.error_rules import PRECEDENCE, words
 from accord.text.secret_shapes import SHAPES
 from accord.text.words import CLOSING_KEYWORDS
 from accord_sandbox import calls, pages, rulesets
@@ -23,7 +23,7 @@ LOCAL_NAMES = {
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
     "accord.results.implementor.rules._test_names": [{"family": (".ts", ".tsx")}],
     "accord.results.implementor.rules._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
-    "accord.runner.transcripts.error_rules._pattern": [{"pattern": words.pattern} for words in WORDS.values()],
+    "accord.runner.transcripts.error_rules.words": [{"pattern": words(cause).pattern} for cause in PRECEDENCE],
     "accord.text.markdown.longer_run": [{"char": "`"}],
     "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],
     "accord.text.redaction._known": [{"value": "abab ab"}],

@@ -50,7 +50,7 @@ def rules_list() -> str:
         ("a class of the CLI or the provider", error_rules.KINDS),
         ("an HTTP status", {**statuses, "http-4xx": "request", "http-5xx": "outage"}),
         ("a broad class", error_rules.BROAD_KINDS),
-        ("words of an error", {f"says-{cause}": cause for cause in error_rules.WORDS}),
+        ("words of an error", {f"says-{cause}": cause for cause in error_rules.PRECEDENCE}),
         ("a vague class", error_rules.WEAK_KINDS),
         ("the exit code", exits),
         ("a transcript that breaks off", {"no-terminal-event": "interrupted"}),

@@ -211,8 +211,8 @@ def _refined(rule: str, cause: str, message: str) -> tuple[str, str]:
 
 def _worded_cause(message: str, *causes: str, described: re.Pattern[str] = _DESCRIBED) -> str:
     """Return the first of the causes, or of all, that words of a message name without describing it."""
-    for cause in causes or rules.WORDS:
-        found = rules.WORDS[cause].finditer(message)
+    for cause in causes or rules.PRECEDENCE:
+        found = rules.words(cause).finditer(message)
         if any(not described.search(message[: match.start()]) for match in found):
             return cause
     return ""
@@ -318,7 +318,7 @@ def _is_report(line: str, scope: _Scope) -> bool:
     if scope == "reports" or _NOT_ERRORS.search(line):
         return False
     if scope == "beginnings":
-        return bool(_STATUS_WORDED.match(line)) or any(words.match(line) for words in rules.WORDS.values())
+        return bool(_STATUS_WORDED.match(line)) or any(rules.words(cause).match(line) for cause in rules.PRECEDENCE)
     error = _error_in(line)
     if error.status or rules.CLASSES & {error.kind, error.common_kind}:
         return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 from accord.runner.models import Category, InternalErrorKind, Origin, Recovery
@@ -322,7 +323,8 @@ _MORE_WORDS = {
 }
 
 
-def _pattern(cause: str) -> re.Pattern[str]:
+@cache
+def words(cause: str) -> re.Pattern[str]:
     """Match the texts of a cause, its forms, and its classes with an underscore.
 
     A level or a prefix, as in ``ERROR server`` or ``Error: server``, does not count as a predicate.
@@ -348,8 +350,6 @@ PRECEDENCE = (
 )
 """The first of these causes that a line names decides: limits of the machine come before those of a plan or provider,
 these before faults of the call, its model and its credential, and a lost answer or a refused request last."""
-
-WORDS: dict[str, re.Pattern[str]] = {cause: _pattern(cause) for cause in PRECEDENCE}
 
 EXITS: dict[str, dict[int, str]] = {
     "": {124: "time", 126: "start", 127: "start", 132: "memory", 134: "memory", 137: "killed",
