@@ -1,8 +1,9 @@
 """Acceptance criteria become a checklist, and its ticks find their way back by the text alone."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rotation import NIGHTLY
 
 from accord.text.criteria import (
     MOST_CHARACTERS,
@@ -85,6 +86,7 @@ def test_a_criterion_is_posted_as_one_box_that_triggers_nothing(text: str, poste
 
 
 @pytest.mark.slow
+@settings(max_examples=100 if NIGHTLY else 30)
 @given(st.lists(st.text(max_size=40), max_size=5))
 def test_every_posted_criterion_is_read_back_as_it_stands(texts: list[str]) -> None:
     criteria = [" ".join(text.split()) for text in texts if text.strip()]

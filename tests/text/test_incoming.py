@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.growth import grows_too_fast
 from support.innocent import INNOCENT
+from support.rotation import NIGHTLY
 
 from accord.text.hidden import GUARD
 from accord.text.untrusted import data_section, visible_text
@@ -102,7 +103,7 @@ PIECES = st.sampled_from(
         "\t", "\\",
     ]
 )  # fmt: skip
-SETTLED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTLED = settings(max_examples=300 if NIGHTLY else 60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.slow

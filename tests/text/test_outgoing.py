@@ -20,7 +20,7 @@ from accord.text.sanitise import KINDS, Sanitised, cut, sanitise, sanitise_line,
 
 SECRETS = Redactor((KNOWN,))
 POLICY = PostingPolicy()
-SETTLED = settings(max_examples=400 if NIGHTLY else 200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTLED = settings(max_examples=400 if NIGHTLY else 60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def clean(text: str) -> Sanitised:
@@ -275,7 +275,7 @@ ENORMOUS = ["[", "![", "<", "****", "@", "@a", "> ", "<!--", "&#", "\\", "[a](",
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", some(ENORMOUS, 4))
+@pytest.mark.parametrize("piece", some(ENORMOUS, len(ENORMOUS)))
 def test_an_enormous_text_made_to_confuse_is_shown_as_code(piece: str) -> None:
     text = piece * (MANY // len(piece))
     result = clean(text)
@@ -300,10 +300,10 @@ def test_a_fence_of_a_hundred_thousand_is_closed(mark: str) -> None:
 
 @pytest.mark.slow
 def test_many_small_things_are_each_broken() -> None:
-    text = "@a fixes #1 <x>\n\n" * 2_000
+    text = "@a fixes #1 <x>\n\n" * 500
     result = clean(text)
-    assert result.text == f"@{GUARD}a f{GUARD}ixes #1 &lt;x>\n\n" * 2_000
-    assert result.counts == {"mentions": 2_000, "closing-keywords": 2_000, "html": 2_000}
+    assert result.text == f"@{GUARD}a f{GUARD}ixes #1 &lt;x>\n\n" * 500
+    assert result.counts == {"mentions": 500, "closing-keywords": 500, "html": 500}
 
 
 CHOSEN = posting_policy({"ACCORD_BREAK_WORDS": "bors r+, recheck,@claude\n/retest "})

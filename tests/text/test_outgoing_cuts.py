@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.renderer import complaints
+from support.rotation import NIGHTLY
 
 from accord.text.markdown import in_fence, unfenced
 from accord.text.posting import PostingPolicy
@@ -28,7 +29,7 @@ PIECES = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200 if NIGHTLY else 60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, min_size=5, max_size=60).map("".join), st.integers(40, 200))
 def test_both_halves_do_nothing_and_make_up_the_text(text: str, room: int) -> None:
     text = sanitise(text, secrets=NO_SECRETS, policy=PostingPolicy()).text

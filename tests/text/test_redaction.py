@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import random
 import re
 import string
@@ -16,10 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.growth import grows_too_fast
+from support.rotation import some
 
 from accord.text.redaction import Redactor, redact_json, redactor_for
 
 ROOT = Path(__file__).parents[2]
+REDACTOR = Redactor()
 GITHUB = "ghp_" + "aB3" * 12
 SECRETS = {
     "github-token": GITHUB,
@@ -117,14 +120,18 @@ def made_up(shape: str) -> str:
     return re.sub(r"\{(\w)(\d*)\}", part, shape)
 
 
-@pytest.mark.parametrize("shape", [*TOKENS.split(), *HEADERS])
-def test_a_secret_of_every_shape_is_found(shape: str) -> None:
-    secret = made_up(shape)
-    text, count = Redactor().redact(f"it says {secret} there\n")
-    assert count == 1
-    assert text.startswith("it says ")
-    assert text.endswith(" there\n")
-    assert not any(part in text for part in re.findall(r"[A-Za-z0-9]{9,}", re.sub(r"^[^{]*", "", secret))[-1:])
+def left_of(secret: str, before: str, after: str) -> str:
+    """Return what is left of a text with one secret between two texts, which stay."""
+    text, count = REDACTOR.redact(f"{before}{secret}{after}")
+    assert (count, text.startswith(before), text.endswith(after)) == (1, True, True), secret
+    return text[len(before) : -len(after)]
+
+
+def test_a_secret_of_every_shape_is_found() -> None:
+    for shape in (*TOKENS.split(), *HEADERS):
+        secret = made_up(shape)
+        left = left_of(secret, "it says ", " there\n")
+        assert not [word for word in re.findall(r"\w{9,}", secret) if word not in shape and word in left], shape
 
 
 HELD = [word for word in TOKENS.split() if re.match(r"(?!.*(?:://|=|Key|SecretA|session_))[A-Za-z0-9{]", word)]
@@ -132,28 +139,16 @@ ENDS = ["\\n", "\\\\n", "\\t", "\\r", "\\u003d", "\\x3D", "\\075", "%3D", "%0a",
 """Escapes as programs, addresses and HTML write them."""
 
 
-@pytest.mark.parametrize("shape", HELD)
-def test_a_token_behind_an_escape_is_found(shape: str) -> None:
-    for end in ENDS:
-        text, count = Redactor().redact(f"token:{end}{made_up(shape)} there\n")
-        assert (text.startswith(f"token:{end}[redacted"), text.endswith(" there\n"), count) == (True, True, 1), end
+def test_a_token_behind_an_escape_is_found() -> None:
+    for shape, end in itertools.product(HELD, ENDS):
+        assert left_of(made_up(shape), f"token:{end}", " there\n").startswith("[redacted"), end
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        *(
-            SECRETS[kind]
-            for kind in SECRETS
-            if re.match("github|anthropic|google-(?:key$|token)|json|slack-token$", kind)
-        ),
-        *map(made_up, ["glpat-{w20}", "dckr_pat_{w27}", "shpat_{h32}", "pypi-AgEIcHlwaS5vcmc{w80}", "lin_api_{A40}"]),
-    ],
-)
-def test_a_token_with_an_unmistakable_beginning_is_found_behind_a_letter(secret: str) -> None:
-    text, count = Redactor().redact(f"TOKEN{secret} there")
-    assert (text.startswith("TOKEN"), text.endswith(" there"), count) == (True, True, 1)
-    assert secret[-9:] not in text
+def test_a_token_with_an_unmistakable_beginning_is_found_behind_a_letter() -> None:
+    kinds = [kind for kind in SECRETS if re.match("github|anthropic|google-(?:key$|token)|json|slack-token$", kind)]
+    shapes = ["glpat-{w20}", "dckr_pat_{w27}", "shpat_{h32}", "pypi-AgEIcHlwaS5vcmc{w80}", "lin_api_{A40}"]
+    for secret in (*(SECRETS[kind] for kind in kinds), *map(made_up, shapes)):
+        assert secret[-9:] not in left_of(secret, "TOKEN", " there")
 
 
 @pytest.mark.parametrize("sign", ["%3D", "\\u003d", "&#61;", "%3a"])
@@ -164,14 +159,12 @@ def test_a_name_says_that_its_value_is_a_secret_however_the_sign_between_them_is
         assert Redactor()(f"{name}{sign}{made_up(value)}") == f"{name}{sign}[redacted: password]"
 
 
-@pytest.mark.parametrize("kind", SECRETS)
 @pytest.mark.parametrize("around", ["{}", "key: {}", '"{}"', "({})\nmore"])
-def test_a_secret_of_a_known_shape_never_leaves(kind: str, around: str) -> None:
-    text, count = Redactor().redact(around.replace("{}", SECRETS[kind]))
-    assert SECRETS[kind] not in text
-    assert SECRETS[kind][-12:] not in text
-    assert f"[redacted: {kind.split(',')[0].split(' ')[0]}]" in text
-    assert count == 1
+def test_a_secret_of_a_known_shape_never_leaves(around: str) -> None:
+    for kind, secret in SECRETS.items():
+        text, count = REDACTOR.redact(around.replace("{}", secret))
+        assert (secret in text, secret[-12:] in text, count) == (False, False, 1), kind
+        assert f"[redacted: {kind.split(',')[0].split(' ')[0]}]" in text, kind
 
 
 def test_a_token_in_the_userinfo_of_a_url_never_leaves() -> None:
@@ -207,15 +200,14 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("text", ORDINARY)
-def test_ordinary_text_is_left_alone(text: str) -> None:
-    assert Redactor().redact(text) == (text, 0)
+def test_ordinary_text_is_left_alone() -> None:
+    assert [text for text in ORDINARY if REDACTOR.redact(text) != (text, 0)] == []
 
 
 @pytest.mark.slow
 def test_nothing_is_taken_out_of_real_logs_lock_files_and_ordinary_files_in_base64() -> None:
     logs = [path.read_bytes() for path in sorted((ROOT / "tests/data/agent-logs").rglob("*")) if path.is_file()]
-    files = [path.read_bytes() for path in (ROOT / "docs/images").iterdir()]
+    files = some([path.read_bytes() for path in sorted((ROOT / "docs/images").iterdir())], 4)
     texts = [*logs, (ROOT / "uv.lock").read_bytes(), *map(base64.b64encode, files), *map(base64.encodebytes, files)]
     assert [Redactor().redact(text.decode())[1] for text in texts] == [0] * len(texts)
     assert sum(text.count(b"\n") for text in texts) > 5000
@@ -228,21 +220,16 @@ def test_a_picture_in_base64_is_left_alone(picture: bytes) -> None:
     assert Redactor().redact(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "is_secret"),
-    [
-        ("DEPLOY_TOKEN", "correct-horse", True), ("db_password", "correct-horse", True),
-        ("OPENAI_API_KEY", "correct-horse", True), ("CLAUDE_API_STRANSKE", "correct-horse", True),
-        ("AWS_SECRET_ACCESS_KEY", "correct-horse", True), ("BASIC_AUTH", "correct-horse", True),
-        ("DEPLOY_TOKEN", "correct-horse\n", True), ("DEPLOY_TOKEN", "short", False),
-        ("DEPLOY_TOKEN", "       x       ", False), ("SSH_AUTH_SOCK", "/run/user/1000/ssh", False),
-        ("GIT_AUTHOR_NAME", "correct-horse", False), ("HOME", "correct-horse", False),
-    ],
-)  # fmt: skip
-def test_the_environment_tells_which_words_are_secret(name: str, value: str, is_secret: bool) -> None:
-    redactor = redactor_for({name: value})
-    said = f"he said {value.strip()}!"
-    assert (redactor(said) != said) is is_secret
+def test_the_environment_tells_which_words_are_secret() -> None:
+    names = ["db_password", "OPENAI_API_KEY", "CLAUDE_API_STRANSKE", "AWS_SECRET_ACCESS_KEY", "BASIC_AUTH", "A_TOKEN"]
+    rows = [
+        *((name, "correct-horse", True) for name in names), ("A_TOKEN", "correct-horse\n", True),
+        ("A_TOKEN", "short", False), ("A_TOKEN", "       x       ", False), ("HOME", "correct-horse", False),
+        ("SSH_AUTH_SOCK", "/run/user/1000/ssh", False), ("GIT_AUTHOR_NAME", "correct-horse", False),
+    ]  # fmt: skip
+    for name, value, is_secret in rows:
+        said = f"he said {value.strip()}!"
+        assert (redactor_for({name: value})(said) != said) is is_secret, (name, value)
 
 
 def test_a_secret_that_holds_another_goes_whole() -> None:
@@ -285,18 +272,15 @@ def test_a_known_secret_is_found_however_it_is_wrapped(wrap: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_megabyte_of_blanks_and_breaks_is_searched_in_no_time() -> None:
+def test_many_blanks_and_breaks_are_searched_in_no_time() -> None:
     redact = Redactor(("correct-horse-battery-staple",))
-    for text in (" " * 500_000 + "\n", "\n" * 500_000, "c\n" * 250_000, "correct\n" * 60_000):
-        assert redact(text) == text
-    for text in (
-        "\\" * 500_000 + "n",
-        r"c\n" * 200_000,
-        "\\" * 500_000 + "\n",
-        "\n" + "\\" * 500_000,
-        r"\x\n" * 100_000,
+    for before, unit, after in (
+        *(("", " ", "\n"), ("", "\n", ""), ("", "c\n", ""), ("", "correct\n", ""), ("", "\\", "n")),
+        *(("", r"c\n", ""), ("", "\\", "\n"), ("\n", "\\", ""), ("", r"\x\n", "")),
     ):
-        assert redact(text) == text
+        text = before + unit * (200_000 // len(unit)) + after
+        assert redact(text[-1000:]) == text[-1000:]
+        assert not grows_too_fast(lambda size, text=text: redact(text[:1] + text[-size:]), len(text)), unit
 
 
 @pytest.mark.parametrize("before", ["", "-", "bearer-", "eyJ-", "x."])
@@ -347,17 +331,14 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("secret", ["hunter2?", "a?b>c~d/e f+correct-horse", "ünï~cödé?>secret"])
-@pytest.mark.parametrize("wrap", ["", "\n", "\n> ", "\n> > "])
-def test_a_known_secret_is_found_however_it_is_encoded(encoding: str, secret: str, wrap: str) -> None:
-    written = ENCODINGS[encoding](secret.encode())
-    written = f"{written[:7]}{wrap}{written[7:]}"
-    said, count = redactor_for({"MY_SECRET": secret}).redact(f"it is {written} now")
-    assert count == 1
-    assert written[-9:-3] not in said
-    assert said.startswith("it is ")
-    assert said.endswith(" now")
+def test_a_known_secret_is_found_however_it_is_encoded(secret: str) -> None:
+    redactor = redactor_for({"MY_SECRET": secret})
+    for encoding, wrap in itertools.product(ENCODINGS, ["", "\n", "\n> ", "\n> > "]):
+        written = ENCODINGS[encoding](secret.encode())
+        said, count = redactor.redact(f"it is {written[:7]}{wrap}{written[7:]} now")
+        is_whole = said.startswith("it is ") and said.endswith(" now")
+        assert (count, is_whole, written[-9:-3] in said) == (1, True, False), (encoding, wrap)
 
 
 ESCAPES: dict[str, Callable[[str], str]] = {
@@ -375,17 +356,15 @@ ESCAPES: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("form", ESCAPES)
 @pytest.mark.parametrize("secret", ["correct<'horse'>&\"staple\"", "ünï~cödé?>secret"])
-@pytest.mark.parametrize("around", ["{}", "it is &amp; {}&amp; now", "\\x41 {}\n> b", "> {}"])
-def test_a_known_secret_is_found_however_it_is_escaped(form: str, secret: str, around: str) -> None:
-    written = ESCAPES[form](secret)
-    said, count = redactor_for({"MY_SECRET": secret}).redact(around.replace("{}", written))
-    assert count == 1
-    before, after = around.split("{}")
-    assert said.startswith(f"{before}[redacted")
-    assert said.endswith(after)
-    assert written[-9:-2] not in said
+def test_a_known_secret_is_found_however_it_is_escaped(secret: str) -> None:
+    redactor = redactor_for({"MY_SECRET": secret})
+    for form, around in itertools.product(ESCAPES, ["{}", "it is &amp; {}&amp; now", "\\x41 {}\n> b", "> {}"]):
+        written = ESCAPES[form](secret)
+        said, count = redactor.redact(around.replace("{}", written))
+        before, after = around.split("{}")
+        is_whole = said.startswith(f"{before}[redacted") and said.endswith(after)
+        assert (count, is_whole, written[-9:-2] in said) == (1, True, False), (form, around)
 
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -426,8 +405,8 @@ def test_no_more_than_its_edges_is_left_of_a_secret_in_base64(before: bytes, aft
 
 
 @pytest.mark.slow
-def test_two_megabytes_are_searched_for_many_secrets_in_time() -> None:
+def test_a_long_text_is_searched_for_many_secrets_in_time() -> None:
     redact = redactor_for({f"A{i}_TOKEN": f"{i}-correct-horse-battery-{i * 7919}" for i in range(20)})
-    text = "".join(f"{i}: The quick brown fox jumps over the lazy dog, correct-horse {i * i}.\n" for i in range(27_000))
+    text = "".join(f"{i}: The quick brown fox jumps over the lazy dog, correct-horse {i * i}.\n" for i in range(6_000))
     assert redact(text) == text
     assert not grows_too_fast(lambda size: redact(text[:size]), len(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.growth import grows_too_fast
-from support.rotation import NIGHTLY, some
+from support.rotation import some
 
 from accord.text.posting import PostingPolicy
 from accord.text.redacted_stream import RedactedStream
@@ -12,9 +12,6 @@ from accord.text.redaction import redactor_for
 from accord.text.sanitise import sanitise
 
 pytestmark = pytest.mark.slow
-
-CHARACTERS, NOTICED = (256 * 1024, 0.5) if NIGHTLY else (64 * 1024, 0.5 / 16)
-"""Quadratic work takes a sixteenth of the seconds for a quarter of the characters."""
 
 REDACTOR = redactor_for({"MY_SECRET": "correct horse battery staple"})
 POLICY = PostingPolicy()
@@ -33,16 +30,11 @@ def repeated(beginning: str, size: int) -> str:
 
 
 @pytest.mark.parametrize("beginning", some(BEGINNINGS, 4))
-def test_repeated_beginnings_of_a_secret_are_searched_quickly(beginning: str) -> None:
-    assert not grows_too_fast(lambda size: REDACTOR.find(repeated(beginning, size)), CHARACTERS, noticed=NOTICED)
-
-
-@pytest.mark.parametrize("beginning", some(BEGINNINGS, 4))
 def test_repeated_beginnings_of_a_secret_are_sanitised_quickly(beginning: str) -> None:
     def sanitised(size: int) -> str:
         return sanitise(repeated(beginning, size), secrets=REDACTOR, policy=POLICY)
 
-    assert not grows_too_fast(sanitised, CHARACTERS // 2, noticed=NOTICED)
+    assert not grows_too_fast(sanitised, 128 * 1024)
 
 
 SIZES = (29, 4096, 64 * 1024)
@@ -64,4 +56,4 @@ def test_a_program_cannot_hold_up_its_own_output(beginning: str, size: int) -> N
             stream.feed(data[i : i + size])
         stream.end()
 
-    assert not grows_too_fast(pass_through, 256 * 1024)  # far more than a stream holds back
+    assert not grows_too_fast(pass_through, 512 * 1024)  # far more than a stream holds back

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SECRETS = Redactor((KNOWN,))
 POLICY = PostingPolicy()
 SEED = os.environ.get("ACCORD_FUZZ_SEED", "accord")
-TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "600"))
+TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "200"))
 """Random texts per run, and as many changed ones; a hundred thousand every night."""
 
 LONGEST = 0.5
@@ -38,7 +38,7 @@ LONGEST = 0.5
 RARE = 2000
 """Texts of which one may do something for comrak, which differs from GitHub on odd boxes of tasks and addresses."""
 
-PARTS = 4
+PARTS = 4 if NIGHTLY else 1
 """Parts that the workers share."""
 
 

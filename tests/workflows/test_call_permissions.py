@@ -7,7 +7,7 @@ import pytest
 from support.runner_workflows import SHA, workflow
 
 from accord.core.findings import Finding
-from accord.workflows.facts import RepositoryFacts, read_repository
+from accord.workflows.facts import RepositoryFacts
 from accord.workflows.requirements import check_grants
 
 ROOT = Path(__file__).parents[2]
@@ -107,13 +107,6 @@ def test_accords_own_workflows_are_known() -> None:
     assert found(caller("{contents: read, issues: write}", uses=OWN)) == []
     ((_, finding),) = found(caller("{contents: read}", uses=OWN))
     assert finding.hint == "permissions:\n  contents: read\n  issues: write"
-
-
-@pytest.mark.parametrize("root", [ROOT, ROOT / "templates/consumer-repo"])
-def test_the_kit_and_this_repository_grant_what_they_call_for(root: Path) -> None:
-    facts, _ = read_repository(root, "octo")
-    assert any(job.uses for each in facts.workflows.values() for job in each.jobs.values())
-    assert list(check_grants(facts)) == []
 
 
 def test_the_generated_file_knows_every_reusable_workflow() -> None:

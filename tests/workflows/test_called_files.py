@@ -166,6 +166,9 @@ HARMLESS = {
     "an action that uses itself": {W: caller(TARGET, USE), ACTION: action(USE)},
     "a title in a variable": {
         W: caller("issues", USE), ACTION: action(f"{{run: 'echo $T', shell: bash, env: {{T: '{TITLE}'}}}}")},
+    "an action inserts a number": {
+        W: caller("issues", f"{{{USE}, with: {{ref: '${{{{ github.event.issue.number }}}}'}}}}"),
+        ACTION: action(SHOWS % "${{ inputs.ref }}", more=INPUT % "")},
     "a script that a document names": {
         W: caller(TARGET, "run: \"cat > x <<'EOF'\\n./pr.sh\\nEOF\""), "pr.sh": "gh pr checkout 3\n"},
     "a script that a prompt names": {

@@ -5,8 +5,6 @@ from datetime import date
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.runner_workflows import CALLED, DEFAULTS, INPUTS, OUTPUTS, RUNNER, SHA, THIN, edited, found, workflow
 
 from accord.core.schemas import json_schema
@@ -369,15 +367,6 @@ def test_a_runner_must_be_callable(trigger: str) -> None:
 def test_a_workflow_without_inputs_lacks_all_of_them(trigger: str) -> None:
     expected = ["missing-input"] * len(INPUTS) + ["missing-output"] * len(OUTPUTS)
     assert codes(f"on: {trigger}\njobs: {{}}\n") == expected
-
-
-@pytest.mark.slow
-@given(st.lists(st.sampled_from([*INPUTS, *OUTPUTS]), unique=True))
-def test_findings_are_exactly_the_removed_parts(gone: list[str]) -> None:
-    text = RUNNER
-    for name in gone:
-        text = text.replace(part(name)[2], "")
-    assert sorted(codes(text)) == sorted(part(name)[0] for name in gone)
 
 
 # Two versions

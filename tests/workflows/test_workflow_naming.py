@@ -1,25 +1,23 @@
-"""Runners and their files are named after their agents, so that callers can switch agents by name."""
+"""The workflows of this repository and of the kit: runners are named after their agents, so that callers can switch."""
 
 from pathlib import Path
-
-import pytest
 
 from accord.agents.registry import shipped_registry
 from accord.workflows.doctor import check_names
 from accord.workflows.facts import WORKFLOWS, read_repository
+from accord.workflows.requirements import check_grants
 from accord.workflows.rules import is_runner
 
 ROOT = Path(__file__).parents[2]
-FACTS, READ = read_repository(ROOT)
+FACTS, READ = read_repository(ROOT, "octo")
 RUNNERS = {Path(path).name: workflow for path, workflow in FACTS.workflows.items() if is_runner(workflow)}
 THIN = {"reusable-codex-run.yml": "codex", "reusable-claude-run.yml": "claude", "reusable-gemini-run.yml": "gemini"}
 
 
-@pytest.mark.parametrize("root", [ROOT, ROOT / "templates/consumer-repo"])
-def test_every_workflow_has_a_name_of_its_own_that_others_refer_to(root: Path) -> None:
-    facts, _ = read_repository(root)
-    assert facts.workflows
-    assert list(check_names(facts)) == []
+def test_this_repository_and_the_kit_name_their_workflows_and_grant_what_they_call_for() -> None:
+    for facts in (FACTS, read_repository(ROOT / "templates/consumer-repo", "octo")[0]):
+        assert any(job.uses for workflow in facts.workflows.values() for job in workflow.jobs.values())
+        assert [*check_names(facts), *check_grants(facts)] == []
 
 
 def test_every_agent_with_a_runner_of_its_own_is_in_the_registry() -> None:
