@@ -15,6 +15,7 @@ RUN = "run: claude -p x"
 APP = f"id: app\nuses: actions/create-github-app-token@{SHA}"
 OWN = "${{ secrets.GITHUB_TOKEN }}"
 MADE = "${{ steps.app.outputs.token }}"
+SCRIPT = "uses: actions/github-script@v8\nwith:\n  script: |-\n    "
 
 
 def job(*steps: str, permissions: str = "{contents: read}", head: str = "", on: str = "push") -> str:
@@ -234,6 +235,15 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
         (job("run: echo $DB | tee .env\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
         (job("run: |-\n    cat > .env <<EOF\n    DB=${{ secrets.DB }}\n    EOF", RUN), True),
         (job(RUN, 'run: echo "DB=${{ secrets.DB }}" >> "$GITHUB_ENV"'), False),
+        (job('run: |-\n    {\n      echo "DB=${{ secrets.DB }}"\n    } >> "$GITHUB_ENV"', RUN), True),
+        (job("run: |-\n    (\n      echo DB=$DB\n    ) | tee -a .env\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
+        (job("run: |-\n    jq -n env.DB |\n    sed s/^/DB=${{ secrets.DB }}/ >> $GITHUB_ENV", RUN), True),
+        (job("run: |-\n    set -e; { echo A=1\n    echo DB=$DB; }>.env\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
+        (job('run: |-\n    {\n      echo "DB=${{ secrets.DB }}"\n    } >> "$GITHUB_OUTPUT"', RUN), False),
+        (job(f"{SCRIPT}core.exportVariable('DB', process.env.DB)\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), True),
+        (job(f"{SCRIPT}const db = '${{{{ secrets.DB }}}}';\n    core.exportVariable('DB', db)", RUN), True),
+        (job(f"{SCRIPT}core.exportVariable('X', 1)\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), False),
+        (job(f"{SCRIPT}core.setOutput('login', process.env.DB)\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), False),
         (job("run: echo ${{ secrets.DB }} | docker login --password-stdin 2>&1", RUN), True),
         (job("run: git remote set-url origin https://x:$DB@github.com/o/r\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
         (job("uses: docker/login-action@v4\nwith: {username: x, password: '${{ secrets.DB }}'}", RUN), True),

@@ -81,7 +81,7 @@ _NAMED_HEAD = re.compile(
 )
 """Names that outputs of actions have for a commit or the repository of a pull request."""
 
-_VARIABLE = re.compile(r"\$\{?!?(?:env:)?([A-Za-z_]\w*)|environ(?:\.get\(|\[)['\"](\w+)|process\.env\.(\w+)")
+VARIABLE = re.compile(r"\$\{?!?(?:env:)?([A-Za-z_]\w*)|environ(?:\.get\(|\[)['\"](\w+)|process\.env\.(\w+)")
 _CARRIES_TEXT = frozenset({"pr_ref", "appendix"})
 """Inputs of the runner contract through which callers pass branches and comments of pull requests."""
 
@@ -155,7 +155,7 @@ def _references(source: _Source) -> Iterator[Reference]:
     for expression in embedded(source.text):
         parsed = parse(expression)
         yield from parsed.yields if parsed else [("unreadable",)]
-    for at in _VARIABLE.finditer(source.text) if source.is_script else ():
+    for at in VARIABLE.finditer(source.text) if source.is_script else ():
         yield "env", at[at.lastindex or 0].lower()
 
 
