@@ -87,7 +87,7 @@ dbtc_{w40} bkua_{h40} CCIPAT_{A22}_{h40} sqp_{h40} sgp_{h16}_{h40} slk_{h64} tsk
 aio_{A28} p8e-{a32} LTAI{A20} AKID{A32} AQVN{w36} ico-{A32} API-{U26} pat.{w22}.{h24}.{A20} tk-us-{w48} rdme_{a70}
 sha256~{w43} fio-u-{w64} {A6}_{A29}_mmk sm_pat_{A16} phx_{A43} RGAPI-{u} EAACEdEose0cBA{A120} ory_at_{w43}.{w43}
 s-s4t2ud-{h64} eyJrIjoi{A80}= https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}
-xoxc-{d12}-{d12}-{d12}-{h64}
+xoxc-{d12}-{d12}-{d12}-{h64} AKIAEXAMPLE{U9}
 redis://:{A12}@h.test amqp://:{A4}@{A8}@h.test <SecretAccessKey>{b40}</SecretAccessKey> npm_{h36} t1.{w60}==.{w86}
 4b1d{A38} sc_{a12}.{a5}.acc_{a16}.{w64} sv=2024&sig={A43}%3D X-Amz-Signature={h64} SharedAccessKey={b43}=
 "SecretAccessKey":"{b40}" \\"SecretAccessKey\\":\\"{b40}\\" "client_secret":"{A40}" "auth":"{A38}=="
@@ -121,7 +121,7 @@ def made_up(shape: str) -> str:
 
 
 def left_of(secret: str, before: str, after: str) -> str:
-    """Return what is left of a text with one secret between two texts, which stay."""
+    """Return the rest of a secret between two texts, which stay."""
     text, count = REDACTOR.redact(f"{before}{secret}{after}")
     assert (count, text.startswith(before), text.endswith(after)) == (1, True, True), secret
     return text[len(before) : -len(after)]
@@ -196,6 +196,7 @@ ORDINARY = [
     "'X-Api-Key': process.env.API_KEY_1, x-api-key: apiKeyOf(user1234567890), sig=unsigned; access_token=os.environ",
     '{"auth": "workspace", "access_token": "string", "client_secret": "${{ secrets.CLIENT }}"}',
     "glpat-your-token-with-the-scope-api, sb_secret_name_of_the_variable, dp.st.name_of_a_long_attribute_of_it",
+    "AKIAIOSFODNN7EXAMPLE ASIAI44QH8DHBEXAMPLE aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
     "http://localhost:3128/@scope/package and redis://:@h.test, mailto:a:b@c",
 ]
 

@@ -94,79 +94,70 @@ def _glued_tokens() -> str:
 _IS = r"(?:\\{0,8}[\"'])?[ \t]{0,4}(?:=>?|[:>]|(?:%|\\u00)3[ADad]|&#(?:58|61);)[ \t]{0,4}(?:\\{0,8}[\"'])?"
 """Between a name and its value, also in addresses, and in JSON that is a text of JSON."""
 
-_PATTERNS = {
-    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_"): (
-        r"g(?:h[pousr]_[A-Za-z0-9]{36,255}|hs_[0-9]{1,20}_eyJ[A-Za-z0-9._-]{20,}"
-        r"|ithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})"
-    ),
-    ("github-token", "ghs_"): _WORD + r"ghs_[A-Za-z0-9._-]{36,}",
-    ("anthropic-key", "sk-ant-"): _WORD + r"sk-ant-[A-Za-z0-9_-]{20,}",
-    ("anthropic-key", "k-ant-"): r"sk-ant-[a-z]{3,5}[0-9]{2}-[A-Za-z0-9_-]{20,}",
-    ("openai-key", "sk-"): rf"{_WORD}sk-{_MIXED}(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{{32,}}",
-    ("google-key", "aiza"): r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
-    ("google-key", "aq."): _WORD + r"AQ\.[A-Za-z0-9_-]{40,}",
-    ("google-token", "ya29."): r"ya29\.[A-Za-z0-9_-]{20,}",
-    ("slack-token", "xox"): r"xox(?:(?:[abceoprs]|e\.xox[bp])-[A-Za-z0-9-]{10,}|d-[A-Za-z0-9%_-]{10,})",
-    ("slack-token", "xapp-"): _WORD + r"xapp-[A-Za-z0-9-]{10,}",
-    ("webhook", "hooks.slack discord webhook.office"): (
-        r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"
-        r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[A-Za-z0-9_-]{20,}"
-        r"|[a-z0-9-]{1,60}\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{36,})"
-    ),
-    ("service-token", ""): _service_tokens(),
-    ("service-token", " "): _glued_tokens(),
-    ("service-token", "azdo jqqj9 q~ .atlasv1. _mmk :aa"): (
-        _WORD + r"(?:[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])|[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27,29}"
-        r"|[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])|[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"
-        r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-]))"
-    ),
-    ("service-token", "+ast acdb apim +aba +amc azfu azse +acr"): (
-        r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{76}(?:APIM|ACDb|\+A(?:Ba|MC|St))|[A-Za-z0-9_-]{44}AzFu"
-        r"|[A-Za-z0-9+/]{42}(?:AzSe|\+ACR))[A-Za-z0-9+/_-]{5,6}[AQgw]?={0,2}(?![A-Za-z0-9+/=])"
-    ),
-    ("password", "://"): r"(?<=://)[^\s:/?#@\"'<>\[\]{}$]{0,100}:[^\s:/?#\"'<>\[\]{}$]{3,200}(?=@[A-Za-z0-9.-])",
-    ("password", "accountkey sharedaccesskey sig x-amz- x-goog-"): (
-        rf"(?i:(?:AccountKey|SharedAccessKey){_IS})([A-Za-z0-9+/]{{40,120}}={{0,2}})"
-        r"|(?i:(?<![a-z])sig(?:=|%3D))([A-Za-z0-9+/%]{40,200}(?:%3[Dd]|=))"
-        rf"|(?i:x-(?:amz|goog)-(?:signature|security-token){_IS})([A-Za-z0-9+/=%]{{40,4000}})"
-    ),
-    ("password", "accesskey access_key sessiontoken session_token"): (
-        rf"(?i:secret_?access_?key{_IS})([A-Za-z0-9+/]{{40}})(?![A-Za-z0-9+/=])"
-        rf"|(?i:session_?token{_IS})([A-Za-z0-9+/]{{100,4000}}={{0,2}})"
-    ),
-    ("password", "access_token refresh_token client_secret auth"): (
-        r"(?i:\"(?:access_token|refresh_token|client_secret|auth)\\{0,8}\"[ \t]{0,4}:[ \t]{0,4}\\{0,8}\")"
-        r"((?=(?:[^\s\"0-9=]{0,80}[0-9=]){2})[A-Za-z0-9_.~+/=-]{16,4000})(?=\\{0,8}\")"
-        r"|(?i:_auth(?:Token)?=)([A-Za-z0-9_.~+/=-]{16,400})"
-    ),
-    ("password", "password= pwd="): (
-        r"(?i:(?:jdbc:|\b(?:server|data source|host|user id|uid|database|initial catalog)=)[^\s\"']{0,200}?"
-        r"[;?&](?:password|pwd)=)((?=[^\s;&\"']{0,80}[0-9!#@^*])(?![<\[{*$%])[^\s;&\"'\\$%{]{4,200})"
-    ),
-    ("password", "curl"): (
-        r"\bcurl\b[^\n|;&]{0,200}? (?:-[a-zA-Z]{0,8}u|--(?:proxy-)?user)[ =]?[\"']?"
-        r"((?![$<\[{])[^\s:\"'$/]{0,100}:(?![$<\[{*]|x{3})[^\s\"'$]{4,200})"
-    ),
-    ("password", "machine"): (
-        r"\bmachine[ \t]{1,8}\S{1,100}\.\S{1,100}(?:[ \t\n]|\\n){1,8}login[ \t]{1,8}\S{1,200}(?:[ \t\n]|\\n){1,8}"
-        r"password[ \t]{1,8}((?![$<\[{])[^\s\"\\]{6,400})"
-    ),
-    ("cookie", "cookie"): (
-        r"(?i:\bcookie[\"']?:[ \t]{0,4}[\"']?(?:[\w.-]{1,60}=[^\s;\"']{0,200};[ \t]{0,4}){0,20}?"
-        r"[\w.-]{0,60}(?:sess(?:ion)?(?:[_-]?id)?|sid|auth|token)=)((?![$<\[{])[^\s;\"'\\]{16,4000})"
-    ),
-    ("authorization", "authorization x-api-key x-goog-api-key x-vault-token private-token job-token"): (
-        rf"(?i:authorization{_IS}(?:basic|bearer|token|bot|ssws)[ \t]{{1,4}})"
-        r"((?=[A-Za-z+/_.~-]{0,200}[0-9=]|[A-Za-z]{0,200}[a-z][A-Z])[A-Za-z0-9+/_.~=:-]{12,8000})"
-        rf"|(?i:x-(?:goog-)?api-key|x-vault-token|(?:private|job)-token){_IS}"
-        r"((?=[A-Za-z._-]{0,80}[0-9])(?:s\.)?[A-Za-z0-9_-]{16,400})(?![A-Za-z0-9_.(\[-])"
-    ),
-    ("aws-key", "akia asia abia acca a3t"): (
-        _WORD + r"(?![ACGT]{20}\b)(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Za-z0-9])"
-    ),
-    ("json-web-token", "eyj"): (r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
-    ("json-web-token", ".eyj"): r"eyJ[A-Za-z0-9_-]{10,400}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-}
+_PATTERNS = [
+    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
+     (r"g(?:h[pousr]_[A-Za-z0-9]{36,255}|hs_[0-9]{1,20}_eyJ[A-Za-z0-9._-]{20,}"
+      r"|ithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})")),
+    ("github-token", "ghs_", _WORD + r"ghs_[A-Za-z0-9._-]{36,}"),
+    ("anthropic-key", "sk-ant-", _WORD + r"sk-ant-[A-Za-z0-9_-]{20,}"),
+    ("anthropic-key", "k-ant-", r"sk-ant-[a-z]{3,5}[0-9]{2}-[A-Za-z0-9_-]{20,}"),
+    ("openai-key", "sk-", rf"{_WORD}sk-{_MIXED}(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{{32,}}"),
+    ("google-key", "aiza", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+    ("google-key", "aq.", _WORD + r"AQ\.[A-Za-z0-9_-]{40,}"),
+    ("google-token", "ya29.", r"ya29\.[A-Za-z0-9_-]{20,}"),
+    ("slack-token", "xox", r"xox(?:(?:[abceoprs]|e\.xox[bp])-[A-Za-z0-9-]{10,}|d-[A-Za-z0-9%_-]{10,})"),
+    ("slack-token", "xapp-", _WORD + r"xapp-[A-Za-z0-9-]{10,}"),
+    ("webhook", "hooks.slack discord webhook.office",
+     (r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"
+      r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[A-Za-z0-9_-]{20,}"
+      r"|[a-z0-9-]{1,60}\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{36,})")),
+    ("service-token", "", _service_tokens()),
+    ("service-token", "", _glued_tokens()),
+    ("service-token", "azdo jqqj9 q~ .atlasv1. _mmk :aa",
+     _WORD + r"(?:[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])|[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27,29}"
+     r"|[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])|[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"
+     r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-]))"),
+    ("service-token", "+ast acdb apim +aba +amc azfu azse +acr",
+     (r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{76}(?:APIM|ACDb|\+A(?:Ba|MC|St))|[A-Za-z0-9_-]{44}AzFu"
+      r"|[A-Za-z0-9+/]{42}(?:AzSe|\+ACR))[A-Za-z0-9+/_-]{5,6}[AQgw]?={0,2}(?![A-Za-z0-9+/=])")),
+    ("password", "://", r"(?<=://)[^\s:/?#@\"'<>\[\]{}$]{0,100}:[^\s:/?#\"'<>\[\]{}$]{3,200}(?=@[A-Za-z0-9.-])"),
+    ("password", "accountkey sharedaccesskey sig x-amz- x-goog-",
+     (rf"(?i:(?:AccountKey|SharedAccessKey){_IS})([A-Za-z0-9+/]{{40,120}}={{0,2}})"
+      r"|(?i:(?<![a-z])sig(?:=|%3D))([A-Za-z0-9+/%]{40,200}(?:%3[Dd]|=))"
+      rf"|(?i:x-(?:amz|goog)-(?:signature|security-token){_IS})([A-Za-z0-9+/=%]{{40,4000}})")),
+    ("password", "accesskey access_key sessiontoken session_token",
+     (rf"(?i:secret_?access_?key{_IS})([A-Za-z0-9+/]{{40}})(?<!EXAMPLEKEY)(?![A-Za-z0-9+/=])"
+      rf"|(?i:session_?token{_IS})([A-Za-z0-9+/]{{100,4000}}={{0,2}})")),
+    ("password", "access_token refresh_token client_secret auth",
+     (r"(?i:\"(?:access_token|refresh_token|client_secret|auth)\\{0,8}\"[ \t]{0,4}:[ \t]{0,4}\\{0,8}\")"
+      r"((?=(?:[^\s\"0-9=]{0,80}[0-9=]){2})[A-Za-z0-9_.~+/=-]{16,4000})(?=\\{0,8}\")"
+      r"|(?i:_auth(?:Token)?=)([A-Za-z0-9_.~+/=-]{16,400})")),
+    ("password", "password= pwd=",
+     (r"(?i:(?:jdbc:|\b(?:server|data source|host|user id|uid|database|initial catalog)=)[^\s\"']{0,200}?"
+      r"[;?&](?:password|pwd)=)((?=[^\s;&\"']{0,80}[0-9!#@^*])(?![<\[{*$%])[^\s;&\"'\\$%{]{4,200})")),
+    ("password", "curl",
+     (r"\bcurl\b[^\n|;&]{0,200}? (?:-[a-zA-Z]{0,8}u|--(?:proxy-)?user)[ =]?[\"']?"
+      r"((?![$<\[{])[^\s:\"'$/]{0,100}:(?![$<\[{*]|x{3})[^\s\"'$]{4,200})")),
+    ("password", "machine",
+     (r"\bmachine[ \t]{1,8}\S{1,100}\.\S{1,100}(?:[ \t\n]|\\n){1,8}login[ \t]{1,8}\S{1,200}(?:[ \t\n]|\\n){1,8}"
+      r"password[ \t]{1,8}((?![$<\[{])[^\s\"\\]{6,400})")),
+    ("cookie", "cookie",
+     (r"(?i:\bcookie[\"']?:[ \t]{0,4}[\"']?(?:[\w.-]{1,60}=[^\s;\"']{0,200};[ \t]{0,4}){0,20}?"
+      r"[\w.-]{0,60}(?:sess(?:ion)?(?:[_-]?id)?|sid|auth|token)=)((?![$<\[{])[^\s;\"'\\]{16,4000})")),
+    ("authorization", "authorization x-api-key x-goog-api-key x-vault-token private-token job-token",
+     (rf"(?i:authorization{_IS}(?:basic|bearer|token|bot|ssws)[ \t]{{1,4}})"
+      r"((?=[A-Za-z+/_.~-]{0,200}[0-9=]|[A-Za-z]{0,200}[a-z][A-Z])[A-Za-z0-9+/_.~=:-]{12,8000})"
+      rf"|(?i:x-(?:goog-)?api-key|x-vault-token|(?:private|job)-token){_IS}"
+      r"((?=[A-Za-z._-]{0,80}[0-9])(?:s\.)?[A-Za-z0-9_-]{16,400})(?![A-Za-z0-9_.(\[-])")),
+    ("aws-key", "akia asia abia acca a3t",
+     _WORD + r"(?![ACGT]{20}\b)(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?<!EXAMPLE)(?![A-Za-z0-9])"),
+    ("json-web-token", "eyj", r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    ("json-web-token", ".eyj", r"eyJ[A-Za-z0-9_-]{10,400}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+]  # fmt: skip
+"""Kinds of secrets, words in small letters of which a text with one has at least one, and patterns.
+
+Keys that end with EXAMPLE are those of AWS's documentation.
+"""
 
 
 def _forms_of(pattern: str) -> list[str]:
@@ -175,8 +166,8 @@ def _forms_of(pattern: str) -> list[str]:
     return [pattern, f"{_ESCAPE}({pattern[start.end() :]})"] if start else [pattern]
 
 
-SHAPES = [(kind, words.encode().split(), _forms_of(pattern)) for (kind, words), pattern in _PATTERNS.items()]
-"""Kinds of secrets, words of which a text with one has at least one, and patterns, whose group is the secret.
+SHAPES = [(kind, words.encode().split(), _forms_of(pattern)) for kind, words, pattern in _PATTERNS]
+"""The same, with several forms of each pattern, whose group is the secret.
 
 An agent can print the beginning of a shape over and over, so none may search far from each place where it begins.
 """

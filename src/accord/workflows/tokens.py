@@ -219,7 +219,8 @@ _LEAVES = re.compile(
 )
 _LOGS_IN = re.compile(r"login|auth|credential|ssh-agent|import-gpg|vault")
 _FILLS = re.compile(
-    rf"\bcat\b[^\n<>]{{0,200}}(?:{_INTO}[^\n<]{{0,200}}<<|<<[^\n>]{{0,200}}{_INTO})|[\n;][ \t]*[}})][ \t]*{_INTO_OR_TEE}"
+    rf"\bcat\b[^\n<>]{{0,200}}(?:{_INTO}[^\n<]{{0,200}}<<|<<[^\n>]{{0,200}}{_INTO})"
+    rf"|[\n;][ \t]*[}})][ \t]*{_INTO_OR_TEE}"
 )
 """A here-document in a file, or several commands in brackets whose output goes there."""
 
