@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from support.handoffs import EVERYTHING, by, handoff, patch
 
 from accord.core.clock import ManualClock, SystemClock
-from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.files.store import Storage, folder_lock
 from accord.github.limits import BODY_CHARS
+from accord.handoffs import store
 from accord.handoffs.plan import decide_move, decide_patch
 from accord.handoffs.store import change_file, read_block, with_block
 from accord.text.markers import take_copy
@@ -205,10 +205,11 @@ def test_a_document_that_does_not_fit_leaves_the_commit_that_holds_it() -> None:
     assert take_copy(whole)[1] == body
 
 
-@pytest.mark.slow
-def test_a_damaged_or_too_large_block_holds_nothing() -> None:
+def test_a_damaged_or_too_large_block_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = with_block("", handoff(), SHA)
-    packed = base64.b64encode(zlib.compress(json.dumps({"a": "0" * MAX_BYTES}).encode(), 9)).decode()
+    packed = base64.b64encode(zlib.compress(json.dumps({"a": "0" * 1000}).encode(), 9)).decode()
+    assert read_block(f"<!-- accord:handoff commit={SHA} data={packed} -->") == (SHA, {"a": "0" * 1000})
+    monkeypatch.setattr(store, "MAX_BYTES", 1000)
     for body in (whole.replace("data=e", "data=f"), f"<!-- accord:handoff commit={SHA} data={packed} -->"):
         assert read_block(body) == (SHA, None)
     assert read_block("no block") is None

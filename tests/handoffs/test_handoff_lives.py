@@ -274,10 +274,10 @@ class Life:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "first",
-    [pytest.param(first, marks=[pytest.mark.matrix] if first else []) for first in range(0, 1000, 8)],
+    [pytest.param(first, marks=[pytest.mark.matrix] if first else []) for first in (0, *range(3, 1000, 8))],
 )
 def test_no_life_of_a_handoff_breaks_its_contract(first: int, tmp_path: Path) -> None:
-    for seed in range(first, first + 8):
+    for seed in range(first, first + 8 if first else 3):
         path = tmp_path / f"{seed}.json"
         path.write_text(
             json.dumps({"title": "Export", "status": "backlog", "metadata": {"canonicalTaskId": "T-00001"}})

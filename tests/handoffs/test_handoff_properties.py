@@ -72,7 +72,7 @@ def history(task: dict[str, Any]) -> list[Any]:
 
 
 @seed(os.environ.get("ACCORD_FUZZ_SEED", "accord"))
-@settings(max_examples=int(os.environ.get("ACCORD_WALKS", "150")), deadline=None)
+@settings(max_examples=int(os.environ.get("ACCORD_WALKS", "40")), deadline=None)
 @given(start=st.sampled_from(["backlog", "planning", "implementing"]), steps=steps)
 def test_the_contract_holds_after_any_patches_and_moves(start: str, steps: list[Any]) -> None:
     task = handoff(start)

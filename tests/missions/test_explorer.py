@@ -22,7 +22,7 @@ from accord.missions.next_moves import next_moves
 from accord.missions.rules import mission_findings
 from accord.missions.start import start
 
-WALKS = int(os.environ.get("ACCORD_WALKS", "60"))
+WALKS = int(os.environ.get("ACCORD_WALKS", "24"))
 SEED = os.environ.get("ACCORD_FUZZ_SEED", "accord")
 NEEDS: dict[str, list[str]] = {"WP01": [], "WP02": ["WP01"], "WP03": ["WP02"]}
 ACTORS = ["ada", "bob"]

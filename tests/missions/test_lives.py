@@ -266,10 +266,10 @@ def begun(root: Path, chance: random.Random) -> Life:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "first",
-    [pytest.param(first, marks=[pytest.mark.matrix] if first else []) for first in range(0, 1000, 4)],
+    [pytest.param(first, marks=[pytest.mark.matrix] if first else []) for first in (0, *range(2, 1000, 4))],
 )
 def test_no_life_of_a_mission_breaks_its_contract(first: int, tmp_path: Path) -> None:
-    for seed in range(first, first + 4):
+    for seed in range(first, first + 4 if first else 2):
         life = begun(tmp_path / str(seed), random.Random(seed))
         for _ in range(STEPS):
             assert life.step() == []

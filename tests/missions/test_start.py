@@ -12,7 +12,7 @@ from support.missions import NOW, Project
 from accord.core.clock import ManualClock
 from accord.core.errors import BrokenContract, Refused
 from accord.missions import start as starts
-from accord.missions.branches import MissingWork
+from accord.missions.branches import MissingWork, git_of
 from accord.missions.log import log_path
 from accord.missions.next_moves import next_moves
 from accord.missions.start import LaneFacts, StartResult, lane_facts, lane_warnings, plan_lane
@@ -418,14 +418,14 @@ def test_the_work_trees_of_a_project_in_a_subfolder_are_ignored(tmp_path: Path, 
     Project(tmp_path).git("init", "--quiet", "--initial-branch=main")
     Project(tmp_path).git("add", "--all")
     project.commit("begin")
-    facts = lane_facts(project.load(), resolve_workspace(project.load(), "WP01"))
-    (step, *_) = plan_lane(facts)
+    mission = project.load()
+    (step, *_) = plan_lane(lane_facts(mission, resolve_workspace(mission, "WP01"), git_of(mission)))
     assert step.op == "ignore"
     (project.root / ".worktrees/x").mkdir(parents=True)
     (project.root / ".worktrees/x/file").write_text("a")
     (tmp_path / ".git/info/exclude").write_text(f"{step.target}\n", encoding="utf-8")
     assert ".worktrees" not in project.git("status", "--porcelain", "--untracked-files=all", "--", str(tmp_path))
-    assert plan_lane(lane_facts(project.load(), resolve_workspace(project.load(), "WP01")))[0].op != "ignore"
+    assert plan_lane(lane_facts(mission, resolve_workspace(mission, "WP01"), git_of(mission)))[0].op != "ignore"
 
 
 LOUD = """[filter "loud"]\n\tclean = tr A-Z a-z\n\tsmudge = tr a-z A-Z\n\trequired = true\n"""

@@ -1,9 +1,14 @@
 """Missions on disk for tests: builders that write what a test is about, and real git where it matters."""
 
+import atexit
+import hashlib
 import json
+import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +24,14 @@ from accord.missions.move import MoveResult, move
 SLUG = "078-ships"
 _WHO = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+
+@cache
+def _kept() -> Path:
+    """Return the directory of the repositories that tests copy."""
+    folder = Path(tempfile.mkdtemp(prefix="missions-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @dataclass(frozen=True)
@@ -98,10 +111,17 @@ class Project:
         return done.stdout.strip()
 
     def repository(self, branch: str = "main") -> Self:
-        """Make the project a repository with one commit, a day old."""
-        self.git("init", "--quiet", f"--initial-branch={branch}")
-        self.git("add", "kitty-specs")
-        self.commit("begin", at=NOW - timedelta(days=1))
+        """Make the project a repository with one commit, a day old; that of equal files is made once, and copied."""
+        files = sorted((str(path), path.read_bytes()) for path in self.root.glob("kitty-specs/**/*") if path.is_file())
+        kept = _kept() / hashlib.sha256(repr((branch, files)).replace(str(self.root), "").encode()).hexdigest()
+        if not kept.exists():
+            self.git("init", "--quiet", "--template=", f"--initial-branch={branch}")
+            (self.root / ".git/info").mkdir()
+            self.git("add", "kitty-specs")
+            self.commit("begin", at=NOW - timedelta(days=1))
+            shutil.copytree(self.root / ".git", kept)
+        else:
+            shutil.copytree(kept, self.root / ".git")
         return self
 
     def commit(self, text: str, at: datetime = NOW, directory: Path | None = None) -> None:

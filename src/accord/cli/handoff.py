@@ -153,10 +153,11 @@ def dispatch(given: _SendArguments) -> None:
     file, issue, dry_run = given.file, given.issue, given.dry_run
     if (file is None) == (issue is None):
         raise WrongUsage("No handoff given.", hint="Pass TASK.json, or `--work-item N`.")
+    clock = SystemClock()
     with github_for(given) as (github, *_):
         change = _changer(file or "", issue, github)
         actions, log = open_actions(change(HandoffDecision, False).task, again=given.again), OperationLog(dry_run)
-        sent = [*filter(None, (send_and_record(github, action, change, issue, log) for action in actions))]
+        sent = [*filter(None, (send_and_record(github, action, change, issue, log, clock) for action in actions))]
     entries = [{**each, "status": "planned"} for each in actions] if dry_run else [*map(_action_document, sent)]
     outcome = "unchanged" if not actions else "planned" if dry_run else "applied"
     document = {"ok": not any(one.error for one in sent), "outcome": outcome, "actions": entries}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from accord.core.clock import Clock, SystemClock, attempts, timestamp
+from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
 from accord.engine.operations import OperationLog, OperationStatus
@@ -229,9 +229,9 @@ def send_and_record(
     change: Callable[[Callable[[dict[str, Any]], HandoffDecision], bool], HandoffDecision],
     issue: int | None,
     log: OperationLog,
+    clock: Clock,
 ) -> SentAction | None:
     """Send one action, and record the result; None in a dry run. ``change`` decides about the task and writes it."""
-    clock = SystemClock()
 
     def send() -> SentAction:
         payload = payload_of(change(HandoffDecision, False).task, action, issue)

@@ -7,7 +7,6 @@ commits that a merge of the lane brought to one of these still are.
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
@@ -34,9 +33,6 @@ from accord.missions.workspace import (
 _MOST_NAMES = 5
 _HEADS = "refs/heads/"
 _REMOTES = "refs/remotes/origin/"
-_NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
-"""Characters that git does not allow in a branch name. Source: git-check-ref-format."""
-
 _COMMITTING = ("commit", "cherry-pick", "revert", "am:")
 """Beginnings of the entries that git writes into a reflog for a new commit, not for one that a merge brings."""
 
@@ -73,9 +69,8 @@ class MissionGit:
         self._git = Git(root)
         self._target = target
         self.mission_branch = mission_branch
-        self._found: dict[str, list[str]] = {}
 
-    @property
+    @cached_property
     def has_origin(self) -> bool:
         """Whether the repository has a remote named ``origin``."""
         return "origin" in (self._ask("remote") or "").split()
@@ -90,7 +85,7 @@ class MissionGit:
         if not head:
             return OwnCommits(error=f"The branch {branch} does not exist.")
         names = dict.fromkeys((self._target, self.default_branch, self.mission_branch))
-        bases = [ref for name in names if name and name != branch for ref in self.refs(name)]
+        bases = [ref for name in names if name != branch for ref in self.refs(name)]
         if not bases:
             return OwnCommits(error=f"The base of {branch} is unknown. Set `target_branch` in meta.json.")
         if not self._answer("merge-base", head[0], *bases):
@@ -153,7 +148,7 @@ class MissionGit:
     def base_of(self, branch: str) -> str:
         """Return the ref at which a branch begins: itself, the mission's branch, or the target; empty without any."""
         for name in dict.fromkeys((branch, self.mission_branch, self.target_name)):
-            if name and (found := self.refs(name)):
+            if found := self.refs(name):
                 return found[0]
         return ""
 
@@ -185,11 +180,12 @@ class MissionGit:
 
     def refs(self, branch: str) -> list[str]:
         """Return the existing refs of a branch, here and at origin; none for an expression such as ``lane~0``."""
-        if branch not in self._found:
-            names = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
-            there = self._answer("for-each-ref", "--format=%(refname)", *names).split("\n") if names else []
-            self._found[branch] = [ref for ref in names if ref in there]
-        return self._found[branch]
+        return [ref for ref in (f"{_HEADS}{branch}", f"{_REMOTES}{branch}") if ref in self._refs]
+
+    @cached_property
+    def _refs(self) -> frozenset[str]:
+        """All branches, here and at origin."""
+        return frozenset(self._answer("for-each-ref", "--format=%(refname)", _HEADS, _REMOTES).split("\n"))
 
     def _answer(self, *arguments: str) -> str:
         """Return the output of git; empty where it fails."""

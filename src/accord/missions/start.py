@@ -19,7 +19,7 @@ from accord.core.findings import Finding, finding_of
 from accord.files.store import Storage, change_file
 from accord.git.index import work_trees
 from accord.git.program import Git, GitFailed
-from accord.missions.branches import RECORDED, MissingWork, commits_of, git_of, missing_work, short_ref
+from accord.missions.branches import RECORDED, MissingWork, MissionGit, commits_of, git_of, missing_work, short_ref
 from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.load import Mission
 from accord.missions.models import WORKTREES, ExecutionMode, WorkPackageStatus
@@ -145,7 +145,8 @@ def _plan_workspace(
     """Return the base of a new branch, the steps to the work tree, and the warnings; nothing without a lane."""
     if not workspace.branch_name:
         return "", (), ()
-    facts, git = lane_facts(mission, workspace), git_of(mission, workspace.wp_id)
+    git = git_of(mission, workspace.wp_id)
+    facts = lane_facts(mission, workspace, git)
     steps = plan_lane(facts)
     base = "" if facts.has_branch else facts.base
     is_new = bool(base) and workspace.branch_name not in base  # else it continues the branch at origin
@@ -182,7 +183,7 @@ def _check_startable(mission: Mission, request: MoveRequest, source: str, is_nam
         raise BrokenContract.of(Finding("illegal-move", message, hint="Choose another work package."))
 
 
-def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
+def lane_facts(mission: Mission, workspace: ResolvedWorkspace, refs: MissionGit) -> LaneFacts:
     """Read the branch and the work tree of a lane. Raises Refused outside a repository."""
     git, path, branch = Git(mission.root), Path(workspace.workspace_path), workspace.branch_name or ""
     if path.parent.is_symlink() or path.is_symlink():
@@ -199,21 +200,21 @@ def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
     on_branch = [tree for tree in trees if tree.get("branch") == f"refs/heads/{branch}" and tree is not own]
     others = [tree for tree in on_branch if "prunable" not in tree]  # git keeps the names of lost ones
     is_present = path.is_dir() and any(path.iterdir())
-    base = git_of(mission, workspace.wp_id).base_of(branch)
+    is_ignored = git.attempt("check-ignore", "--quiet", f"{WORKTREES}/").returncode == 0
     return LaneFacts(
         str(path),
         branch,
         f"{mission.slug} {workspace.wp_id}",
-        base=base,
-        has_branch=git.attempt("show-ref", "--verify", "--quiet", f"refs/heads/{branch}").returncode == 0,
+        base=refs.base_of(branch),
+        has_branch=f"refs/heads/{branch}" in refs.refs(branch),
         checked_out_at=others[0]["worktree"] if others else "",
         on_branch=own.get("branch", "").removeprefix("refs/heads/"),
         is_registered=bool(own) or len(others) < len(on_branch),
         is_half_made=own.get("locked") == _INITIALIZING,
         is_present=is_present,
         is_foreign=is_present and not own,
-        is_ignored=git.attempt("check-ignore", "--quiet", f"{WORKTREES}/").returncode == 0,
-        prefix=git.line("rev-parse", "--show-prefix"),
+        is_ignored=is_ignored,
+        prefix="" if is_ignored else git.line("rev-parse", "--show-prefix"),
     )
 
 
