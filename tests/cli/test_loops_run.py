@@ -13,7 +13,7 @@ from support.commands import Accord, Ended
 from support.stage import Stage
 from support.turns import WORKFLOW, Turns, did, failed, opened
 
-from accord.cli.loops import token_facts
+from accord.cli.loop_turn import token_facts
 from accord.core.clock import SystemClock
 from accord.records.chain import read_records
 from accord.records.models import PublicRecord

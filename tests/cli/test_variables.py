@@ -112,6 +112,11 @@ def test_an_unknown_variable_gets_a_warning(accord: Accord, name: str, suggestio
     assert shown == f"warning: accord has no option for the variable `{name}`. {suggestion}".rstrip() + "\n"
 
 
+def test_of_a_long_name_no_part_is_shown(accord: Accord) -> None:
+    accord.monkeypatch.setenv("ACCORD_" + "correct-horse-" * 8, "1")
+    assert accord("labels", "list").err == "warning: accord has no option for the variable `(119 characters)`.\n"
+
+
 def test_every_name_in_the_code_and_the_kit_is_known() -> None:
     folders = [ROOT / "src", ROOT / "actions", ROOT / "templates", ROOT / ".github/workflows", ROOT / "action.yml"]
     files = [path for folder in folders for path in ([folder] if folder.is_file() else folder.rglob("*.*"))]

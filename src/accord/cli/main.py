@@ -129,9 +129,10 @@ def accord() -> None:
         start_log()
     if any(name.startswith("ACCORD_") and name not in VARIABLES for name in os.environ):
         from accord.cli.step import warn
+        from accord.core.documents import short_name
 
         for name, suggestion in unknown_variables(os.environ, context):
-            warn(f"accord has no option for the variable `{name}`. {suggestion}".rstrip())
+            warn(f"accord has no option for the variable `{short_name(name)}`. {suggestion}".rstrip())
 
 
 def main(args: list[str] | None = None) -> None:

@@ -48,7 +48,8 @@ _ACTED_ON = re.compile("[@#<>/]")
 """Characters by which GitHub recognises a mention, a reference or an address in the message of a commit."""
 
 START = "Start one with `accord handoff patch PATCH.json --work-item {number} --role ROLE`."
-_DIFFERS = "The block in the body of #{number} differs from the ref. The ref counts; the next write fixes the body."
+_DIFFERS = "The block in the body of #{number} differs from the ref."
+_REF_COUNTS = "The ref counts; the next write fixes the body."
 _ADOPT = "If you trust it, pass `--adopt`; else delete it."
 _UNTRUSTED = (
     "The body of #{number} contains a handoff that no ref of this repository confirms: the issue came from another "
@@ -175,8 +176,8 @@ class HandoffStore(StoredDocument[Task]):
         issue, stored = self._issue(), self.newest()
         if stored is not None and stored.link is not None:
             is_shown = _is_in_step(issue.body, stored.value, stored.link.sha)
-            odd = () if is_shown else (warning("handoff-block-differs", _DIFFERS.format(number=self.number)),)
-            return LoadedHandoff(stored.value, stored.link, is_shown, warnings=odd)
+            differs = warning("handoff-block-differs", _DIFFERS.format(number=self.number), hint=_REF_COUNTS)
+            return LoadedHandoff(stored.value, stored.link, is_shown, warnings=() if is_shown else (differs,))
         task_id = f"T-{self.number:05d}"
         block = read_block(issue.body)
         if block is None:

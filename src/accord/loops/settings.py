@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from accord.core.documents import short_name
@@ -55,15 +54,15 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
     if len(texts) > 1:
         message = f"The body has {len(texts)} settings comments; the first counts."
         findings.append(warning("settings-repeated", message, hint="Remove the others."))
-    problem = 'The settings are not an object and were ignored. Write them as {"max_iterations": 8}.'
+    problem, hint = "The settings are not an object and were ignored.", 'Write them as {"max_iterations": 8}.'
     try:
         value = read_yaml(texts[0].encode("utf-8", "replace")).value
     except BrokenContract as broken:
         value = None
-        problem = "The settings are not valid YAML and were ignored. "
-        problem += " ".join(finding.text for finding in broken.findings)
+        problem = "The settings are not valid YAML and were ignored."
+        hint = " ".join(finding.text for finding in broken.findings)
     if not isinstance(value, dict):
-        return LoopSettings(defaults, findings=(*findings, warning("settings-unreadable", problem)))
+        return LoopSettings(defaults, findings=(*findings, warning("settings-unreadable", problem, hint=hint)))
     counts, switches = _read_values(value, findings)
     off = {name: False for name, is_on in switches.items() if not is_on}
     if not is_trusted and (counts or switches != off):
@@ -82,26 +81,31 @@ def _read_values(value: dict[Any, Any], findings: list[Finding]) -> tuple[dict[s
     for key, given in value.items():
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).replace("-", "_").lower()
         setting, text = short_name(str(key)), short_name(str(given))
-        invalid = partial("The setting `{}` is `{}`, not {}; the default applies.".format, setting, text)
         if name in COUNTS:
             if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,9}", str(given).strip()):
-                findings.append(warning("setting-invalid", invalid("a whole number")))
+                findings.append(_invalid(setting, text, "a whole number"))
                 continue
             number = _bounded(COUNTS[name], int(given))
             counts[COUNTS[name]] = number
             if number != int(given):
                 message = f"The setting `{setting}` is {text}; the bound {number} applies."
-                findings.append(warning("setting-invalid", message))
+                findings.append(warning("setting-invalid", message, hint=f"Write {number}."))
         elif name in SWITCHES:
             flag = given if isinstance(given, bool) else _WORDS.get(str(given).lower())
             if flag is None:
-                findings.append(warning("setting-invalid", invalid("true or false")))
+                findings.append(_invalid(setting, text, "true or false"))
             else:
                 switches[SWITCHES[name]] = flag
         else:
-            message = f"The setting `{setting}` is unknown and was ignored. {did_you_mean(name, [*COUNTS, *SWITCHES])}"
-            findings.append(warning("setting-unknown", message.rstrip()))
+            message = f"The setting `{setting}` is unknown and was ignored."
+            hint = did_you_mean(name, [*COUNTS, *SWITCHES]) or "Remove it."
+            findings.append(warning("setting-unknown", message, hint=hint))
     return counts, switches
+
+
+def _invalid(setting: str, text: str, wanted: str) -> Finding:
+    message = f"The setting `{setting}` is `{text}`, not {wanted}; the default applies."
+    return warning("setting-invalid", message, hint=f"Write {wanted}.")
 
 
 def _bounded(name: str, number: int) -> int:

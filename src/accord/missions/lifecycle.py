@@ -331,7 +331,8 @@ class Blockers:
     first: str = ""  # the end of the chain of first dependencies: nothing blocks it, or nothing can unblock it
 
 
-CANCELED = "is canceled. A person decides: remove it from `dependencies`, or name the work package that replaces it."
+REPLACE = "A person decides: remove it from `dependencies`, or name the work package that replaces it."
+CANCELED = f"is canceled. {REPLACE}"
 IN_DOUBT = "has a line in the log that cannot be read. Correct that line."
 
 

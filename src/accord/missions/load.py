@@ -311,7 +311,7 @@ def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]
 
 def _with_file_name(file: str, error: BrokenContract) -> BrokenContract:
     """Put the name of the file and the first finding into the message, the only part that some outputs show."""
-    first = error.findings[0] if error.findings else Finding("schema", error.message)
+    first = error.findings[0] if error.findings else Finding("schema", error.message, hint=error.hint)
     where = f" at {first.path}" if first.path else ""
     return BrokenContract(f"{file} cannot be used{where}: {first.text}", findings=error.findings)
 

@@ -19,7 +19,7 @@ from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.git.program import Git
 from accord.missions.branches import changed_missions, git_of
-from accord.missions.lifecycle import CANCELED, WAITING, WORK_PACKAGE, approval_of, has_override, people_of
+from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, approval_of, has_override, people_of
 from accord.missions.load import SPECS, Mission, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
@@ -164,7 +164,8 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
     if illegal:
         line, reason = min(illegal)
         more = f" It is one of {len(illegal)} such lines." if len(illegal) > 1 else ""
-        yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}"), line=line)
+        hint = "Look whether the status is right. If not, use `accord mission move`."
+        yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}", hint=hint), line=line)
 
 
 def _future(mission: Mission, wp_id: str, added: Sequence[StatusEvent], now: datetime) -> Iterator[Finding]:
@@ -199,7 +200,7 @@ def _of_log(mission: Mission) -> list[Finding]:
         other = warning("event-other", f"{len(unnamed)} {what} for no status, and name no kind of event.", hint=hint)
         found.append(replace(other, line=unnamed[0]))
     if mission.log.torn_at:
-        torn = warning("event-torn", "A crash cut off the last line. The next move removes it.")
+        torn = warning("event-torn", "A crash cut off the last line.", hint="The next move removes it.")
         found.append(replace(torn, line=mission.log.torn_at))
     return found
 
@@ -241,7 +242,8 @@ def _of_dependencies(mission: Mission, wp_id: str) -> Iterator[Finding]:
             message = f"The dependency `{name}` has no file under tasks/."
             yield Finding("work-package-unknown", message, pointer("dependencies", i), hint=hint)
         elif mission.known_status(name) == "canceled" and mission.known_status(wp_id) in WAITING:
-            yield warning("dependency-canceled", f"It depends on {name}, which {CANCELED}", pointer("dependencies", i))
+            message = f"It depends on {name}, which is canceled."
+            yield warning("dependency-canceled", message, pointer("dependencies", i), hint=REPLACE)
 
 
 def _of_lanes(mission: Mission, lanes: Lanes) -> list[Finding]:

@@ -151,7 +151,8 @@ def plan_labels(
             left.add(alias.name.casefold())
     for name in named:
         if name.casefold() in kept:
-            findings.append(warning("not-removed", f"`{name}` is not removed, because the file lists it."))
+            message = f"`{name}` is not removed, because the file lists it."
+            findings.append(warning("not-removed", message, hint="Take it out of the file first."))
         elif name.casefold() not in by_name:
             advice = did_you_mean(name, [label.name for label in current])
             findings.append(warning("not-removed", f"The repository has no label `{name}`.", hint=advice))

@@ -113,10 +113,11 @@ def _read_lines(
             entries.append(entry)
         except BrokenContract as broken:
             problems = "; ".join(f"{finding.path} {finding.text}".strip() for finding in broken.findings)
-            found.append(Finding("history-line", f"The line is not an entry of this file: {problems}", line=number))
+            message = f"The line is not an entry of this file: {problems}"
+            found.append(Finding("history-line", message, line=number, hint="Correct the line, or remove it."))
         except (ValueError, RecursionError):
             message = "The line is not a JSON object and is not read. A crash may have cut it short."
-            found.append(replace(warning("history-torn", message), line=number))
+            found.append(replace(warning("history-torn", message, hint="Remove the line."), line=number))
         else:
             found += [replace(finding, line=number) for finding in check(entry)]
     return entries, found

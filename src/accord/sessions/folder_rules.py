@@ -97,7 +97,7 @@ def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
         yield Finding("history-missing", message, "/status.json/user_decisions", hint="Add the line.")
     if session.history and decision is None:
         message = f"The history has requested changes of the design, but {APPROVE_DESIGN} was never asked."
-        yield warning("history-without-question", message, "/status.json/user_decisions")
+        yield warning("history-without-question", message, "/status.json/user_decisions", hint="Ask the user.")
 
 
 def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:

@@ -88,7 +88,8 @@ def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
         message = "The Reviewer needs the files that the session changed."
         yield Finding("changed-files-missing", message, place, hint="List them, or `[]` without any.")
     elif role == "Reviewer" and not files:
-        yield warning("changed-files-missing", "The session changed no file for the Reviewer to read.", place)
+        message = "The session changed no file for the Reviewer to read."
+        yield warning("changed-files-missing", message, place, hint="List the files that it changed.")
     if files and role not in ("", "Reviewer"):
         message = f"Only the Reviewer gets the list of changed files, not {role}."
         yield warning("changed-files-unexpected", message, place, hint="Remove the list.")

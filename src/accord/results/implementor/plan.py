@@ -271,7 +271,7 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
         found.append(warning("protected-path", message, "/patch", hint="Let a person review it."))
         if pull and pull.state == "open" and not pull.is_draft:
             message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
-            found.append(warning("draft-not-set", message, "/patch"))
+            found.append(warning("draft-not-set", message, "/patch", hint=f"Run `gh pr ready {pull.number} --undo`."))
     if scope.dependencies:
         message = f"The patch changes dependency files: {_named(scope.dependencies)}."
         found.append(warning("dependency-file", message, "/patch", hint="Check what they install."))

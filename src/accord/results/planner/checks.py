@@ -188,7 +188,8 @@ def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
     if issue.is_open:
         return
     if facts.items:
-        yield warning("already-closed", f"#{issue.number} was closed after this run began, and stays unchanged.", path)
+        message = f"#{issue.number} was closed after this run began, and stays unchanged."
+        yield warning("already-closed", message, path, hint="Reopen it if it is still needed.")
     else:
         message = f"#{issue.number} is closed already."
         yield Finding("already-closed", message, path, hint="Leave it out of the result, or reopen it first.")

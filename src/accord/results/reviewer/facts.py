@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
 """The status that each verdict asks for (workflow contracts, "ReviewerResult")."""
 
+READ_HEAD = "Let the reviewer read the new head."
+MOVE_ITEM = "Move it by hand: `accord items move {} --to STATUS`."
 PENDING = "PENDING"
 
 MOST_COMPARED = 5
@@ -203,7 +205,7 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: Review
         message = f"This review was posted at {commit[:12]} already, but {moved}."
         yield warning("already-reviewed", message, hint=hint)
     elif commit != pull.head_sha:
-        yield warning("head-moved", f"The review is posted at {commit[:12]}, but {moved}.")
+        yield warning("head-moved", f"The review is posted at {commit[:12]}, but {moved}.", hint=READ_HEAD)
 
 
 def _with_comments(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
@@ -302,8 +304,9 @@ def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     facts = replace(facts, anchors=anchors)
     if anchors.is_whole or all(anchors.find(note.path, None) for note in facts.draft.notes):
         return facts
-    message = f"GitHub lists only {limit} files of this diff. Comments on other files are posted in the body."
-    return facts.with_finding(warning("files-unknown", message))
+    message = f"GitHub lists only {limit} files of this diff."
+    hint = "Comments on other files are posted in the body."
+    return facts.with_finding(warning("files-unknown", message, hint=hint))
 
 
 def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) -> ReviewFacts:
@@ -325,4 +328,4 @@ def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) 
         if number == options.work_item:
             raise
         message = f"{broken.message} Its status label stays unchanged."
-        return facts.with_finding(warning("status-not-review", message))
+        return facts.with_finding(warning("status-not-review", message, hint=MOVE_ITEM.format(number)))

@@ -12,7 +12,7 @@ from accord.core.suggest import did_you_mean
 from accord.engine.operations import LedgerEntry, Operation, OperationStatus, adopted_if, skipped_if
 from accord.engine.owner import is_over, pull_state
 from accord.github.models import InlineComment, NewReview, Review
-from accord.results.reviewer.facts import TARGETS, ReviewFacts
+from accord.results.reviewer.facts import MOVE_ITEM, READ_HEAD, TARGETS, ReviewFacts
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,
     EVENTS,
@@ -109,6 +109,8 @@ Ended: TypeAlias = "Mapping[tuple[str, str], OperationStatus]"
 OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
 """The states of reviews that can be dismissed; GitHub refuses all others with 422."""
 
+_NOTHING = "Nothing is left to do."
+
 
 @dataclass(frozen=True)
 class ReviewState:
@@ -164,7 +166,7 @@ def without_anchors(state: ReviewState, reason: str, note: Note | None = None) -
     places = tuple(Placement.BODY if at in moved else place for at, place in enumerate(marks.places))
     lines = "No comment could be posted on its line, so they are"
     what = "The comment could not be posted on its file, so it is" if note else lines
-    finding = warning("anchors-refused", f"{what} in the review's body. {reason}", path)
+    finding = warning("anchors-refused", f"{what} in the review's body. {reason}", path, hint="Read it there.")
     return state.with_finding(finding, marks=replace(marks, places=places), is_stale=state.is_stale or note is not None)
 
 
@@ -189,14 +191,15 @@ def _not_resolved(reason: str, hint: str = "") -> Finding:
 def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
     """Return the reasons why operations are left out."""
     if facts.is_superseded:
-        yield warning("review-superseded", "A later review of ours replaced this one, so it changes nothing.")
+        message = "A later review of ours replaced this one, so it changes nothing."
+        yield warning("review-superseded", message, hint=_NOTHING)
     elif not facts.may_dismiss and any(review.state in OPPOSABLE for review in facts.standing):
         message = f"{facts.identity.login} has no write access, so earlier reviews are not dismissed."
-        yield warning("not-dismissed", message)
+        yield warning("not-dismissed", message, hint="Dismiss them by hand.")
     if facts.repeated:
         url = facts.repeated.url
         message = f"An earlier review of this commit has this verdict and these findings, so none is posted: {url}"
-        yield warning("review-repeated", message)
+        yield warning("review-repeated", message, hint=_NOTHING)
     for note in facts.draft.notes:
         if note.repeats is not None:
             message = f"The comment repeats comment {note.repeats + 1} at the same place, so both are posted as one."
@@ -233,12 +236,13 @@ def planned_move(facts: ReviewFacts) -> tuple[MoveWorkItem | None, Finding | Non
     if move and move.is_change and is_over(pull_state(facts.pull)):
         reason = f"#{facts.pull.number} is {pull_state(facts.pull).state}."
     if move is None or reason:
-        return None, warning("status-not-review", f"{reason} Its status label stays unchanged.")
+        message = f"{reason} Its status label stays unchanged."
+        return None, warning("status-not-review", message, hint=MOVE_ITEM.format(number))
     read, head = facts.draft.commit, facts.pull.head_sha
     if move.is_change and target == "approved" and read != head:
         head_now = f"the head of #{facts.pull.number} is {head[:12]} now"
         message = f"#{number} is not approved: the review is of {read[:12]}, but {head_now}."
-        return None, warning("head-moved", message)
+        return None, warning("head-moved", message, hint=READ_HEAD)
     return move, None
 
 

@@ -212,6 +212,7 @@ def _after_refusal(
             now = next((each for each in github.reviews(facts.pull.number) if each.id == operation.review.id), None)
             if now is None or now.state not in OPPOSABLE:  # a lost request dismissed it
                 return state, OperationStatus.DONE
-            finding = warning("not-dismissed", f"An earlier review could not be dismissed. {refused.message}")
+            message = f"An earlier review could not be dismissed. {refused.message}"
+            finding = warning("not-dismissed", message, hint=refused.hint)
             return state.with_finding(finding), OperationStatus.FAILED
     raise refused

@@ -1,0 +1,60 @@
+"""The options of a turn of a loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from accord.cli.options import (
+    Choice,
+    FormatArguments,
+    Number,
+    PostingArguments,
+    SteeringArguments,
+    WritingArguments,
+    option,
+)
+
+
+class TurnArguments(WritingArguments, PostingArguments, FormatArguments):
+    """The arguments of a turn of any loop."""
+
+    pull: int | None = option("--pull", "Pull request; all open ones by default.", type=Number(), metavar="N")
+    phase: str = option(
+        "--phase",
+        "Begin a turn, end it, or do both and run the agent here.",
+        type=Choice(["all", "begin", "end"]),
+        default="all",
+    )
+    agent: str = option("--agent", "Agent to use where no label names one.", default="", metavar="NAME")
+    registry: Path | None = option(
+        "--registry", "Registry file; .github/agents/registry.yml if present.", metavar="FILE"
+    )
+    outputs: str | None = option("--outputs", "Outputs of the run as JSON; else ACCORD_RUN_OUTPUTS.", metavar="FILE")
+    run_dir: Path | None = option("--run-dir", "Directory for the run and the loop's history.", metavar="DIR")
+    dispatch_workflow: str = option("--dispatch-workflow", "Workflow that runs this loop.", default="", metavar="FILE")
+    max_runtime_minutes: int = option(
+        "--max-runtime-minutes",
+        "Time limit of the agent.",
+        type=click.IntRange(min=1, max=360),
+        default=45,
+        metavar="N",
+    )
+    prompt_file: str = option(
+        "--prompt-file", "Prompt for the agent; the shipped one by default.", default="", metavar="F"
+    )
+    allow_steering_files: bool = False
+    review_workflow: str = ""
+
+
+class ChangingArguments(SteeringArguments, TurnArguments):
+    """The arguments of a turn whose agent changes code."""
+
+
+class KeepaliveArguments(ChangingArguments):
+    """The arguments of a turn of keepalive."""
+
+    review_workflow: str = option(
+        "--review-workflow", "Workflow that reviews a pull request whose tasks are done.", default="", metavar="FILE"
+    )

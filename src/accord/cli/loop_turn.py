@@ -1,0 +1,274 @@
+"""One turn of a loop on GitHub: begun, ended, or both around an agent that runs here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from accord.agents.registry import Registry
+from accord.cli.loop_options import TurnArguments
+from accord.cli.loops_output import HISTORY, report_sweep, report_turn
+from accord.cli.sources import posting_to, read_bytes
+from accord.cli.step import warn
+from accord.core.clock import SystemClock
+from accord.core.environment import is_in_actions
+from accord.core.errors import WrongUsage
+from accord.files.store import write_whole
+from accord.git.trusted_files import TrustedFiles, trusted_files
+from accord.github.client import Connection
+from accord.loops.apply import WorkflowStart, dispatch
+from accord.loops.facts import Loop, LoopContext
+from accord.loops.models import TokenFacts
+from accord.loops.outputs import read_outputs
+from accord.loops.run import LOOPS, Turn, begin, check_out, end, pulls_due
+from accord.loops.state import write_history
+from accord.runner.models import RunOutputs
+from accord.runner.registry import load_registry
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import redactor_for
+
+_REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
+"""Events by which a person requests a turn; empty at a terminal."""
+
+_LABELS = ("pull_request", "pull_request_target")
+"""Events of labels that are added and removed."""
+
+_READ_ONLY_FOR_DEPENDABOT = ("pull_request", "pull_request_review", "pull_request_review_comment", "push", "create")
+_MARKER_FILE = ".accord-loop"
+"""Marks the directory of a loop's run: what an earlier attempt left in it may be removed."""
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Where a turn is taken: its repository on GitHub, and the directory of its run."""
+
+    connection: Connection
+    context: LoopContext
+    run_dir: Path
+    files: TrustedFiles
+    registry: Registry
+
+
+def run_loop(name: str, given: TurnArguments) -> None:
+    """Take a turn of the loop, or without a pull request start a workflow for each that the loop is on for."""
+    files = trusted_files(Path.cwd(), os.environ)
+    registry = load_registry(files, given.registry)
+    if files.warning:
+        warn(files.warning)
+    root = Path(os.environ.get("RUNNER_TEMP") or tempfile.gettempdir())
+    run_dir = given.run_dir or root / f"accord-loop-{secrets.token_hex(4)}"  # created when there is something to keep
+    with posting_to(given, registry) as (connection, policy):
+        context = _context(given, connection, run_dir, registry, policy)
+        setting = _Setting(connection, context, run_dir, files, registry)
+        if given.pull is None:
+            _sweep(LOOPS[name], context, given)
+        else:
+            _run(LOOPS[name], given, setting)
+
+
+def _run(loop: Loop, given: TurnArguments, setting: _Setting) -> None:
+    turn, outputs = _take_turn(loop, given, setting)
+    run_dir = setting.run_dir
+    is_kept = given.run_dir is not None or run_dir.is_dir()
+    if is_kept and turn.state is not None and turn.outcome != "planned":
+        run_dir.mkdir(parents=True, exist_ok=True)
+        write_whole(run_dir / HISTORY, write_history(turn.pull.number, loop.name, turn.state.history))
+    if not given.dry_run:
+        _leave_record(turn, outputs, setting.connection, run_dir)
+    report_turn(turn, given, given.prompt_file, run_dir if run_dir.is_dir() else None)
+
+
+def _leave_record(turn: Turn, outputs: RunOutputs | None, connection: Connection, run_dir: Path) -> None:
+    """Keep the record of a turn in which an agent ran, or accord wrote something; waiting leaves none."""
+    from accord.cli.records import (
+        agent_facts,
+        job_of,
+        leave_agent_record,
+        leave_record,
+    )  # slow, and only this needs them
+    from accord.records.build import Ending, turn_record
+
+    number, job = turn.pull.number, job_of(connection.repository, turn.context.run_id)
+    links = {"pull": number}
+    history = turn.state.history if turn.state else ()
+    if outputs is not None and any(one.run_id == turn.context.run_id for one in history):
+        folder = run_dir if run_dir.is_dir() else None
+        facts, ending = partial(agent_facts, run_dir / "agent", outputs), Ending(outcome="ended", links=links)
+        leave_agent_record(turn.loop.name, number, job, facts, ending, connection, folder)
+    elif turn.outcome in ("acted", "asked") and turn.context.github.requests.write:
+        word = f"{turn.loop.name}:{turn.decision.reason}"
+        at = turn.context.github.server_time()
+        leave_record(lambda: turn_record(job, number, word, at, asks=turn.outcome == "asked"), connection)
+
+
+def _context(
+    given: TurnArguments, connection: Connection, run_dir: Path, registry: Registry, policy: PostingPolicy
+) -> LoopContext:
+    """Return the context of the turn. At a terminal, the directory names the run."""
+    event = os.environ.get("GITHUB_EVENT_NAME", "")
+    workflow = os.environ.get("GITHUB_WORKFLOW_REF", "").partition("@")[0]  # OWNER/NAME/PATH@REF
+    local_id = f"local-{hashlib.sha256(os.fsencode(run_dir.resolve())).hexdigest()[:12]}"
+    return LoopContext(
+        github=connection.github,
+        repository=connection.repository,
+        number=given.pull or 0,
+        run_id=os.environ.get("GITHUB_RUN_ID") or local_id,
+        agents=registry.enabled_agents(given.agent),
+        clock=SystemClock(),
+        redact=redactor_for(os.environ),
+        policy=policy,
+        token=token_facts(os.environ),
+        minutes=given.max_runtime_minutes,
+        max_cost_usd=registry.max_item_cost_usd,
+        bots=tuple(registry.review_bots),
+        review_workflow=given.review_workflow,
+        remote=connection.remote(SystemClock()),
+        is_asked=event in _REQUESTS,
+        commenter=os.environ.get("GITHUB_ACTOR", "") if event == "issue_comment" else "",
+        by_person=event in (*_REQUESTS, *_LABELS),
+        workflow="/".join(workflow.split("/")[2:]),
+    )
+
+
+def token_facts(environment: Mapping[str, str]) -> TokenFacts:
+    """Return what the token may do (GitHub documentation, "Triggering a workflow from a workflow", "Dependabot")."""
+    given = environment.get("ACCORD_TOKEN_IS_JOBS", "").strip().lower()
+    is_jobs = given == "true" if given in ("true", "false") else is_in_actions(environment)
+    is_dependabot = environment.get("GITHUB_ACTOR") == "dependabot[bot]"
+    is_read_only = is_dependabot and environment.get("GITHUB_EVENT_NAME") in _READ_ONLY_FOR_DEPENDABOT
+    return TokenFacts(triggers_workflows=not is_jobs, may_write=not (is_jobs and is_read_only))
+
+
+def _take_turn(loop: Loop, given: TurnArguments, setting: _Setting) -> tuple[Turn, RunOutputs | None]:
+    """Take the turn; also return the outputs of the agent's run, None where this phase has none."""
+    context, run_dir = setting.context, setting.run_dir
+    if given.phase == "end":
+        outputs = _read_outputs(given.outputs)
+        if not given.dry_run:
+            _check_run_is_named(given)
+        turn = end(loop, context, outputs, workflow=given.dispatch_workflow, is_dry_run=given.dry_run)
+        return turn, outputs
+    if given.phase == "begin" or given.dry_run:
+        return begin(loop, context, ready=lambda _: _check_run_is_named(given), is_dry_run=given.dry_run), None
+
+    turn = begin(loop, context, ready=lambda decision: _prepare(decision.agent, setting.registry, run_dir))
+    if not turn.should_run:
+        if given.run_dir is None:
+            shutil.rmtree(run_dir, ignore_errors=True)  # another process was faster
+        return turn, None
+    if given.run_dir is None:
+        click.echo(f"Files of the run: {run_dir}. To continue it, pass `--run-dir {run_dir}`.", err=True)
+    outputs = _run_agent(turn, given, setting)
+    return end(loop, context, outputs, workflow=given.dispatch_workflow), outputs
+
+
+def _check_run_is_named(given: TurnArguments) -> None:
+    """Raise WrongUsage where ``begin`` and ``end`` could not recognise the same run."""
+    if given.run_dir is None and not os.environ.get("GITHUB_RUN_ID"):
+        hint = "Pass the same `--run-dir DIR` to both phases, or set GITHUB_RUN_ID."
+        raise WrongUsage("The run has no name, so its end could not find its beginning.", hint=hint)
+
+
+def _read_outputs(path: str | None) -> RunOutputs:
+    if path is not None and is_in_actions(os.environ) and not Path(path).exists():
+        return read_outputs("")  # the step that writes them did not finish
+    if path is not None:
+        return read_outputs(read_bytes(path).decode("utf-8", "replace"))
+    text = os.environ.get("ACCORD_RUN_OUTPUTS")
+    if text is None:
+        hint = "Pass `--outputs FILE`, or set ACCORD_RUN_OUTPUTS."
+        raise WrongUsage("No outputs of the run given.", hint=hint)
+    return read_outputs(text)
+
+
+def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
+    if not loop.changes_code:
+        raise WrongUsage(f"No pull request given for {loop.name}.", hint="Pass `--pull N`.")
+    if not given.dispatch_workflow and not given.dry_run:
+        hint = "Pass `--pull N` for one, or `--dispatch-workflow FILE` to start that workflow for each."
+        raise WrongUsage("No workflow given for the turns of all open pull requests.", hint=hint)
+    started: dict[int, int] = {}
+    context.log.is_dry_run = given.dry_run
+    for number in pulls_due(loop, context):
+        start = WorkflowStart(given.dispatch_workflow, "pr_number", number, context.github.server_time())
+        started[number] = dispatch(context, start) if start.workflow else 0
+    report_sweep(loop.name, started, context, given)
+
+
+def _prepare(agent: str, registry: Registry, run_dir: Path) -> None:
+    """Raise WrongUsage, before a run is recorded, for an unwritable directory or missing secrets of the agent."""
+    from accord.runner.models import AgentNotStarted
+    from accord.runner.record import RECORD
+    from accord.runner.registry import check_credentials
+
+    _claim(run_dir)
+    if (run_dir / "agent" / RECORD).is_file():
+        return
+    try:
+        check_credentials(agent, registry.agent(agent), os.environ)
+    except AgentNotStarted as missing:
+        hint = "Set it in the environment of this command. Nothing was written."
+        raise WrongUsage(missing.message, hint=hint) from None
+
+
+def _claim(run_dir: Path) -> None:
+    """Create the directory of a run, for this user alone. A directory with other files is left as it is."""
+    try:
+        run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        names = {entry.name for entry in run_dir.iterdir()}
+        if _MARKER_FILE not in names and names - {HISTORY}:
+            message = f"The directory {run_dir} contains other files, such as {min(names - {HISTORY})}."
+            raise WrongUsage(message, hint="Pass a new one with `--run-dir`, or that of an interrupted run.")
+        (run_dir / _MARKER_FILE).touch()
+        with tempfile.TemporaryFile(dir=run_dir):
+            pass
+    except OSError as error:
+        message = f"The run cannot be kept in {run_dir}: {error.strerror}."
+        raise WrongUsage(message, hint="Pass a writable directory with `--run-dir`.") from None
+
+
+def _run_agent(turn: Turn, given: TurnArguments, setting: _Setting) -> RunOutputs:
+    """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published."""
+    from accord.cli.run import kind_of, run_with_output, schema_of
+    from accord.cli.run_step import finish_options
+    from accord.runner.finish import finish
+    from accord.runner.models import RunContext, RunRequest
+    from accord.runner.process import counting_stop_signals
+    from accord.runner.record import RECORD
+
+    run_dir, connection = setting.run_dir.resolve(), setting.connection
+    folder, record = run_dir / "agent", None
+    if not (folder / RECORD).is_file():
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed before it was recorded
+        request = RunRequest(
+            agent=turn.decision.agent,
+            run_dir=folder,
+            directory=check_out(turn.pull, connection.remote(SystemClock()), run_dir / "tree"),
+            prompt_file=Path(given.prompt_file) if given.prompt_file else None,
+            appendix=turn.decision.appendix,
+            context=RunContext(
+                mode=turn.loop.mode,
+                iteration=str(turn.decision.iteration),
+                pull=str(turn.pull.number),
+                pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
+                base_ref=turn.pull.base_branch,
+            ),
+            max_runtime_minutes=given.max_runtime_minutes,
+            registry=given.registry,
+            files=setting.files,
+            schema=schema_of(turn.loop.schema),
+            kind=kind_of(turn.loop.schema),
+        )
+        with counting_stop_signals() as stop:
+            record = run_with_output(request, stop)
+    finishing = replace(finish_options(connection, setting.context.policy), allows_steering=given.allow_steering_files)
+    return finish(folder, finishing, record)
