@@ -8,19 +8,21 @@ Tests, rehearsals and ``accord sandbox serve`` use ``serving``::
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
-from accord.core.clock import SystemClock, attempts
 from accord.core.errors import WrongUsage
 from accord_sandbox.app import Application
 from accord_sandbox.calls import SandboxSettings
@@ -30,14 +32,13 @@ from accord_sandbox.planting import TOKEN, plant_seed, use_as_home
 from accord_sandbox.tokens import RateLimits
 
 if TYPE_CHECKING:
-    import asyncio
-
     from accord_sandbox.seed import Seed
 
 __all__ = ["Exchange", "Fault", "Faults", "Observer", "RateLimits", "RunningSandbox", "SandboxSettings", "serving"]
 
 HOST = "127.0.0.1"
 START_SECONDS = 10.0
+STOP_SECONDS = 1.0
 IDLE_SECONDS = 600
 
 
@@ -72,13 +73,15 @@ class RunningSandbox:
         with self.database.writing() as connection:
             wipe(connection)
             self.application.storage.wipe()
-            plant_seed(connection, self.application.storage, self._seed, self.repository, self._now())
+            now = self.application.settings.clock.now().timestamp()
+            plant_seed(connection, self.application.storage, self._seed, self.repository, now)
+        self.forget_requests()
+
+    def forget_requests(self) -> None:
+        """Remove the faults, and forget the requests: their log, and what counts for rate limits."""
         self.faults.clear()
         self.application.meter.clear()
         self.requests.clear()
-
-    def _now(self) -> float:
-        return self.application.settings.clock.now().timestamp()
 
 
 @contextmanager
@@ -160,33 +163,34 @@ def _listening(port: int) -> Iterator[socket.socket]:
 
 @contextmanager
 def _thread(application: Application, listener: socket.socket) -> Iterator[None]:
+    is_started, stop = threading.Event(), list[Callable[[], object]]()
+
+    async def serve() -> None:
+        is_stopping, loop = asyncio.Event(), asyncio.get_running_loop()
+        stop.append(partial(loop.call_soon_threadsafe, is_stopping.set))
+        connections = ServerState()
+        server = await loop.create_server(lambda: _Droppable(config, connections, {}), sock=listener)
+        is_started.set()
+        await is_stopping.wait()
+        server.close()
+        for connection in tuple(connections.connections):
+            connection.shutdown()
+        if connections.tasks:
+            await asyncio.wait(connections.tasks, timeout=STOP_SECONDS)
+
     config = uvicorn.Config(
-        application,
-        http=_Droppable,
-        ws="none",
-        loop="asyncio",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=IDLE_SECONDS,
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],), name="accord-sandbox", daemon=True)
+        application, http=_Droppable, ws="none", lifespan="off", log_config=None, log_level="critical",
+        access_log=False, proxy_headers=False, timeout_keep_alive=IDLE_SECONDS,
+    )  # fmt: skip
+    config.load()
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="accord-sandbox", daemon=True)
     thread.start()
+    if not is_started.wait(START_SECONDS):
+        raise RuntimeError("The sandbox did not start.")
     try:
-        for _ in attempts(SystemClock(), [0.002] * int(START_SECONDS / 0.002)):
-            if server.started or not thread.is_alive():
-                break
-        if not server.started:
-            raise RuntimeError("The sandbox did not start.")
         yield
     finally:
-        server.should_exit = True
+        stop[0]()
         thread.join(START_SECONDS)
 
 

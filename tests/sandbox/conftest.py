@@ -1,6 +1,6 @@
-"""One server a module, reset before each test, every exchange held against GitHub's own description."""
+"""One server a module, put back to its seed before each test, every exchange held against GitHub's own description."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 import requests
 from support.code_repository import HOME, Client, Git
 from support.openapi import conforming
-from support.stage import seed_file
+from support.stage import keep, seed_file
 
 from accord.core.clock import ManualClock
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
@@ -30,9 +30,14 @@ def server(
         yield running
 
 
+@pytest.fixture(scope="module")
+def put_back(server: RunningSandbox) -> Callable[[], None]:
+    return keep(server)
+
+
 @pytest.fixture
-def sandbox(server: RunningSandbox) -> Iterator[RunningSandbox]:
-    server.reset()
+def sandbox(server: RunningSandbox, put_back: Callable[[], None]) -> Iterator[RunningSandbox]:
+    put_back()
     with conforming(server):
         yield server
 

@@ -40,6 +40,26 @@ def codes(receipt: Receipt) -> set[str]:
     return {finding.code for finding in receipt.findings}
 
 
+def keep(server: RunningSandbox) -> Callable[[], None]:
+    """Keep what a local GitHub holds now; return what puts it back, which is quicker than making it again."""
+    path, repositories = server.database.path, server.application.storage.root
+    held = sqlite3.connect(":memory:", check_same_thread=False)
+    with closing(sqlite3.connect(path)) as now:
+        now.backup(held)
+    copy = Path(tempfile.mkdtemp(prefix="kept-", dir=path.parent)) / "git"
+    if repositories.exists():
+        shutil.copytree(repositories, copy)
+
+    def put_back() -> None:
+        with closing(sqlite3.connect(path)) as now:
+            held.backup(now)
+        restore_files(copy, repositories)
+        server.forget_requests()
+
+    weakref.finalize(put_back, held.close)  # Python 3.13 warns of connections that are left open
+    return put_back
+
+
 @dataclass
 class Stage:
     server: RunningSandbox
@@ -53,25 +73,8 @@ class Stage:
         return self.server.repository
 
     def keep(self) -> Callable[[], None]:
-        """Keep what the local GitHub holds now; return what puts it back, which is quicker than making it again."""
-        path, repositories = self.server.database.path, self.server.application.storage.root
-        held = sqlite3.connect(":memory:", check_same_thread=False)
-        with closing(sqlite3.connect(path)) as now:
-            now.backup(held)
-        copy = Path(tempfile.mkdtemp(prefix="kept-", dir=path.parent)) / "git"
-        if repositories.exists():
-            shutil.copytree(repositories, copy)
-
-        def put_back() -> None:
-            with closing(sqlite3.connect(path)) as now:
-                held.backup(now)
-            restore_files(copy, repositories)
-            self.server.faults.clear()
-            self.server.application.meter.clear()
-            self.server.requests.clear()
-
-        weakref.finalize(put_back, held.close)  # Python 3.13 warns of connections that are left open
-        return put_back
+        """Keep what the local GitHub holds now; return what puts it back."""
+        return keep(self.server)
 
     def begin_at_present(self) -> None:
         """Let ``reset`` return to what the local GitHub holds now instead of to its seed."""
