@@ -340,8 +340,7 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("task", ["T-001", "meta"])
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(("role", "task"), [*((role, "T-001") for role in ROLES), ("Reviewer", "meta")])
 def test_every_agent_gets_a_valid_input(committed: Path, role: str, task: str) -> None:
     document = agent_input(read_session(committed), task, role)
     assert not has_errors(KINDS["agent-input"].check(KINDS["agent-input"].read(json.dumps(document).encode()), role))
@@ -357,7 +356,7 @@ def test_every_agent_gets_a_valid_input(committed: Path, role: str, task: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["", "pkg", "a/b c", "ünder"])
+@pytest.mark.parametrize("place", ["", "ünder/b c"])
 def test_all_paths_have_one_root_and_files_of_the_session_do_not_count_as_changes(tmp_path: Path, place: str) -> None:
     project, top = Project(tmp_path / place), Project(tmp_path)
     folder = make_session(project.root, "IMPLEMENT_LOOP", user_decisions=GATES)

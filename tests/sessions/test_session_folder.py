@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from support.sessions import (
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Severity
 from accord.git.program import Git
-from accord.sessions.changes import change_findings
+from accord.sessions.changes import altered, change_findings
 from accord.sessions.folder import changed_sessions, read_session
 from accord.sessions.folder_rules import check_session, missing_files
 from accord.sessions.models import LOOPS, AgentOutput
@@ -235,27 +236,30 @@ def commit(root: Path) -> None:
     git("commit", "--quiet", "--allow-empty", "-m", "x")
 
 
-def repository(root: Path, state: str) -> Path:
-    Git(root)("init", "--quiet", "-b", "main")
-    folder = make_session(root, state, user_decisions=SINGLE, mode="full", texts={"tasks.yaml": done()})
-    (folder / "approve-design-history.jsonl").write_text(LINE + "\n")
-    commit(root)
-    Git(root)("checkout", "--quiet", "-b", "work")
-    return folder
+def finished(root: Path, state: str) -> Path:
+    texts = {"tasks.yaml": done(), "approve-design-history.jsonl": LINE + "\n"}
+    return make_session(root, state, user_decisions=SINGLE, mode="full", texts=texts)
 
 
-def codes(root: Path) -> list[str]:
-    return [finding.code for finding in change_findings(root, NAME, "main")]
+def changes_of(folder: Path) -> Callable[[], list[str]]:
+    """Return a function that names what changed from now on, and no command made."""
+    before = read_session(folder)
+    return lambda: [one.code for one in altered(before, read_session(folder)) if one.severity is Severity.ERROR]
 
 
-def test_only_sessions_that_the_change_touches_are_named(tmp_path: Path) -> None:
-    folder = repository(tmp_path, "DONE")
-    assert changed_sessions(tmp_path, "main") == []
-    make_session(tmp_path, session="2026-03-01_new", texts={"tasks.yaml": None})
-    assert [path.name for path in changed_sessions(tmp_path, "main")] == ["2026-03-01_new"]
-    (folder / "spec.md").write_text("changed")
+def test_a_session_that_was_done_is_not_moved_away_unseen(tmp_path: Path) -> None:
+    Git(tmp_path)("init", "--quiet", "-b", "main")
+    folder = finished(tmp_path, "DONE")
     commit(tmp_path)
-    assert [path.name for path in changed_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
+    Git(tmp_path)("checkout", "--quiet", "-b", "work")
+    assert changed_sessions(tmp_path, "main") == []
+    make_session(tmp_path, session="2026-03-02_more", texts={"tasks.yaml": None})
+    assert [path.name for path in changed_sessions(tmp_path, "main")] == ["2026-03-02_more"]
+    folder.rename(folder.with_name("2026-03-01_new"))
+    commit(tmp_path)
+    names = [NAME, "2026-03-01_new", "2026-03-02_more"]
+    assert [path.name for path in changed_sessions(tmp_path, "main")] == names
+    assert [one.code for one in change_findings(tmp_path, NAME, "main")] == ["session-done", "history-shortened"]
 
 
 PASSED = outputs(("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK"))
@@ -272,15 +276,13 @@ PASSED = outputs(("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK"))
     ],
 )
 def test_a_change_completes_no_task_without_outputs(tmp_path: Path, lines: str | None, found: list[str]) -> None:
-    folder = repository(tmp_path, "IMPLEMENT_LOOP")
-    assert codes(tmp_path) == [], "what was completed before the change stays"
-    (folder / "tasks.yaml").write_text(TASKS)
-    commit(tmp_path)
-    Git(tmp_path)("branch", "--force", "main")
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full")
+    codes = changes_of(folder)
     (folder / "tasks.yaml").write_text(TASKS.replace("status: not-started", "status: completed", 1))
     if lines:
         (folder / "outputs.jsonl").write_text(lines)
-    assert codes(tmp_path) == found
+    assert codes() == found
+    assert changes_of(folder)() == [], "what was completed before the change stays"
 
 
 def test_a_task_that_no_agent_worked_on_keeps_a_session_with_records_from_integration(tmp_path: Path) -> None:
@@ -297,23 +299,22 @@ def test_a_task_that_no_agent_worked_on_keeps_a_session_with_records_from_integr
 @pytest.mark.parametrize("mode", ["lean", "per-batch", "single-final"])
 def test_no_review_of_meta_completes_a_task_that_no_coder_worked_on(tmp_path: Path, mode: str) -> None:
     gates: Any = {"lean": [], "per-batch": GATES, "single-final": SINGLE}[mode]
-    Git(tmp_path)("init", "--quiet", "-b", "main")
     made: Any = {"user_decisions": gates, "mode": "lean" if mode == "lean" else "full"}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", **made)
-    commit(tmp_path)
+    codes = changes_of(folder)
     apply_output(writer(folder), "T-001", "Coder", WORK)
     tasks = (folder / "tasks.yaml").read_text()
     (folder / "tasks.yaml").write_text(tasks.replace("not-started", "implemented"))
-    assert codes(tmp_path) == ["review-open"]
+    assert codes() == ["review-open"]
     for role in ("Reviewer", "QA"):
         apply_output(writer(folder), "meta", role, WORK)
     assert [task.status for task in read_session(folder).tasks.tasks] == ["completed", "implemented"]  # type: ignore[union-attr]
     turn = move_on(writer(folder))
     assert (turn.task, turn.role) == ("T-002", "Coder")
     (folder / "tasks.yaml").write_text(done())
-    assert codes(tmp_path) == ["review-open"]
+    assert codes() == ["review-open"]
     move_task(writer(folder), "T-002", "completed", role="Orchestrator", waiver="written by hand")
-    assert codes(tmp_path) == []
+    assert codes() == []
     advance(writer(folder), "INTEGRATE", role="Orchestrator")
 
 
@@ -340,49 +341,40 @@ def by_hand(folder: Path, **changes: Any) -> None:
     ],
 )
 def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, changes: dict[str, Any]) -> None:
-    folder = repository(tmp_path, "IMPLEMENT_LOOP")
+    folder = finished(tmp_path, "IMPLEMENT_LOOP")
+    codes = changes_of(folder)
     by_hand(folder, known_issues=["slow"], current_state="INTEGRATE")
-    assert codes(tmp_path) == []
+    assert codes() == []
     by_hand(folder, **{"current_state": "IMPLEMENT_LOOP", **changes})
-    errors = {one.code for one in change_findings(tmp_path, NAME, "main") if one.severity is Severity.ERROR}
-    assert errors & {"session-altered", "blocker-missing", "blocked-from"}
+    assert {*codes()} & {"session-altered", "blocker-missing", "blocked-from"}
 
 
 def test_a_begun_task_does_not_disappear(tmp_path: Path) -> None:
-    folder = repository(tmp_path, "IMPLEMENT_LOOP")
-    tasks = (folder / "tasks.yaml").read_text()
+    folder = finished(tmp_path, "IMPLEMENT_LOOP")
+    codes, tasks = changes_of(folder), done()
     (folder / "tasks.yaml").write_text(tasks[: tasks.index("  - id: T-002")])
-    assert codes(tmp_path) == ["session-altered"]
-
-
-def test_a_session_that_was_done_is_not_moved_away_unseen(tmp_path: Path) -> None:
-    folder = repository(tmp_path, "DONE")
-    folder.rename(folder.with_name("2026-03-01_new"))
-    commit(tmp_path)
-    assert [path.name for path in changed_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
-    assert codes(tmp_path) == ["session-done", "history-shortened"]
+    assert codes() == ["session-altered"]
 
 
 def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Path) -> None:
-    folder = repository(tmp_path, "DONE")
+    folder = finished(tmp_path, "DONE")
+    codes = changes_of(folder)
     (folder / "spec.md").write_text("changed")
-    assert codes(tmp_path) == ["session-done"]
-    status = json.loads((folder / "status.json").read_text())
-    (folder / "status.json").write_text(json.dumps({**status, "current_state": "IMPLEMENT_LOOP"}))
-    assert codes(tmp_path) == []
+    assert codes() == ["session-done"]
+    by_hand(folder, current_state="IMPLEMENT_LOOP")
+    assert codes() == []
 
 
 def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path) -> None:
-    folder = repository(tmp_path, "DONE")
+    folder = finished(tmp_path, "DONE")
+    codes = changes_of(folder)
     reopen(writer(folder))
     for state in ("INTEGRATE", "RELEASE", "DONE"):
         advance(writer(folder), state, role="Orchestrator")
-    (folder / "spec.md").write_text((folder / "spec.md").read_text() + "More.\n")
-    assert codes(tmp_path) == []
-    commit(tmp_path)
-    Git(tmp_path)("branch", "--force", "main")
+    assert codes() == []
+    codes = changes_of(folder)
     (folder / "spec.md").write_text("changed")
-    assert codes(tmp_path) == ["session-done"]
+    assert codes() == ["session-done"]
 
 
 @pytest.mark.parametrize(
@@ -393,12 +385,11 @@ def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path
     ],
 )
 def test_a_file_of_lines_may_grow_but_lose_and_change_none(tmp_path: Path, name: str, first: str, second: str) -> None:
-    lines = repository(tmp_path, "IMPLEMENT_LOOP") / name
+    lines = finished(tmp_path, "IMPLEMENT_LOOP") / name
     lines.write_text(first)
-    commit(tmp_path)
-    Git(tmp_path)("branch", "--force", "main")
+    codes = changes_of(lines.parent)
     for text, found in ((first + second, []), (second, ["history-shortened"]), (first, [])):
         lines.write_text(text)
-        assert codes(tmp_path) == found
+        assert codes() == found
     lines.unlink()
-    assert codes(tmp_path) == ["history-shortened"]
+    assert codes() == ["history-shortened"]

@@ -425,7 +425,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize(
     ("kind", "value"),

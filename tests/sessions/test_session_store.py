@@ -127,7 +127,7 @@ def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> Non
 
 @pytest.mark.slow
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
-    rounds = 30
+    rounds = 10
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     writers = [issue_writer(folder, who, rounds) for who in "ab"]
     looks = 0
@@ -154,7 +154,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     extra=st.dictionaries(TEXTS.map("x-".__add__), VALUES, max_size=4),
     said=TEXTS,
@@ -376,7 +376,7 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
 
 @pytest.mark.slow
 def test_two_processes_that_answer_and_move_at_once_lose_no_answer_and_break_no_file(tmp_path: Path) -> None:
-    rounds = 40
+    rounds = 12
     first = decision("UD-1", "answered", state_context="DESIGN")
     folder = make_session(tmp_path, "DESIGN", mode="full", user_decisions=[first])
     processes = [asker(folder, rounds), mover(folder, rounds)]

@@ -41,9 +41,10 @@ def agent_input(
     """
     _check_dispatch(session, task_id, role)
     git, status = Git(session.root), status_of(session)
-    has_git = not git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode
-    branch = git.line("rev-parse", "--abbrev-ref", "HEAD") if has_git else "HEAD"
-    place = git.line("rev-parse", "--show-prefix").rstrip("/") if has_git else ""
+    head = git.attempt("rev-parse", "--abbrev-ref", "HEAD", "--show-prefix")
+    has_git = not head.returncode
+    branch, _, place = (head.stdout if has_git else b"HEAD").decode().partition("\n")
+    place = place.strip().rstrip("/")
     context = context_files(session, role, session.task(task_id))
     document = {
         "task": {

@@ -186,7 +186,7 @@ class Part:
         errors = [finding for finding in self.findings if finding.severity is Severity.ERROR]
         return f"{self.name}{errors[0].path and ' ' + errors[0].path}: {errors[0].message}" if errors else ""
 
-    @property
+    @cached_property
     def _contents(self) -> tuple[Any, Any, Sequence[Finding]]:
         if self.raw is None:
             return None, None, [finding_of("file-unreadable", self.unreadable)] if self.unreadable else []

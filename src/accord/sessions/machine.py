@@ -318,14 +318,16 @@ _GUARDS = {(mode, source, target): guards for mode in _MODES for source, target,
 
 def leads_to(source: str, target: str, mode: Mode, open_gates: Collection[str]) -> bool:
     """Return whether moves lead from one state of work to another; back to a gate only while it is open."""
-    reached, front = {source}, [source]
+    moves = {
+        (begin, end)
+        for (of_mode, begin, end), guards in _GUARDS.items()
+        if of_mode == mode and end not in ("ASK_USER", "BLOCKED") and (end in open_gates or _open_gate not in guards)
+    }
+    reached: set[str] = set()
+    front = {source}
     while front:
-        state = front.pop()
-        for (of_mode, begin, end), guards in _GUARDS.items():
-            is_open = end in open_gates or _open_gate not in guards
-            if (of_mode, begin) == (mode, state) and is_open and end not in (*reached, "ASK_USER", "BLOCKED"):
-                reached.add(end)
-                front.append(end)
+        reached |= front
+        front = {end for begin, end in moves if begin in front} - reached
     return target in reached
 
 
