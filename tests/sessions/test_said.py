@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.rotation import NIGHTLY
 from support.sessions import decision, status
 
 from accord.core.shapes import read_shape
@@ -183,7 +184,7 @@ def test_a_question_cannot_speak_to_others_nor_tell_secrets() -> None:
 @example(texts=["Which one?\n" * 3_000] * (MOST_OPEN + 3))
 @example(texts=["\n" * 9_000 + "x"] * 3)
 @example(texts=["<" * 5_000])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=100 if NIGHTLY else 10, deadline=None)
 def test_any_question_fits_a_comment_is_read_back_and_never_an_answer(texts: list[str]) -> None:
     known = asking(*(decision(f"UD-{i}", question=text) for i, text in enumerate(texts, start=1)))
     body = body_of(known)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rotation import NIGHTLY
 from support.sessions import AT, GATES, acceptance, agent_input, agent_output, decision, status
 from support.sessions import TASKS as PLAN
 
@@ -425,7 +426,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=100 if NIGHTLY else 15, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize(
     ("kind", "value"),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.disks import CrashImages, FaultyDisk, contents, fails, timeless
+from support.rotation import NIGHTLY
 from support.session_processes import (
     HISTORY,
     STEPS,
@@ -154,7 +155,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=100 if NIGHTLY else 15, deadline=None)
 @given(
     extra=st.dictionaries(TEXTS.map("x-".__add__), VALUES, max_size=4),
     said=TEXTS,
