@@ -92,10 +92,9 @@ CLOCKS_DIFFER = timedelta(minutes=10)
 """How far in the future a timestamp may lie, since clocks differ. Later ones are wrong."""
 
 
-def future_problem(moment: datetime | None, now: datetime | None = None) -> str:
-    """Return a sentence about a time in the future, by default that of the machine; empty for any other time."""
-    is_future = moment is not None and moment > (now or SystemClock().now()) + CLOCKS_DIFFER
-    return f"{timestamp(moment)} is in the future." if moment and is_future else ""
+def future_problem(moment: datetime | None, now: datetime) -> str:
+    """Return a sentence about a time in the future; empty for any other time."""
+    return f"{timestamp(moment)} is in the future." if moment and moment > now + CLOCKS_DIFFER else ""
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

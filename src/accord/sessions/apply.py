@@ -27,8 +27,6 @@ from accord.sessions.plan import (
 )
 from accord.sessions.policy import refuse
 
-_NAMES = frozenset(FILES)
-
 
 class SessionWriter:
     """The documents of one session: read, and changed by planned operations under the folder's lock.
@@ -54,9 +52,7 @@ class SessionWriter:
         """Plan a change for the session as it is, apply it in order, and return the session after it."""
         if self.is_dry_run:
             session = self.read()
-            operations = _checked_plan(plan, session)
-            self.operations += [operation.as_json() for operation in operations]
-            self._planned = with_operations(session, operations)
+            self._planned = self._with_recorded(session, _checked_plan(plan, session))
             return self._planned
         with self._lock():
             for _ in attempts(self.clock, PAUSES):
@@ -64,9 +60,9 @@ class SessionWriter:
                 operations = _checked_plan(plan, session)
                 if self._is_unchanged(session, operations):
                     for operation in operations:
-                        self._apply(operation)
-                    self.operations += [operation.as_json() for operation in operations]
-                    return with_operations(session, operations)
+                        apply = append_once if operation.op == "append" else write_checked
+                        apply(self.folder / operation.file, operation.content, self._storage)
+                    return self._with_recorded(session, operations)
         raise Stopped(
             f"Another program wrote in {self.folder} each time accord was about to write there.",
             hint="Let only one program write it, or run the same command again.",
@@ -77,9 +73,9 @@ class SessionWriter:
         known = {one.file: session.parts[one.file].raw for one in operations if one.op == "write"}
         return all(raw is None or self._storage.disk.read(self.folder / name) == raw for name, raw in known.items())
 
-    def _apply(self, operation: FileOperation) -> None:
-        apply = append_once if operation.op == "append" else write_checked
-        apply(self.folder / operation.file, operation.content, self._storage)
+    def _with_recorded(self, session: Session, operations: Sequence[FileOperation]) -> Session:
+        self.operations += [operation.as_json() for operation in operations]
+        return with_operations(session, operations)
 
     def change_status(self, step: StatusStep, *, role: str, reopens: bool = False) -> SessionStatus:
         """Change ``status.json``, and return it."""
@@ -97,11 +93,9 @@ class SessionWriter:
         def plan(session: Session) -> list[FileOperation]:
             if session.parts[STATUS_FILE].is_missing:
                 return [operation]
-            message, hint = (
-                f"{self.folder / STATUS_FILE} already exists.",
-                "Choose another name, or continue that session.",
-            )
-            raise refuse("The session already exists.", Finding("session-exists", message, hint=hint))
+            message = f"{self.folder / STATUS_FILE} already exists."
+            found = Finding("session-exists", message, hint="Choose another name, or continue that session.")
+            raise refuse("The session already exists.", found)
 
         self.change(plan)
 
@@ -110,7 +104,7 @@ class SessionWriter:
         if not self.folder.is_dir():
             raise WrongUsage(f"`{self.folder}` is not a directory.", hint="Name a session below .agents-work.")
         with folder_lock(self.folder, self._storage):
-            sweep(self.folder, _NAMES)
+            sweep(self.folder, frozenset(FILES))
             yield
 
 

@@ -52,26 +52,25 @@ def is_before(timestamp: str, other: str) -> bool:
     return first < second
 
 
-def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
-    """Check one timestamp: any number of fractional digits is fine, a missing time or offset is a warning."""
+def timestamp_findings(text: str | None, path: str, now: datetime | None = None) -> Iterator[Finding]:
+    """Check one timestamp: any number of fractional digits is fine, a missing time or offset is a warning.
+
+    With ``now``, find a time in the future, by which a question or an answer would be the newest until then.
+    """
     hint = "Write it like `2026-01-31T09:30:00Z`."
     if text is not None and parse_lenient_timestamp(text) is None:
         yield Finding("timestamp-invalid", "The value is not an ISO-8601 timestamp.", path, hint=hint)
     elif text is not None and (_DAY.match(text) or not _ZONE.search(text)):
         message = "The timestamp lacks a time or an offset, so its order is unknown."
         yield warning("timestamp-vague", message, path, hint=hint)
-
-
-def future_findings(text: str | None, path: str, now: datetime) -> Iterator[Finding]:
-    """Find a time in the future, by which a question or an answer would be the newest until then."""
-    if problem := future_problem(time_of(text), now):
+    if now and (problem := future_problem(time_of(text), now)):
         yield Finding("timestamp-future", problem, path, hint="Write when it happened.")
 
 
 def decision_findings(decision: UserDecision, place: str, now: datetime) -> Iterator[Finding]:
     """Check one record of ``user_decisions``; ``place`` is its pointer."""
     for key in ("asked_at", "resolved_at"):
-        yield from future_findings(getattr(decision, key), f"{place}/{key}", now)
+        yield from timestamp_findings(getattr(decision, key), f"{place}/{key}", now)
     yield from _pending(decision, place) if decision.status == "pending" else _resolved(decision, place)
     gate, context = GATES.get(decision.decision_id), decision.state_context
     if gate and context != gate:

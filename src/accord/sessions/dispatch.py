@@ -64,11 +64,8 @@ def agent_input(
     missing = missing_files(session, context)
     for i, path in enumerate(context):
         if path in missing:
-            message, place = (
-                f"The context file `{short_name(path)}` does not exist.",
-                pointer("task", "context_files", i),
-            )
-            found.append(Finding("context-file-missing", message, place, hint="Write it, or correct the path."))
+            message, at = f"The context file `{short_name(path)}` does not exist.", pointer("task", "context_files", i)
+            found.append(Finding("context-file-missing", message, at, hint="Write it, or correct the path."))
     if has_errors(found):
         raise refuse(f"No valid input can be built for {role}.", found)
     return document

@@ -26,7 +26,7 @@ from accord.core.findings import Finding, Severity, finding_of, has_errors, warn
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.git.program import Git, changed_paths, file_at
-from accord.sessions.decision_rules import future_findings, is_change_request, timestamp_findings
+from accord.sessions.decision_rules import is_change_request, timestamp_findings
 from accord.sessions.machine import working_state
 from accord.sessions.models import (
     APPROVE_DESIGN,
@@ -124,8 +124,7 @@ def _read_lines(
 
 
 def _history_findings(entry: DecisionHistoryEntry, now: datetime) -> Iterator[Finding]:
-    yield from timestamp_findings(entry.at, "")
-    yield from future_findings(entry.at, "", now)
+    yield from timestamp_findings(entry.at, "", now)
     if entry.decision_id != APPROVE_DESIGN or not is_change_request(entry.answer):
         message = "The entry is not an answer to UD-APPROVE-DESIGN that requests changes."
         yield Finding("history-line", message, hint="Remove it.")

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Literal
 
-from accord.core.clock import future_problem, timestamp
+from accord.core.clock import future_problem, time_of, timestamp
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
 from accord.sessions import decision_rules as rules
@@ -136,11 +136,8 @@ def _pending_record(decision_id: str, question: str, context: str, at: datetime)
 
 def _ask_again(session: Session, entry: Record, question: str, *, now: datetime) -> None:
     """Ask a question again in its one record, later than its last answer, so that no old answer counts for it."""
-    earlier = [
-        rules.parse_lenient_timestamp(text) for text in (*(line.at for line in session.history), entry["asked_at"])
-    ]
-    known = [time for time in earlier if time and time.tzinfo and not future_problem(time, now)]
-    at = max([now, *(time + timedelta(seconds=1) for time in known)])
+    earlier = [time_of(text) for text in (*(line.at for line in session.history), entry["asked_at"])]
+    at = max([now, *(time + timedelta(seconds=1) for time in earlier if time and not future_problem(time, now))])
     entry.update(_pending_record(entry["decision_id"], question, entry["state_context"], at))
 
 
@@ -190,12 +187,8 @@ def history_line(session: Session, answers: Mapping[str, str], *, now: datetime)
     said = rules.canonical_approval(answers.get(APPROVE_DESIGN, "").strip())
     if decision is None or decision.status != "pending" or not rules.is_change_request(said):
         return None
-    return {
-        "at": timestamp(now),
-        "decision_id": APPROVE_DESIGN,
-        "answer": said,
-        "state_context": "APPROVE_DESIGN",
-    }
+    at, gate = timestamp(now), GATES[APPROVE_DESIGN]
+    return {"at": at, "decision_id": APPROVE_DESIGN, "answer": said, "state_context": gate}
 
 
 def normalize_answer(decision_id: str, text: str) -> str:
@@ -250,8 +243,7 @@ def with_adopted_answer(session: Session, *, now: datetime) -> Record:
     if entry is None or entry["status"] != "pending" or not session.history:
         return value
     last = session.history[-1]
-    is_unclear = any(rules.future_findings(entry["asked_at"], "", now))
-    if is_unclear or not rules.is_before(last.at, entry["asked_at"]):
+    if future_problem(time_of(entry["asked_at"]), now) or not rules.is_before(last.at, entry["asked_at"]):
         entry.update(status="answered", answer=last.answer, resolved_at=last.at)
         _set_correction(value, "queued")
     return value

@@ -102,10 +102,8 @@ def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
 def _relative(paths: Sequence[str], place: str) -> Iterator[Finding]:
     for i, path in enumerate(paths):
         if not is_inside(path):
-            message, hint = (
-                "The path is empty or outside the repository.",
-                "Write it relative to the repository's root.",
-            )
+            message = "The path is empty or outside the repository."
+            hint = "Write it relative to the repository's root."
             yield Finding("path-outside", message, place + pointer(i), hint=hint)
 
 
@@ -219,9 +217,6 @@ def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
 
 def _timestamps(status: SessionStatus) -> Iterator[Finding]:
     yield from timestamp_findings(status.last_update, "/last_update")
-    for i, decision in enumerate(status.user_decisions):
-        yield from timestamp_findings(decision.asked_at, pointer("user_decisions", i, "asked_at"))
-        yield from timestamp_findings(decision.resolved_at, pointer("user_decisions", i, "resolved_at"))
     if status.runtime_flags:
         yield from timestamp_findings(status.runtime_flags.copilot_checked_at, "/runtime_flags/copilot_checked_at")
     yield from timestamp_findings(
