@@ -72,10 +72,10 @@ def test_two_files_of_one_work_package_are_an_error_for_it_and_findings_have_lin
     with pytest.raises(BrokenContract, match=r"WP01-again\.md and WP01-part\.md"):
         mission.work_package("WP01")
     assert mission.work_packages == {}
-    raw = b"---\nwork_package_id: WP01\ntitle: a\nexecution_mode: [a]\n---\n"
-    with pytest.raises(BrokenContract) as broken:
-        read_work_package(raw, "WP01")
-    assert [(item.path, item.line) for item in broken.value.findings] == [("/execution_mode", 4)]
+    for line, place in ((b"execution_mode: [a]", "/execution_mode"), (b"title: b", "")):
+        with pytest.raises(BrokenContract) as broken:
+            read_work_package(b"---\nwork_package_id: WP01\ntitle: a\n" + line + b"\n---\n", "WP01")
+        assert [(item.path, item.line) for item in broken.value.findings] == [(place, 4)]
 
 
 @pytest.mark.parametrize(

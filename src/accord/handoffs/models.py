@@ -71,20 +71,22 @@ def _with_defaults(value: Any, default: Any) -> Any:
 
 
 def as_patch(patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a patch with today's names; defaults are not filled in."""
-    found: dict[str, Any] = copy.deepcopy(dict(patch))
+    """Return a patch with today's names; defaults are not filled in. Parts that stay are those of the argument."""
+    found = dict(patch)
     if isinstance(found.get("status"), str):
         found["status"] = OLD_STATUSES.get(found["status"], found["status"])
-    metadata = found.get("metadata")
-    artifacts = metadata if isinstance(metadata, dict) else {}
+    if not isinstance(found.get("metadata"), dict):
+        return found
+    artifacts = found["metadata"] = dict(found["metadata"])
     for name, old, new in _OLD_KEYS:
         artifact = artifacts.get(name)
         if isinstance(artifact, dict) and old in artifact and new not in artifact:
-            artifact[new] = artifact.pop(old)
+            artifacts[name] = {new if key == old else key: value for key, value in artifact.items()}
     awaiting = artifacts.get("awaitingHumanArtifact")
     if isinstance(awaiting, dict) and isinstance(awaiting.get("options"), list):
         texts = awaiting["options"]
-        awaiting["options"] = [{"label": one, "description": ""} if isinstance(one, str) else one for one in texts]
+        options = [{"label": one, "description": ""} if isinstance(one, str) else one for one in texts]
+        artifacts["awaitingHumanArtifact"] = {**awaiting, "options": options}
     return found
 
 

@@ -21,7 +21,7 @@ from accord.core.findings import Finding, finding_of, pointer
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
 from accord.handoffs.evidence import VERDICTS, future_findings, judged_after, question_digest
-from accord.handoffs.models import as_patch, has_task_id, is_task_store, normalise, read_handoff
+from accord.handoffs.models import Handoff, as_patch, has_task_id, is_task_store, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
 ACTIONS = {
@@ -97,36 +97,41 @@ def decide_patch(
     """
     if is_task_store(patch) and "metadata" not in patch:
         message, hint = "This is a store of tasks, not a patch of one.", "Copy the parts of the task into a file."
-        found = Finding("not-a-handoff", message, "/tasks", hint=hint)
-        return HandoffDecision(dict(task), (found,), blames_patch=True)
+        return _without_patch(task, [Finding("not-a-handoff", message, "/tasks", hint=hint)])
     # a patch that holds only artifacts is one of the metadata, where they belong
     wanted = as_patch({"metadata": patch} if patch and rules.ROLE_KEYS.issuperset(patch) else patch)
     reasons = [*_patch_findings(wanted, task, target), *rules.engine_findings(wanted)]
     if reasons:
-        return HandoffDecision(dict(task), tuple(reasons), blames_patch=True)
+        return _without_patch(task, reasons)
     wanted.pop("status", None)
     merged = normalise(rules.merge_patch(task, wanted))
-    _keep_task_id(task, merged)
+    if has_task_id(task) and isinstance(merged["metadata"], dict):  # an invalid id in a patch changes none
+        merged = with_task_id(merged, task["metadata"]["canonicalTaskId"])
     try:
         read_handoff(merged)
         read_object(json.dumps(merged).encode())  # the limits of documents
     except BrokenContract as broken:
-        return HandoffDecision(dict(task), broken.findings, blames_patch=True)
-    reasons = list(_question_findings(task, merged, wanted, author))
+        return _without_patch(task, broken.findings)
+    merged, reasons = _with_new_question(task, merged, wanted, author)
+    before, after, now = read_handoff(task), read_handoff(merged), parse_timestamp(author.at)
     changes = list(rules.field_changes(task, merged))
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in changes)]
-    if is_judged := (judged := rules.judged_work(task, merged, wanted, author.role)) != _judged(task):
-        merged = with_runtime(merged, {**runtime_of(merged), "judged": judged})
     reasons += [*rules.role_findings(author.role, changes), *rules.mutability_findings(task, merged, changes)]
     reasons += _author_findings(wanted, touched, author)
-    now = parse_timestamp(author.at)
-    known = future_findings(read_handoff(task).metadata, now)
-    reasons += [found for found in future_findings(read_handoff(merged).metadata, now) if found not in known]
+    known = future_findings(before.metadata, now)
+    reasons += [found for found in future_findings(after.metadata, now) if found not in known]
     if target in ("", task["status"]):
-        reasons += _removal_findings(task, merged, now)
+        reasons += _removal_findings(before, after, now)
+    judged = rules.judged_work(before, after, wanted, author.role, changes)
+    is_judged = judged != _judged(task)
     if reasons or not (changes or is_judged):
-        return HandoffDecision(dict(task), tuple(reasons), blames_patch=bool(reasons))
+        return _without_patch(task, reasons)
+    merged = with_runtime(merged, {**runtime_of(merged), "judged": judged}) if is_judged else merged
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
+
+
+def _without_patch(task: Mapping[str, Any], reasons: Sequence[Finding]) -> HandoffDecision:
+    return HandoffDecision(dict(task), tuple(reasons), blames_patch=bool(reasons))
 
 
 def decide_move(
@@ -209,10 +214,10 @@ def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: s
         yield Finding("status-in-patch", message, "/status", hint="Use `accord handoff move` with `--to STATUS`.")
 
 
-def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any], now: datetime) -> list[Finding]:
+def _removal_findings(before: Handoff, after: Handoff, now: datetime) -> list[Finding]:
     """Find what the task's status rests on and the patch takes away; what was missing before does not count."""
-    known, found = (rules.status_findings(read_handoff(document), now) for document in (task, merged))
-    rests = f"The status {task['status']} requires it: move the task first, or in the same command."
+    known, found = (rules.status_findings(handoff, now) for handoff in (before, after))
+    rests = f"The status {before.status} requires it: move the task first, or in the same command."
     return [replace(reason, message=f"{reason.message} {rests}") for reason in found if reason not in known]
 
 
@@ -226,38 +231,36 @@ def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.Location], 
             yield Finding("author-differs", message, place, hint="Remove it, or pass the same `--actor`.")
 
 
-def _question_findings(
+def _with_new_question(
     task: Mapping[str, Any], merged: dict[str, Any], patch: Mapping[str, Any], author: Author
-) -> Iterator[Finding]:
+) -> tuple[dict[str, Any], list[Finding]]:
     """Give a question that replaces an answered one its own time; find a patch that repeats the old one."""
     before, after = (read_handoff(document).metadata for document in (task, merged))
     old, new = before.awaiting_human_artifact, after.awaiting_human_artifact
     is_answered = runtime_of(task).get("answered") == question_digest(before) != question_digest(after)
-    if old and new and is_answered and old.requested_at == new.requested_at:
-        place = (*rules.QUESTION, "requestedAt")
-        merged["metadata"]["awaitingHumanArtifact"]["requestedAt"] = author.at
-        if rules.value_at(patch, place):
-            message, hint = "The new question has the time of the answered one.", "Write its own, or leave it out."
-            yield Finding("question-time", message, pointer(*place), hint=hint)
-
-
-def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
-    """Keep the id where a patch has an invalid one."""
-    metadata = merged.get("metadata")
-    if isinstance(metadata, dict) and has_task_id(task) and not has_task_id(merged):
-        metadata["canonicalTaskId"] = task["metadata"]["canonicalTaskId"]
+    if not (old and new and is_answered and old.requested_at == new.requested_at):
+        return merged, []
+    place = (*rules.QUESTION, "requestedAt")
+    message, hint = "The new question has the time of the answered one.", "Write its own, or leave it out."
+    found = [Finding("question-time", message, pointer(*place), hint=hint)] if rules.value_at(patch, place) else []
+    return _with_value(merged, place, author.at), found
 
 
 def _with_stamps(
     task: dict[str, Any], patch: Mapping[str, Any], artifacts: list[rules.Location], author: Author
 ) -> dict[str, Any]:
-    """Set time and author in each changed artifact, where the patch does not."""
-    for location in artifacts:
-        artifact, given = rules.value_at(task, location), rules.value_at(patch, location) or {}
+    """Return the task with time and author in each changed artifact, where the patch does not have them."""
+    for location in (one for one in artifacts if isinstance(rules.value_at(task, one), dict)):
         for key, stamp in {"updatedAt": author.at, "updatedBy": author.name}.items():
-            if isinstance(artifact, dict) and rules.is_empty(given.get(key)):
-                artifact[key] = stamp
+            if rules.is_empty(rules.value_at(patch, (*location, key))):
+                task = _with_value(task, (*location, key), stamp)
     return task
+
+
+def _with_value(task: dict[str, Any], location: rules.Location, value: Any) -> dict[str, Any]:
+    for key in reversed(location):
+        value = {key: value}
+    return rules.merge_patch(task, value)
 
 
 def runtime_of(task: Mapping[str, Any]) -> dict[str, Any]:

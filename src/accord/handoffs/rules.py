@@ -209,17 +209,16 @@ def role_findings(role: str, changed: Iterable[FieldChange]) -> Iterator[Finding
 
 
 def judged_work(
-    task: Mapping[str, Any], merged: Mapping[str, Any], patch: Mapping[str, Any], role: str
+    before: Handoff, after: Handoff, patch: Mapping[str, Any], role: str, changes: Iterable[FieldChange]
 ) -> dict[str, str]:
     """Return the digest of the work that each verdict judges, after a patch of a role; only who judges gives one."""
     places = {"decision": DECISION, "result": RESULT}
     given = [name for name, place in places.items() if may_change(role, place) and not is_empty(value_at(patch, place))]
-    changed = [change.location for change in field_changes(task, merged) if change.location[-1] not in PROGRESS]
-    own = list(_completed_parts(role, task["status"]))
+    changed = [change.location for change in changes if change.location[-1] not in PROGRESS]
+    own = list(_completed_parts(role, before.status))
     work = [part for part in (*PLAN_CORE, PLANNED, IMPLEMENTED, REVIEW, COMMANDS) if part not in own]
     completes = not any(overlaps(location, part) for location in changed for part in work)
-    before, after = (read_handoff(document).metadata for document in (task, merged))
-    return judged_after(before, after, given, completes=completes)
+    return judged_after(before.metadata, after.metadata, given, completes=completes)
 
 
 def _completed_parts(role: str, status: str) -> Iterator[Location]:

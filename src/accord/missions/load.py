@@ -21,7 +21,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, warning, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
-from accord.files.yaml import YamlDocument, read_mapping
+from accord.files.yaml import read_mapping
 from accord.missions.lifecycle import CANCELED, IN_DOUBT, Blockers, People, blockers_of, lets_start, people_of
 from accord.missions.log import FILE, Log, current_status, log_path, read_log
 from accord.missions.models import (
@@ -44,7 +44,7 @@ _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]+)(.*)", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
 _PARTS = ("meta.json", "spec.md", "plan.md", "tasks.md", "tasks", "lanes.json", FILE)
-_FRONTMATTER = re.compile(rb"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_FRONTMATTER = re.compile(rb"\A---[ \t]*\r?(\n.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 Model = TypeVar("Model", bound="BaseModel")
 
@@ -244,22 +244,27 @@ def repeated_id(mission_id: str, slugs: Iterable[str]) -> Finding:
     return Finding("mission-id-repeated", message, "/mission_id", hint="Give one of them another id.")
 
 
-def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = None) -> Mission:
-    """Read a mission, by its slug or the id in its ``meta.json``.
+def mission_folder(root: Path, slug: str) -> Path:
+    """Return the folder of a mission, by its slug or the id in its ``meta.json``.
 
-    Raises BrokenContract unless one mission has the name; every other problem is in ``broken``.
+    Raises BrokenContract unless one mission has the name.
     """
-    if not (_SLUG.fullmatch(slug) and (root / SPECS / slug).is_dir()):
-        named = missions_by_id(root).get(slug, [slug])
-        if len(named) > 1:
-            raise BrokenContract.of(repeated_id(slug, named))
-        slug = named[0]
-    folder = root / SPECS / slug
-    if folder.name == slug and os.path.lexists(folder) and (problem := _entry_problem(folder)):
-        raise BrokenContract.of(problem)
-    if not _SLUG.fullmatch(slug) or not folder.is_dir():
+    entries = mission_entries(root)
+    named = [slug] if slug in entries else missions_by_id(root).get(slug, [])
+    if len(named) > 1:
+        raise BrokenContract.of(repeated_id(slug, named))
+    if not named:
         message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
         raise BrokenContract.of(Finding("unknown-mission", message, hint=_hint(slug, mission_slugs(root))))
+    if problem := entries[named[0]]:
+        raise BrokenContract.of(problem)
+    return root / SPECS / named[0]
+
+
+def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = None) -> Mission:
+    """Read a mission. Raises BrokenContract unless one has the name; every other problem is in ``broken``."""
+    folder = mission_folder(root, slug)
+    slug = folder.name
     broken: dict[str, BrokenContract] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
@@ -366,19 +371,14 @@ def lines_of(path: Path) -> Mapping[str, int]:
         if path.suffix != ".md":
             return (read_mapping(raw) if format_of(path.name) == "yaml" else read_object(raw)).lines
         parts = _split(raw)
-        return _lines_below(read_mapping(parts[1])) if parts else {}
+        return read_mapping(parts[1]).lines if parts else {}
     except (OSError, BrokenContract):
         return {}
 
 
 def _split(raw: bytes) -> re.Match[bytes] | None:
-    """Find the frontmatter of a file."""
+    """Find the frontmatter of a file: from the end of its first line, so that it has the lines of the file."""
     return _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
-
-
-def _lines_below(head: YamlDocument) -> dict[str, int]:
-    """Return the lines of a frontmatter in its file, where a line of dashes precedes it."""
-    return {pointer: line + 1 for pointer, line in head.lines.items()}
 
 
 def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
@@ -395,5 +395,5 @@ def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
             hint = "Correct one of them."
             raise BrokenContract.of(Finding("work-package-id", message, "/work_package_id", hint=hint))
     except BrokenContract as error:
-        raise BrokenContract(error.message, findings=with_lines(error.findings, _lines_below(document))) from None
-    return head, raw[parts.end() :].decode("utf-8", "replace"), "dependencies" in document.value
+        raise BrokenContract(error.message, findings=with_lines(error.findings, document.lines)) from None
+    return head, parts.string[parts.end() :].decode("utf-8", "replace"), "dependencies" in document.value

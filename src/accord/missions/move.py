@@ -29,7 +29,7 @@ from accord.missions.lifecycle import (
     is_self_review,
     plan_move,
 )
-from accord.missions.load import Mission, load_mission
+from accord.missions.load import Mission, load_mission, mission_folder
 from accord.missions.log import log_path
 from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
 from accord.missions.workspace import resolve_workspace
@@ -70,7 +70,7 @@ def locked_mission(
     root: Path, slug: str, legacy_default: ExecutionMode | None, storage: Storage
 ) -> Iterator[tuple[Mission, tuple[int, ...]]]:
     """Read a mission under its lock; yield it and the lock's handles. Raises Refused for a log that is a link."""
-    folder = load_mission(root, slug, legacy_default).folder
+    folder = mission_folder(root, slug)
     if log_path(folder).is_symlink():  # it may lead out of the project
         raise Refused(f"{log_path(folder)} is a symbolic link.", hint="Replace it with a regular file.")
     with folder_lock(folder, storage) as lock:

@@ -67,10 +67,11 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
             if wp_id not in mission.work_packages or not mission.work_packages[wp_id].has_dependencies
         ]
     enough = {"implement": ("for_review", "in_review", "approved", "done"), "review": ("approved", "done")}
-    statuses = {wp_id: mission.known_status(wp_id) or "unknown" for wp_id in mission.files if step_id in enough}
-    reached = enough.get(step_id or "", ())
-    open_ones = {wp_id: status for wp_id, status in statuses.items() if status not in (*reached, "canceled")}
-    return [f"{wp_id} is {status}, not yet {reached[0]}" for wp_id, status in open_ones.items()]
+    if not (reached := enough.get(step_id or "")):
+        return []
+    statuses = ((wp_id, mission.known_status(wp_id) or "unknown") for wp_id in mission.files)
+    open_ones = ((wp_id, status) for wp_id, status in statuses if status not in (*reached, "canceled"))
+    return [f"{wp_id} is {status}, not yet {reached[0]}" for wp_id, status in open_ones]
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
