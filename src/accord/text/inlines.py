@@ -54,8 +54,8 @@ _A_COMMENT = 1
 _BLANKS = re.compile(rf"{_B}*")
 _NOTE = re.compile(r"\\?\^|&(?:#0{0,6}94|#[xX]0{0,6}5[eE]|Hat);")
 _LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
-_ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});")
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});")
+ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SCHEME = re.compile(r"(?<![A-Za-z])(?:https?|ftp)\Z", re.IGNORECASE)
 _LONGEST_SCHEME = 5
 _BEFORE_WWW = frozenset(("", *"*_~( \t\r\n"))
@@ -79,7 +79,7 @@ def decoded_entity(entity: str) -> str:
 
 def plain_address(address: str) -> str:
     """Return an address without entities and backslashes."""
-    return _ESCAPE.sub(r"\1", _ENTITY.sub(lambda hit: decoded_entity(hit[0]), address))
+    return ESCAPE.sub(r"\1", ENTITY.sub(lambda hit: decoded_entity(hit[0]), address))
 
 
 def references_of(definitions: Iterable[Definition]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from itertools import accumulate
 
 from accord.text.addresses import is_lookalike
 from accord.text.hidden import GUARD, is_hidden
-from accord.text.inlines import InlineSpan, decoded_entity
+from accord.text.inlines import ENTITY, ESCAPE, InlineSpan, decoded_entity
 from accord.text.posting import PostingPolicy
 from accord.text.views import Cursor, Edit, Hole, View
 
@@ -88,14 +88,13 @@ _PLAIN_ADDRESS = re.compile(
     r"(?:[a-z0-9./:%?#=+,;@!$-]|(?<=[a-z0-9])_)*",
     re.IGNORECASE,
 )
-_ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});")
 _OLD_NAMES = "|".join(sorted((name for name in html5 if not name.endswith(";")), key=len, reverse=True))
 _HTML_ENTITY = re.compile(
     rf"&(?:#[0-9]{{1,20}};?|#[xX][0-9a-fA-F]{{1,20}};?|[A-Za-z][A-Za-z0-9]{{1,31}};|{_OLD_NAMES})"
 )
 """In raw HTML, numbers and the names of HTML 2 need no semicolon (HTML Standard, "Named character reference state")."""
 
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])|" + _ENTITY.pattern)
+_ESCAPE = re.compile(rf"{ESCAPE.pattern}|{ENTITY.pattern}")
 _SKIPPED = r"\w{1,30}(?:[\s:_-]{1,9}\w{1,30})?"
 _COMMIT_COMMAND = re.compile(
     rf"\[\s{{0,9}}((?:skip[\s:_-]{{1,9}}|no\s{{1,9}}){_SKIPPED}|{_SKIPPED}[\s:_-]{{1,9}}skip)\s{{0,9}}\]"
@@ -265,7 +264,7 @@ def addresses_with_entities(content: str) -> list[Edit]:
 def entity_edits(content: str, holes: Sequence[Hole], *, is_html: bool) -> Iterator[Edit]:
     """Take out hidden characters that are written as entities."""
     inside = Cursor(holes)
-    for hit in (_HTML_ENTITY if is_html else _ENTITY).finditer(content):
+    for hit in (_HTML_ENTITY if is_html else ENTITY).finditer(content):
         char = decoded_entity(hit[0])
         if len(char) == 1 and is_hidden(char) and not inside(hit.start()):
             around = content[max(0, hit.start() - 1) : hit.start()] + content[hit.end() : hit.end() + 1]
