@@ -33,11 +33,12 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
     facts, _ = read_repository(root, repository)
     live: LiveFacts | str
     try:
-        live = _live_facts(connect)
+        live = connect if isinstance(connect, str) else gather_settings(connect())
     except Interrupted:
         raise
-    except Stopped as stopped:
-        live = connect = _without_full_stop(stopped)
+    except AccordError as error:
+        live = error.message.removesuffix(".")
+        connect = live if isinstance(error, Stopped) else connect
     approves = approves_in(root)
     is_private = None if isinstance(live, str) else live.is_private
     read_labels = connect if isinstance(connect, str) else cache(partial(_read_labels, connect))
@@ -122,22 +123,6 @@ def _call_findings(name: str, job: Job, workflows: Mapping[str, Workflow]) -> It
         if isinstance(file, str) and file and "${{" not in file and f"{WORKFLOWS}/{file}" not in workflows:
             message = f"`{key}` of {name} names `{file}`, which is not in {WORKFLOWS}, so the loop cannot start it."
             yield warning("loop-workflow-missing", message, hint="Install it with `accord init`, or remove the input.")
-
-
-def _live_facts(connect: Callable[[], Connection] | str) -> LiveFacts | str:
-    """Read the settings on GitHub, or return why they cannot be read. Raises Stopped where GitHub does not answer."""
-    if isinstance(connect, str):
-        return connect
-    try:
-        return gather_settings(connect())
-    except Stopped:
-        raise
-    except AccordError as error:
-        return _without_full_stop(error)
-
-
-def _without_full_stop(error: AccordError) -> str:
-    return error.message.removesuffix(".")
 
 
 def fix_workflows(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.findings import DoctorCheck, Finding, PlacedFinding, warning
@@ -115,13 +115,6 @@ def gather_settings(connection: Connection) -> LiveFacts:
     prefix = read("prefix", lambda: _prefix_of(github, default)) or BRANCH_PREFIX
     in_the_way = read("in_the_way", lambda: _branch_in_the_way(github, prefix)) or ""
     branches = filter(None, (work_branch(1, prefix=prefix), default))
-    more: dict[str, Any] = {
-        "secrets": read("secrets", github.secret_names),
-        "environment_secrets": read("environment_secrets", lambda: github.environment_secret_names(ENVIRONMENT)),
-        "variables": read("variables", github.variable_names),
-        "rules": read("rules", lambda: {branch: github.branch_rules(branch) for branch in branches}),
-        "protected": read("protected", github.protected_branches),
-    }
     return LiveFacts(
         repository_url=connection.page,
         default_branch=default,
@@ -130,10 +123,14 @@ def gather_settings(connection: Connection) -> LiveFacts:
         is_private=repository.is_private if repository else None,
         may_create_pulls=settings.may_create_pulls if settings else None,
         workflow_permissions=settings.permissions if settings else None,
+        secrets=read("secrets", github.secret_names),
+        environment_secrets=read("environment_secrets", lambda: github.environment_secret_names(ENVIRONMENT)),
+        variables=read("variables", github.variable_names),
+        rules=read("rules", lambda: {branch: github.branch_rules(branch) for branch in branches}),
+        protected=read("protected", github.protected_branches),
         prefix=prefix,
         in_the_way=in_the_way,
         unread=unread,
-        **more,
     )
 
 

@@ -197,11 +197,8 @@ def _restore(path: Path, content: bytes | None) -> None:
     if not os.access(path.parent, os.W_OK | os.X_OK):
         path.parent.chmod(stat.S_IRWXU)
     if path.is_dir() and not path.is_symlink():
-        path.chmod(stat.S_IRWXU)
-        for folder, below, _ in os.walk(path):
-            for name in below:
-                if not Path(folder, name).is_symlink():
-                    Path(folder, name).chmod(stat.S_IRWXU)  # os.walk goes into it next
+        for _ in _paths_below(path):
+            pass  # its folders become writable
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
