@@ -12,10 +12,9 @@ from pathlib import Path
 
 from accord.core.findings import DoctorCheck, Finding, PlacedFinding, Severity, pointer, warning
 from accord.workflows.agents import agent_steps
-from accord.workflows.expressions import all_reads
 from accord.workflows.facts import REGISTRY, WORKFLOWS, RepositoryFacts, RepositoryFiles, read_repository
 from accord.workflows.models import Job, Workflow
-from accord.workflows.requirements import check_grants
+from accord.workflows.requirements import check_grants, named_secrets
 from accord.workflows.rules import contract_findings, is_runner
 from accord.workflows.tokens import check_agents, check_outsiders, check_unknown_actions
 from accord.workflows.untrusted import check_checkouts, script_findings
@@ -87,8 +86,7 @@ def check_secrets(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         for job_id, job in workflow.jobs.items():
             if job.uses:
                 yield from ((path, finding) for finding in _call_findings(facts, job_id, job))
-    references = (ref for workflow in facts.workflows.values() for ref in all_reads(workflow.model_dump(by_alias=True)))
-    named = {ref[1] for ref in references if ref[0] == "secrets" and ref[1:]}
+    named = set[str]().union(*map(named_secrets, facts.workflows.values()))
     jobs = [job for workflow in facts.workflows.values() for job in workflow.jobs.values()]
     named |= {name.lower() for job in jobs if isinstance(job.secrets, dict) for name in job.secrets}
     for name, agent in facts.agents.items():
@@ -143,17 +141,15 @@ def check_names(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             yield path, warning("workflow-name-repeated", message, "/name", hint=hint)
         first.setdefault(workflow.name, path)
     for path, workflow in facts.workflows.items():
-        names = workflow.filters("workflow_run").get("workflows")
-        listed = [str(name) for name in ([names] if isinstance(names, str) else names or ())]
+        listed = workflow.filter_values("workflow_run", "workflows")
         known = {*first, *(other for other, each in facts.workflows.items() if not each.name)}
         unknown = [name for name in listed if name not in known]
         never = workflow.events == ("workflow_run",) and unknown == listed
         for name in unknown:
             effect = "this workflow never starts" if never else "its runs do not start this one"
             message = f"No workflow has the name `{name}`, so {effect}."
-            place = pointer(
-                "on", "workflow_run", "workflows", *([listed.index(name)] if isinstance(names, list) else [])
-            )
+            is_list = isinstance(workflow.filters("workflow_run")["workflows"], list)
+            place = pointer("on", "workflow_run", "workflows", *([listed.index(name)] if is_list else []))
             severity = Severity.ERROR if never else Severity.WARNING
             yield path, Finding("workflow-unknown", message, place, severity, hint="Correct the name.")
 

@@ -319,3 +319,8 @@ def all_reads(node: Any) -> Iterator[Reference]:
             yield from all_reads(child)
     elif isinstance(node, str):
         yield from reads(node) or ()
+
+
+def secrets_in(node: Any) -> set[str]:
+    """Return the names of the secrets that a part of a workflow reads, in lower case."""
+    return {read[1] for read in all_reads(node) if read[0] == "secrets" and read[1:]}

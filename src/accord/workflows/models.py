@@ -245,6 +245,11 @@ class Workflow(_Open):
         given = (self.on.model_extra or {}).get(event)
         return given if isinstance(given, dict) else {}
 
+    def filter_values(self, event: str, name: str) -> list[str]:
+        """Return the values of a filter of an event, of which there may be one or several."""
+        given = self.filters(event).get(name)
+        return [str(value) for value in (given if isinstance(given, list) else [given]) if value is not None]
+
     def job(self, name: str) -> tuple[str, Job] | None:
         """Find a job by its id, as expressions do, without regard to case."""
         return next(((key, job) for key, job in self.jobs.items() if key.lower() == name.lower()), None)

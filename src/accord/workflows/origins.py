@@ -100,8 +100,20 @@ def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Orig
 
     An expression that cannot be read counts as the text of writers.
     """
-    found, seen = _OWN, set[object]()
-    waiting = [_Source(place, str(text), is_script)]
+    found = _OWN
+    for _, _, origin in _followed(_Source(place, str(text), is_script)):
+        found |= origin
+    return found
+
+
+def leaves_of(place: RunPlace, text: object) -> Iterator[tuple[RunPlace, Reference]]:
+    """Yield what the expressions of a text read in the end: through variables, inputs, and outputs."""
+    return ((at, ref) for at, ref, _ in _followed(_Source(place, str(text))) if ref)
+
+
+def _followed(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin]]:
+    """Yield what a text reads in the end, where, and its origin; without a reference for code that a text names."""
+    waiting, seen = [first], set[object]()
     while waiting:
         source = waiting.pop()
         at = source.place
@@ -110,32 +122,13 @@ def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Orig
             continue
         seen.add(key)
         if _PULL_REF.search(source.text) or (source.is_script and _HEAD.search(source.text)):
-            found |= _CODE
+            yield at, (), _CODE
         for ref in _references(source):
             taken = _taken_from(at, ref)
             if isinstance(taken, Origin):
-                found |= _origin_within_reach(at, taken) & source.counts
+                yield at, ref, _origin_within_reach(at, taken) & source.counts
             else:
                 waiting += [each._replace(counts=each.counts & source.counts) for each in taken]
-    return found
-
-
-def leaves_of(place: RunPlace, text: object) -> Iterator[tuple[RunPlace, Reference]]:
-    """Yield what the expressions of a text read in the end: through variables, inputs, and outputs."""
-    waiting, seen = [_Source(place, str(text))], set[object]()
-    while waiting:
-        source = waiting.pop()
-        at = source.place
-        key = (at.path, at.job_id, id(at.step), source[1:3])
-        if key in seen:
-            continue
-        seen.add(key)
-        for ref in _references(source):
-            taken = _taken_from(at, ref)
-            if isinstance(taken, Origin):
-                yield at, ref
-            else:
-                waiting += taken
 
 
 def step_named(at: RunPlace, name: str) -> Step | None:
@@ -291,12 +284,10 @@ def _of_event(ref: Reference, event: str) -> Origin:
 
 def _is_listed(workflow: Workflow, event: str) -> bool:
     """Return whether an event is limited to branches or tags that are written out."""
-    filters = workflow.filters(event)
-    named = [filters[key] for key in ("branches", "tags") if key in filters]
-    if not named or (event == "push" and any(key.endswith("-ignore") for key in filters if key != "paths-ignore")):
+    if event == "push" and {"branches-ignore", "tags-ignore"} & workflow.filters(event).keys():
         return False
-    names = [name for value in named for name in ([value] if isinstance(value, str) else value or ())]
-    return bool(names) and not any(re.search(r"[*?+\[!]", str(name)) for name in names)
+    names = [name for key in ("branches", "tags") for name in workflow.filter_values(event, key)]
+    return bool(names) and not any(re.search(r"[*?+\[!]", name) for name in names)
 
 
 def lines_of(script: str) -> Iterator[str]:

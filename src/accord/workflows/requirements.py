@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from accord.agents.registry import Agent
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
 from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE, SettingsPage
-from accord.workflows.expressions import all_reads
+from accord.workflows.expressions import secrets_in
 from accord.workflows.models import LEVELS, Job, Workflow
 
 if TYPE_CHECKING:
@@ -132,13 +132,12 @@ def _logins(workflows: Mapping[str, Workflow]) -> Iterator[Requirement]:
 
 def named_secrets(workflow: Workflow) -> set[str]:
     """Return the names of the secrets that a workflow reads, in lower case."""
-    return {read[1] for read in all_reads(workflow.model_dump(by_alias=True)) if read[0] == "secrets" and read[1:]}
+    return secrets_in(workflow.model_dump(by_alias=True))
 
 
 def secrets_of_callers(workflow: Workflow) -> set[str]:
     """Return the secrets that jobs pass to called workflows; those of an environment are not among them for GitHub."""
-    jobs = (job for job in workflow.jobs.values() if job.uses and isinstance(job.secrets, dict))
-    return {read[1] for job in jobs for read in all_reads(job.secrets) if read[0] == "secrets" and read[1:]}
+    return secrets_in([job.secrets for job in workflow.jobs.values() if job.uses and isinstance(job.secrets, dict)])
 
 
 def _calls(workflows: Mapping[str, Workflow], is_meant: Callable[[Job], bool]) -> dict[str, Sequence[Job]]:
@@ -169,7 +168,7 @@ def token_of(job: Job) -> str:
     """Return the secret that a job passes as its token instead of its own; empty without one."""
     given: list[object] = [job.secrets.get("token")] if isinstance(job.secrets, dict) else []
     given += [step.given.get("token") for step in job.steps if _APPLY.fullmatch(step.uses)]
-    return next((read[1] for read in all_reads(given) if read[0] == "secrets" and read[1:]), "")
+    return next((name for each in given for name in sorted(secrets_in(each))), "")
 
 
 NEEDED_FILE = "needed-permissions.json"

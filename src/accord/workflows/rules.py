@@ -174,17 +174,15 @@ def _quoted(text: str) -> str:
 def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, Workflow]) -> Iterator[Finding]:
     source = _source(workflow, call)
     texts = described_outputs()
-    for name in OUTPUTS:
-        if name not in call.outputs:
-            message = f"The output `{name}` of the runner contract is missing. Add it."
-            hint = f"{name}:\n  description: {_quoted(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
-            yield Finding("missing-output", message, _OUTPUTS, hint=hint + _job_output(workflow, source, name))
     declared = [name for name in CAPABILITY_OUTPUTS if name in call.outputs]
-    for name in CAPABILITY_OUTPUTS if declared else ():
+    for name in (*OUTPUTS, *(CAPABILITY_OUTPUTS if declared else ())):
         if name not in call.outputs:
-            message = f"The output `{name}` is missing, though `{declared[0]}` of the same record is there. Add it."
+            code, message = "missing-output", f"The output `{name}` of the runner contract is missing. Add it."
+            if name in CAPABILITY_OUTPUTS:
+                code = "outputs-incomplete"
+                message = f"The output `{name}` is missing, though `{declared[0]}` of the same record is there. Add it."
             hint = f"{name}:\n  description: {_quoted(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
-            yield Finding("outputs-incomplete", message, _OUTPUTS, hint=hint + _job_output(workflow, source, name))
+            yield Finding(code, message, _OUTPUTS, hint=hint + _job_output(workflow, source, name))
     wiring = Wiring(workflow, called)
     for name, output in call.outputs.items():
         place = _OUTPUTS + pointer(name, "value")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
 from accord.workflows.agents import action_name, agent_steps, written_scopes
 from accord.workflows.commands import commands_of, program_of
-from accord.workflows.expressions import all_reads, parse_condition
+from accord.workflows.expressions import parse_condition, secrets_in
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Job, Step, Workflow
 from accord.workflows.origins import VARIABLE, leaves_of, step_named
@@ -385,8 +385,7 @@ def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
     is_guarded = not has_agent and (len(unguarded) < len(nested) or (nested and not reached))
     shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]
     texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]
-    read = {ref[1].upper() for ref in all_reads(texts) if ref[0] == "secrets" and ref[1:]}
-    named = [f"`{name}`" for name in sorted(read - {"GITHUB_TOKEN"})]
+    named = [f"`{name.upper()}`" for name in sorted(secrets_in(texts) - {"github_token"})]
     writes = not is_guarded and {"contents", *_EVERYTHING} & {*written_scopes(at.granted[0])}
     parts = ["`contents: write`"] if writes else []
     parts += (

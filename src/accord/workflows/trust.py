@@ -85,10 +85,9 @@ def may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> bo
     """Return whether pull requests can be behind an event: ``workflow_run`` may only follow workflows without them."""
     if start.event != "workflow_run":
         return True
-    named = files[start.calls[0][0] if start.calls else path].filters("workflow_run").get("workflows")
-    names = [named] if isinstance(named, str) else named or []
+    names = files[start.calls[0][0] if start.calls else path].filter_values("workflow_run", "workflows")
     before = {workflow.name: set(workflow.events) for workflow in files.values()}
-    return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in map(str, names))
+    return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in names)
 
 
 @dataclass(frozen=True)
@@ -142,9 +141,8 @@ class RunPlace:
     def _is_for_writers(self) -> bool:
         """Whether the event is of types alone that people without rights do not cause."""
         first = self.files[self.start.calls[0][0] if self.start.calls else self.path]
-        types = first.filters(self.start.event).get("types")
-        named = {types} if isinstance(types, str) else {*map(str, types or ())}
-        return bool(named) and named <= _OF_WRITERS
+        types = {*first.filter_values(self.start.event, "types")}
+        return bool(types) and types <= _OF_WRITERS
 
     def is_reached_by(self, actor: Actor) -> bool:
         """Return whether the event of this person may get to the job or step."""
