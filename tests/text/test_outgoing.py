@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import rubble
-from support.hostile import HOSTILE, KNOWN, TOKEN
+from support.hostile import HOSTILE, KNOWN, TOKEN, pairs
 from support.innocent import INNOCENT
 from support.renderer import complaints, rendered
 from support.rotation import NIGHTLY, some
@@ -186,27 +186,14 @@ def test_each_kind_is_counted() -> None:
     text = (
         f"@a fixes #1\n/merge\n<x> <!-- y --> \u200b[a](data:x) ![i](https://x.test) {TOKEN} <!-- accord:z --><b>\n```"
     )
-    assert clean(text).counts == {
-        "mentions": 1,
-        "closing-keywords": 1,
-        "commands": 1,
-        "html": 1,
-        "comments": 1,
-        "hidden": 1,
-        "links": 1,
-        "images": 1,
-        "markers": 1,
-        "secrets": 1,
-        "fences": 1,
-        "tags": 1,
-    }
+    assert clean(text).counts == {kind: 1 for kind in KINDS if kind != "unreadable"}
 
 
 COMMITS = {
-    "backticks protect nothing": ("`@octocat fixes #3`", "`@·octocat f·ixes #3`"),
-    "fences protect nothing": ("```\n@a\n  /merge\n```", "```\n@·a\n  /·merge\n```"),
-    "over lines": ("Closes\n#12", "C·loses\n#12"),
-    "indentation stays": ("- a\n    - b < c  d", "- a\n    - b < c  d"),
+    "backticks protect nothing": "`@·octocat f·ixes #3`",
+    "fences protect nothing": "```\n@·a\n  /·merge\n```",
+    "over lines": "C·loses\n#12",
+    "indentation stays": "- a\n    - b < c  d",
     "a secret": (f"  {TOKEN}", "  [redacted: github-token]"),
     "no checks skipped": (
         "Done [skip ci] [CI Skip] [no\u200b ci] [skip\nactions]\n\nskip-checks: true\n",
@@ -221,18 +208,17 @@ COMMITS = {
         "(skip netlify) (Vercel Skip) (skip-cd) (CF-Pages-Skip) (travis ci skip) (skip: azp) (no deploy) (NO_CI)",
     ),
     "nothing that is only in brackets": (
-        "[no-deprecated] [skip] [skipped tests] [x] [a skip b] ***bold*** [skip the rest of the list]",
-        "[no-deprecated] [skip] [skipped tests] [x] [a skip b] ***bold*** [skip the rest of the list]",
+        "[no-deprecated] [skip] [skipped tests] [x] [a skip b] ***bold*** [skip the rest of the list]"
     ),
     "no release set": (
         "Release-As: 9.0.0\nrelease-as #9.0.0\nSee Release-As: 1\nBEGIN_COMMIT_OVERRIDE\nfeat!: x\nend_NESTED_COMMIT",
         "(Release-As) 9.0.0\n(release-as)#9.0.0\nSee Release-As: 1\nBEGIN COMMIT_OVERRIDE\nfeat!: x\nend NESTED_COMMIT",
     ),
-    "no bot called": (".deploy prod\n!deploy\n.gitignore: x", ".·deploy prod\n!·deploy\n.·gitignore: x"),
+    "no bot called": ".·deploy prod\n!·deploy\n.·gitignore: x",
 }
 
 
-@pytest.mark.parametrize(("text", "posted"), COMMITS.values(), ids=COMMITS)
+@pytest.mark.parametrize(("text", "posted"), pairs(COMMITS.values()), ids=COMMITS)
 def test_a_commit_message_says_this(text: str, posted: str) -> None:
     assert sanitise_plain(text, secrets=SECRETS, policy=POLICY).text == posted.replace("·", GUARD)
 
@@ -246,22 +232,22 @@ def test_a_commit_message_stays_as_it_was_made(text: str) -> None:
 
 
 TITLES = {
-    "a mention": ("Ask @octocat", "Ask @·octocat"),
-    "backticks protect nothing in a commit": ("Fix `@octocat`", "Fix `@·octocat`"),
-    "a keyword would close on merge": ("Fixes #3: x", "F·ixes #3: x"),
+    "a mention": "Ask @·octocat",
+    "backticks protect nothing in a commit": "Fix `@·octocat`",
+    "a keyword would close on merge": "F·ixes #3: x",
     "several lines": ("a\n\n  b\u2028c", "a b c"),
     "hidden characters": ("a\u200bb\u202e", "ab"),
-    "a command": ("/merge it", "/·merge it"),
+    "a command": "/·merge it",
     "a marker": ("<!-- accord:item -->", "<! -- accord:item -->"),
     "a secret": (f"Rotate {TOKEN}", "Rotate [redacted: github-token]"),
-    "HTML is text in a title": ("Use <b> & &#64;a", "Use <b> & &#64;a"),
-    "an address stays whole": ("See https://medium.com/@octocat", "See https://medium.com/@octocat"),
+    "HTML is text in a title": "Use <b> & &#64;a",
+    "an address stays whole": "See https://medium.com/@octocat",
     "a squash merge would skip checks": ("[skip\nci] Fix [actions skip]", "(skip ci) Fix (actions skip)"),
     "nothing is left": ("\u200b\u2060", ""),
 }
 
 
-@pytest.mark.parametrize(("text", "posted"), TITLES.values(), ids=TITLES)
+@pytest.mark.parametrize(("text", "posted"), pairs(TITLES.values()), ids=TITLES)
 def test_a_title_is_posted_as_this(text: str, posted: str) -> None:
     assert line(text).text == posted.replace("·", GUARD)
 
@@ -308,15 +294,15 @@ def test_many_small_things_are_each_broken() -> None:
 
 CHOSEN = posting_policy({"ACCORD_BREAK_WORDS": "bors r+, recheck,@claude\n/retest "})
 BROKEN = {
-    "in prose": ("Please bors  r+ and ReCheck.", "Please b·ors  r+ and R·eCheck."),
-    "in code": ("`@claude go`\n\n```\nrecheck\n```", "`@·claude go`\n\n```\nr·echeck\n```"),
-    "in a link": ("[recheck](https://h.test/recheck)", "[r·echeck](https://h.test/recheck)"),
-    "within a line": ("Say /retest and @claude.", "Say /·retest and @·claude."),
-    "in other words": ("rechecks, src/retest, x-recheck", "rechecks, src/retest, x-recheck"),
+    "in prose": "Please b·ors  r+ and R·eCheck.",
+    "in code": "`@·claude go`\n\n```\nr·echeck\n```",
+    "in a link": "[r·echeck](https://h.test/recheck)",
+    "within a line": "Say /·retest and @·claude.",
+    "in other words": "rechecks, src/retest, x-recheck",
 }
 
 
-@pytest.mark.parametrize(("text", "posted"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(("text", "posted"), pairs(BROKEN.values()), ids=BROKEN)
 def test_the_words_of_a_repository_s_bots_are_broken(text: str, posted: str) -> None:
     result = sanitise(text, secrets=SECRETS, policy=CHOSEN)
     assert result.text == posted.replace("·", GUARD)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,22 +49,20 @@ def test_sequences_without_end_cost_no_time(text: str) -> None:
     assert not grows_too_fast(lambda size: as_seen(text[:size]), len(text))
 
 
+POLICY: dict[str, Any] = {"secrets": Redactor(), "policy": PostingPolicy()}
+REDACTING: list[Callable[[str], str]] = [
+    one_line,
+    lambda text: sanitise(text, **POLICY).text,
+    lambda text: sanitise_line(text, **POLICY).text,
+    lambda text: summary_of(text, *POLICY.values()),
+    lambda text: safe_line(text, *POLICY.values()),
+]
+
+
 @pytest.mark.parametrize(
-    "write",
-    [
-        inert,
-        one_line,
-        cell,
-        code_block,
-        mermaid_text,
-        lambda text: sanitise(text, secrets=Redactor(), policy=PostingPolicy()).text,
-        lambda text: sanitise_line(text, secrets=Redactor(), policy=PostingPolicy()).text,
-        lambda text: sanitise_plain(text, secrets=Redactor(), policy=PostingPolicy()).text,
-        lambda text: summary_of(text, Redactor(), PostingPolicy()),
-        lambda text: safe_line(text, Redactor(), PostingPolicy()),
-    ],
+    "write", [*REDACTING, inert, cell, code_block, mermaid_text, lambda text: sanitise_plain(text, **POLICY).text]
 )
-def test_no_summary_and_no_line_shows_half_a_sequence(write) -> None:  # type: ignore[no-untyped-def]
+def test_no_summary_and_no_line_shows_half_a_sequence(write: Callable[[str], str]) -> None:
     text = write("\x1b[1;31mFAILED\x1b[0m tests \x1b[2K\x1b]0;t\x07run")
     assert "FAILED tests run" in text
     assert not {"\x1b", "\x07", "["} & set(text)
@@ -70,16 +71,12 @@ def test_no_summary_and_no_line_shows_half_a_sequence(write) -> None:  # type: i
 @pytest.mark.parametrize(
     "write",
     [
-        one_line,
-        lambda text: sanitise(text, secrets=Redactor(), policy=PostingPolicy()).text,
-        lambda text: sanitise(f"```\n{text}\n```", secrets=Redactor(), policy=PostingPolicy()).text,
-        lambda text: sanitise_line(text, secrets=Redactor(), policy=PostingPolicy()).text,
-        lambda text: summary_of(text, Redactor(), PostingPolicy()),
-        lambda text: summary_of(" " * 480 + "x" + text, Redactor(), PostingPolicy()),
-        lambda text: safe_line(text, Redactor(), PostingPolicy()),
+        *REDACTING,
+        lambda text: sanitise(f"```\n{text}\n```", **POLICY).text,
+        lambda text: summary_of(" " * 480 + "x" + text, *POLICY.values()),
     ],
 )
-def test_a_token_that_is_coloured_in_part_is_still_a_token(write) -> None:  # type: ignore[no-untyped-def]
+def test_a_token_that_is_coloured_in_part_is_still_a_token(write: Callable[[str], str]) -> None:
     shown = write(f"it is {SPLIT}")
     assert "a1a1" not in shown
     assert "ghp" not in shown

@@ -1,6 +1,7 @@
 """Settings on GitHub are compared with what workflows need; what could not be read is skipped, never ok."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +18,20 @@ from accord.workflows.requirements import required_settings
 KIT = Path(__file__).parents[2] / "templates/consumer-repo/.github/workflows"
 URL = "https://github.example/octo/tools"
 READ = LiveFacts(
-    URL,
-    default_branch="main",
-    login="maintainer",
-    is_person=True,
-    may_create_pulls=True,
-    workflow_permissions="read",
-    secrets=frozenset({"OPENAI_API_KEY"}),
-    environment_secrets=frozenset(),
-    variables=frozenset(),
-    rules={},
+    URL, default_branch="main", login="maintainer", is_person=True, may_create_pulls=True, workflow_permissions="read",
+    secrets=frozenset({"OPENAI_API_KEY"}), environment_secrets=frozenset(), variables=frozenset(), rules={},
     protected=(),
-)
+)  # fmt: skip
 UNREAD = LiveFacts(URL, unread={"may_create_pulls": "the token lacks administration: read"})
 
 
-def checks(facts: LiveFacts | str, *names: str) -> dict[str, DoctorCheck]:
-    texts = {name: (KIT / f"accord-{name}.yml").read_bytes() for name in names or ("implement", "review", "keepalive")}
-    workflows = {name: read_shape(Workflow, read_mapping(text).value) for name, text in texts.items()}
+@cache
+def kit(name: str) -> Workflow:
+    return read_shape(Workflow, read_mapping((KIT / f"accord-{name}.yml").read_bytes()).value)
+
+
+def checks(facts: LiveFacts | str, names: str = "implement review keepalive") -> dict[str, DoctorCheck]:
+    workflows = {name: kit(name) for name in names.split()}
     needed = required_settings(workflows, {"codex": shipped_registry().agents["codex"]}, approves=True)
     return {check.name: check for check in setting_checks(facts, needed, workflows)}
 
@@ -57,60 +54,38 @@ def test_settings_that_could_not_be_read_are_skipped_and_name_the_page() -> None
     assert f"{URL}/settings/secrets/actions" in found["agent secrets"].note
 
 
-@pytest.mark.parametrize(
-    ("change", "names", "check", "codes", "status"),
-    [
-        ({"may_create_pulls": False}, (), "pull requests", ["pulls-not-allowed"], "error"),
-        ({"may_create_pulls": False, "secrets": None}, (), "pull requests", ["pulls-not-allowed"], "warning"),
-        ({"may_create_pulls": False}, ("review",), "pull requests", ["pulls-not-allowed"], "warning"),
-        ({"may_create_pulls": False}, ("plan",), "pull requests", [], "ok"),
-        ({"may_create_pulls": False, "secrets": frozenset({"ACCORD_TOKEN"})}, (), "pull requests", [], "ok"),
-        ({"may_create_pulls": None, "secrets": frozenset({"ACCORD_TOKEN"})}, (), "pull requests", [], "ok"),
-        ({"may_create_pulls": None}, (), "pull requests", [], "skipped"),
-        ({"secrets": frozenset({"OTHER"})}, (), "agent secrets", ["agent-secret-missing"], "error"),
-        (
-            {"secrets": frozenset(), "environment_secrets": None},
-            (),
-            "agent secrets",
-            ["agent-secret-missing"],
-            "warning",
-        ),
-        (
-            {"secrets": frozenset(), "environment_secrets": frozenset({"CODEX_AUTH_JSON"})},
-            (),
-            "agent secrets",
-            ["agent-secret-out-of-reach"],
-            "warning",
-        ),
-        (
-            {"secrets": frozenset(), "environment_secrets": frozenset({"CODEX_AUTH_JSON"})},
-            ("plan", "implement"),
-            "agent secrets",
-            [],
-            "ok",
-        ),
-        ({"secrets": None}, (), "agent secrets", [], "skipped"),
-        ({"variables": frozenset({"ACCORD_LOGIN"})}, (), "logins", ["login-without-token"], "error"),
-        (
-            {"variables": frozenset({"ACCORD_LOGIN"}), "secrets": frozenset({"ACCORD_TOKEN"})},
-            (),
-            "logins",
-            [],
-            "ok",
-        ),
-        ({"variables": None}, (), "logins", [], "skipped"),
-        ({"rules": {"accord/1": ["creation", "deletion"]}}, (), "branch rules", ["branch-rule"], "warning"),
-        ({"rules": {"main": ["pull_request", "required_signatures"]}}, (), "branch rules", ["branch-rule"], "warning"),
-        ({"rules": {"main": ["pull_request", "deletion"]}}, (), "branch rules", [], "ok"),
-        ({"protected": ["main", "accord/7"]}, (), "branch rules", ["branch-protected"], "warning"),
-        ({"rules": None}, (), "branch rules", [], "skipped"),
-    ],
-)
-def test_each_rule_finds_its_case(
-    change: dict[str, Any], names: tuple[str, ...], check: str, codes: list[str], status: str
-) -> None:
+IN_ENVIRONMENT = {"secrets": frozenset(), "environment_secrets": frozenset({"CODEX_AUTH_JSON"})}
+WITH_TOKEN = {"secrets": frozenset({"ACCORD_TOKEN"})}
+LOGIN = {"variables": frozenset({"ACCORD_LOGIN"})}
+RULES = [
+    ("pull requests", "error", "pulls-not-allowed", {"may_create_pulls": False}),
+    ("pull requests", "warning", "pulls-not-allowed", {"may_create_pulls": False, "secrets": None}),
+    ("pull requests", "warning", "pulls-not-allowed", {"may_create_pulls": False}, "review"),
+    ("pull requests", "ok", "", {"may_create_pulls": False}, "plan"),
+    ("pull requests", "ok", "", {"may_create_pulls": False, **WITH_TOKEN}),
+    ("pull requests", "ok", "", {"may_create_pulls": None, **WITH_TOKEN}),
+    ("pull requests", "skipped", "", {"may_create_pulls": None}),
+    ("agent secrets", "error", "agent-secret-missing", {"secrets": frozenset({"OTHER"})}),
+    ("agent secrets", "warning", "agent-secret-missing", {"secrets": frozenset(), "environment_secrets": None}),
+    ("agent secrets", "warning", "agent-secret-out-of-reach", IN_ENVIRONMENT),
+    ("agent secrets", "ok", "", IN_ENVIRONMENT, "plan implement"),
+    ("agent secrets", "skipped", "", {"secrets": None}),
+    ("logins", "error", "login-without-token", LOGIN),
+    ("logins", "ok", "", LOGIN | WITH_TOKEN),
+    ("logins", "skipped", "", {"variables": None}),
+    ("branch rules", "warning", "branch-rule", {"rules": {"accord/1": ["creation", "deletion"]}}),
+    ("branch rules", "warning", "branch-rule", {"rules": {"main": ["pull_request", "required_signatures"]}}),
+    ("branch rules", "ok", "", {"rules": {"main": ["pull_request", "deletion"]}}),
+    ("branch rules", "warning", "branch-protected", {"protected": ["main", "accord/7"]}),
+    ("branch rules", "skipped", "", {"rules": None}),
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_finds_its_case(rule: tuple[Any, ...]) -> None:
+    check, status, code, change, *names = rule
     found = checks(replace(READ, **change), *names)[check]
-    assert ([finding.code for _, finding in found.findings], found.status) == (codes, status)
+    assert ([finding.code for _, finding in found.findings], found.status) == ([code] * bool(code), status)
     assert all(finding.hint for _, finding in found.findings)
 
 
