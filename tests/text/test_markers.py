@@ -83,14 +83,10 @@ LIMIT = 65_536
 @pytest.mark.parametrize(
     ("length", "kept"),
     [
-        (0, COPY),
-        (LIMIT - len(write_copy(**COPY)) - 1, COPY),
-        (LIMIT - len(write_copy(**COPY)), {"commit": SHA}),
-        (LIMIT - COPY_ROOM, {"commit": SHA}),
-        (LIMIT - len(write_copy(SHA)), None),
-        (LIMIT, None),
+        (0, COPY), (LIMIT - len(write_copy(**COPY)) - 1, COPY), (LIMIT - len(write_copy(**COPY)), {"commit": SHA}),
+        (LIMIT - COPY_ROOM, {"commit": SHA}), (LIMIT - len(write_copy(SHA)), None), (LIMIT, None),
     ],
-)
+)  # fmt: skip
 def test_a_text_keeps_every_character_and_the_copy_of_a_handoff_what_still_fits(length: int, kept: object) -> None:
     text = "x" * length
     body = with_copy(COPY, text, LIMIT)

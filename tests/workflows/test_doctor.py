@@ -1,14 +1,15 @@
 """Doctor reports each problem of a workflow once, in the file that has it."""
 
-from pathlib import Path
+from contextlib import nullcontext
 
 import pytest
 from support.runner_workflows import RUNNER, SHA, edited, workflow
 
 from accord.agents.registry import Agent
+from accord.core.errors import BrokenContract
 from accord.workflows.agents import agent_steps, shipped_agents
 from accord.workflows.doctor import CHECKS
-from accord.workflows.facts import WORKFLOWS, RepositoryFacts, read_repository
+from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Job, Workflow
 
 PLACE = ".github/workflows/"
@@ -166,21 +167,13 @@ def test_a_runner_is_checked_against_its_contract() -> None:
 @pytest.mark.parametrize(
     ("permissions", "is_known"),
     [
-        ("{pull-requests: 'yes'}", False),
-        ("{contents: admin}", False),
-        ("{contents: ''}", False),
-        ("write", False),
-        ("{contents: none, id-token: write}", True),
-        ("read-all", True),
-        ("{}", True),
+        ("{pull-requests: 'yes'}", False), ("{contents: admin}", False), ("{contents: ''}", False), ("write", False),
+        ("{contents: none, id-token: write}", True), ("read-all", True), ("{}", True),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("place", ["", "    "])
-def test_a_permission_that_github_does_not_know_is_a_finding(
-    tmp_path: Path, permissions: str, is_known: bool, place: str
-) -> None:
-    (tmp_path / WORKFLOWS).mkdir(parents=True)
-    job = "jobs:\n  a:\n    runs-on: x\n    steps: [{run: make}]\n"
-    (tmp_path / WORKFLOWS / "ci.yml").write_text(f"on: push\n{job}{place}permissions: {permissions}\n")
-    _, files = read_repository(tmp_path)
-    assert [finding.code for _, finding in files.unreadable] == ([] if is_known else ["schema"])
+def test_a_permission_that_github_does_not_know_is_a_finding(permissions: str, is_known: bool, place: str) -> None:
+    text = f"on: push\njobs:\n  a:\n    runs-on: x\n    steps: [{{run: make}}]\n{place}permissions: {permissions}\n"
+    with nullcontext() if is_known else pytest.raises(BrokenContract) as broken:
+        workflow(text)
+    assert is_known or [finding.code for finding in broken.value.findings] == ["schema"]

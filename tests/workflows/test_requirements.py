@@ -32,12 +32,10 @@ def needed(workflows: dict[str, Workflow], *agents: str, approves: bool = False)
 @pytest.mark.parametrize(
     ("names", "approves", "setting"),
     [
-        (("implement", "review"), False, True),
-        (("review",), True, False),
-        (("review",), False, None),
+        (("implement", "review"), False, True), (("review",), True, False), (("review",), False, None),
         (("plan", "keepalive", "labels"), True, None),
     ],
-)
+)  # fmt: skip
 def test_the_kit_needs_pull_requests_where_it_opens_or_approves_them(
     names: tuple[str, ...], approves: bool, setting: bool | None
 ) -> None:
