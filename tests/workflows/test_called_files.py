@@ -8,6 +8,7 @@ from support.runner_workflows import RUNNER, SHA, edited
 
 from accord.cli.main import accord
 from accord.workflows.doctor import examine_workflows
+from accord.workflows.facts import read_repository
 
 TARGET = "pull_request_target"
 HEAD = "${{ github.event.pull_request.head.sha }}"
@@ -39,7 +40,7 @@ def found(root: Path, files: dict[str, str]) -> list[tuple[str, str, str, int | 
         path.write_text(text, encoding="utf-8")
     return [
         (finding.code, finding.severity.value, path, finding.line)
-        for check in examine_workflows(root, "octo/tools")
+        for check in examine_workflows(root, *read_repository(root, "octo/tools"))
         for path, finding in check.findings
         if finding.code != "trigger-blocked-by-default"
     ]
@@ -127,7 +128,7 @@ def test_agents_are_found_behind_calls(tmp_path: Path, files: dict[str, str]) ->
     for name, content in {**files, W: text}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    checks = examine_workflows(tmp_path, "anthropics/claude-code-action")
+    checks = examine_workflows(tmp_path, *read_repository(tmp_path, "anthropics/claude-code-action"))
     codes = [finding.code for check in checks for _, finding in check.findings]
     assert codes.count("agent-may-write") == 1
 

@@ -9,6 +9,7 @@ from support.runner_workflows import SHA
 
 from accord.core.findings import DoctorCheck
 from accord.workflows.doctor import examine_workflows
+from accord.workflows.facts import read_repository
 from accord.workflows.zizmor import audit_files, find_zizmor
 
 HEAD = "name: A\non: {on}\npermissions: {{}}\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n"
@@ -26,7 +27,7 @@ def repository(root: Path, **files: str) -> Path:
 
 def examine(root: Path) -> tuple[list[tuple[str, str, str]], DoctorCheck]:
     """Findings as path, code and severity, without those of names, and the check of zizmor."""
-    checks = examine_workflows(root, "octo")
+    checks = examine_workflows(root, *read_repository(root, "octo"))
     (own,) = [check for check in checks if check.name == "zizmor"]
     found = [(path, each.code, each.severity.value) for check in checks for path, each in check.findings]
     return [each for each in found if not each[1].startswith("workflow-name")], own
@@ -94,7 +95,7 @@ def test_general_findings_are_one_warning_for_each_audit_and_file(tmp_path: Path
     loose = HEAD.format(on="push").replace("permissions: {}\n", "") + "      - uses: o/a@v1\n      - uses: o/b@v1\n"
     root = repository(tmp_path, a=loose)
     assert sorted(examine(root)[0]) == [(W, "unpinned-action", "warning"), (W, "workflow-risk", "warning")]
-    findings = [each for check in examine_workflows(root) for _, each in check.findings]
+    findings = [each for check in examine_workflows(root, *read_repository(root)) for _, each in check.findings]
     (pins,) = [each for each in findings if each.code == "unpinned-action"]
     assert (pins.line, pins.path, "More in this file: 1." in pins.message) == (7, "/jobs/a/steps/0/uses", True)
     assert "--fix" in pins.hint

@@ -30,7 +30,7 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
 
     GitHub is asked for nothing else after it did not answer once: that takes 15 seconds.
     """
-    facts, _ = read_repository(root, repository)
+    facts, files = read_repository(root, repository)
     live: LiveFacts | str
     try:
         live = connect if isinstance(connect, str) else gather_settings(connect())
@@ -47,7 +47,7 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
         *setting_checks(
             live, required_settings(facts.workflows, facts.default_agent, approves=approves), facts.workflows
         ),
-        *examine_workflows(root, repository, is_private),
+        *examine_workflows(root, facts, files, is_private),
         loops_check(
             facts.workflows,
             {*label_names(root), *_labels_on_github(read_labels)},

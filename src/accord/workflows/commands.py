@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 _KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
@@ -69,7 +70,7 @@ def without_documents(script: str) -> str:
             continue
         lines.append(line)
         waiting = [*_DOCUMENT.finditer(line)]
-        is_run = any(program_of(word) in _SHELLS for word in re.split(r"[\s;&|]+", line))
+        is_run = bool(waiting) and any(program_of(word) in _SHELLS for word in re.split(r"[\s;&|]+", line))
     return script if waiting else "".join(lines)
 
 
@@ -94,13 +95,14 @@ def _unquoted(word: str) -> str:
     return _QUOTES.sub(lambda hit: hit[1] or hit[2] or re.sub(r"\\(.)", r"\1", hit[3] or ""), word)
 
 
-def commands_of(script: str) -> Iterator[Sequence[str]]:
-    """Yield the words of each command of a script, unquoted, also behind wrappers and in substitutions.
+@lru_cache(maxsize=512)
+def commands_of(script: str) -> Sequence[Sequence[str]]:
+    """Return the words of each command of a script, unquoted, also behind wrappers and in substitutions.
 
     An expression of GitHub is part of a word, whatever it holds.
     """
     hidden = _EXPRESSION.sub(lambda at: at[0].translate(_SPECIAL), without_documents(script))
-    return ([word.translate(_BACK) for word in command] for command in _commands_of(hidden))
+    return [[word.translate(_BACK) for word in command] for command in _commands_of(hidden)]
 
 
 def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from accord.core.findings import DoctorCheck, Finding, PlacedFinding, Severity, pointer, warning
 from accord.workflows.agents import agent_steps
-from accord.workflows.facts import REGISTRY, WORKFLOWS, RepositoryFacts, RepositoryFiles, read_repository
+from accord.workflows.facts import REGISTRY, WORKFLOWS, RepositoryFacts, RepositoryFiles
 from accord.workflows.models import Job, Workflow
 from accord.workflows.requirements import check_grants, named_secrets
 from accord.workflows.rules import contract_findings, is_runner
@@ -25,9 +25,10 @@ ZIZMOR = "zizmor"
 """The check that shows zizmor's findings; skipped where zizmor is missing or fails."""
 
 
-def examine_workflows(root: Path, repository: str = "", is_private: bool | None = None) -> list[DoctorCheck]:
-    """Read the workflows and the registry of a repository, and run every check on them."""
-    facts, read = read_repository(root, repository)
+def examine_workflows(
+    root: Path, facts: RepositoryFacts, read: RepositoryFiles, is_private: bool | None = None
+) -> list[DoctorCheck]:
+    """Run every check on the workflows and the registry of a repository."""
     program = find_zizmor()
     paths = facts.workflows.keys() | facts.actions
     report = audit_files(program, root, paths) if program else AuditReport(failure=MISSING)

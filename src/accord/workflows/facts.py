@@ -228,7 +228,9 @@ class CalledFiles:
             for words in commands_of(_EXPRESSION.sub(_as_variable, waiting.pop())):
                 mounts |= {at[2]: at[1] for at in map(_MOUNT.search, words) if at}
                 word = words[1] if words[0] in {"source", "."} and words[1:] else words[0]
-                for name in (_placed(each, mounts, folders) for each in (posixpath.join(below, word), word)):
+                for name in dict.fromkeys(
+                    _placed(each, mounts, folders) for each in (posixpath.join(below, word), word)
+                ):
                     text = None if name in scripts else self._read_script(name, is_sourced=word != words[0])
                     if text is not None:
                         scripts[name] = text

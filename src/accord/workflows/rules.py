@@ -176,13 +176,16 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
     texts = described_outputs()
     declared = [name for name in CAPABILITY_OUTPUTS if name in call.outputs]
     for name in (*OUTPUTS, *(CAPABILITY_OUTPUTS if declared else ())):
-        if name not in call.outputs:
-            code, message = "missing-output", f"The output `{name}` of the runner contract is missing. Add it."
-            if name in CAPABILITY_OUTPUTS:
-                code = "outputs-incomplete"
-                message = f"The output `{name}` is missing, though `{declared[0]}` of the same record is there. Add it."
-            hint = f"{name}:\n  description: {_quoted(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
-            yield Finding(code, message, _OUTPUTS, hint=hint + _job_output(workflow, source, name))
+        if name in call.outputs:
+            continue
+        hint = f"{name}:\n  description: {_quoted(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
+        hint += _job_output(workflow, source, name)
+        if name in CAPABILITY_OUTPUTS:
+            message = f"The output `{name}` is missing, though `{declared[0]}` of the same record is there. Add it."
+            yield Finding("outputs-incomplete", message, _OUTPUTS, hint=hint)
+        else:
+            message = f"The output `{name}` of the runner contract is missing. Add it."
+            yield Finding("missing-output", message, _OUTPUTS, hint=hint)
     wiring = Wiring(workflow, called)
     for name, output in call.outputs.items():
         place = _OUTPUTS + pointer(name, "value")

@@ -33,6 +33,7 @@ from accord.text.redaction import Redactor
 from accord.text.untrusted import data_section
 from accord.workflows.agents import shipped_agents
 from accord.workflows.doctor import examine_workflows
+from accord.workflows.facts import read_repository
 
 _HOSTILE = f"@{NAME} fixes #1 {KNOWN}"
 _SECONDS = 60
@@ -157,7 +158,11 @@ def _workflows(home: Path) -> Iterator[Attacked]:
                 text = text.replace(place, value)
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8")
-        found = [each for check in examine_workflows(root, "accord/attack") for _, each in check.findings]
+        found = [
+            each
+            for check in examine_workflows(root, *read_repository(root, "accord/attack"))
+            for _, each in check.findings
+        ]
         said = next((each.message for each in found if each.code == code), "")
         yield Attacked(row, tried, "" if said else "doctor says nothing", one_line(said))
 
