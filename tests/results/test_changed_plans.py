@@ -127,7 +127,7 @@ class World:
 
 
 @pytest.mark.slow
-@settings(max_examples=15 if NIGHTLY else 8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15 if NIGHTLY else 4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ROUND, min_size=1, max_size=5))
 def test_issues_follow_a_plan_through_any_changes_and_keep_what_people_wrote(stage: Stage, rounds: Any) -> None:
     stage.reset()

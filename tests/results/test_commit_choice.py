@@ -1,20 +1,34 @@
-"""Where the commit of an implementor result goes, decided from what was read. No repository is needed."""
+"""Where the commit of an implementor result goes, and what is said about it: decided from what was read."""
 
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.plans import task_body
+from support.renderer import complaints
 from support.reviews import CLOSING_PULL
 
 from accord.core.errors import BrokenContract, Refused
 from accord.git.branches import BranchFacts
+from accord.git.configuration import unread_configs
 from accord.git.patches import PatchConflict
+from accord.github.limits import BODY_CHARS
 from accord.github.models import Identity
 from accord.github.pulls import are_over
 from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit
+from accord.results.implementor.facts import RevisionFacts
+from accord.results.implementor.plan import plan_revision, pull_body
+from accord.results.implementor.rules import ScopeReport
+from accord.results.texts import TextSanitizer
 from accord.text.markers import REVISION, write_marker
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 
 TOKEN = "run-1"
+BOT = Identity("accord[bot]", False)
+ITEM: Any = SimpleNamespace(number=7, body=task_body(criteria="None"))
 BROKEN = BrokenContract("The patch is broken.")
 CONFLICT = PatchTrial(own_base="b", problem=PatchConflict("The patch does not fit."))
 OWN = replace(CLOSING_PULL, author="accord[bot]", state="open", is_merged=False, body=write_marker(REVISION, run=TOKEN))
@@ -34,7 +48,7 @@ def beside(tip: str = "", applied: str = "", *pulls: Any) -> CommitBranch:
 
 def choice(at: CommitBranch, **known: Any) -> Any:
     facts = {"has_later_run": False, "is_resolved": False, **known}
-    return choose_commit(BranchState(None, None, Identity("accord[bot]", False), TOKEN, at, **facts))  # type: ignore[arg-type]
+    return choose_commit(BranchState(None, None, BOT, TOKEN, at, **facts))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -107,3 +121,50 @@ def test_a_patch_that_fits_nowhere_or_whose_branch_is_taken_is_refused() -> None
 def test_a_conflict_names_the_branch_that_it_is_about() -> None:
     assert choice(place(), beside=beside(), trial=CONFLICT).onto == "accord/7"
     assert choice(place(tip=""), trial=CONFLICT).onto == "main"
+
+
+@pytest.mark.parametrize(
+    ("pull", "base", "message", "hint"),
+    [
+        (CLOSED, "", "#5 has this result and was closed", "--run-key"),
+        (MERGED, "", "#5 has this result and was merged", "new result"),
+        (MERGED, "main", "`main` has these changes, and #5 was merged", "new result"),
+    ],
+)
+def test_a_result_that_ended_says_how_the_work_goes_on(pull: Any, base: str, message: str, hint: str) -> None:
+    branch = SimpleNamespace(is_empty=True) if base else None
+    facts = RevisionFacts(BOT, TOKEN, ITEM, "", "main", "accord/7", is_superseded=True, ended=pull, branch=branch)  # type: ignore[arg-type]
+    plan = plan_revision(facts, None, None, None)  # type: ignore[arg-type]
+    (found,) = plan.findings
+    assert (plan.operations, found.code, plan.pull) == ((), "revision-ended", pull)
+    assert message in found.message
+    assert hint in found.hint
+
+
+def test_a_file_that_looks_like_the_configuration_is_named_with_the_name_that_is_read() -> None:
+    files = {".github/accord/config.yaml": b"branch_prefix: bots\n"}
+    ((path, found),) = unread_configs(files.get)
+    assert (path, found.code, "git mv" in found.hint) == (*files, "config-unread", True)
+
+
+def body_of(summary: str, paths: tuple[str, ...] = ("src/a.py",)) -> tuple[str, TextSanitizer]:
+    """Return the pull request's body of a result, which a squash merge makes a commit message."""
+    sanitizer, facts = TextSanitizer(Redactor(), PostingPolicy()), RevisionFacts(BOT, TOKEN, ITEM, "", "main", "b")
+    return pull_body(sanitizer.body(summary), ScopeReport(paths, (), (), ()), facts, sanitizer), sanitizer
+
+
+def test_a_squash_merge_skips_no_checks() -> None:
+    summary = "Did it. [skip ci]\n\n`[ci skip]` `fixes #98`\n\n```\n[skip\nactions]\n```\n\n"
+    body, sanitizer = body_of(summary + "skip-checks: true\nAcked-by: A <a@b.c>", ("src/[no ci].py",))
+    assert not re.search(r"\[(?:skip|ci|no|actions)\s+\w+\]|skip-checks:|-by:", body)
+    for text in ("Did it. (skip ci)", "`f\u2060ixes #98`", "`src/(no ci).py`"):
+        assert text in body
+    assert sanitizer.sanitised["commands"] == 6
+
+
+def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code() -> None:
+    body, _ = body_of("Did it.\n\n```\n" + "@octocat fixes #3\n" * 6_000 + "```")
+    assert len(body) <= BODY_CHARS
+    summary, _, rest = body.partition("*The summary is cut here")
+    assert not complaints(summary)
+    assert "\n\nCloses #7\n\n<!-- accord:revision" in rest

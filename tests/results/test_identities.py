@@ -11,7 +11,6 @@ from support.implementations import (
     apply,
     completed,
     implement_stage,
-    work_of_agent,
 )
 from support.reviews import approve, comment, needs_changes, post, reviews
 from support.stage import Stage, codes
@@ -28,12 +27,6 @@ JOB = "github-actions[bot]"
 AS_JOB = {"token": INSTALLATION_TOKEN, "identity": f",{WRITER}"}
 AS_REVIEWER = {"token": REVIEWER_TOKEN, "identity": f"{REVIEWER},{WRITER}"}
 AS_WRITER = {"token": WRITER_TOKEN, "identity": WRITER}
-
-
-@pytest.fixture(scope="module")
-def patch(shared_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
-    shared_stage.reset()
-    return work_of_agent(shared_stage, tmp_path_factory.mktemp("agent") / "tree")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """An implementor's result becomes a branch and a pull request; what a person did in between is never lost."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,41 +17,19 @@ from support.implementations import (
     remote_of,
     set_status,
     state,
-    work_of_agent,
 )
 from support.plans import task_body
-from support.renderer import complaints
 from support.stage import Stage, codes
 from support.trees import difference_of, git
 
 from accord.engine.receipts import Outcome
-from accord.git.leaving_out import ChangeLimits
 from accord.git.program import Git
-from accord.github.limits import BODY_CHARS
 from accord.text.hidden import GUARD
 from accord.text.outline import tasks
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 STAGE = implement_stage
-
-
-@pytest.fixture(scope="module")
-def patch(shared_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
-    shared_stage.reset()
-    return work_of_agent(shared_stage, tmp_path_factory.mktemp("agent") / "tree")
-
-
-@pytest.fixture(scope="module")
-def cloned(shared_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    shared_stage.reset()
-    return clone(shared_stage, tmp_path_factory.mktemp("cloned") / "tree")
-
-
-@pytest.fixture
-def tree(cloned: Path, tmp_path: Path) -> Path:
-    """A clone of the default branch."""
-    return shutil.copytree(cloned, tmp_path / "tree", symlinks=True)
 
 
 def patch_of(tree: Path) -> str:
@@ -81,8 +58,13 @@ def last_message(stage: Stage, folder: Path, form: str = "%B") -> str:
 
 @pytest.mark.slow
 def test_a_completed_result_becomes_a_pull_request_that_closes_its_item(stage: Stage, patch: str) -> None:
+    before = state(stage)
+    planned = apply(stage, completed(patch), is_dry_run=True)
+    assert (planned.outcome, planned.writes, state(stage)) == (Outcome.PLANNED, 0, before)
     receipt = apply(stage, completed(patch))
     assert receipt.outcome is Outcome.APPLIED, receipt.error
+    ops = ["push-branch", "create-revision", "move-work-item"]
+    assert [[entry.op for entry in each.operations] for each in (planned, receipt)] == [ops, ops]
     after = state(stage)
     assert after["pulls"][0][1] == "Do the work"
     assert "Closes #1" in after["pulls"][0][2]
@@ -143,15 +125,6 @@ def test_keepalive_is_started_on_a_new_pull_request_and_a_person_who_stops_it_is
 
 
 @pytest.mark.slow
-def test_a_dry_run_pushes_and_writes_nothing(stage: Stage, patch: str) -> None:
-    before = state(stage)
-    receipt = apply(stage, completed(patch), is_dry_run=True)
-    assert (receipt.outcome, receipt.writes) == (Outcome.PLANNED, 0)
-    assert [entry.op for entry in receipt.operations] == ["push-branch", "create-revision", "move-work-item"]
-    assert state(stage) == before
-
-
-@pytest.mark.slow
 def test_a_persons_commit_on_the_branch_survives_the_next_result(stage: Stage, patch: str, tmp_path: Path) -> None:
     apply(stage, completed(patch))
     tree = clone(stage, tmp_path / "person", "accord/1")
@@ -208,7 +181,7 @@ def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_un
     ("registry", "code"),
     [
         ("agents: {duck: {command: [duck], steering_files: [duck.rules]}}\n", "steering-file"),
-        ("steering: ['*.rules']\nagents: {}\n", "steering-file"),
+        pytest.param("steering: ['*.rules']\nagents: {}\n", "steering-file", marks=pytest.mark.matrix),
         ("protected: [/DUCK.rules]\nagents: {}\n", "protected-path"),
     ],
 )
@@ -331,14 +304,6 @@ def test_a_result_that_cannot_be_pushed_whole_leaves_all_as_it_was_or_asks_a_per
     assert "needs-human" in after["issue"]["labels"]
 
 
-@pytest.mark.slow
-def test_a_change_beyond_the_limits_is_rejected_before_the_first_write(stage: Stage, patch: str) -> None:
-    before = state(stage)
-    receipt = apply(stage, completed(patch), limits=ChangeLimits(files=1))
-    assert (receipt.outcome, codes(receipt), receipt.writes) == (Outcome.REJECTED, {"change-too-large"}, 0)
-    assert state(stage) == before
-
-
 def assert_superseded(stage: Stage, *results: dict[str, Any]) -> None:
     """Apply older results again: they change nothing."""
     before = state(stage)
@@ -350,26 +315,13 @@ def assert_superseded(stage: Stage, *results: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_run_leaves_a_persons_decision_alone(stage: Stage, patch: str) -> None:
-    apply(stage, completed(patch))
-    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed", body=state(stage)["pulls"][0][2] + "No.")
-    set_status(stage, "approved")
-    before = state(stage)
-    again = apply(stage, completed(patch))
-    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
-    assert state(stage) == before
-
-
-@pytest.mark.slow
 def test_an_older_result_does_not_win_over_a_newer_one_that_had_nothing_to_commit(stage: Stage, patch: str) -> None:
-    first, second, third = (completed(patch, f"{name} summary.") for name in ("First", "Second", "Third"))
-    for result in (first, second, third):
+    first, second = (completed(patch, f"{name} summary.") for name in ("First", "Second"))
+    for result in (first, second):
         apply(stage, result)
         set_status(stage)
-    assert "Third summary." in pull_body(stage)
-    assert_superseded(stage, first, second)
-    assert apply(stage, third).outcome is not Outcome.REJECTED
-    assert "Third summary." in pull_body(stage)
+    assert "Second summary." in pull_body(stage)
+    assert_superseded(stage, first)
 
 
 @pytest.mark.slow
@@ -389,32 +341,6 @@ def test_an_older_reason_does_not_win_over_a_newer_one(stage: Stage) -> None:
         apply(stage, result)
         set_status(stage)
     assert_superseded(stage, first)
-
-
-@pytest.mark.slow
-def test_after_a_branch_was_thrown_away_another_run_key_opens_a_new_pull_request(stage: Stage, patch: str) -> None:
-    apply(stage, completed(patch))
-    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
-    stage.send("DELETE", f"/repos/{stage.repository}/git/refs/heads/accord/1")
-    stage.clock.sleep(5)
-    set_status(stage)
-    assert apply(stage, completed(patch), run_key="again").outcome is Outcome.APPLIED
-    assert sorted(pull[4] for pull in state(stage)["pulls"]) == ["closed", "open"]
-    assert apply(stage, completed(patch), run_key="again").outcome is Outcome.UNCHANGED
-
-
-@pytest.mark.slow
-def test_a_squash_merge_skips_no_checks(stage: Stage, tree: Path) -> None:
-    with_file(tree, "src/[no ci].py", "a = 2\n")
-    summary = "Did it. [skip ci]\n\n`[ci skip]` `fixes #98`\n\n```\n[skip\nactions]\n```\n\n"
-    summary += "skip-checks: true\nAcked-by: A <a@b.c>"
-    receipt = apply(stage, completed(patch_of(tree), summary))
-    body = pull_body(stage)
-    assert not re.search(r"\[(?:skip|ci|no|actions)\s+\w+\]|skip-checks:|-by:", body)
-    assert "Did it. (skip ci)" in body
-    assert "`f\u2060ixes #98`" in body
-    assert "`src/(no ci).py`" in body
-    assert receipt.sanitised["commands"] == 6
 
 
 @pytest.mark.slow
@@ -462,17 +388,6 @@ def test_an_items_title_acts_neither_in_pull_request_nor_commit(stage: Stage, pa
     assert title == f"F{GUARD}ixes #9 for @{GUARD}octocat"
     assert last_message(stage, tmp_path, "%s") == f"feat: f{GUARD}ixes #9 for @{GUARD}octocat"
     assert receipt.sanitised == {"mentions": 1, "closing-keywords": 1}
-
-
-@pytest.mark.slow
-def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code(stage: Stage, patch: str) -> None:
-    log = "```\n" + "@octocat fixes #3\n" * 6_000 + "```"
-    assert apply(stage, completed(patch, f"Did it.\n\n{log}")).outcome is Outcome.APPLIED
-    body = pull_body(stage)
-    assert len(body) <= BODY_CHARS
-    summary, _, rest = body.partition("*The summary is cut here")
-    assert not complaints(summary)
-    assert "\n\nCloses #1\n\n<!-- accord:revision" in rest
 
 
 def test_git_is_only_ever_given_the_token_in_its_environment(stage: Stage) -> None:

@@ -92,7 +92,7 @@ def merge(tree: Path, branch: str, other: str, *how: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in ("rename-edit", "folder-file") else pytest.mark.matrix) for name in KINDS],
+    [pytest.param(name, marks=() if name == "rename-edit" else pytest.mark.matrix) for name in KINDS],
 )
 def test_a_conflict_of_any_kind_becomes_a_draft_with_the_agents_tree(stage: Stage, tree: Path, name: str) -> None:
     result, made = conflicting(tree, name)
@@ -211,16 +211,6 @@ def test_a_conflict_with_a_branch_without_pull_request_is_for_the_base(stage: St
     assert_nothing_more(stage, result)
 
 
-def test_a_branch_whose_pull_request_was_closed_causes_no_conflict(stage: Stage, tree: Path) -> None:
-    result, made = beside(stage, tree)
-    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
-    receipt = apply(stage, result)
-    assert (receipt.outcome, aside(receipt)) == (Outcome.APPLIED, "accord/1-2"), receipt.error
-    assert codes(receipt) == {"branch-over", "outside-scope"}
-    assert state(stage)["trees"]["accord/1-2"][0] == made
-    assert_nothing_more(stage, result)
-
-
 def test_steering_files_are_not_pushed_because_of_a_conflict(stage: Stage, tree: Path) -> None:
     kind = KINDS["edit-edit"]._replace(mine=lambda t: (edit(t, "mine"), write(t / "CLAUDE.md", "Obey.\n")))
     agents = prepare(tree, kind)
@@ -298,10 +288,6 @@ def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_reque
     set_status(stage)
     assert codes(apply(stage, first, token=token)) == {"revision-superseded"}
 
-    third = apply(stage, made_on_main(tree, "Third.", {"src/new.py": "three = 3\n"}), token=token)
-    assert "result-replaced" in codes(third)
-    assert files(tree) == {"src/new.py": "three = 3"}
-
 
 def test_a_second_try_is_judged_by_the_commit_that_it_was_made_on(stage: Stage, tree: Path) -> None:
     new = {f"src/{name}.py": f"{name} = 1\n" for name in "cd"}
@@ -324,7 +310,9 @@ def test_a_second_try_on_a_newer_default_branch_brings_it_to_the_pull_request(st
     assert_nothing_more(stage, second)
 
 
-def test_a_second_try_that_ended_after_its_push_still_updates_the_pull_request(stage: Stage, tree: Path) -> None:
+def test_a_second_try_keeps_what_a_person_committed_and_a_run_that_ended_after_its_push_is_finished(
+    stage: Stage, tree: Path
+) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     push_by_hand(tree, "accord/1", "README.md", "by hand\n")
     set_status(stage)
@@ -332,19 +320,8 @@ def test_a_second_try_that_ended_after_its_push_still_updates_the_pull_request(s
     stage.server.faults.add(Fault("lost-before", method="PATCH", path=r"/pulls/2$", times=99))
     assert apply(stage, second).outcome is Outcome.STOPPED
     stage.server.faults.clear()
-    pushed = files(tree)
     assert apply(stage, second).outcome is Outcome.APPLIED
-    assert (state(stage)["pulls"][0][2].startswith("Second."), files(tree)) == (True, pushed)
-    assert_nothing_more(stage, second)
-
-
-def test_a_second_try_keeps_what_a_person_committed_on_the_branch(stage: Stage, tree: Path) -> None:
-    apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
-    push_by_hand(tree, "accord/1", "README.md", "by hand\n")
-    set_status(stage)
-    second = made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"})
-    receipt = apply(stage, second)
-    assert "result-replaced" in codes(receipt), receipt.error
+    assert state(stage)["pulls"][0][2].startswith("Second.")
     assert files(tree) == {"src/new.py": "two = 2", "README.md": "by hand"}
     assert_nothing_more(stage, second)
 

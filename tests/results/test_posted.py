@@ -11,6 +11,7 @@ from support.innocent import INNOCENT
 from support.plans import plan, task, task_body, update
 from support.renderer import complaints
 from support.reviews import PULL, approve, comment, needs_changes, post, review_stage, reviews, snapshot, warn
+from support.rotation import NIGHTLY
 from support.stage import Stage, codes, staged
 
 from accord.engine.receipts import Outcome
@@ -38,7 +39,7 @@ PIECES = st.sampled_from([*MARKUP, "\n", "\n\n", "\r\n"])
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300 if NIGHTLY else 75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_a_posted_text_is_stable_and_contains_no_marker(text: str) -> None:
     made = posted_body(text, SECRETS, PostingPolicy())

@@ -19,22 +19,22 @@ def old_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A repository with 5,000 issues of the past year."""
     with staged(tmp_path_factory.mktemp("old"), rate_limits=None) as stage:
         insert_issues(stage.server, 5000)
-        for number in (1, 2, 3, 11, 12, 13):
+        for number in (1, 2, 3, 4, 11, 12, 13, 14):
             stage.send("POST", f"/repos/{stage.repository}/issues/{number}/labels", labels=["task:implement"])
         yield stage
 
 
-@pytest.mark.parametrize("items", [1, 12, pytest.param(250, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("items", [12, 120, *(pytest.param(n, marks=pytest.mark.matrix) for n in (1, 250))])
 def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_stage: Stage, items: int) -> None:
     create = [task(f"r{items}-{i}", *([f"r{items}-{i // 2}"] if i % 3 == 1 and i > 1 else [])) for i in range(items)]
-    old = {1: 1, 12: 2, 250: 3}[items]
+    old = {1: 1, 12: 2, 120: 3, 250: 4}[items]
     result = plan(*create, close=[str(old)], update=[update(old + 10, labels=["priority:low"])])
     edges = sum(len(item["blockedBy"]) for item in create)
     first = old_stage.apply(result)
     assert first.outcome is Outcome.APPLIED
     assert first.writes == items + edges + 1 + 1
-    open_items = 1
-    assert first.reads <= 3 + ceil(items / 100) + 1 + 2 + open_items, "more than one page of open items, for duplicates"
+    open_items, read_again = 1, 2 * (items > 30)  # an issue that was read 30 s ago, at one item a second
+    assert first.reads <= 3 + ceil(items / 100) + 1 + 2 + open_items + read_again, "more than one page of open items"
 
     old_stage.clock.sleep(3600)
     again = old_stage.apply(result)
@@ -43,11 +43,11 @@ def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_
 
 
 def test_running_again_within_minutes_costs_a_page_for_each_hundred_new_issues(old_stage: Stage) -> None:
-    result = plan(*(task(f"soon-{i}") for i in range(150)))
+    result = plan(*(task(f"soon-{i}") for i in range(110)))
     old_stage.apply(result)
     again = old_stage.apply(result)
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
-    assert again.reads <= 3 + 1 + 4 + 2
+    assert again.reads <= 3 + 1 + 2 + 2
 
 
 def test_an_empty_plan_asks_nothing(old_stage: Stage) -> None:
@@ -70,7 +70,7 @@ def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(t
 
 
 def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path: Path) -> None:
-    result = plan(*(task(f"t{i}") for i in range(100)))
+    result = plan(*(task(f"t{i}") for i in range(85)))
     with staged(tmp_path) as stage:
         receipt = stage.apply(result, adapter=stage.adapter(max_wait=10))
         assert (receipt.outcome, receipt.exit_code) == (Outcome.STOPPED, 3)
@@ -78,7 +78,7 @@ def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path: Path) ->
         stage.clock.sleep(60)
         rest = stage.apply(result, adapter=stage.adapter(max_wait=10))
         assert rest.outcome is Outcome.APPLIED
-        assert len(stage.issues()) == 100
+        assert len(stage.issues()) == 85
 
 
 def test_a_review_of_fifty_comments_on_lines_costs_the_requests_of_one_with_five(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.reviews import CLOSING_PULL, FINDING, approve, changed, comment, needs_changes, warn
+from support.rotation import NIGHTLY
 
 from accord.core.errors import Refused
 from accord.core.shapes import read_shape
@@ -87,7 +88,7 @@ def test_requests_do_not_grow_with_the_comments() -> None:
 
 @pytest.mark.slow
 def test_a_review_of_very_many_comments_is_still_one_request_with_a_short_marker() -> None:
-    texts = [f"{FINDING} {n}" for n in range(3 * MOST_PLACED)]
+    texts = [f"{FINDING} {n}" for n in range(MOST_PLACED + 200)]
     many = [comment(f"{'src/a' if n % 2 else 'absent'}.py", 1 + n % 60, text) for n, text in enumerate(texts)]
     known = replace(facts(needs_changes(*many)), most=MOST_PLACED)
     posted = next(op for op in plan_operations(known, initial_state(known)) if isinstance(op, PostReview)).review
@@ -169,11 +170,14 @@ def small_bodies() -> Iterator[int]:
         patch.setattr(review_layout, "BODY_CHARS", SMALL)
         patch.setattr(review_layout, "_LONGEST_PATH", 200)
         patch.setattr(review_layout, "_SMALLEST_CUT", 400)
+        lay_out.cache_clear()
         yield SMALL
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=200 if NIGHTLY else 40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(results(), st.sampled_from(["reviewer", "author"]), st.booleans(), st.booleans())
 def test_every_text_is_posted_exactly_once(
     small_bodies: int, result: dict[str, Any], login: str, lines_refused: bool, files_refused: bool
@@ -210,6 +214,7 @@ def test_every_text_is_posted_exactly_once(
 
 
 @pytest.mark.slow
+@settings(max_examples=200 if NIGHTLY else 40)
 @given(
     st.lists(st.builds(BodyText, TEXT.map(lambda t: t * 40), PATHS, st.sampled_from(["", "**Line 1**"])), max_size=12),
     st.integers(200, 4000),

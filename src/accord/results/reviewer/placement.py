@@ -300,6 +300,7 @@ def _marker(draft: DraftReview, verdict: str, marks: ReviewMarks) -> str:
     return write_twice(REVIEW, **fields, **({"gone": write_ids(marks.gone)} if marks.gone else {}))
 
 
+@lru_cache(maxsize=4)
 def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
     """Distribute texts over the body and its follow-ups, in order, each within GitHub's limit."""
     texts = []
