@@ -1,4 +1,4 @@
-"""What tests of implementor results share: a clone of their stage's default branch, and the patch of an agent."""
+"""Fixtures of tests of implementor results: a clone of the default branch of their stage, and an agent's patch."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where the commit of an implementor result goes, and what is said about it: decided from what was read."""
+"""Where the commit of an implementor result goes, and the texts about it: decided from what was read."""
 
 import re
 from dataclasses import replace
@@ -18,11 +18,12 @@ from accord.github.limits import BODY_CHARS
 from accord.github.models import Identity
 from accord.github.pulls import are_over
 from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit
-from accord.results.implementor.facts import RevisionFacts
+from accord.results.implementor.facts import RevisionFacts, our_pull
 from accord.results.implementor.plan import plan_revision, pull_body
 from accord.results.implementor.rules import ScopeReport
 from accord.results.texts import TextSanitizer
 from accord.text.markers import REVISION, write_marker
+from accord.text.outline import blank_code
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -147,6 +148,23 @@ def test_a_file_that_looks_like_the_configuration_is_named_with_the_name_that_is
     assert (path, found.code, "git mv" in found.hint) == (*files, "config-unread", True)
 
 
+@pytest.mark.parametrize(
+    ("pulls", "commits", "expected"),
+    [
+        ([CLOSED, OWN], [], (OWN, True)),
+        ([LATER, MERGED], [], (LATER, False)),
+        ([MERGED], [], (MERGED, True)),
+        ([CLOSED], [OWN.head_sha], (CLOSED, True)),
+        ([CLOSED], ["pushed-since"], (None, False)),
+        ([FOREIGN], [OWN.head_sha], (None, False)),
+    ],
+)
+def test_a_run_goes_on_with_an_open_pull_request_and_knows_its_own_that_people_ended(
+    pulls: list[Any], commits: list[str], expected: Any
+) -> None:
+    assert our_pull(RevisionFacts(BOT, TOKEN, ITEM, "", "main", "accord/7"), pulls, commits) == expected
+
+
 def body_of(summary: str, paths: tuple[str, ...] = ("src/a.py",)) -> tuple[str, TextSanitizer]:
     """Return the pull request's body of a result, which a squash merge makes a commit message."""
     sanitizer, facts = TextSanitizer(Redactor(), PostingPolicy()), RevisionFacts(BOT, TOKEN, ITEM, "", "main", "b")
@@ -168,3 +186,4 @@ def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code() -> None:
     summary, _, rest = body.partition("*The summary is cut here")
     assert not complaints(summary)
     assert "\n\nCloses #7\n\n<!-- accord:revision" in rest
+    assert "Closes #7" in blank_code(body)

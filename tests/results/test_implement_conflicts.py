@@ -287,6 +287,8 @@ def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_reque
     assert_nothing_more(stage, second, token=token)
     set_status(stage)
     assert codes(apply(stage, first, token=token)) == {"revision-superseded"}
+    assert apply(stage, made_on_main(tree, "Third.", {"src/new.py": "three = 3\n"}), token=token).writes
+    assert files(tree) == {"src/new.py": "three = 3"}
 
 
 def test_a_second_try_is_judged_by_the_commit_that_it_was_made_on(stage: Stage, tree: Path) -> None:

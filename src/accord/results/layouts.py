@@ -267,7 +267,6 @@ _COUNT = re.compile(
 _NAMED_LINE = re.compile(r"\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w")
 _NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
 _ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
-_RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _NAME = re.compile(
     r"[*_]*(?:options?[ \t]+\(?[^\W_]\b\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-]*"
     r"|\(?[^\W_]\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-])[*_ \t]*",
@@ -285,7 +284,6 @@ _ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
 """Two letters of a script without spaces between words: about one word."""
 
-_LETTER = re.compile(r"\w")
 _SENTENCE_WORDS = 4
 """A text of so many words may be more than a name."""
 

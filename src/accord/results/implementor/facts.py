@@ -183,6 +183,7 @@ def _describe(
     own = own_paths_in(file_at(git, found.base, REGISTRY_PATH.as_posix()))
     whole = audit_paths((change.path for change in changed), own[1], agent_files=own[0])
     links, links_after = ({}, {}) if not changes else (links_of(git, before), links_of(git, head))
+    runs = _runs_on(git, found)
     has_author, is_bot = options.author not in ("", DEFAULT_AUTHOR), not state.identity.is_person
     return Branch(
         git,
@@ -194,7 +195,7 @@ def _describe(
         is_empty=not changes and (not found.tip or is_ancestor(git, found.tip, found.base)),
         paths=tuple(change.path for change in changed),
         since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
-        runs=_runs_on(git, found),
+        runs=runs,
         findings=(
             *size_findings(git, before, after, changes, options.limits),
             *escaping_links(links, links_after),
@@ -204,7 +205,7 @@ def _describe(
         ),
         audit=audit_changes(git, before, changes, patch, own=own),
         conflict=MergeConflict(onto, paths) if paths else None,
-        item_runs=_runs_on(git, work.found),
+        item_runs=runs if found is work.found else _runs_on(git, work.found),
         made=read_commit(git, commit, is_bot=is_bot, has_author=has_author) if changes else None,
         is_replacement=bool(made and made.made),
         marked=tuple(marked_files(patch)),
