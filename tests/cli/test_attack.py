@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.commands import Accord
 
-from accord.agents.registry import shipped_registry
-from accord.cli.attacks.local import play_locally
+from accord.agents.registry_rules import registry_from
+from accord.cli.attacks.local import play_locally, play_without_container
 from accord.cli.attacks.rows import PATCHES, ROWS, TABLE, TEXTS, HostileText
 
 ROOT = Path(__file__).parents[2]
@@ -76,47 +76,58 @@ def test_all_attacks_are_held_with_the_words_and_files_of_the_registry(accord: A
 
 
 @pytest.mark.slow
-def test_images_that_a_repository_allows_get_through(accord: Accord, tmp_path: Path) -> None:
-    accord.monkeypatch.setattr("accord.cli.attack.PATCHES", ())
-    ended = accord("attack", "--root", repository(tmp_path / "own", 'agents: {}\nallowed_hosts: ["*"]\n'))
+def test_a_registry_that_allows_more_lets_attacks_through(accord: Accord, tmp_path: Path) -> None:
+    """The images of all hosts, and an agent without a container. Other attacks are left out here."""
+    images = [each for each in TEXTS if "image" in each.row]
+    plays = dict.fromkeys(("play_people", "play_runs"), lambda _: ())
+    for name, value in {"PATCHES": (), "TEXTS": images, **plays}.items():
+        accord.monkeypatch.setattr(f"accord.cli.attack.{name}", value)
+    accord.monkeypatch.setattr(
+        "accord.cli.attack.play_locally", lambda _home, _url, registry: play_without_container(registry)
+    )
+    own = 'agents: {claude: {isolation: none}}\nallowed_hosts: ["*"]\n'
+    ended = accord("attack", "--root", repository(tmp_path / "own", own))
     assert ended.code == 1
+    titles = [row.title for row in ROWS if row.id in {*OPEN, "image"}]
     assert [line for line in ended.out.splitlines() if line.startswith("THROUGH")] == [
-        "THROUGH     image that tells its host who reads"
+        f"THROUGH     {title}" for title in titles
     ]
     assert ended.out.count(": THROUGH, its host learns who reads (an issue, a pull request, a review); seen: ") == 2
     assert "\nnot played  reference that leaves a link back in another repository: the registry lets" in ended.out
     assert ended.out.splitlines()[-1].startswith("Next: look at what your registry allows")
 
 
-@pytest.mark.slow
+OPEN = {"home", "memory", "end", "cloud", "network", "container"}
+"""Rows that only a container stops, also where the agent has no more rights than any program."""
+
+
 @pytest.mark.parametrize(
-    ("entry", "said", "more"),
+    ("entry", "said", "rows"),
     [
-        ("{isolation: none}", "it has `isolation: none`: remove that key", set()),
-        ("{safety_strategy: {default: unsafe, values: {unsafe: {keeps_sudo: true}}}}", "use another one", {"rights"}),
-        ("{enabled: false, isolation: none}", "", None),
+        ("{isolation: none}", "it has `isolation: none`: remove that key", OPEN),
+        (
+            "{safety_strategy: {default: unsafe, values: {unsafe: {keeps_sudo: true}}}}",
+            "use another one",
+            {*OPEN, "rights"},
+        ),
+        ("{enabled: false, isolation: none}", "", set()),
     ],
 )
-def test_attacks_that_only_a_container_stops_get_through_without_one(
-    entry: str, said: str, more: set[str] | None, accord: Accord, tmp_path: Path
-) -> None:
-    own = repository(tmp_path / "own", f"agents: {{claude: {entry}}}\n")
-    rows = accord("attack", "--root", own, "--format", "json").document["attacks"]
-    open_rows = set() if more is None else {"home", "memory", "end", "cloud", "network", "container"} | more
-    through = [row for row in rows if row["outcome"] == "through"]
-    assert {row["attack"] for row in through} == {row.title for row in ROWS if row.id in open_rows}
-    seen = [each for row in through for each in row["tried"] if each["through"]]
-    assert all("the agent `claude`" in each["tried"] and said in each["seen"] for each in seen)
+def test_attacks_that_only_a_container_stops_get_through_without_one(entry: str, said: str, rows: set[str]) -> None:
+    through = [*play_without_container(registry_from(f"agents: {{claude: {entry}}}\n".encode()))]
+    assert {each.row for each in through} == rows
+    assert all("the agent `claude`" in each.tried and each.through and said in each.seen for each in through)
 
 
 def test_a_machine_without_containers_does_not_play_what_needs_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    tried = [*play_locally(tmp_path / "home", "http://127.0.0.1:9", shipped_registry())]
-    unplayed = {each.row for each in tried if each.unplayed}
-    assert unplayed == {"home", "memory", "end", "outlives", "rights", "cloud", "network", "container"}
+    monkeypatch.setattr("accord.cli.attacks.local._workflows", lambda _: ())
+    registry = registry_from(b"agents: {claude: {isolation: none}}\n")
+    tried = [*play_locally(tmp_path / "home", "http://127.0.0.1:9", registry)]
+    assert {each.row for each in tried if each.unplayed} == {*OPEN, "outlives", "rights"}
     assert {each.unplayed for each in tried if each.unplayed} == {
         "This machine cannot isolate the agent, neither with sudo nor with user namespaces: only Linux has namespaces"
     }
-    assert [each for each in tried if each.through] == []
+    assert {each.row for each in tried if each.through} == OPEN

@@ -10,25 +10,22 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
-HERE = Path(__file__).parent
 
-
-def main() -> None:
-    given = json.loads(re.findall(r"^```json\n(.*?)^```", sys.stdin.read(), re.MULTILINE | re.DOTALL)[-1])
-    role, files = given["agent"], json.loads((HERE / "files.json").read_text())
+def act(given: dict[str, Any], here: Path) -> tuple[str, str]:
+    """Write the files of a role; return the status that is planned for it, and the output with that status."""
+    role, files = given["agent"], json.loads((here / "files.json").read_text())
     folder = max(Path(".agents-work").iterdir())
     for name, text in files.get(role, {}).items():
         (folder / name).write_text(text, encoding="utf-8")
     if role == "Coder":
         Path("export.py").write_text(f"TASK = {given['task']['id']!r}\n")
-    planned = json.loads((HERE / "answers.json").read_text())
+    planned = json.loads((here / "answers.json").read_text())
     status = planned[role].pop(0) if planned.get(role) else "OK"
-    (HERE / "answers.json").write_text(json.dumps(planned))
-    with (HERE / "turns.log").open("a") as log:
+    (here / "answers.json").write_text(json.dumps(planned))
+    with (here / "turns.log").open("a") as log:
         log.write(f"{role} {given['task']['id']}\n")
-    if status in ("nothing", "silence"):
-        sys.exit(status == "nothing")
     gates = {"meets_definition_of_done": status == "OK", "needs_review": False, "needs_tests": False}
     output = {
         "status": status,
@@ -37,8 +34,12 @@ def main() -> None:
         "gates": {**gates, "security_concerns": []},
         "next": {"recommended_agent": "Orchestrator", "recommended_task_id": "meta", "reason": "Go on."},
     }
-    print(json.dumps(output))  # noqa: T201 - it is what an agent does
+    return status, json.dumps(output)
 
 
 if __name__ == "__main__":
-    main()
+    (*_, shown) = re.findall(r"^```json\n(.*?)^```", sys.stdin.read(), re.MULTILINE | re.DOTALL)
+    ended, printed = act(json.loads(shown), Path(__file__).parent)
+    if ended in ("nothing", "silence"):
+        sys.exit(ended == "nothing")
+    print(printed)  # noqa: T201 - it is what an agent does

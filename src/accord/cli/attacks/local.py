@@ -48,7 +48,7 @@ def play_locally(home: Path, server: str, registry: Registry) -> Iterator[Attack
     yield _step_files(home)
     yield _git_settings(home)
     yield from _container(home, server)
-    yield from _no_container(registry)
+    yield from play_without_container(registry)
 
 
 def _document(_home: Path) -> Attacked:
@@ -211,7 +211,7 @@ def _container(home: Path, server: str) -> Iterator[Attacked]:
     yield Attacked("container", "all of them", ", ".join(all_of), seen, why)
 
 
-def _no_container(registry: Registry) -> Iterator[Attacked]:
+def play_without_container(registry: Registry) -> Iterator[Attacked]:
     """Say of each agent that a registry starts without a container which attacks nothing stops."""
     for name in registry.enabled_agents():
         agent = registry.agents[name]
