@@ -42,14 +42,24 @@ def call(arguments: Sequence[str], *calls: tuple[str, dict[str, Any]]) -> list[t
         parameters = StdioServerParameters(command=sys.executable, args=command, env={**os.environ, "A_TOKEN": SECRET})
         async with Client(stdio_client(parameters)) as client:
             listed = await client.list_tools()
-            left_out = SESSION if "--no-session" in arguments else ()
-            assert {tool.name for tool in listed.tools} == {tool.__name__ for tool in TOOLS if tool not in left_out}
+            assert {tool.name for tool in listed.tools} == {tool.__name__ for tool in TOOLS}
             answers = [await client.call_tool(name, inputs) for name, inputs in calls]
         return [
             (not answer.is_error, "".join(getattr(part, "text", "") for part in answer.content)) for answer in answers
         ]
 
     return asyncio.run(talk())
+
+
+def called(workspace: Workspace, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool, str]]:
+    """Call tools of a server in this process; return the same."""
+    server, answers = server_for(workspace), []
+    for name, inputs in calls:
+        try:
+            answers.append((True, asyncio.run(server.call_tool(name, inputs)).content[0].text))
+        except ToolError as error:
+            answers.append((False, str(error)))
+    return answers
 
 
 def repository(folder: Path) -> str:
@@ -102,16 +112,26 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.slow
 def test_an_answer_to_wrong_inputs_names_their_place_and_inputs_that_the_tool_takes(tmp_path: Path) -> None:
     wrong = [(name, inputs) for name, (inputs, _) in WRONG.items()]
     corrected = [(name, EXAMPLES[name]) for name in (*WRONG, "next_step")]
-    answers = call(["--run-dir", str(tmp_path)], *wrong, *corrected)
+    answers = called(Workspace(tmp_path, tmp_path, "implementor"), *wrong, *corrected)
     assert "inputs are wrong" not in "".join(text for _, text in answers[len(wrong) :])
     for (name, (_, words)), (is_done, text) in zip(WRONG.items(), answers, strict=False):
         assert (is_done, words in text, "pydantic" in text) == (False, True, False), text
         assert json.loads(text.partition("Example: ")[2].partition(" The result")[0]) == EXAMPLES[name]
-    assert call(["--run-dir", str(tmp_path), "--no-session"], ("contract", {}))[0][0]
+
+
+@pytest.mark.parametrize("words", [(), ("--no-session",)])
+def test_the_tools_of_a_session_can_be_left_out(accord: Accord, words: tuple[str, ...]) -> None:
+    served: list[set[str]] = []
+
+    def run(server: Any, _transport: str) -> None:
+        served.append({tool.name for tool in asyncio.run(server.list_tools())})
+
+    accord.monkeypatch.setattr("accord.mcp.server.MCPServer.run", run)
+    assert accord("mcp", *words).code == 0
+    assert served == [{tool.__name__ for tool in TOOLS if not words or tool not in SESSION}]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -124,8 +144,8 @@ def test_no_tool_takes_an_unknown_key(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "result.json").exists()
 
 
-@pytest.mark.slow
-def test_no_tool_tells_a_secret_or_reads_another_file(tmp_path: Path) -> None:
+def test_no_tool_tells_a_secret_or_reads_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_TOKEN", SECRET)
     outside = tmp_path / "outside.txt"
     outside.write_text(SECRET)
     root = tmp_path / "tree"
@@ -140,7 +160,7 @@ def test_no_tool_tells_a_secret_or_reads_another_file(tmp_path: Path) -> None:
     }  # fmt: skip
     assert inputs.keys() == {function.__name__ for function in TOOLS}
     calls = [(name, each) for name, several in inputs.items() for each in several]
-    answers = call(["--run-dir", str(root), "--root", str(root), "--base", base, "--role", "reviewer"], *calls)
+    answers = called(Workspace(root, root, "reviewer", base), *calls)
     assert SECRET not in "".join(text for _, text in answers)
     assert not (root / "result.json").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outside.txt", "tree"]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,11 +45,11 @@ def answered(accord: Accord, answers: str, *arguments: object) -> Ended:
     """Run a command at a terminal where a person types these answers."""
     person, terminal = os.openpty()
     os.write(person, answers.encode())
-    with accord.start(*arguments, stdin=terminal) as started:
-        out, err = started.communicate(timeout=600)
+    with os.fdopen(terminal) as stdin, accord.monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", stdin)
+        ended = accord(*arguments)
     os.close(person)
-    os.close(terminal)
-    return Ended(started.returncode, out, err)
+    return ended
 
 
 def test_init_lists_the_files_writes_and_then_has_nothing_to_do(accord: Accord, root: Path) -> None:

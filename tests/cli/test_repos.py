@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from support.commands import Accord
@@ -9,9 +11,8 @@ from support.consumers import NEW, installed, older_kit
 from support.stage import Stage, staged
 
 
-@pytest.fixture
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("repos")
+@contextmanager
+def stage_of_four(folder: Path) -> Iterator[Stage]:
     repositories = [
         {"name": "octo/api", "files": installed(folder / "kit", older_kit())},
         {"name": "octo/gone", "archived": True},
@@ -20,6 +21,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     ]
     with staged(folder / "data", seed={"repositories": repositories}) as stage:
         yield stage
+
+
+STAGE = stage_of_four
 
 
 def test_an_organisation_is_listed_without_its_archived_repositories(accord: Accord, stage: Stage) -> None:
