@@ -260,6 +260,8 @@ class GitStorage:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._lock = threading.Lock()
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root.chmod(0o700)  # private repositories are in it
 
     def open(self, full_name: str) -> BareRepository:
         """Return the bare repository of a repository; create an empty one if it does not exist."""
@@ -272,7 +274,7 @@ class GitStorage:
     def wipe(self) -> None:
         """Delete all repositories."""
         with self._lock:
-            for owner in self.root.iterdir() if self.root.exists() else ():
+            for owner in self.root.iterdir():
                 if not owner.name.startswith("."):
                     shutil.rmtree(owner)
 
@@ -295,7 +297,6 @@ class GitStorage:
     @contextmanager
     def _renamed_to(self, path: Path) -> Iterator[Path]:
         """Give a folder to fill; rename it to ``path`` afterwards unless another process was faster."""
-        self.root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=self.root) as folder:
             made = Path(folder) / "made"
             yield made

@@ -10,8 +10,10 @@ from support.killing import kill_at
 from support.stage import Stage
 
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
-from accord.github.client import GitHub
+from accord.doctor.many import sync_labels
+from accord.github.client import Connection, GitHub
 from accord.github.models import Label
+from accord.kit.many import ManyOutcome
 from accord.results.label_sync import (
     LabelAction,
     LabelEntry,
@@ -23,7 +25,7 @@ from accord.results.label_sync import (
     read_record,
     shipped_labels,
 )
-from accord_sandbox.faults import KINDS, Fault
+from accord_sandbox.faults import KINDS, Exchange, Fault
 from accord_sandbox.planting import STRANGER_TOKEN
 
 
@@ -176,6 +178,22 @@ def test_one_label_that_fails_does_not_keep_the_others(stage: Stage) -> None:
     }
     assert problem is None
     assert "`..`" in next(action.error for action in ended if action.name == "..")
+
+
+def test_a_single_refused_label_is_the_result_of_a_repository_among_many(stage: Stage) -> None:
+    name = shipped_labels()[0].name
+    make(stage, name)
+
+    def delete(exchange: Exchange) -> None:
+        if exchange.phase == "applied" and exchange.path.endswith("/labels"):
+            with stage.server.database.writing() as connection:
+                connection.execute("DELETE FROM labels WHERE name = ?", (name,))
+
+    stage.server.observers.append(delete)
+    access = Connection(stage.adapter(), stage.repository, stage.server.url, stage.server.token)
+    result = sync_labels(access, is_dry_run=False)
+    stage.server.observers.remove(delete)
+    assert (result.outcome, f"{name}: " in result.note) == (ManyOutcome.REFUSED, True)
 
 
 @pytest.mark.parametrize(("name", "found"), [("STRASSE", "Straße"), ("straße", "STRASSE"), ("ΣΑΣ", "σας")])

@@ -95,12 +95,13 @@ def test_pages_of_other_sites_are_refused(tmp_path: Path, method: str, path: str
             )
 
 
-def test_only_the_owner_reads_the_file_of_a_sandbox(tmp_path: Path) -> None:
+def test_only_the_owner_reads_what_is_in_a_sandbox(tmp_path: Path) -> None:
     for _ in range(2):
         with serving(tmp_path):
-            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob(f"{FILE_NAME}*")}
-            assert sorted(modes.values()) == [0o600] * 3, modes
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+            assert sorted(modes.values()) == [0o600] * 3 + [0o700], modes
         (tmp_path / FILE_NAME).chmod(0o644)  # as an earlier version left it
+        (tmp_path / "git").chmod(0o755)
 
 
 def test_data_survives_a_restart(tmp_path: Path) -> None:

@@ -47,8 +47,7 @@ def keep(server: RunningSandbox) -> Callable[[], None]:
     with closing(sqlite3.connect(path)) as now:
         now.backup(held)
     copy = Path(tempfile.mkdtemp(prefix="kept-", dir=path.parent)) / "git"
-    if repositories.exists():
-        shutil.copytree(repositories, copy)
+    shutil.copytree(repositories, copy)
 
     def put_back() -> None:
         with closing(sqlite3.connect(path)) as now:

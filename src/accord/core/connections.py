@@ -204,9 +204,8 @@ def _handshake(url: str, proxy: str, context: ssl.SSLContext) -> ssl.SSLSocket:
     return context.wrap_socket(connection.sock, server_hostname=host)
 
 
-def _certificate_error(error: object) -> ssl.SSLCertVerificationError | None:
-    """Find the error of OpenSSL in others; urllib3 keeps one as the argument, and one as the cause."""
-    if isinstance(error, ssl.SSLCertVerificationError) or not isinstance(error, Exception):
-        return error if isinstance(error, ssl.SSLCertVerificationError) else None
-    within = (error.__cause__, error.__context__, *error.args)
-    return next((found for part in within if (found := _certificate_error(part))), None)
+def _certificate_error(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """Find the error of OpenSSL that led to another one, if there is one."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__context__
+    return error

@@ -47,7 +47,7 @@ def sync_labels(connection: Connection, *, is_dry_run: bool) -> ManyResult:
     if not is_dry_run:
         ended, problem = apply_labels(github, changes, SystemClock(), lambda _: None)
         refused = [f"{action.name}: {action.error}" for action in ended if action.action == FAILED]
-        if problem or refused:
+        if refused:
             return failed(connection.repository, problem or Refused(" ".join(refused)))
     outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
     return result_of(connection, outcome, f"{len(changes)} labels")
