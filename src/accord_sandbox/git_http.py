@@ -15,9 +15,9 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
-from urllib.parse import parse_qs
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from starlette.requests import Request
 from starlette.types import Send
@@ -45,6 +45,9 @@ _CGI_HEADERS = {
     "content-encoding": "HTTP_CONTENT_ENCODING",
     "git-protocol": "GIT_PROTOCOL",
 }
+_CAPABILITIES: list[tuple[dict[str, str], bytes]] = []
+"""The headers and the content of git's answer, once it was asked."""
+
 _METHODS = {"info/refs": "GET", "git-upload-pack": "POST", "git-receive-pack": "POST"}
 
 
@@ -69,7 +72,7 @@ class GitEndpoint:
 
     async def serve(self, full_name: str) -> None:
         """Serve the request."""
-        self.server.observe(self._exchange("received"))
+        self.server.observe(self._received)
         fault = self.server.faults.take(self.request.method, self.request.scope["path"])
         if self.server.settings.latency_seconds:
             await asyncio.sleep(self.server.settings.latency_seconds)
@@ -112,6 +115,10 @@ class GitEndpoint:
         elif fault is not None:  # it changes nothing, so before and after make no difference
             await self._lose()
             return
+        if self._asks_for_capabilities():
+            self.applied = True
+            await self._answer(200, *await self._capabilities(access))
+            return
         async with self._backend(access, {}) as process:
             status, headers = await _head(process)
             self.applied = True
@@ -121,11 +128,22 @@ class GitEndpoint:
                 await self.send({"type": "http.response.body", "body": chunk, "more_body": True})
             await self.send({"type": "http.response.body", "body": b""})
 
+    def _asks_for_capabilities(self) -> bool:
+        """Tell whether the answer is what git can do, and names no ref: that is the same for all repositories."""
+        is_version_2 = self.request.headers.get("git-protocol") == "version=2"
+        return is_version_2 and self.service == "info/refs" and self._received.query["service"] == "git-upload-pack"
+
+    async def _capabilities(self, access: _Access) -> tuple[dict[str, str], bytes]:
+        """Ask git once for its answer."""
+        if not _CAPABILITIES:
+            async with self._backend(access, {}) as process:
+                _, headers = await _head(process)
+                _CAPABILITIES.append((headers, b"".join([chunk async for chunk in _body(process)])))
+        return _CAPABILITIES[0]
+
     def _admit(self, full_name: str) -> _Access:
         """Check access; refuse like GitHub."""
-        wanted = self.service
-        if wanted == "info/refs":
-            wanted = parse_qs(self.request.url.query).get("service", [""])[0]
+        wanted = self._received.query.get("service", "") if self.service == "info/refs" else self.service
         if self.request.method != _METHODS[self.service] or wanted not in _METHODS:
             raise Refusal(403, "Please upgrade your git client.\nGitHub.com no longer supports git over dumb-http.")
         with self.server.database.reading() as connection:
@@ -140,7 +158,7 @@ class GitEndpoint:
             if wanted == "git-receive-pack":
                 _check_push(actor, grant, repository)
             variables = hook_variables(grant, protections(connection, repository))
-            web = f"{self.request.url.scheme}://{self.request.headers.get('host', 'localhost')}"
+            web = f"{self.request.url.scheme}://{self.request.headers['host']}"
             variables |= rule_variables(connection, repository, web)
         variables |= {"SANDBOX_WORKFLOWS_REFUSED": _refused_workflows(actor)}
         variables |= {"REMOTE_USER": actor.login if actor else ""}
@@ -166,12 +184,13 @@ class GitEndpoint:
 
     def _log(self, status: int) -> None:
         self.server.requests.append((self.request.method, self.request.scope["path"], status))
-        self.server.observe(replace(self._exchange("applied"), status=status or None, applied=self.applied))
+        answered = replace(self._received, phase="applied", status=status or None, applied=self.applied)
+        self.server.observe(answered)
 
-    def _exchange(self, phase: Literal["received", "applied"]) -> Exchange:
-        query = {name: values[-1] for name, values in parse_qs(self.request.url.query).items()}
-        headers = dict(self.request.headers)
-        return Exchange(phase, self.request.method, self.request.scope["path"], query, headers, None)
+    @cached_property
+    def _received(self) -> Exchange:
+        query, headers = dict(self.request.query_params), dict(self.request.headers)
+        return Exchange("received", self.request.method, self.request.scope["path"], query, headers, None)
 
     @contextlib.asynccontextmanager
     async def _backend(self, access: _Access, more: Mapping[str, str]) -> AsyncIterator[Process]:

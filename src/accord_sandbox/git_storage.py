@@ -58,6 +58,16 @@ _SETTINGS = {
     "advice.detachedHead": "false",
 }
 
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{index}": key for index, key in enumerate(_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{index}": value for index, value in enumerate(_SETTINGS.values())},
+}
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -322,18 +332,7 @@ def http_backend() -> str:
 
 def git_environment() -> dict[str, str]:
     """Return an environment without other configuration of git."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    settings = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
-    for index, (key, value) in enumerate(_SETTINGS.items()):
-        settings |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
-    return {
-        **inherited,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C.UTF-8",
-        **settings,
-    }
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
 
 
 def _signed(role: str, signature: Signature) -> dict[str, str]:
