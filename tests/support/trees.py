@@ -57,29 +57,39 @@ def difference_of(tree: Path, base: str) -> bytes:
         return run(command, capture_output=True).stdout
 
 
-def restore_files(kept: Path, folder: Path) -> None:
+def restore_files(kept: str | Path, folder: str | Path) -> None:
     """Make a folder of repositories what its copy is; files that did not change stay.
 
     Empty folders of git objects stay too: on some disks a folder takes 3 ms to delete.
     """
-    wanted, now = _files(kept), _files(folder)
-    for path in now.keys() - wanted.keys():
-        (folder / path).unlink()
-    for path, stamp in wanted.items():
-        if now.get(path) != stamp:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).unlink(missing_ok=True)  # objects of git are read-only
-            shutil.copy2(kept / path, folder / path)
-    for place, _, _ in os.walk(kept):
-        (folder / Path(place).relative_to(kept)).mkdir(parents=True, exist_ok=True)
-    for place, _, _ in os.walk(folder, topdown=False):
-        counterpart = kept / Path(place).relative_to(folder)
-        is_of_objects = counterpart.parent.name == "objects" and counterpart.parent.exists()
-        if not counterpart.exists() and not is_of_objects:
-            Path(place).rmdir()
+    wanted, now = _entries(kept), _entries(folder)
+    for key in now.keys() - wanted.keys():
+        entry, is_folder = now[key], key[1]
+        if not is_folder:
+            os.unlink(entry)
+        elif os.path.basename(folder) != "objects":
+            shutil.rmtree(entry)
+        else:
+            for file in os.scandir(entry):
+                os.unlink(file)
+    for (name, is_folder), entry in wanted.items():
+        place, found = os.path.join(folder, name), now.get((name, is_folder))
+        if is_folder:
+            if not found:
+                os.mkdir(place)
+            restore_files(entry.path, place)
+        elif not found or _stamp(found) != _stamp(entry):
+            if found:
+                os.unlink(place)  # objects of git are read-only
+            shutil.copy2(entry, place)
 
 
-def _files(folder: Path) -> dict[Path, tuple[int, int]]:
-    """Return size and time of all files below a folder."""
-    paths = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
-    return {path.relative_to(folder): (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
+def _entries(folder: str | Path) -> dict[tuple[str, bool], os.DirEntry[str]]:
+    """Return the entries of a folder by their names, and whether they are folders."""
+    with os.scandir(folder) as found:
+        return {(entry.name, entry.is_dir()): entry for entry in found}
+
+
+def _stamp(entry: os.DirEntry[str]) -> tuple[int, int]:
+    stat = entry.stat()
+    return stat.st_size, stat.st_mtime_ns
