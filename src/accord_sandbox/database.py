@@ -190,10 +190,11 @@ def _prepare(connection: Connection) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version not in (0, SCHEMA_VERSION):
         raise sqlite3.DatabaseError("another version of accord made it")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    for statement in _schema():
-        connection.execute(statement)
-    connection.execute("INSERT OR IGNORE INTO meta VALUES ('last_id', ?)", (FIRST_ID,))
+    if version == 0:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        for statement in _schema():
+            connection.execute(statement)
+        set_meta(connection, "last_id", FIRST_ID)
     connection.execute("COMMIT")
 
 

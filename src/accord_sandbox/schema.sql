@@ -1,19 +1,19 @@
 -- Timestamps are seconds since the epoch; identifiers come from one sequence for the whole server (meta.last_id).
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS users (
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE users (
     id INTEGER PRIMARY KEY,
     login TEXT NOT NULL UNIQUE COLLATE NOCASE,
     type TEXT NOT NULL CHECK (type IN ('User', 'Bot', 'Organization')),
     created_at REAL NOT NULL
 );
-CREATE TABLE IF NOT EXISTS tokens (
+CREATE TABLE tokens (
     token TEXT PRIMARY KEY,
     user_id INTEGER NOT NULL REFERENCES users (id),
     kind TEXT NOT NULL CHECK (kind IN ('user', 'fine-grained', 'installation')),
     permissions TEXT NOT NULL,  -- JSON object; unused for kind 'user'
     repositories TEXT           -- JSON array of full names; NULL means all
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS repositories (
+CREATE TABLE repositories (
     id INTEGER PRIMARY KEY,
     owner_id INTEGER NOT NULL REFERENCES users (id),
     full_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
@@ -25,12 +25,12 @@ CREATE TABLE IF NOT EXISTS repositories (
     default_branch TEXT NOT NULL DEFAULT 'main',
     created_at REAL NOT NULL
 );
-CREATE TABLE IF NOT EXISTS actions_settings (
+CREATE TABLE actions_settings (
     repository_id INTEGER PRIMARY KEY REFERENCES repositories (id),
     may_create_pulls INTEGER NOT NULL,  -- "Allow GitHub Actions to create and approve pull requests"
     workflow_permissions TEXT NOT NULL CHECK (workflow_permissions IN ('read', 'write'))
 );
-CREATE TABLE IF NOT EXISTS actions_values (
+CREATE TABLE actions_values (
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     scope TEXT NOT NULL,        -- 'repository', 'organization', or 'environment NAME'
     kind TEXT NOT NULL CHECK (kind IN ('environment', 'secret', 'variable')),
@@ -39,19 +39,19 @@ CREATE TABLE IF NOT EXISTS actions_values (
     created_at REAL NOT NULL,
     PRIMARY KEY (repository_id, scope, kind, name)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS rulesets (
+CREATE TABLE rulesets (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     branches TEXT NOT NULL,     -- JSON array of patterns
     rules TEXT NOT NULL         -- JSON array of rule types
 );
-CREATE TABLE IF NOT EXISTS collaborators (
+CREATE TABLE collaborators (
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     user_id INTEGER NOT NULL REFERENCES users (id),
     role TEXT NOT NULL CHECK (role IN ('read', 'triage', 'write', 'maintain', 'admin')),
     PRIMARY KEY (repository_id, user_id)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS labels (
+CREATE TABLE labels (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     name TEXT NOT NULL,
@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS labels (
     is_default INTEGER NOT NULL,
     UNIQUE (repository_id, folded)
 );
-CREATE TABLE IF NOT EXISTS issues (
+CREATE TABLE issues (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     number INTEGER NOT NULL,
@@ -80,19 +80,19 @@ CREATE TABLE IF NOT EXISTS issues (
     locked INTEGER NOT NULL DEFAULT 0,
     UNIQUE (repository_id, number)
 );
-CREATE INDEX IF NOT EXISTS issues_by_creation ON issues (repository_id, created_at, id);
-CREATE TABLE IF NOT EXISTS issue_labels (
+CREATE INDEX issues_by_creation ON issues (repository_id, created_at, id);
+CREATE TABLE issue_labels (
     issue_id INTEGER NOT NULL REFERENCES issues (id),
     label_id INTEGER NOT NULL REFERENCES labels (id),
     PRIMARY KEY (issue_id, label_id)
 );
-CREATE INDEX IF NOT EXISTS issue_labels_by_label ON issue_labels (label_id);
-CREATE TABLE IF NOT EXISTS assignees (
+CREATE INDEX issue_labels_by_label ON issue_labels (label_id);
+CREATE TABLE assignees (
     issue_id INTEGER NOT NULL REFERENCES issues (id),
     user_id INTEGER NOT NULL REFERENCES users (id),
     PRIMARY KEY (issue_id, user_id)
 );
-CREATE TABLE IF NOT EXISTS comments (
+CREATE TABLE comments (
     id INTEGER PRIMARY KEY,
     issue_id INTEGER NOT NULL REFERENCES issues (id),
     author_id INTEGER NOT NULL REFERENCES users (id),
@@ -101,8 +101,8 @@ CREATE TABLE IF NOT EXISTS comments (
     created_at REAL NOT NULL,
     updated_at REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS comments_by_issue ON comments (issue_id, created_at, id);
-CREATE TABLE IF NOT EXISTS reactions (
+CREATE INDEX comments_by_issue ON comments (issue_id, created_at, id);
+CREATE TABLE reactions (
     id INTEGER PRIMARY KEY,
     comment_id INTEGER NOT NULL REFERENCES comments (id),
     user_id INTEGER NOT NULL REFERENCES users (id),
@@ -110,18 +110,18 @@ CREATE TABLE IF NOT EXISTS reactions (
     created_at REAL NOT NULL,
     UNIQUE (comment_id, user_id, content)
 );
-CREATE TABLE IF NOT EXISTS dependencies (
+CREATE TABLE dependencies (
     blocked_id INTEGER NOT NULL REFERENCES issues (id),
     blocker_id INTEGER NOT NULL REFERENCES issues (id),
     PRIMARY KEY (blocked_id, blocker_id)
 );
-CREATE INDEX IF NOT EXISTS dependencies_by_blocker ON dependencies (blocker_id);
-CREATE TABLE IF NOT EXISTS sub_issues (
+CREATE INDEX dependencies_by_blocker ON dependencies (blocker_id);
+CREATE TABLE sub_issues (
     parent_id INTEGER NOT NULL REFERENCES issues (id),
     child_id INTEGER NOT NULL UNIQUE REFERENCES issues (id)
 );
-CREATE INDEX IF NOT EXISTS sub_issues_by_parent ON sub_issues (parent_id);
-CREATE TABLE IF NOT EXISTS milestones (
+CREATE INDEX sub_issues_by_parent ON sub_issues (parent_id);
+CREATE TABLE milestones (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     number INTEGER NOT NULL,
@@ -132,12 +132,12 @@ CREATE TABLE IF NOT EXISTS milestones (
     created_at REAL NOT NULL,
     UNIQUE (repository_id, number)
 );
-CREATE TABLE IF NOT EXISTS issue_milestones (
+CREATE TABLE issue_milestones (
     issue_id INTEGER PRIMARY KEY REFERENCES issues (id),
     milestone_id INTEGER NOT NULL REFERENCES milestones (id)
 );
-CREATE TABLE IF NOT EXISTS issue_types (issue_id INTEGER PRIMARY KEY REFERENCES issues (id), name TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS events (
+CREATE TABLE issue_types (issue_id INTEGER PRIMARY KEY REFERENCES issues (id), name TEXT NOT NULL);
+CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     issue_id INTEGER NOT NULL REFERENCES issues (id),
     event TEXT NOT NULL,
@@ -145,20 +145,20 @@ CREATE TABLE IF NOT EXISTS events (
     detail TEXT NOT NULL,       -- JSON object: what GitHub adds to this kind of event
     created_at REAL NOT NULL
 );
-CREATE TABLE IF NOT EXISTS edits (          -- of the text of an issue or pull request
+CREATE TABLE edits (          -- of the text of an issue or pull request
     issue_id INTEGER NOT NULL REFERENCES issues (id),
     editor_id INTEGER NOT NULL REFERENCES users (id),
     edited_at REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS edits_by_issue ON edits (issue_id);
-CREATE INDEX IF NOT EXISTS events_by_issue ON events (issue_id, created_at, id);
-CREATE TABLE IF NOT EXISTS protections (
+CREATE INDEX edits_by_issue ON edits (issue_id);
+CREATE INDEX events_by_issue ON events (issue_id, created_at, id);
+CREATE TABLE protections (
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     branch TEXT NOT NULL,
     rules TEXT NOT NULL,        -- JSON object in the shape of GitHub's PUT …/protection
     PRIMARY KEY (repository_id, branch)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pulls (
+CREATE TABLE pulls (
     issue_id INTEGER PRIMARY KEY REFERENCES issues (id),
     head_ref TEXT NOT NULL,     -- a branch of the same repository, or of its fork
     fork_id INTEGER REFERENCES repositories (id),
@@ -170,7 +170,7 @@ CREATE TABLE IF NOT EXISTS pulls (
     merged_by_id INTEGER REFERENCES users (id),
     merge_sha TEXT
 );
-CREATE TABLE IF NOT EXISTS reviews (
+CREATE TABLE reviews (
     id INTEGER PRIMARY KEY,
     issue_id INTEGER NOT NULL REFERENCES issues (id),
     author_id INTEGER NOT NULL REFERENCES users (id),
@@ -180,8 +180,8 @@ CREATE TABLE IF NOT EXISTS reviews (
     submitted_at REAL,
     dismissal TEXT              -- why it was dismissed
 );
-CREATE INDEX IF NOT EXISTS reviews_by_issue ON reviews (issue_id, id);
-CREATE TABLE IF NOT EXISTS review_comments (
+CREATE INDEX reviews_by_issue ON reviews (issue_id, id);
+CREATE TABLE review_comments (
     id INTEGER PRIMARY KEY,
     review_id INTEGER NOT NULL REFERENCES reviews (id),
     issue_id INTEGER NOT NULL REFERENCES issues (id),
@@ -202,9 +202,9 @@ CREATE TABLE IF NOT EXISTS review_comments (
     created_at REAL NOT NULL,
     updated_at REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS review_comments_by_issue ON review_comments (issue_id, id);
-CREATE INDEX IF NOT EXISTS review_comments_by_review ON review_comments (review_id, id);
-CREATE TABLE IF NOT EXISTS check_runs (
+CREATE INDEX review_comments_by_issue ON review_comments (issue_id, id);
+CREATE INDEX review_comments_by_review ON review_comments (review_id, id);
+CREATE TABLE check_runs (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     app_id INTEGER NOT NULL REFERENCES users (id),
@@ -220,8 +220,8 @@ CREATE TABLE IF NOT EXISTS check_runs (
     started_at REAL,
     completed_at REAL
 );
-CREATE INDEX IF NOT EXISTS check_runs_by_commit ON check_runs (repository_id, head_sha, id);
-CREATE TABLE IF NOT EXISTS statuses (
+CREATE INDEX check_runs_by_commit ON check_runs (repository_id, head_sha, id);
+CREATE TABLE statuses (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     creator_id INTEGER NOT NULL REFERENCES users (id),
@@ -232,8 +232,8 @@ CREATE TABLE IF NOT EXISTS statuses (
     target_url TEXT,
     created_at REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS statuses_by_commit ON statuses (repository_id, sha, id);
-CREATE TABLE IF NOT EXISTS artifacts (
+CREATE INDEX statuses_by_commit ON statuses (repository_id, sha, id);
+CREATE TABLE artifacts (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     run_id INTEGER NOT NULL,
@@ -244,11 +244,11 @@ CREATE TABLE IF NOT EXISTS artifacts (
     expires_at REAL NOT NULL,
     UNIQUE (repository_id, run_id, name)
 );
-CREATE TABLE IF NOT EXISTS resolved_threads (
+CREATE TABLE resolved_threads (
     comment_id INTEGER PRIMARY KEY REFERENCES review_comments (id), -- the first comment of the thread
     user_id INTEGER NOT NULL REFERENCES users (id)
 );
-CREATE TABLE IF NOT EXISTS workflow_runs (
+CREATE TABLE workflow_runs (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     name TEXT NOT NULL,
@@ -264,13 +264,13 @@ CREATE TABLE IF NOT EXISTS workflow_runs (
     attempt INTEGER NOT NULL DEFAULT 1,
     created_at REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS workflow_runs_by_commit ON workflow_runs (repository_id, head_sha, id);
-CREATE TABLE IF NOT EXISTS jobs (
+CREATE INDEX workflow_runs_by_commit ON workflow_runs (repository_id, head_sha, id);
+CREATE TABLE jobs (
     id INTEGER PRIMARY KEY REFERENCES check_runs (id),
     run_id INTEGER NOT NULL REFERENCES workflow_runs (id),
     log TEXT                    -- NULL: deleted by now
 );
-CREATE TABLE IF NOT EXISTS dispatches (
+CREATE TABLE dispatches (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     workflow TEXT NOT NULL,     -- the name of its file
@@ -279,18 +279,18 @@ CREATE TABLE IF NOT EXISTS dispatches (
     actor_id INTEGER NOT NULL REFERENCES users (id),
     created_at REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS dispatches_by_repository ON dispatches (repository_id, id);
+CREATE INDEX dispatches_by_repository ON dispatches (repository_id, id);
 
 -- Rows with what most questions about them need: the author's login, the repository's name, the issue of a part.
-CREATE VIEW IF NOT EXISTS items AS
+CREATE VIEW items AS
     SELECT issues.*, users.login, repositories.full_name FROM issues
     JOIN users ON users.id = author_id JOIN repositories ON repositories.id = repository_id;
-CREATE VIEW IF NOT EXISTS pull_items AS
+CREATE VIEW pull_items AS
     SELECT pulls.*, items.*, repositories.owner_id, repositories.private FROM pulls
     JOIN items ON items.id = issue_id JOIN repositories ON repositories.id = repository_id;
-CREATE VIEW IF NOT EXISTS item_comments AS
+CREATE VIEW item_comments AS
     SELECT comments.*, users.login, items.number, items.is_pull, items.repository_id, items.full_name FROM comments
     JOIN items ON items.id = issue_id JOIN users ON users.id = comments.author_id;
-CREATE VIEW IF NOT EXISTS public_review_comments AS
+CREATE VIEW public_review_comments AS
     SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id
     WHERE reviews.state != 'PENDING';
