@@ -24,10 +24,13 @@ from accord.missions.lifecycle import MoveRequest
 from accord.missions.move import move
 from accord.missions.next_moves import mission_moves, next_moves
 from accord.missions.query import mission_status
+from accord.missions.rules import mission_findings
 from accord.missions.start import start
 
 ACTORS = ("ada", "bob", "eve")
 STEPS = 30
+TEXTS = ("feedback", "review_ref", "override_reason", "reason")
+TARGETS = ("claimed", "in_progress", "for_review", "approved", "done", "planned", "blocked")
 JUDGED = {"for_review", "in_review", "approved", "done"}
 """Lanes from which a move to in_progress is a rejection."""
 
@@ -41,6 +44,7 @@ class Life:
 
     project: Project
     chance: random.Random
+    needs: dict[str, list[str]]  # what each work package depends on
     lanes: dict[str, list[str]]
     now: datetime = NOW
     story: list[str] = field(default_factory=list)
@@ -52,14 +56,10 @@ class Life:
     def root(self) -> Path:
         return self.project.root
 
-    @property
-    def packages(self) -> list[str]:
-        return sorted(wp_id for lane in self.lanes.values() for wp_id in lane)
-
     def step(self) -> list[str]:
         """Take a step; return what breaks the contract."""
         self.now += timedelta(minutes=1)
-        wp_id, kind = self.chance.choice(self.packages), self.chance.random()
+        wp_id, kind = self.chance.choice(list(self.needs)), self.chance.random()
         if kind < 0.6:
             self.follow_proposal(wp_id)
         else:
@@ -72,8 +72,9 @@ class Life:
             if kind < 0.7:
                 self.start(wp_id, self.chance.choice(ACTORS))
             elif kind < 0.82:
-                target = self.chance.choice(["in_progress", "for_review", "approved", "done", "planned"])
-                self.move(wp_id, target, self.chance.choice(ACTORS), feedback="Rename it.", reason="Because.")
+                given = {name: "Because." for name in TEXTS if self.chance.random() < 0.5}
+                is_forced = self.chance.random() < 0.3
+                self.move(wp_id, self.chance.choice(TARGETS), self.chance.choice(ACTORS), is_forced=is_forced, **given)
             elif kind < 0.88:
                 self.merge()
             elif kind < 0.93:
@@ -126,9 +127,9 @@ class Life:
             lambda: start(self.root, self.project.slug, wp_id, actor, self.clock, redact=str, is_named=is_named)
         )
 
-    def move(self, wp_id: str, target: Any, actor: str, **told: str) -> None:
-        self.story.append(f"move {wp_id} {target} {actor}")
-        order = MoveRequest(wp_id, target, actor, **told)  # type: ignore[arg-type]
+    def move(self, wp_id: str, target: Any, actor: str, **told: Any) -> None:
+        self.story.append(f"move {wp_id} {target} {actor} {told}")
+        order = MoveRequest(wp_id, target, actor, **told)
         self.perhaps_killed(lambda: move(self.root, self.project.slug, order, self.clock, redact=str))
 
     def perhaps_killed(self, command: Callable[[], object]) -> None:
@@ -197,6 +198,8 @@ class Life:
                 self.project.git("branch", "-D", branch)
 
     def rename_lane(self) -> None:
+        if not self.lanes:
+            return
         name = self.chance.choice(list(self.lanes))
         new = name.removesuffix("_new") if name.endswith("_new") else f"{name}_new"
         self.lanes = {new if each == name else each: wps for each, wps in self.lanes.items()}
@@ -217,25 +220,33 @@ class Life:
         new = len(self.log.splitlines())
         last: dict[str, str] = {}
         workers: dict[str, set[str]] = {}
+        approved: dict[str, bool] = {}
         for number, event in enumerate(events):
             wp_id, target, actor = event["wp_id"], event["to_lane"], str(event["actor"]).casefold()
             self.hold(event["from_lane"] in (None, last.get(wp_id, "planned")), f"the log has a gap: {event}")
-            if target == "approved":
+            if target == "approved" and not (event["policy_metadata"] or {}).get("override_reason"):
                 self.hold(actor not in workers.get(wp_id, ()), f"{actor} approved their own work")
+            if target == "claimed" and not event["force"]:
+                ready = [name for name in self.needs[wp_id] if last.get(name) in ("approved", "done")]
+                self.hold(ready == self.needs[wp_id], f"{wp_id} started before the work that it needs was approved")
             if target == "planned":
                 workers[wp_id] = set()
             if target == "for_review" or (target == "in_progress" and last.get(wp_id) not in JUDGED):
                 workers.setdefault(wp_id, set()).add(actor)
             if target == "done":
-                self.hold(last.get(wp_id) == "approved", f"{wp_id} is done without an approval")
+                self.hold(approved.get(wp_id), f"{wp_id} is done without an approval")
                 if number >= new:
                     self.check_merged(event)
+            approved |= {wp_id: target == "approved"} if target not in ("done", "blocked") else {}
             last[wp_id] = target
-        for shown in mission_status(self.project.load(), self.now)["work_packages"]:
+        mission = self.project.load()
+        found = [one.code for findings in mission_findings(mission, self.now).values() for one in findings]
+        self.hold("event-illegal" not in found, "a replay of the log finds more than moves")
+        for shown in mission_status(mission, self.now)["work_packages"]:
             self.hold(shown["status"] == last.get(shown["wp_id"], "planned"), f"a status was lost: {shown}")
         self.log = text
 
-    def hold(self, is_right: bool, what: str) -> None:
+    def hold(self, is_right: bool | None, what: str) -> None:
         if not is_right:
             self.fail(what)
 
@@ -252,15 +263,17 @@ class Life:
 def begun(root: Path, chance: random.Random) -> Life:
     packages = [f"WP{number:02}" for number in range(1, chance.randint(2, 6) + 1)]
     project = Project(root).begin(target_branch="main")
-    for index, wp_id in enumerate(packages):
-        before = chance.sample(packages[:index], min(index, chance.choice([0, 0, 1, 2])))
-        project.work_package(wp_id, "code_change", dependencies=sorted(before))
+    needs: dict[str, list[str]] = {}
     lanes: dict[str, list[str]] = {}
-    for wp_id in packages:
-        lanes.setdefault(f"lane_{chance.choice('abc')}", []).append(wp_id)
+    for index, wp_id in enumerate(packages):
+        needs[wp_id] = sorted(chance.sample(packages[:index], min(index, chance.choice([0, 0, 1, 2]))))
+        mode = chance.choice(["code_change", "code_change", "planning_artifact"])
+        project.work_package(wp_id, mode, dependencies=needs[wp_id])
+        if mode == "code_change":
+            lanes.setdefault(f"lane_{chance.choice('abc')}", []).append(wp_id)
     project.lanes(**lanes)
     project.repository()
-    return Life(project, chance, lanes)
+    return Life(project, chance, needs, lanes)
 
 
 @pytest.mark.slow

@@ -612,6 +612,7 @@ def _added(source: str | None, target: str, **more: Any) -> Any:
 
 _IN_REVIEW, _APPROVED = _added("for_review", "in_review"), _added("in_review", "approved", actor="ADA")
 LATER, FUTURE = (NOW + timedelta(hours=9)).isoformat(), (NOW + timedelta(days=3)).isoformat()
+REASON = {"reason": "now", "policy_metadata": {"override_reason": "No one else is here."}}
 ALTERED, ILLEGAL = ["log-altered"], ["event-illegal"]
 CHANGES_OF_A_LOG = {
     "nothing": (lambda lines: lines, []),
@@ -629,6 +630,8 @@ CHANGES_OF_A_LOG = {
     "force without a reason": (_added("for_review", "planned", force=True), ILLEGAL),
     "own review": (lambda lines: _APPROVED(_IN_REVIEW(lines)), ILLEGAL),
     "own forced approval": (_added("for_review", "approved", actor="Ada", force=True, reason="now"), ILLEGAL),
+    "own approval with a reason": (_added("for_review", "approved", actor="Ada", force=True, **REASON), []),
+    "the status in the file before the log": (_added("for_review", "in_review", wp_id="WP04"), []),
     "no actor": (_added("for_review", "in_review", actor=" "), ILLEGAL),
     "new work package": (_added("planned", "done", wp_id="WP02"), ILLEGAL),
     "work package without a file": (_added("planned", "claimed", wp_id="WP09"), ILLEGAL),
@@ -661,6 +664,7 @@ def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project) ->
     for i, step in enumerate((("planned", "claimed"), ("claimed", "in_progress"), ("in_progress", "for_review"))):
         project.event("WP01", *step, NOW + timedelta(minutes=i), mission_slug=SLUG if i else "001-old")
     project.event("WP03", "planned", "claimed", NOW + timedelta(days=2))
+    project.work_package("WP04", "planning_artifact", lane="for_review")
     project.repository()
     path, wrong = log_path(project.folder), {}
     whole = path.read_text(encoding="utf-8").splitlines()

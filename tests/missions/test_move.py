@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import shlex
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,22 @@ def test_a_planning_artifact_goes_all_the_way_without_branch_lane_or_context_fil
     assert {line["execution_mode"] for line in lines(planning)} == {"direct_repo"}
     assert not (planning.root / ".worktrees").exists()
     assert not (planning.root / ".kittify" / "workspaces").exists()
+
+
+def test_each_move_that_is_proposed_is_legal_and_a_reviewer_keeps_its_review(planning: Project) -> None:
+    refused = []
+    for source, target in pairwise(["planned", "claimed", "in_progress", "for_review", "in_review", "approved"]):
+        planning.event("WP01", source, target, actor="rev" if target in ("in_review", "approved") else "ada")
+        for move in next_moves(planning.load(), "WP01", "accord mission", NOW):
+            words = shlex.split(move.command)
+            options = {name[2:].replace("-", "_"): text for name, text in zip(words[5::2], words[6::2], strict=True)}
+            if words[2] == "move" and not move.missing:
+                assert target != "in_review" or move.to in ("blocked", "canceled") or options["actor"] == "rev"
+                try:
+                    planning.move(words[4], options.pop("to"), options.pop("actor"), is_dry_run=True, **options)
+                except BrokenContract as broken:
+                    refused.append(f"{target}: {move.command}: {broken}")
+    assert refused == []
 
 
 def test_a_dependent_starts_once_its_planning_artifact_is_approved(planning: Project) -> None:
