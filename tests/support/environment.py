@@ -34,6 +34,8 @@ GIT_CONFIG = """\
 \tdefaultBranch = master
 [protocol "file"]
 \tallow = always
+[maintenance]
+\tauto = false
 """
 
 
