@@ -25,31 +25,13 @@ _NAMES = re.compile(
     r"|th|thead|time|tr|tt|ul|var|wbr"
 )
 _ATTRIBUTES = {
-    "a": {"href", "title"},
-    "details": {"open"},
-    "div": {"align"},
-    "h1": {"align"},
-    "h2": {"align"},
-    "h3": {"align"},
-    "img": {"src", "alt", "title", "width", "height", "align"},
-    "ol": {"start"},
-    "p": {"align"},
-    "source": {"media", "srcset"},
-    "table": {"align"},
-    "td": {"align", "colspan", "rowspan"},
-    "th": {"align", "colspan", "rowspan"},
-    "tr": {"align"},
-}
-_VALUES = {
-    "align": re.compile(r"left|center|right|justify", re.IGNORECASE),
-    "colspan": re.compile(r"[1-9][0-9]?"),
-    "height": re.compile(r"[1-9][0-9]{1,3}(?:px)?"),
-    "open": re.compile(r"(?:open|true)?", re.IGNORECASE),
-    "rowspan": re.compile(r"[1-9][0-9]?"),
-    "start": re.compile(r"[0-9]{1,9}"),
-    "width": re.compile(r"[1-9][0-9]{1,3}(?:px)?|[1-9][0-9]%|100%"),
-}
-"""An image of less than 10 pixels shows nothing. ``alt``, ``media`` and ``title`` may hold any text."""
+    "align": ("div h1 h2 h3 img p table td th tr", "(?i:left|center|right|justify)"), "alt": ("img", "(?s:.*)"),
+    "colspan": ("td th", "[1-9][0-9]?"), "height": ("img", "[1-9][0-9]{1,3}(?:px)?"), "href": ("a", "(?s:.*)"),
+    "media": ("source", "(?s:.*)"), "open": ("details", "(?i:open|true)?"), "rowspan": ("td th", "[1-9][0-9]?"),
+    "src": ("img", "(?s:.*)"), "srcset": ("source", "(?s:.*)"), "start": ("ol", "[0-9]{1,9}"),
+    "title": ("a img", "(?s:.*)"), "width": ("img", "[1-9][0-9]{1,3}(?:px)?|[1-9][0-9]%|100%"),
+}  # fmt: skip
+"""The tags of each attribute, and its values. An image of less than 10 pixels shows nothing."""
 
 _ATTRIBUTE = r"""(?<!\s)\s+([A-Za-z_:][A-Za-z0-9_:.-]*)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>", re.ASCII)
@@ -114,8 +96,8 @@ def attribute_edits(tag: str, start: int) -> Iterator[Edit]:
 
 
 def _stays(name: str, attribute: str, value: str) -> bool:
-    pattern = _VALUES.get(attribute)
-    return attribute in _ATTRIBUTES.get(name, ()) and (pattern is None or bool(pattern.fullmatch(value.strip())))
+    tags, values = _ATTRIBUTES.get(attribute, ("", ""))
+    return name in tags.split() and re.fullmatch(values, value.strip()) is not None
 
 
 @lru_cache(maxsize=1)

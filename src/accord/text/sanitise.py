@@ -86,11 +86,8 @@ def sanitise_line(text: str, *, secrets: Redactor, policy: PostingPolicy) -> San
 
     Titles are not Markdown, except for backticks, and end up in commit messages.
     """
-
-    def one_line_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
-        return _plain_round(_one_line(text), secrets, policy)
-
-    return _settled(_one_line(text), secrets, policy, one_line_round, _as_words)
+    line = _one_line(text)
+    return _settled(line, secrets, policy, lambda text, *more: _plain_round(_one_line(text), *more), _as_words)
 
 
 def sanitise_cell(text: str, *, secrets: Redactor, policy: PostingPolicy) -> str:

@@ -124,11 +124,6 @@ def _call_findings(facts: RepositoryFacts, job_id: str, job: Job) -> Iterator[Fi
             yield Finding("secret-missing", message, place, hint=f"secrets:\n  {name}: ${{{{ secrets.{name} }}}}")
 
 
-def check_called(facts: RepositoryFacts) -> Iterable[PlacedFinding]:
-    """Return the calls of files that are missing or cannot be read."""
-    return facts.missing
-
-
 def check_names(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find workflows whose names do not identify them: people and ``workflow_run`` refer to workflows by name."""
     first: dict[str, str] = {}
@@ -214,7 +209,7 @@ def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 CHECKS: Mapping[str, Callable[[RepositoryFacts], Iterable[PlacedFinding]]] = {
     "agent jobs": check_agents, "agent actions": check_unknown_actions, "outsiders": check_outsiders,
     "call permissions": check_grants, "secrets": check_secrets, "events": check_events,
-    "checkouts": check_checkouts, "scripts": check_scripts, "called files": check_called, "caches": check_caches,
-    "names": check_names, "runners": check_runners,
+    "checkouts": check_checkouts, "scripts": check_scripts, "called files": lambda facts: facts.missing,
+    "caches": check_caches, "names": check_names, "runners": check_runners,
 }  # fmt: skip
 """The checks of workflows by the name in the report."""

@@ -225,7 +225,10 @@ class CalledFiles:
         folders = {"$GITHUB_WORKSPACE": ".", "$GITHUB_ACTION_PATH": posixpath.dirname(path) or ".", "$PWD": below}
         scripts, waiting, mounts = dict[str, str](), [step.run], dict[str, str]()
         while waiting and len(scripts) < _MOST_SCRIPTS:
-            for words in commands_of(_EXPRESSION.sub(_as_variable, waiting.pop())):
+            script = _EXPRESSION.sub(
+                lambda at: f"$GITHUB_{at[1].upper()}" if at[1] else f"${at[2] or 'PWD'}", waiting.pop()
+            )
+            for words in commands_of(script):
                 mounts |= {at[2]: at[1] for at in map(_MOUNT.search, words) if at}
                 word = words[1] if words[0] in {"source", "."} and words[1:] else words[0]
                 for name in dict.fromkeys(
@@ -248,10 +251,6 @@ class CalledFiles:
             return None
         is_shell = is_sourced or _SHELL_FILE.search(path) or _SHEBANG.match(text)
         return text.replace("${{", "$ {{") if is_shell and len(text) <= _MOST_CHARACTERS else None
-
-
-def _as_variable(at: re.Match[str]) -> str:
-    return f"$GITHUB_{at[1].upper()}" if at[1] else f"${at[2] or 'PWD'}"
 
 
 def _placed(word: str, mounts: Mapping[str, str], folders: Mapping[str, str]) -> str:

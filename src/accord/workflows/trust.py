@@ -1,9 +1,8 @@
-"""Trust in a run: who can start a job or step, and who chooses the text of an expression there.
+"""Trust in a run: the people who can start a job or step.
 
 A condition is read with the values that it has when an outsider acts: their pull request comes from a fork, and they
-are not a member. Values of GitHub alone are unknown. A value is followed through variables, outputs of jobs, and inputs
-of actions and workflows of the repository; one that a script makes counts as the repository's own. Source: GitHub
-documentation, "Events that trigger workflows", "Webhook events and payloads" and "Contexts".
+are not a member. Values of GitHub alone are unknown. Source: GitHub documentation, "Events that trigger workflows",
+"Webhook events and payloads" and "Contexts".
 """
 
 from __future__ import annotations
