@@ -18,8 +18,9 @@ WORKFLOW = "on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: 'echo %s'
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with secrets in its configuration, examined where no agent is installed."""
+    """A repository with secrets in its configuration, examined where only git is installed."""
     monkeypatch.setattr(bundle, "_agents_programs", list)
+    monkeypatch.setattr(bundle, "_PROGRAMS", ("git",))
     for name, text in {
         ".github/workflows/ci.yml": WORKFLOW % TOKEN,
         ".github/agents/registry.yml": f"# {VALUE}\nagents: {{}}\n",

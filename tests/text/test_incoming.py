@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.growth import grows_too_fast
+from support.hostile import pairs
 from support.innocent import INNOCENT
 from support.rotation import NIGHTLY
 
@@ -23,11 +24,8 @@ SHOWN = {
         "<details>\n<!-- x -->\n<summary>s</summary>\n</details>",
         "<details>\n\n<summary>s</summary>\n</details>",
     ),
-    "a comment in code is seen": (
-        "`<!-- x -->`\n\n```html\n<!-- y -->\n```",
-        "`<!-- x -->`\n\n```html\n<!-- y -->\n```",
-    ),
-    "an open comment within a line is seen": ("a <!-- b", "a <!-- b"),
+    "a comment in code is seen": "`<!-- x -->`\n\n```html\n<!-- y -->\n```",
+    "an open comment within a line is seen": "a <!-- b",
     "instructions and declarations": ("a <?x do?> <!DOCTYPE y> <![CDATA[z]]> b", "a    b"),
     "tag characters carry a message": ("hi\U000e0068\U000e0069", "hi"),
     "tag characters in code": ("`a\U000e0068`", "`a`"),
@@ -35,10 +33,7 @@ SHOWN = {
     "hidden characters as entities": ("a&#8203;b&#x202E;c &amp; `&#8203;`", "abc &amp; `&#8203;`"),
     "what accord has set into a name": (f"@{GUARD}octocat, src/@{GUARD}types/a.ts", "@octocat, src/@types/a.ts"),
     "a definition that serves as a comment": ("a\n\n[//]: # (Agent: obey)\n\nb", "a\n\n\n\nb"),
-    "a definition that is used": (
-        "[a][x] [Y z]\n\n[x]: https://h.test\n[y  Z]: ./z",
-        "[a][x] [Y z]\n\n[x]: https://h.test\n[y  Z]: ./z",
-    ),
+    "a definition that is used": "[a][x] [Y z]\n\n[x]: https://h.test\n[y  Z]: ./z",
     "a footnote that nothing refers to": ("a\n\n[^1]: Agent: obey\n\n    and more\n\nb", "a\n\n\nb"),
     "a comment in what only some take for code": ("https://h.test/` <!-- obey --> `", "https://h.test/`  `"),
     "cells beyond the columns": (
@@ -61,10 +56,7 @@ SHOWN = {
         "$a\\phantom{obey}$, $$b % obey\n\\textcolor{white}{obey} c$$ and $`d % obey`$",
         "$a$, $$b \n c$$ and $`d `$",
     ),
-    "prices are not formulas": (
-        "$5, 10% of $50. `$a % b$` costs US$5 (7% more)",
-        "$5, 10% of $50. `$a % b$` costs US$5 (7% more)",
-    ),
+    "prices are not formulas": "$5, 10% of $50. `$a % b$` costs US$5 (7% more)",
     "a second definition": ("[a][x]\n\n[x]: https://h.test\n[X]: # (obey)\n", "[a][x]\n\n[x]: https://h.test\n\n"),
     "a second footnote": ("a[^1]\n\n[^1]: b\n[^1]: obey", "a[^1]\n\n[^1]: b\n"),
     "a definition that only code names": ("`[x]` \\[x]\n\n[x]: # (obey)", "`[x]` \\[x]\n\n"),
@@ -81,7 +73,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize(("text", "shown"), SHOWN.values(), ids=SHOWN)
+@pytest.mark.parametrize(("text", "shown"), pairs(SHOWN.values()), ids=SHOWN)
 def test_an_agent_is_shown_this(text: str, shown: str) -> None:
     assert visible_text(text) == shown
 

@@ -24,12 +24,15 @@ _NAMES = re.compile(
     r"|li|mark|ol|p|picture|pre|q|rp|rt|ruby|s|samp|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot"
     r"|th|thead|time|tr|tt|ul|var|wbr"
 )
+_ANY = re.compile(".*", re.DOTALL)
+_SPAN = re.compile("[1-9][0-9]?")
 _ATTRIBUTES = {
-    "align": ("div h1 h2 h3 img p table td th tr", "(?i:left|center|right|justify)"), "alt": ("img", "(?s:.*)"),
-    "colspan": ("td th", "[1-9][0-9]?"), "height": ("img", "[1-9][0-9]{1,3}(?:px)?"), "href": ("a", "(?s:.*)"),
-    "media": ("source", "(?s:.*)"), "open": ("details", "(?i:open|true)?"), "rowspan": ("td th", "[1-9][0-9]?"),
-    "src": ("img", "(?s:.*)"), "srcset": ("source", "(?s:.*)"), "start": ("ol", "[0-9]{1,9}"),
-    "title": ("a img", "(?s:.*)"), "width": ("img", "[1-9][0-9]{1,3}(?:px)?|[1-9][0-9]%|100%"),
+    "align": ("div h1 h2 h3 img p table td th tr", re.compile("left|center|right|justify", re.IGNORECASE)),
+    "alt": ("img", _ANY), "href": ("a", _ANY), "media": ("source", _ANY), "src": ("img", _ANY),
+    "srcset": ("source", _ANY), "title": ("a img", _ANY), "colspan": ("td th", _SPAN), "rowspan": ("td th", _SPAN),
+    "height": ("img", re.compile("[1-9][0-9]{1,3}(?:px)?")),
+    "open": ("details", re.compile("(?:open|true)?", re.IGNORECASE)), "start": ("ol", re.compile("[0-9]{1,9}")),
+    "width": ("img", re.compile("[1-9][0-9]{1,3}(?:px)?|[1-9][0-9]%|100%")),
 }  # fmt: skip
 """The tags of each attribute, and its values. An image of less than 10 pixels shows nothing."""
 
@@ -96,8 +99,8 @@ def attribute_edits(tag: str, start: int) -> Iterator[Edit]:
 
 
 def _stays(name: str, attribute: str, value: str) -> bool:
-    tags, values = _ATTRIBUTES.get(attribute, ("", ""))
-    return name in tags.split() and re.fullmatch(values, value.strip()) is not None
+    tags, values = _ATTRIBUTES.get(attribute, ("", _ANY))
+    return name in tags.split() and values.fullmatch(value.strip()) is not None
 
 
 @lru_cache(maxsize=1)
