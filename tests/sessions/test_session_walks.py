@@ -177,31 +177,24 @@ class Walk:
             moves += task_moves(session, task)
         ways = [one for one in moves if one.to not in ("ASK_USER", "BLOCKED", "blocked", "not-started", *LOOPS)]
         move = self.chance.choice(ways if ways and self.chance.random() < 0.8 else moves)
-        words = f"{move.command} ".split(f" {self.folder} ")
-        verb, rest = words[0].split()[-1], words[1].split()
-        role = rest[rest.index("--role") + 1] if "--role" in rest else ""
-        if verb == "dispatch" and "--take" not in rest:
-            return f"start {role} {rest[0]}", lambda w: self.start(w, rest[0], role)
-        if verb == "dispatch":
-            return next(iter(self.taking(rest[0], role, is_good=True).items()))
-        if verb == "advance":
-            blocker = "x" if "--blocker" in rest else ""
-            return f"advance {rest[1]}", lambda w: run.advance(w, rest[1], role=role, blocker=blocker)
-        if verb == "task":
-            return move.command, lambda w: run.move_task(w, rest[0], rest[2], role=role)
-        if verb == "fix":
-            return move.command, lambda w: run.start_fix(w, rest[0], rest[1], role=role)
-        if verb == "set":
-            return move.command, lambda w: run.set_values(w, [parse_setting(rest[0])], role=role)
-        if verb == "ask":
-            name = rest[1] if rest[0] == "--id" else ""
-            return f"ask {name}", lambda w: run.ask(w, [UserQuestion("Which one?", name)])
-        if verb == "answer":
-            names = [word.split("=")[0] for word in rest]
-            said = {"UD-APPROVE-DESIGN": "approved", "UD-REVIEW-STRATEGY": self.chance.choice(ANSWERS[2:4])}
-            return f"answer {names}", lambda w: run.answer(w, {name: said.get(name, "the first") for name in names})
-        assert verb == "reopen", move
-        return "reopen", run.reopen
+        step = move.step
+        task, target = step.task, step.target
+        if step.name == "dispatch" and "--take" in step.command:
+            return next(iter(self.taking(task, step.role, is_good=True).items()))
+        waiting = [one.decision_id for one in status_of(session).pending]
+        said = {"UD-APPROVE-DESIGN": "approved", "UD-REVIEW-STRATEGY": self.chance.choice(ANSWERS[2:4])}
+        blocker = "x" if target == "BLOCKED" else ""
+        changes: dict[str, Change] = {
+            "dispatch": lambda w: self.start(w, task, step.role),
+            "advance": lambda w: run.advance(w, target, role=run.ROLE, blocker=blocker),
+            "task": lambda w: run.move_task(w, task, target, role=run.ROLE),
+            "fix": lambda w: run.start_fix(w, task, target, role=run.ROLE),
+            "set": lambda w: run.set_values(w, [parse_setting("last_ci_result=green")], role="Integrator"),
+            "ask": lambda w: run.ask(w, [UserQuestion("Which one?", target)]),
+            "answer": lambda w: run.answer(w, {name: said.get(name, "the first") for name in waiting}),
+            "reopen": run.reopen,
+        }
+        return move.command, changes[step.name]
 
     def start(self, session: SessionWriter, task: str, role: str) -> None:
         """Record the start of an agent, and take its output, as its commands do one after the other."""
@@ -250,7 +243,7 @@ class Robot(Walk):
                 return "question" if status.pending else status.current_state
             self.clock.sleep(60)
             moves = [*next_moves(session), *(move for task in NAMES for move in task_moves(session, task))]
-            if any(" show " in move.command for move in moves):
+            if any(move.step.name == "show" for move in moves):
                 return "by hand"
             name, change = self.proposed()
             self.steps.append(name)

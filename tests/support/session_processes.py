@@ -136,30 +136,6 @@ def _act_until(name: str, folder: str, nth: int, moment: str) -> None:
     act(name, Path(folder), LastCall(nth, moment))
 
 
-def issue_writer(folder: Path, who: str, rounds: int) -> ForkServerProcess:
-    """Start a process that writes so many issues into a session, and moves a task to and fro."""
-    return _start(_write, str(folder), who, rounds)
-
-
-def _write(folder: str, who: str, rounds: int) -> None:
-    from accord.core.clock import SystemClock
-    from accord.sessions.folder import status_value
-
-    clock, place = SystemClock(), Path(folder)
-    task = {"a": "T-001", "b": "T-002"}[who]
-    for i in range(rounds):
-        _writer(place, clock).change_status(
-            lambda session, said=f"{who}-{i}": {  # type: ignore[misc]
-                **(value := status_value(session)),
-                "known_issues": [*value["known_issues"], said],
-            },
-            role="Coder",
-        )
-        if i % 10 == 0:
-            run.move_task(_writer(place, clock), task, "blocked", role="Coder")
-            run.move_task(_writer(place, clock), task, "not-started", role="Orchestrator")
-
-
 def asker(folder: Path, rounds: int) -> ForkServerProcess:
     """Start a process that answers whatever waits, so many questions, and resumes the session."""
     return _start(_ask, str(folder), rounds)
