@@ -363,6 +363,8 @@ def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Pat
     assert codes() == ["session-done"]
     by_hand(folder, current_state="IMPLEMENT_LOOP")
     assert codes() == []
+    (folder / "tasks.yaml").write_text(done().replace("completed", "implemented"))
+    assert codes() == []
 
 
 def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path) -> None:

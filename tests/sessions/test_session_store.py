@@ -143,6 +143,7 @@ def test_a_status_that_cannot_be_changed_alone_is_not_changed(tmp_path: Path) ->
     [
         ({"user_decisions": [{"decision_id": "UD-1"}]}, "schema"),
         ({"user_decisions": [*GATES, *GATES]}, "decision-repeated"),
+        ({"current_state": "INTEGRATE"}, "tasks-open"),
         ({"session": "2026-01-31_other"}, "role-forbidden"),
         ({"x": float("inf")}, "not-json"),
     ],
