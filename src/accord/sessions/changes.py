@@ -58,13 +58,16 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     if now is None:
         return
     place, state, target = pointer(STATUS_FILE, "current_state"), working_state(old), working_state(now)
+    gates = [gate for decision_id, gate in GATES.items() if check_gate(old, decision_id)]
+    counted = {*old.retry_counts, *now.retry_counts}
+    is_counted = any(now.retries(task, target) != old.retries(task, target) for task in counted if target in LOOPS)
     if before.mode != after.mode:
         message = f"This change makes a session of the mode {before.mode} one of the mode {after.mode}."
         yield Finding("session-altered", message, pointer(STATUS_FILE, "mode"), hint=_ALTERED)
-    elif state and target and not leads_to(state, target, before.mode, _open_gates(old)):
+    elif state and target and not leads_to(state, target, before.mode, gates):
         message = f"This change takes the session from {state} to {target}, where no move leads."
         yield Finding("session-altered", message, place, hint=_ALTERED)
-    elif state not in ("", target) and target in LOOPS and not _is_counted(old, now, target):
+    elif state not in ("", target) and target in LOOPS and not is_counted:
         message = f"This change takes the session from {state} to {target}, but counts no entry of it."
         yield Finding("session-altered", message, place, hint=_ALTERED)
     known = {one.code for one in before.parts[STATUS_FILE].findings}
@@ -78,14 +81,6 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=_ALTERED)
-
-
-def _is_counted(old: SessionStatus, now: SessionStatus, loop: str) -> bool:
-    return any(now.retries(task, loop) != old.retries(task, loop) for task in {*old.retry_counts, *now.retry_counts})
-
-
-def _open_gates(status: SessionStatus) -> set[str]:
-    return {gate for decision_id, gate in GATES.items() if check_gate(status, decision_id)}
 
 
 def _is_final(decision: UserDecision) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.sessions.apply import SessionWriter
@@ -21,6 +20,7 @@ from accord.sessions.moves import check_work, facts_of, status_in
 from accord.sessions.plan import (
     FileOperation,
     StatusStep,
+    entry_of,
     is_recorded,
     plan_entry,
     plan_status,
@@ -103,19 +103,9 @@ def plan_output(
 
 
 def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> OutputEntry:
-    gates = output.gates
-    concerns = [one for one in gates.security_concerns if role != "Security" or not is_low(one)]
-    return OutputEntry(
-        at=timestamp(now),
-        task_id=task_id,
-        agent=role,  # type: ignore[arg-type]
-        status=output.status,
-        summary=output.summary,
-        security_concerns=len(concerns),
-        meets_definition_of_done=gates.meets_definition_of_done,
-        needs_review=gates.needs_review,
-        needs_tests=gates.needs_tests,
-    )
+    concerns = [one for one in output.gates.security_concerns if role != "Security" or not is_low(one)]
+    gates = output.gates.model_dump(include={"meets_definition_of_done", "needs_review", "needs_tests"})
+    return entry_of(now, task_id, role, output.status, output.summary, security_concerns=len(concerns), **gates)
 
 
 def _statuses(session: Session, task_id: str, role: str, output: AgentOutput) -> dict[str, str]:

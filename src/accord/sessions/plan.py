@@ -111,9 +111,7 @@ _WORK_RECORDS = {"in-progress": (DISPATCHED, "The Coder works on it."), "impleme
 
 def plan_work(session: Session, task_id: str, target: str, *, now: datetime) -> list[FileOperation]:
     """Plan the record that the Coder began or ended work on a task: reviews from before it count for nothing."""
-    status, summary = _WORK_RECORDS[target]
-    head = {"at": timestamp(now), "task_id": task_id, "agent": "Coder", "status": status, "summary": summary}
-    return plan_entry(session, OutputEntry.model_validate({**head, "security_concerns": 0}), now=now)
+    return plan_entry(session, entry_of(now, task_id, "Coder", *_WORK_RECORDS[target]), now=now)
 
 
 def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime) -> list[FileOperation]:
@@ -131,9 +129,17 @@ def _plan_waiver(
     session: Session, task_id: str, reviews: Sequence[str], reason: str, now: datetime
 ) -> list[FileOperation]:
     """Plan the record that the Orchestrator waives these reviews of a task, or of ``meta``."""
-    entry = {"at": timestamp(now), "task_id": task_id, "agent": "Orchestrator", "status": "OK", "summary": reason}
-    record = {**entry, "security_concerns": 0, "waived_reviews": list(reviews)}
-    return plan_entry(session, OutputEntry.model_validate(record), now=now) if reviews else []
+    if not reviews:
+        return []
+    return plan_entry(
+        session, entry_of(now, task_id, "Orchestrator", "OK", reason, waived_reviews=list(reviews)), now=now
+    )
+
+
+def entry_of(now: datetime, task_id: str, agent: str, status: str, summary: str, **gates: Any) -> OutputEntry:
+    """Return the record of an output; ``gates`` are its other parts."""
+    head = {"at": timestamp(now), "task_id": task_id, "agent": agent, "status": status, "summary": summary}
+    return OutputEntry.model_validate({**head, "security_concerns": 0, **gates})
 
 
 def write_tasks(session: Session, wanted: Mapping[str, str]) -> list[FileOperation]:
