@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import marshal
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,7 +21,9 @@ import pytest
 from support.agent_bench import CHECKOUT, Bench, Left, bench, has_namespaces
 from support.hostile_agent import POISON
 
-from accord.runner import confine
+from accord.agents.registry import Agent
+from accord.gha.step import guard_git_settings
+from accord.runner import confine, isolation
 from accord.runner.isolation import (
     NOT_ISOLATED,
     REACHES_CLOUD,
@@ -27,6 +31,7 @@ from accord.runner.isolation import (
     Confinement,
     Container,
     choose_confinement,
+    confinement_of,
     container_for,
     reachable_sockets,
 )
@@ -91,7 +96,25 @@ def attack(bench: Bench, entry: dict[str, Any], job: dict[str, str]) -> Left:
     return left
 
 
-@pytest.mark.parametrize(("entry", "job"), [({"isolation": "container"}, {}), ({}, {"GITHUB_ACTIONS": "true"})])
+CONTAINER, JOB = {"isolation": "container"}, {"GITHUB_ACTIONS": "true"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "job", "is_isolated", "is_required"),
+    [
+        ({}, {}, False, False), ({}, JOB, True, False), ({"isolation": "none"}, JOB, False, False),
+        (CONTAINER, {}, True, True), ({"isolation": "none", "network": []}, {}, True, True),
+    ],
+)  # fmt: skip
+def test_an_agent_gets_a_container_in_jobs_and_where_its_entry_demands_one(
+    monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any], job: dict[str, str], is_isolated: bool, is_required: bool
+) -> None:
+    monkeypatch.setattr(isolation, "choose_confinement", lambda *given, is_required: ((given[0], is_required), ""))
+    found, _ = confinement_of(Agent(**entry), [], job, Container("scratch"))
+    assert found == (Container("scratch") if is_isolated else None, is_required)
+
+
+@pytest.mark.parametrize(("entry", "job"), [pytest.param(CONTAINER, {}, marks=pytest.mark.matrix), ({}, JOB)])
 @pytest.mark.slow
 def test_an_agent_in_a_container_reaches_nothing_but_its_work_tree(
     bench: Bench, entry: dict[str, Any], job: dict[str, str]
@@ -123,24 +146,32 @@ GIT_ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("kind", GIT_ATTACKS)
 @pytest.mark.slow
-def test_settings_of_git_that_an_agent_changes_are_undone(bench: Bench, kind: str) -> None:
+def test_settings_of_git_that_an_agent_changes_are_undone(bench: Bench) -> None:
+    config = (bench.work / ".git/config").read_text()
+    left = bench.script("with open('.git/config', 'a') as file: file.write('[core] fsmonitor = evil')")
+    assert (bench.work / ".git/config").read_text() == config
+    assert "git's " in left.err
+
+
+@pytest.mark.parametrize("kind", GIT_ATTACKS)
+def test_settings_of_git_are_undone_whatever_is_in_their_place(
+    bench: Bench, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bench.work)
     config = (bench.work / ".git/config").read_text()
     hooks = sorted(path.name for path in (bench.work / ".git/hooks").iterdir())
-    left = bench.script(
-        f"import os, shutil, subprocess\n{GIT_ATTACKS[kind]}\n"
-        "with open('.git/config', 'a') as file: file.write('[core] fsmonitor = evil')"
-        if kind != "gone"
-        else f"import os, shutil\n{GIT_ATTACKS[kind]}"
-    )
+    with guard_git_settings(bench.work / ".git") as changed:
+        exec(GIT_ATTACKS[kind], {"os": os, "shutil": shutil, "subprocess": subprocess})
+        if kind != "gone":
+            (bench.work / ".git/config").write_text("[core] fsmonitor = evil")
     if kind in ("replaced", "gone"):
         assert not (bench.work / ".git").exists()
         return
     assert (bench.work / ".git/config").read_text() == config
     assert not (bench.work / ".git/hooks").is_symlink()
     assert kind == "link" or sorted(path.name for path in (bench.work / ".git/hooks").iterdir()) == hooks
-    assert "git's " in left.err
+    assert changed
 
 
 @pytest.fixture
@@ -501,18 +532,18 @@ def test_an_agent_loses_docker_groups_and_capabilities(shared_folder: Path, way:
         "scratch": str(scratch),
         "proxy": "",
     }
-    data = json.dumps(plan)
+    data = marshal.dumps(plan)
     (scratch / "confine.py").write_text(Path(confine.__file__).read_text())
     looks = [python, "-c", LOOKS, str(shared_folder / "docker.sock")]
     command = looks if way == "before" else [python, "-I", "-S", str(scratch / "confine.py"), str(len(data)), *looks]
     user = {"user": NOBODY, "group": NOBODY, "extra_groups": [NOBODY - 1]}
     if way.startswith("root"):
         user = {"user": 0, "group": 0, "extra_groups": [NOBODY - 1]}
-    done = subprocess.run(command, input=data, capture_output=True, text=True, check=False, cwd="/", **user)  # type: ignore[call-overload]
+    done = subprocess.run(command, input=data, capture_output=True, check=False, cwd="/", **user)  # type: ignore[call-overload]
     for path in scratch.iterdir():
         path.unlink()
     scratch.rmdir()
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr.decode()
     uid, groups, docker, is_sealed, capabilities = json.loads(done.stdout)
     assert uid == NOBODY
     if way == "before":
@@ -619,12 +650,12 @@ def test_the_warning_names_the_sockets_that_stay(tmp_path: Path, monkeypatch: py
     assert warning == f"{NOT_ISOLATED} The reason: no namespaces. It also reached /run/docker.sock."
 
 
-@pytest.mark.parametrize("isolation", ["none", "container"])
+@pytest.mark.parametrize("way", [pytest.param("none", marks=pytest.mark.matrix), "container"])
 @pytest.mark.slow
-def test_a_program_of_an_unknown_format_is_not_started(bench: Bench, isolation: str) -> None:
+def test_a_program_of_an_unknown_format_is_not_started(bench: Bench, way: str) -> None:
     (bench.work / "agent").write_bytes(bytes(8))
     (bench.work / "agent").chmod(0o755)
-    registry = bench.registry({"agents": {"mine": {"command": ["./agent"], "isolation": isolation}}})
+    registry = bench.registry({"agents": {"mine": {"command": ["./agent"], "isolation": way}}})
     left = bench.run("--agent", "mine", "--prompt-file", "prompt.md", "--registry", registry)
     assert (left.record["exit_code"], left.record["error"]["kind"]) == (None, "not-started")
     assert "Exec format error" in left.record["error"]["detail"]

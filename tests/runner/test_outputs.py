@@ -223,8 +223,8 @@ HOSTILE = {
     "a workflow command": "::set-output name=exit-code::0\n::stop-commands::x\n##[error]x", "nul": "a\0b",
     "half a surrogate": "\ud83d and \ude00", "line ends": "a\r\nb\rc\u2028d\x85e\x0bf",
     "a comment": "x <!-- accord:run token=1 --> @octocat closes #1 <script>alert(1)</script>",
-    "an escape": "\x1b[31mred\x1b[0m\x07", "five megabytes": "word " * 1_000_000,
-    "one line of emoji without end": "😀" * 400_000, "nothing but blanks": " \n\t ",
+    "an escape": "\x1b[31mred\x1b[0m\x07", "a megabyte": "word " * 200_000,
+    "one line of emoji without end": "😀" * 200_000, "nothing but blanks": " \n\t ",
 }  # fmt: skip
 
 
@@ -272,7 +272,7 @@ def test_an_error_summary_can_stand_in_the_script_of_the_contracts_own_example(t
 @pytest.mark.slow
 def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is_lost() -> None:
     tasks = tuple(f"Task {i} " + "x" * 50 for i in range(100))
-    long, analysis = account("é" * 1_000_000, structured={"a": "b"}), replace(ANSWER, completed=tasks)
+    long, analysis = account("é" * 300_000, structured={"a": "b"}), replace(ANSWER, completed=tasks)
     outputs = written(RunFacts("codex", account=long, published=Published("abc", 3), analysis=analysis))
     assert message_of(outputs).endswith(TRUNCATION_NOTICE)
     assert len(message_of(outputs)) > 100_000
@@ -286,7 +286,7 @@ def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is
 def test_other_long_outputs_are_left_out_with_a_warning() -> None:
     many = tuple(f"{i} " + "x" * 1000 for i in range(1000))
     attempts = (ProviderAttempt("p" * 999, "failed", "r" * 9999),) * 999
-    long = account("m" * 1_000_000, structured="x" * 1_000_000, warnings=many)
+    long = account("m" * 500_000, structured="x" * 200_000, warnings=many)
     outputs = written(RunFacts("codex", account=long, analysis=replace(ANSWER, completed=many, attempts=attempts)))
     assert size(outputs) <= BUDGET
     assert outputs["result-json"] == ""

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from support.agent_bench import WITHOUT_NAMESPACES, Bench, Left, has_namespaces
 
-from accord.runner.models import RunOutputs
+from accord.core.clock import SystemClock
+from accord.runner.launch import check_sandbox
+from accord.runner.models import AgentNotStarted, JobContext, RunOutputs, StopSignals
+from accord.runner.process import Program
 
 pytestmark = pytest.mark.slow
 AGENT = "print('I am started.')"
@@ -75,20 +78,24 @@ def test_githubs_runner_allows_it_before_the_agent_starts(bench: Bench, programs
     assert DENIED in left.err
 
 
+def probe(bench: Bench, programs: Path) -> None:
+    """Try the sandbox on GitHub's runner."""
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}", **HOSTED}
+    context = JobContext(environment, SystemClock(), lambda _: None, StopSignals())
+    check_sandbox(["sandbox"], Program([], bench.work, environment), bench.top, context)
+
+
 def test_sudo_is_used_only_where_it_is_needed(bench: Bench, programs: Path) -> None:
     (bench.top / "allowed").touch()
-    assert run(bench, ["sandbox"], job=HOSTED, programs=programs).outputs["exit-code"] == "0"
+    probe(bench, programs)
     assert not (bench.top / "sudo.log").exists()
 
 
 def test_an_agent_is_refused_if_githubs_runner_does_not_allow_it_either(bench: Bench, programs: Path) -> None:
     (programs / "sudo").write_text("#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n")
-    assert DENIED in refused(run(bench, ["sandbox"], job=HOSTED, programs=programs))
-
-
-def test_a_mode_without_a_sandbox_is_not_tried(bench: Bench, programs: Path) -> None:
-    left = run(bench, ["sandbox"], "--sandbox-mode", "free", job={}, programs=programs)
-    assert left.text("stdout.log") == "I am started.\n"
+    with pytest.raises(AgentNotStarted, match=DENIED) as found:
+        probe(bench, programs)
+    assert found.value.error.kind == "sandbox-unavailable"
 
 
 @pytest.mark.skipif(not has_namespaces(), reason="the real thing needs a machine with user namespaces")

@@ -183,7 +183,12 @@ def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(workshop: Wor
     assert fetched(agent, "rev-parse", f"{published.commit_sha}^") == agent.base
 
 
-@pytest.mark.parametrize("base_ref", ["", "refs/heads/main", "origin/main", "gone"])
+night = pytest.mark.matrix
+
+
+@pytest.mark.parametrize(
+    "base_ref", [*(pytest.param(name, marks=night) for name in ("", "refs/heads/main")), "origin/main", "gone"]
+)
 def test_a_new_branch_for_a_detached_commit_begins_at_the_base(workshop: Workshop, agent: Agent, base_ref: str) -> None:
     git(agent.tree, "checkout", "-q", "--detach", "origin/main")
     git(agent.tree, "commit", "-q", "--allow-empty", "-m", "Merge of a pull request, as Actions checks it out")
@@ -263,10 +268,10 @@ def test_a_push_that_github_forbids_is_refused_with_the_reason(
 @pytest.mark.parametrize(
     "patch",
     [
-        b"nonsense\n",
+        pytest.param(b"nonsense\n", marks=night),
         b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n",
         b"diff --git a/.git/x b/.git/x\nnew file mode 100755\n--- /dev/null\n+++ b/.git/x\n@@ -0,0 +1 @@\n+x\n",
-        b"--- /dev/null\n+++ /etc/x\n@@ -0,0 +1 @@\n+x\n",
+        pytest.param(b"--- /dev/null\n+++ /etc/x\n@@ -0,0 +1 @@\n+x\n", marks=night),
     ],
     ids=["no patch", "cut", "into git's own folder", "absolute"],
 )
@@ -291,7 +296,7 @@ def test_a_server_that_is_away_is_unreachable(workshop: Workshop, agent: Agent) 
     assert "127.0.0.1:1" in detail(published)
 
 
-@pytest.mark.parametrize("fault", ["lost-before", "lost-after", "error-500-after"])
+@pytest.mark.parametrize("fault", ["lost-before", "lost-after", pytest.param("error-500-after", marks=night)])
 def test_a_push_whose_answer_is_lost_is_made_once(workshop: Workshop, agent: Agent, fault: str) -> None:
     workshop.stage.server.faults.add(Fault(fault, times=2, method="POST", path=RECEIVE))
     published = publish_new(workshop, agent)
@@ -474,10 +479,11 @@ def test_a_merge_that_drops_the_bases_protected_file_is_not_pushed(workshop: Wor
 @pytest.mark.parametrize(
     "registry",
     [
-        "agents: {duck: {command: [duck], steering_files: [duck.rules]}}\n", "steering: [duck.rules]\nagents: {}\n",
+        pytest.param("agents: {duck: {command: [duck], steering_files: [duck.rules]}}\n", marks=night),
+        pytest.param("steering: [duck.rules]\nagents: {}\n", marks=night),
         "protected: ['*.rules']\nagents: {}\n",
     ],
-)  # fmt: skip
+)
 def test_files_that_the_repositorys_own_registry_names_are_not_pushed(
     workshop: Workshop, agent: Agent, registry: str
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from accord.agents.registry import Agent, Registry, shipped_registry
-from accord.agents.registry_rules import registry_findings
+from accord.agents.registry_rules import own_paths_in, registry_findings
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import check_document
 from accord.git.trusted_files import WorkTreeFiles
@@ -95,6 +95,15 @@ def test_own_patterns_only_add(key: str, pattern: str) -> None:
     assert check(f"version: 1\n{key}:\n  - a.tf\n  - '{pattern}'\nagents: {{}}\n") == [("pattern-invalid", 4)]
     own = f"agents:\n  mine:\n    command: [x]\n    steering_files: ['{pattern}']\n"
     assert check(own) == [("pattern-invalid", 4)]
+
+
+def test_a_repository_adds_files_that_are_not_pushed() -> None:
+    own = (
+        b"steering: [a]\nsteering_files: [b]\nprotected: [c]\nagents: {duck: {command: [duck], steering_files: [d]}}\n"
+    )
+    steering, protected = own_paths_in(own)
+    assert {*steering} - {*own_paths_in(None)[0]} == {"a", "b", "d"}
+    assert (list(protected), own_paths_in(b"agents: [")) == (["c"], own_paths_in(None))
 
 
 @pytest.mark.parametrize("code", MISTAKES)

@@ -79,7 +79,7 @@ def attempts(left: Left) -> list[dict[str, Any]]:
 
 
 EVERY = [pytest.param(kind, times, marks=pytest.mark.matrix) for kind in RESULTS for times in (2, 3)]
-TIMES = [("planner-result", 1), ("implementor-result", 2), ("reviewer-result", 3), *EVERY]
+TIMES = [("implementor-result", 2), ("reviewer-result", 3), *EVERY]
 
 
 @pytest.mark.parametrize(("kind", "times"), TIMES)

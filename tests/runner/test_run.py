@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from support.agent_bench import Bench, Left
 from support.trees import commit
+
+from accord.runner.record import make_writable, restore_if_replaced
 
 A, B = "correct-ho", "rse-battery"
 SECRET = A + B
@@ -123,7 +126,10 @@ def test_a_full_disk_ends_the_agent_and_everything_that_fits_is_written(bench: B
     assert "+new" in left.text("changes.patch")
 
 
-HOSTILE = ("--agent", "--prompt-file", "--sandbox-mode", "--safety-strategy", "--model", "--schema")
+HOSTILE = (
+    *("--agent", "--prompt-file", "--schema"),
+    *(pytest.param(option, marks=pytest.mark.matrix) for option in ("--sandbox-mode", "--safety-strategy", "--model")),
+)
 
 
 @pytest.mark.parametrize("option", HOSTILE)
@@ -271,6 +277,24 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
+def test_a_file_that_was_taken_away_is_written_again_and_others_can_be(tmp_path: Path, attack: str) -> None:
+    run, target = tmp_path / "run", tmp_path / "home/target"
+    for folder in (run, target.parent):
+        folder.mkdir()
+    target.write_text("untouched")
+    names = ("stdout.log", "record.json")
+    with (run / names[0]).open("w+b", buffering=0) as file:
+        file.write(b"said before")
+        exec(ATTACKS[attack], {"run": run, "shutil": shutil})
+        is_out_of_reach = attack != "no rights" or os.geteuid() != 0  # root needs no rights
+        assert restore_if_replaced(run / names[0], file) == is_out_of_reach
+    make_writable(run / names[1])
+    (run / names[1]).write_text("{}")
+    assert [(run / name).read_text() for name in names] == ["said before", "{}"]
+    assert target.read_text() == "untouched"
+
+
+@pytest.mark.parametrize("attack", ["links", "nothing", pytest.param("no rights", marks=pytest.mark.matrix)])
 @pytest.mark.slow
 def test_an_agent_cannot_take_its_record_away(bench: Bench, attack: str) -> None:
     target = bench.top / "home/target"

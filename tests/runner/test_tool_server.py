@@ -1,14 +1,11 @@
 """An agent with `mcp: true` gets accord's tools in its run, and the result that it submits is the run's."""
 
-import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.agent_bench import Bench, Left
-from support.implementations import completed
-from support.reviews import approve
+from support.agent_bench import Bench
 
 from accord.agents.registry import Agent, McpServer
 from accord.core.environment import install_command
@@ -18,63 +15,27 @@ from accord.runner.tool_server import offers_tools, server_entry, server_setting
 
 AGENT = """
 import json, pathlib, sys
-from tool_client import tool_client
-
-pathlib.Path("hello.txt").write_text("Hello.\\n")
-result, wanted = json.loads(sys.argv[1]), sys.argv[2]
-entry = json.loads(pathlib.Path(sys.argv[3]).read_text())["mcpServers"]["accord"]
-
-if wanted == "submit":
-    with tool_client(entry) as client:
-        print(client.call("submit_result", {"result": result})[1])
-else:
-    folder = pathlib.Path(entry["args"][entry["args"].index("--run-dir") + 1])
-    (folder / "result.json").symlink_to("/etc/hostname")
-print("I said hello.")
+entry = json.loads(pathlib.Path(sys.argv[1]).read_text())["mcpServers"]["accord"]
+folder = pathlib.Path(entry["args"][entry["args"].index("--run-dir") + 1])
+(folder / "result.json").symlink_to("/etc/hostname")
 """
 SERVER = {"arguments": ["{file}"]}
-COMPLETED = completed(None, "I added the greeting.")
-
-
-def play(bench: Bench, result: Any, *more: str, wanted: str = "submit", entry: dict[str, Any] | None = None) -> Left:
-    """Run an agent that changes a file and submits a result."""
-    (bench.top / "agent.py").write_text(AGENT)
-    words = ["{command}", "{arguments}", "{mcp_server}"]
-    mine = {"command": words, "arguments": [json.dumps(result), wanted], "mcp": True, "mcp_server": SERVER}
-    registry = bench.registry({"agents": {"mine": {**mine, **(entry or {})}}})
-    options = [*bench.scripted(AGENT, "mine"), "--registry", registry, "--repair-turns", "0", *more]
-    return bench.run(*options, job={"GITHUB_ACTIONS": "true", "A_TOKEN": "ghp_" + "b2C3" * 9})
-
-
-@pytest.mark.slow
-def test_the_submitted_result_is_the_runs_and_its_change_is_the_runs_patch(bench: Bench) -> None:
-    left = play(bench, COMPLETED, "--schema", "implementor-result", "--fail")
-    assert left.code == 0, left.err
-    assert json.loads(left.outputs["result-json"]) == COMPLETED
-    assert json.loads(left.text("submitted-result.json"))["patch"] is None
-    assert "+Hello." in left.text("changes.patch")
-    assert left.outputs["final-message-summary"].endswith("I said hello.")
 
 
 @pytest.mark.slow
 def test_a_link_in_the_place_of_the_result_is_not_followed(bench: Bench) -> None:
-    left = play(bench, approve(), "--schema", "reviewer-result", wanted="link")
+    mine = {"command": ["{command}", "{mcp_server}"], "mcp": True, "mcp_server": SERVER}
+    words = [*bench.scripted(AGENT, "mine"), "--registry", bench.registry({"agents": {"mine": mine}})]
+    left = bench.run(*words, "--repair-turns", "0", "--schema", "reviewer-result", job={"GITHUB_ACTIONS": "true"})
     assert left.record["exit_code"] == 0
     assert not (left.folder / "submitted-result.json").exists()
-
-
-@pytest.mark.parametrize("options", [[], ["--schema", "session-tasks"]])
-@pytest.mark.slow
-def test_without_a_result_of_a_role_an_agent_gets_no_tools(bench: Bench, options: list[str]) -> None:
-    left = play(bench, approve(), *options)
-    assert "submit_result" not in left.text("prompt.md")
-    assert "IndexError" in left.text("stderr.log")
 
 
 def test_missing_packages_are_named_before_the_agent_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent(mcp=True, mcp_server=McpServer(**SERVER))
     request = RunRequest("mine", Path("run"), Path(), kind="planner-result")
     assert offers_tools(agent, request)
+    assert not any(offers_tools(agent, replace(request, kind=kind)) for kind in ("", "session-tasks"))
     monkeypatch.setattr(tool_server, "find_spec", lambda _name: None)
     with pytest.raises(AgentNotStarted) as refused:
         offers_tools(agent, request)

@@ -88,7 +88,9 @@ def test_no_tool_reaches_a_secret_or_a_file_outside(bench: Bench) -> None:
     assert [text for text in (KEY, TOKEN, OUTSIDE) if text in answers] == []
     assert turn["answers"][-1][0], turn["answers"][-1]
     assert left.code == 0, left.err
-    assert json.loads(left.text("result.json")) == done[1]["result"]
+    assert json.loads(left.outputs["result-json"]) == json.loads(left.text("result.json")) == done[1]["result"]
+    assert json.loads(left.text("submitted-result.json"))["patch"] is None
+    assert ("seen.json" in left.text("changes.patch"), left.outputs["final-message-summary"]) == (True, "Done.")
     assert sorted(path.name for path in bench.work.iterdir()) == [".git", "README.md", "link", "prompt.md", "seen.json"]
 
 

@@ -2,7 +2,7 @@
 
 This file is also the program that does it, because a process can give up rights only for itself, and a forked Python
 must not do much. Root or ``sudo`` runs it, or any user to whom Linux allows user namespaces. It imports nothing of
-accord, so that it starts at once.
+accord and hardly anything else, so that it starts at once.
 
 The container sees its own processes only. It reads the machine's files, except for credentials and the runner's, and
 writes to the given folders; what it writes to caches and to /tmp is gone at its end. With a socket of a proxy, it has
@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import json
+import marshal
 import os
-import signal
-import socket
 import stat
 import struct
 import sys
-import threading
-from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterable
+    from typing import Any, NoReturn
 
 PROXY = "127.0.0.1:3128"
 """Where a container without other network reaches the proxy."""
@@ -42,6 +42,7 @@ _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE, _OPEN_TREE_CLONE = -100, 0x1000, 0x800
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442  # the same on x86-64 and arm64
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 1, 4, 24, 38, 47
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+_HUP, _INT, _KILL, _PIPE, _TERM, _XFSZ, _IGNORE = 1, 2, 9, 13, 15, 25, ctypes.c_void_p(1)
 _CAPABILITIES, _SETFCAP = struct.pack("Ii", 0x20080522, 0), 31
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _ROOTS_OWN = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
@@ -184,10 +185,9 @@ def _build_devices() -> None:
         os.mkdir(f"/dev/{name}")
     _mount("devpts", "/dev/pts", _MS_NOSUID | _MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
     _mount("tmpfs", "/dev/shm", options="mode=1777")  # noqa: S108
-    for name, target in (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd")):
+    links = {"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+    for name, target in links.items():
         os.symlink(target, f"/dev/{name}")
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
     _make_read_only(_AT_FDCWD, "/dev", 0)
 
 
@@ -199,9 +199,10 @@ def _unshare(plan: dict[str, Any]) -> None:
     is_root = os.geteuid() == 0
     _checked(_LIBC.unshare(flags if is_root else flags | _NEWUSER), "namespaces")
     if not is_root:
-        Path("/proc/self/setgroups").write_text("deny")
-        for kind, own in zip(("uid", "gid"), plan["user"], strict=True):
-            Path(f"/proc/self/{kind}_map").write_text(f"{own} {own} 1")
+        user, group = plan["user"]
+        for name, text in ("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1"):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
     _checked(_LIBC.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "/")
 
 
@@ -217,7 +218,8 @@ def _refuse_link_local(place: str, name: str) -> int:
     """
     _mount("cgroup2", place)
     try:
-        own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip()
+        with open("/proc/self/cgroup") as groups:
+            own = groups.read().rpartition("0::")[2].strip()
         folder = os.open(place + own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     finally:
         _LIBC.umount2(os.fsencode(place), _MNT_DETACH)
@@ -274,8 +276,8 @@ def _drop(plan: dict[str, Any]) -> None:
 
 def _execute(plan: dict[str, Any], words: list[str]) -> NoReturn:
     _drop(plan)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
-        signal.signal(number, signal.SIG_DFL)
+    for number in (_PIPE, _XFSZ):  # Python ignores them
+        _LIBC.signal(number, None)
     os.umask(plan["umask"])
     try:
         os.chdir(plan["directory"])
@@ -292,6 +294,9 @@ def _fail(words: list[str], error: OSError) -> NoReturn:
 
 def _connect_proxy(plan: dict[str, Any]) -> None:
     """Start a process that passes connections to the container's proxy address on to the proxy's socket."""
+    import socket  # imported here: it takes time, and few programs need it
+    import threading
+
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
     host, port = PROXY.split(":")
@@ -320,7 +325,7 @@ def relay(source: socket.socket, target: socket.socket) -> None:
         while data := source.recv(64 * 1024):
             target.sendall(data)
     with suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
+        target.shutdown(1)  # SHUT_WR
 
 
 def _wait_for(child: int, groups: int = -1, name: str = "") -> NoReturn:
@@ -342,15 +347,15 @@ def _run(plan: dict[str, Any], words: list[str]) -> NoReturn:
                 _mask(plan)
         _execute(plan, words)
     _unshare(plan)
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, _KILL, 0, 0, 0)
     groups, name = -1, f"accord-{os.getpid()}"
     with suppress(OSError, KeyError):  # without root or control groups, they stay as reachable as elsewhere
         groups = _refuse_link_local(plan["scratch"], name)
     if inside := os.fork():
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)  # for the program to handle
+        for number in (_TERM, _INT, _HUP):
+            _LIBC.signal(number, _IGNORE)  # for the program to handle
         _wait_for(inside, groups, name)
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, _KILL, 0, 0, 0)
     with suppress(OSError):
         procs = os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=groups)
         os.write(procs, b"0")
@@ -378,12 +383,12 @@ def _read_plan(size: int) -> dict[str, Any]:
         os.write(rest, part)
     os.lseek(rest, 0, os.SEEK_SET)
     os.dup2(rest, 0)
-    plan: dict[str, Any] = json.loads(data)
+    plan: dict[str, Any] = marshal.loads(data)  # noqa: S302 (of accord; the import of json takes long)
     return plan
 
 
 def main() -> None:
-    """Run ``SIZE PROGRAM ...``: the input begins with the plan as JSON, of SIZE bytes."""
+    """Run ``SIZE PROGRAM ...``: the input begins with the plan, as ``marshal`` writes it, of SIZE bytes."""
     size, *words = sys.argv[1:]
     try:
         _run(_read_plan(int(size)), words)

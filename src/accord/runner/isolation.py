@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import shutil
 import stat
@@ -78,7 +78,7 @@ class Confinement:
             "is_isolated": self.container is not None,
             **(asdict(self.container) if self.container else {}),
         }
-        data = json.dumps(plan).encode()
+        data = marshal.dumps(plan)
         return [*self.via, sys.executable, "-I", "-S", confine.__file__, str(len(data)), *words], data
 
     def trial(self) -> tuple[str, list[str]]:
@@ -142,7 +142,7 @@ def choose_confinement(
             hint = "Run it on another machine, or remove `isolation` and `network` from its registry entry."
             raise AgentNotStarted("not-started", message, hint=hint)
         warning = f"{NOT_ISOLATED} The reason: {problem.removesuffix('.')}."
-    for via in with_sudo if user else [()]:
+    for via in with_sudo if user or not masked else [()]:
         found = Confinement(via, masked)
         problem, reached = found.trial()
         if not problem:

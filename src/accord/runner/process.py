@@ -25,10 +25,10 @@ from accord.agents.registry import OUTPUT_MIB
 from accord.core.log import log
 from accord.files.store import DISK_FULL
 from accord.runner.confine import CANNOT_START, NOT_STARTED
-from accord.runner.guard import Termination, adopting_orphans, watchdog
 from accord.runner.isolation import WITHOUT_CONTAINER, Confinement
 from accord.runner.models import InternalError, JobContext, LineWatcher, StopSignals
 from accord.runner.record import restore_if_replaced
+from accord.runner.termination import Termination, adopting_orphans, watchdog
 from accord.text.redacted_stream import RedactedStream
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
