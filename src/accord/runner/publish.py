@@ -331,14 +331,15 @@ class _Publisher:
         for kind, findings in checks:
             for finding in findings:
                 raise NotPublished(kind, finding.message, hint=finding.hint)
-        published = self._result_of(before, commit)
+        published = self._result_of(before, commit, changes)
         if published.steering and not self.work.allows_steering:
             hint = "Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`."
             raise NotPublished("steering-files", f"needs-human: {some_of(published.steering)}.", hint=hint)
         return published
 
-    def _result_of(self, before: str, commit: str) -> Published:
-        git, changes = self.git, own_changes(self.git, before, commit)
+    def _result_of(self, before: str, commit: str, known: list[Change] | None = None) -> Published:
+        git = self.git
+        changes = own_changes(git, before, commit) if known is None else known
         own = own_paths_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
         audit = audit_changes(git, before, changes, self.work.patch, own=own)
         is_merge = len(git.line("rev-list", "--parents", "--max-count=1", commit).split()) > 2
