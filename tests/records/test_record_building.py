@@ -69,16 +69,11 @@ def test_a_job_is_named_by_its_workflow_run_and_a_terminal_by_its_folder() -> No
 @pytest.mark.parametrize(
     ("cause", "has_key", "wanted"),
     [
-        ("labels", True, "label"),
-        ("comments", True, "comment"),
-        ("dashboard", True, "dashboard"),
-        ("specs", True, "specification"),
-        ("pull-requests", True, "pull-request"),
-        ("review-requests", True, "review-request"),
-        ("", True, "event"),
-        ("comments", False, "hand"),
+        ("labels", True, "label"), ("comments", True, "comment"), ("dashboard", True, "dashboard"),
+        ("specs", True, "specification"), ("pull-requests", True, "pull-request"),
+        ("review-requests", True, "review-request"), ("", True, "event"), ("comments", False, "hand"),
     ],
-)
+)  # fmt: skip
 def test_a_start_keeps_why_it_began(cause: str, has_key: bool, wanted: str) -> None:
     assert trigger_of_start(cause, "octo", has_key=has_key).cause == wanted
 
@@ -141,13 +136,10 @@ def test_inputs_are_digests_of_the_prompt_and_the_schema(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("outcome", "disposition", "error"),
     [
-        ("applied", "success", ""),
-        ("unchanged", "no-change", ""),
-        ("rejected", "failure", "contract"),
-        ("refused", "failure", "refused"),
-        ("stopped", "failure", "stopped"),
+        ("applied", "success", ""), ("unchanged", "no-change", ""), ("rejected", "failure", "contract"),
+        ("refused", "failure", "refused"), ("stopped", "failure", "stopped"),
     ],
-)
+)  # fmt: skip
 def test_a_receipt_becomes_a_record(outcome: str, disposition: str, error: str) -> None:
     receipt = Receipt("implementor-result", "octo/code", "key", Outcome(outcome), details={"revision": {"id": "9"}})
     result = digest_of("implementor-result", b"{}")
@@ -169,14 +161,10 @@ def test_the_same_result_has_the_same_record_wherever_it_is_applied() -> None:
 @pytest.mark.parametrize(
     ("result", "name"),
     [
-        ("transient (agent): The provider is overloaded.", "transient"),
-        ("auth: No key.", "auth"),
-        ("contract: The agent's result breaks its contract.", "contract"),
-        ("job: The job `x` failed.", "job"),
-        (LOST, "lost"),
-        ("Something else: oh.", "unknown"),
-        ("", "unknown"),
+        ("transient (agent): The provider is overloaded.", "transient"), ("auth: No key.", "auth"),
+        ("contract: The agent's result breaks its contract.", "contract"), ("job: The job `x` failed.", "job"),
+        (LOST, "lost"), ("Something else: oh.", "unknown"), ("", "unknown"),
     ],
-)
+)  # fmt: skip
 def test_the_class_of_a_failure_is_read_from_a_status_comment(result: str, name: str) -> None:
     assert failure_class(result) == name

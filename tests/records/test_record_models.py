@@ -103,11 +103,9 @@ def test_a_plain_run_is_part_of_the_turn_in_its_workflow_run() -> None:
 @pytest.mark.parametrize(
     ("new", "old", "weaker"),
     [
-        ("unchanged", "applied", True),
-        ("applied", "stopped", False),
-        ("stopped", "applied", False),
+        ("unchanged", "applied", True), ("applied", "stopped", False), ("stopped", "applied", False),
     ],
-)
+)  # fmt: skip
 def test_an_apply_that_found_all_done_does_not_hide_the_one_that_did_it(new: str, old: str, weaker: bool) -> None:
     def applied(outcome: str) -> PublicRecord:
         disposition = "failure" if outcome == "stopped" else "no-change" if outcome == "unchanged" else "success"

@@ -116,14 +116,10 @@ def test_times_are_those_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("agent", "model", "provider"),
     [
-        ("codex", "gpt-5", "openai"),
-        ("codex", "", "openai"),
-        ("mine", "claude-sonnet-5", "anthropic"),
-        ("gemini", "", "gcp.gemini"),
-        ("mine", "", "mine"),
-        ("mine", "llama", "mine"),
+        ("codex", "gpt-5", "openai"), ("codex", "", "openai"), ("mine", "claude-sonnet-5", "anthropic"),
+        ("gemini", "", "gcp.gemini"), ("mine", "", "mine"), ("mine", "llama", "mine"),
     ],
-)
+)  # fmt: skip
 def test_the_provider_is_known_by_the_model_or_the_agent(agent: str, model: str, provider: str) -> None:
     (span,) = spans_of([record(agent=agent, model=model)])
     assert span.attributes["gen_ai.provider.name"] == provider

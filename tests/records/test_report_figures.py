@@ -87,11 +87,9 @@ def test_work_without_an_agent_is_not_a_run() -> None:
 @pytest.mark.parametrize(
     ("result", "name"),
     [
-        ({"error_category": "auth", "error": "job"}, "auth"),
-        ({"error": "contract"}, "contract"),
-        ({}, "unknown"),
+        ({"error_category": "auth", "error": "job"}, "auth"), ({"error": "contract"}, "contract"), ({}, "unknown"),
     ],
-)
+)  # fmt: skip
 def test_a_failure_has_one_class(result: dict[str, str], name: str) -> None:
     assert class_of(record(result={"disposition": "failure", **result})) == name
 

@@ -174,7 +174,7 @@ run_program(
 
 
 @linux
-@pytest.mark.parametrize("kind", ["a child", "a child in a session of its own"])
+@pytest.mark.parametrize("kind", [pytest.param("a child", marks=pytest.mark.matrix), "a child in a session of its own"])
 @pytest.mark.parametrize("way", ["no rights", "sudo", "container"])
 def test_an_agent_ends_though_accord_itself_was_killed(tmp_path: Path, kind: str, way: str) -> None:
     """Otherwise it would go on at the user's cost, without any use."""
@@ -240,8 +240,8 @@ def test_a_secret_split_over_writes_is_in_no_file_and_no_line(run: Callable[...,
 
 
 def test_a_huge_line_is_kept_whole_and_shown_in_part(run: Callable[..., Ran]) -> None:
-    ran = run("print('y' * 3_000_000)")
-    assert (ran.out, len(ran.lines)) == (b"y" * 3_000_000 + b"\n", 1)
+    ran = run("print('y' * 500_000)")
+    assert (ran.out, len(ran.lines)) == (b"y" * 500_000 + b"\n", 1)
     assert len(ran.lines[0]) < 5000
     assert "more bytes" in ran.lines[0]
 

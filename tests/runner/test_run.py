@@ -356,7 +356,7 @@ def test_a_flood_of_output_costs_neither_the_transcript_nor_the_work(bench: Benc
         "import json, pathlib\n"
         "def say(**event): print(json.dumps(event))\n"
         "say(type='thread.started', thread_id='t')\nsay(type='turn.started')\n"
-        "for n in range(3000): say(type='item.completed', item={'id': n, 'type': 'reasoning', 'text': 'x' * 1000})\n"
+        "for n in range(1500): say(type='item.completed', item={'id': n, 'type': 'reasoning', 'text': 'x' * 1000})\n"
         "pathlib.Path('new.txt').write_text('new')\n"
         "say(type='item.completed', item={'id': 'm', 'type': 'agent_message', 'text': 'All done.'})\n"
         "say(type='turn.completed', usage={'input_tokens': 1, 'output_tokens': 1})\n"

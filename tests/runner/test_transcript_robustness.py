@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rotation import NIGHTLY
 
 from accord.runner.classify import RunEvidence, classify, contract_exit_code
 from accord.runner.transcripts.account import Account
@@ -68,7 +69,7 @@ def assert_readable(codec: str, raw: bytes, exit_code: int | None, stderr: str) 
 
 
 @pytest.mark.parametrize("codec", [*FORMATS, "plain"])
-@settings(max_examples=40)
+@settings(max_examples=100 if NIGHTLY else 25)
 @given(
     raw=st.lists(LINES, max_size=8).map(b"\n".join), exit_code=st.sampled_from([None, 0, 1, 137, 173]), stderr=st.text()
 )

@@ -49,7 +49,7 @@ from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.pulls import are_over
 from accord.runner.models import InternalError, InternalErrorKind
-from accord.runner.refs import branch_of
+from accord.runner.refs import SHA, branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
 from accord.text.redaction import Redactor
 from accord.text.words import without_skips
@@ -60,7 +60,6 @@ _DEFAULT = "default"
 _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 """Waits before the push is tried again on a branch that has moved."""
 
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 _MOST_MERGES = 20
 
@@ -232,7 +231,7 @@ class _Publisher:
 
     def _is_available(self, sha: str) -> bool:
         """Return whether a commit can be fetched: a 3-way merge needs the one that the patch was made against."""
-        if not _SHA.fullmatch(sha):
+        if not SHA.fullmatch(sha):
             return False
         if self.git.attempt("cat-file", "-e", f"{sha}^{{commit}}").returncode == 0:
             return True

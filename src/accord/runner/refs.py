@@ -8,7 +8,7 @@ from pathlib import Path
 from accord.core.errors import Refused, WrongUsage
 from accord.git.program import Git
 
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PULL_REF = re.compile(r"\A(?:(?:refs/)?pull/\d+/.+|\d+/merge)")
 _SPECIAL_REF = re.compile(r"\s*(?:refs/heads/)?(?:@|(?:[A-Z]+_)?HEAD)\s*")
 """Names to which git gives a meaning of its own, such as ``FETCH_HEAD``."""
@@ -24,7 +24,7 @@ def branch_of(ref: str) -> str:
             f"`{ref}` is a ref that GitHub keeps for a pull request, so it cannot be pushed to.",
             hint="Pass the pull request's branch as `--pr-ref`: `github.head_ref`.",
         )
-    if name.startswith("refs/") or _SHA.fullmatch(name) or is_special_ref(name):
+    if name.startswith("refs/") or SHA.fullmatch(name) or is_special_ref(name):
         raise Refused(f"`{ref}` is not a branch, so it cannot be pushed to.", hint=_BRANCH_HINT)
     if not _is_valid_name(name):
         raise Refused(f"`{ref}` is not a valid branch name.", hint=_BRANCH_HINT)

@@ -284,16 +284,6 @@ _EXCEPTIONS = {
 }
 """Ends of the names of exceptions in clients of providers, before ``Error`` or ``Exception``."""
 
-_CREDENTIAL_NAME = r"(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
-"""The name of an environment variable that holds a credential."""
-
-_CERTIFICATE = r"(?<!\w)UNABLE_TO_\w+|_SIGNED_CERT(?![a-z])|(?<!\w)CERT(?:IFICATE)?_[A-Z_]+(?!\w)|(?<!\w)ERR_TLS_CERT"
-"""OpenSSL's names of certificates that fail."""
-
-_CONNECTION = r"rror: terminated\W*$"
-"""The whole message of undici for an answer that breaks off."""
-
-
 _TIME = r"(?:\d{1,2} ?[ap]m\b|\d{1,2}:\d\d|\d{4}-\d\d-\d\d|(?-i:[A-Z])[a-z]{2,8} \d|tomorrow|\w{3,6}day\b|\d+ ?[hd])"
 _RENEWED = rf"(?:resets?|renews|try again)\b.{{0,12}}?\b{_TIME}"
 _ALLOWANCE = (
@@ -317,10 +307,11 @@ _ENDS = (
 
 _MORE_WORDS = {
     "quota": f"|(?:^|: ){_ALLOWANCE}",
-    "credential": f"|{_CREDENTIAL_NAME}",
-    "certificate": f"|{_CERTIFICATE}",
-    "network": f"|{_CONNECTION}",
+    "credential": r"|(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)",
+    "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
+    "network": r"|rror: terminated\W*$",
 }
+"""Limits of plans, variables that hold a credential, OpenSSL's names, and undici's message for a broken answer."""
 
 
 @cache
