@@ -161,7 +161,7 @@ def test_a_run_at_a_terminal_puts_head_back_and_has_the_agents_commit_as_its_cha
 
 
 @pytest.mark.parametrize("script", OWN.values(), ids=OWN)
-def test_head_and_its_branch_are_put_back(bench: Bench, script: str) -> None:
+def test_at_a_terminal_head_and_its_branch_are_put_back(bench: Bench, script: str) -> None:
     before, snapshot = bench.git("rev-parse", "HEAD"), take_snapshot(bench.work)
     assert snapshot
     with guard_refs(bench.work):
