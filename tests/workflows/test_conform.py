@@ -284,10 +284,9 @@ VALUES = (
 @pytest.mark.parametrize(
     "expression",
     [
-        "inputs.appendix", "inputs['appendix']", "inputs.unknown", "toJSON(github.event)", "toJSON(inputs)",
-        "env.TAINTED", "steps.run.outputs.final-message",
-        "inputs.skip && inputs.appendix || 'x'", "format('{0}', inputs.mode)",
-        "inputs.", "matrix.tainted",
+        "inputs.appendix", "inputs['appendix']", "inputs.unknown", "toJSON(github.event)", "toJSON(inputs)", "inputs.",
+        "env.TAINTED", "steps.run.outputs.final-message", "inputs.skip && inputs.appendix || 'x'", "matrix.tainted",
+        "format('{0}', inputs.mode)",
     ],
 )  # fmt: skip
 def test_untrusted_text_in_a_script_is_found(expression: str) -> None:
