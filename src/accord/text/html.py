@@ -87,7 +87,13 @@ def without_tags(text: str) -> str:
 def is_allowed_tag(tag: str) -> bool:
     """Return whether this one tag, from ``<`` to ``>``, may stay, at least without some of its attributes."""
     found = _TAG.fullmatch(tag)
-    return found is not None and _is_allowed(found)
+    if found is None or not _NAMES.fullmatch(found[2].lower()):
+        return False
+    values = _attributes(found)
+    is_odd = len(values) < len(_ATTRIBUTES_IN.findall(found[3])) or any(key.startswith("on") for key in values)
+    if found[1] or is_odd:
+        return not values
+    return all(is_safe_address(values.get(key, "")) for key in ("href", "src"))
 
 
 def attribute_edits(tag: str, start: int) -> Iterator[Edit]:
@@ -140,17 +146,6 @@ def _comment_at(text: str, start: int, last_end: int) -> HtmlPart:
     if text.find("<") == start and not text[:start].strip():
         return HtmlPart("comment", start, len(text))
     return HtmlPart("refused", start, start + 1)
-
-
-def _is_allowed(tag: re.Match[str]) -> bool:
-    name = tag[2].lower()
-    if not _NAMES.fullmatch(name):
-        return False
-    values = _attributes(tag)
-    is_odd = len(values) < len(_ATTRIBUTES_IN.findall(tag[3])) or any(key.startswith("on") for key in values)
-    if tag[1] or is_odd:
-        return not values
-    return all(is_safe_address(values.get(key, "")) for key in ("href", "src"))
 
 
 _CLOSE_THEMSELVES = frozenset(
