@@ -141,6 +141,7 @@ def test_a_patch_does_not_take_away_what_the_status_of_the_task_rests_on(status:
     decided = decide_patch(task, patch(**content), by("human"))
     assert {reason.code for reason in decided.reasons} == {code}
     assert decided.task == task
+    assert not decide_move(task, status, by("human"), patch(**content)).is_ok, "a move to the same status does not help"
     if status != "done":
         assert decide_move(task, "implementing", by("human"), patch(**content)).is_ok
     spoiled = handoff(status, **{**EVERYTHING, **dict.fromkeys(content)})
