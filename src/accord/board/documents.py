@@ -93,7 +93,7 @@ def _next_step(session: Session) -> tuple[str, str]:
 
 
 def _tasks(session: Session) -> str:
-    tasks = session.tasks.tasks if session.tasks else []
+    tasks = session.plan
     completed = sum(task.status == "completed" for task in tasks)
     return f"{completed} of {len(tasks)} tasks completed." if tasks else "It has no tasks yet."
 

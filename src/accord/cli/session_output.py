@@ -156,7 +156,7 @@ def linked_documents(session: Session) -> dict[int, list[LinkedDocument]]:
 
 def as_document(session: Session) -> dict[str, object]:
     """Return a session as the JSON document of its commands."""
-    status, tasks = session.status, session.tasks
+    status = session.status
     value = status.model_dump(mode="json", by_alias=True) if status else {}
     decisions = value.get("user_decisions", [])
     numbers = task_numbers(session)
@@ -178,7 +178,7 @@ def as_document(session: Session) -> dict[str, object]:
                 "documents": [each.as_json() for each in linked.get(numbers.get(task.id, 0), ())],
                 "next_moves": moves_to_json(task_moves(session, task.id)),
             }
-            for task in (tasks.tasks if tasks else ())
+            for task in session.plan
         ],
         "next_moves": moves_to_json(next_moves(session)),
         "pending": [decision for decision in decisions if decision["status"] == "pending"],
@@ -246,7 +246,7 @@ def screen(session: Session, size: os.terminal_size | None = None) -> list[str]:
 
 def _tasks(session: Session, most: int | None) -> list[str]:
     """Return the lines of the tasks in the order of the plan; if space is short, keep those in progress."""
-    tasks = session.tasks.tasks if session.tasks else ()
+    tasks = session.plan
     shown = list(tasks)
     if most is not None and len(tasks) > most:
         ranked = sorted(range(len(tasks)), key=lambda i: _BY_INTEREST.index(tasks[i].status))
@@ -261,7 +261,7 @@ def _tasks(session: Session, most: int | None) -> list[str]:
 
 def task_counts(session: Session) -> dict[str, int]:
     """Return the number of tasks by status, in the order of a task's life."""
-    counted = Counter(task.status for task in session.tasks.tasks) if session.tasks else Counter()
+    counted = Counter(task.status for task in session.plan)
     return {status: counted[status] for status in get_args(TaskStatus)}
 
 
@@ -279,13 +279,13 @@ def _next_text(session: Session) -> str:
 
 def leave_session(session: Session) -> None:
     """Add a session to the summary of the step."""
-    status, tasks = session.status, session.tasks
+    status = session.status
     title = f"#### {cell(session.name)}"
     if status is None:
         leave_summary(title, cell(session.parts["status.json"].problem))
         return
     rows = []
-    for task in tasks.tasks if tasks else ():
+    for task in session.plan:
         reviews = ", ".join(f"{role} {result}" for role, result in reviews_of(task, session.outputs).items())
         rows.append([task.id, f"{_SIGNS[task.status]} {task.status}", reviews, cell(task.title or task.goal)])
     open_questions = [[item.decision_id, cell(item.question), cell(item.asked_at)] for item in status.pending]
@@ -295,7 +295,7 @@ def leave_session(session: Session) -> None:
         f"**{status.current_state}** ({session.mode}), next: {_next_text(session)}",
         f"Blocked: {cell(status.blocker)}" if status.blocker else "",
         _mermaid(session),
-        _progress(session) + " tasks completed" if tasks else "",
+        _progress(session) + " tasks completed" if session.tasks else "",
         long_table(["Task", "Status", "Reviews", "What"], rows, "in the session"),
         long_table(["Open question", "What", "Since"], open_questions, "in the session"),
         "Known issues:\n\n" + "\n".join(issues) if issues else "",

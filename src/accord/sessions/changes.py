@@ -91,13 +91,12 @@ def _is_final(decision: UserDecision) -> bool:
 
 def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
     """Find begun tasks that are gone, and tasks that moved on without a record of their work or their reviews."""
-    known = {task.id: task.status for task in before.tasks.tasks} if before.tasks else {}
-    tasks = after.tasks.tasks if after.tasks else []
-    for name in known.keys() - {task.id for task in tasks} if after.tasks else ():
+    known = {task.id: task.status for task in before.plan}
+    for name in known.keys() - {task.id for task in after.plan} if after.tasks else ():
         if known[name] != "not-started":
             message = f"This change removes {name}, which was {known[name]}."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks"), hint=_ALTERED)
-    for i, task in enumerate(tasks):
+    for i, task in enumerate(after.plan):
         is_new = known.get(task.id) not in (task.status, "completed")
         is_shown = {"implemented": has_work, "completed": has_record}.get(task.status)
         gates = open_gates(task, after.outputs) if is_new and is_shown and not is_shown(task, after.outputs) else ()
@@ -139,8 +138,8 @@ def turn_findings(before: Session, after: Session, role: str) -> Iterator[Findin
                 yield replace(found, path=pointer(name) + found.path, hint=hint)
         elif not is_own:
             yield Finding("role-forbidden", f"{name} changed in the turn of {role}.", pointer(name), hint=hint)
-        elif name == TASKS_FILE and after.tasks:
-            for i, task in enumerate(after.tasks.tasks):
+        elif name == TASKS_FILE:
+            for i, task in enumerate(after.plan):
                 known = before.task(task.id)
                 if task.status != (was := known.status if known else "not-started"):
                     message = f"{task.id} went from {was} to {task.status} in the turn of {role}."

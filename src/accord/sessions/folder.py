@@ -239,9 +239,19 @@ class Session:
         """``acceptance.json``."""
         return cast("Acceptance | None", self.parts[ACCEPTANCE_FILE].model)
 
+    @property
+    def plan(self) -> Sequence[SessionTask]:
+        """The tasks, none where ``tasks.yaml`` is missing or has another shape."""
+        return self.tasks.tasks if self.tasks else ()
+
     def task(self, task_id: str) -> SessionTask | None:
-        """Return the task with this id, None also where ``tasks.yaml`` has no shape."""
+        """Return the task with this id."""
         return self.tasks.task(task_id) if self.tasks else None
+
+    def waits_for(self, task: SessionTask) -> tuple[str, ...]:
+        """Return the dependencies of a task that are not implemented yet."""
+        ready = {other.id for other in self.plan if other.status in ("implemented", "completed")}
+        return tuple(name for name in task.depends_on if name not in ready)
 
     @property
     def history(self) -> Sequence[DecisionHistoryEntry]:

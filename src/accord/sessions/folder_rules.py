@@ -26,7 +26,7 @@ def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
 
 def check_documents(session: Session) -> list[tuple[Path, str, list[Finding]]]:
     """Check the documents of a session, written or only planned, like ``check_session``."""
-    context = [path for task in session.tasks.tasks for path in task.context_files] if session.tasks else []
+    context = [path for task in session.plan for path in task.context_files]
     parts = [part for part in session.parts.values() if not part.is_missing]
     return [
         (session.folder, "session", folder_findings(session, missing_files(session, context))),

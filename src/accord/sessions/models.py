@@ -319,11 +319,6 @@ class SessionTasks(OpenModel):
         """Return the task with this id."""
         return next((task for task in self.tasks if task.id == task_id), None)
 
-    def waits_for(self, task: SessionTask) -> tuple[str, ...]:
-        """Return the dependencies of a task that are not implemented yet."""
-        ready = {other.id for other in self.tasks if other.status in ("implemented", "completed")}
-        return tuple(name for name in task.depends_on if name not in ready)
-
 
 class AcceptanceCriterion(OpenModel):
     """One acceptance criterion and its checks."""

@@ -43,7 +43,7 @@ def done_finding(session: Session) -> Finding:
 def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bool = False) -> machine.SessionFacts:
     """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for."""
     status = status_of(session)
-    tasks, outputs = session.tasks.tasks if session.tasks else [], session.outputs
+    tasks, outputs = session.plan, session.outputs
     is_per_batch = session.mode == "full" and reviews.strategy_of(status) == "per-batch"
     return machine.SessionFacts(
         mode=session.mode,
@@ -81,11 +81,11 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     if found := check_state(session, machine.WORK_STATES[role], f"{role} works"):
         return found
     task = session.task(task_id)
-    if role != "Coder" or task is None or session.tasks is None:
+    if role != "Coder" or task is None:
         return None
     if task.status == "completed" and not reviews.unreviewed_tasks([task], session.outputs):
         return Finding("state-forbids", f"{task_id} is completed.", hint="Only a failed review reopens it.")
-    if waits := ", ".join(session.tasks.waits_for(task)):
+    if waits := ", ".join(session.waits_for(task)):
         return Finding("state-forbids", f"{task_id} depends on {waits}.", hint="Implement that first.")
     return None
 
@@ -224,5 +224,4 @@ def waiver_forbidden(role: str) -> Finding:
 
 def task_facts(session: Session, task: SessionTask, role: str, *, waives: bool = False) -> reviews.TaskFacts:
     """Gather the facts for a move of a task by a role."""
-    waits = session.tasks.waits_for(task) if session.tasks else ()
-    return reviews.TaskFacts(role, waits, reviews.open_gates(task, session.outputs), waives)
+    return reviews.TaskFacts(role, session.waits_for(task), reviews.open_gates(task, session.outputs), waives)

@@ -73,7 +73,7 @@ def next_moves(session: Session) -> list[SessionMove]:
 def main_moves(session: Session) -> list[SessionMove]:
     """Return the moves that a person reads: without questions, blocks and fixes, unless these are next."""
     moves, status = next_moves(session), session.status
-    failed = {role for task in _tasks(session) for role in reviews.failed_reviews(task, session.outputs)}
+    failed = {role for task in session.plan for role in reviews.failed_reviews(task, session.outputs)}
     loops = {reviews.LOOP_OF.get(role, "") for role in failed}
     loops |= {"FIX_BUILD"} if status and status.last_ci_result == "red" else set()
     found = [move for move in moves if move.to not in _DETOURS and (move.to not in LOOPS or move.to in loops)]
@@ -83,7 +83,7 @@ def main_moves(session: Session) -> list[SessionMove]:
 def first_step(session: Session) -> ProposedStep:
     """Return the step to propose first; in a fix loop that of a task whose review failed."""
     is_fixing = status_of(session).current_state in LOOPS
-    if is_fixing and any(reviews.failed_reviews(task, session.outputs) for task in _tasks(session)):
+    if is_fixing and any(reviews.failed_reviews(task, session.outputs) for task in session.plan):
         return next_task_step(session)
     return main_moves(session)[0].step
 
@@ -95,10 +95,6 @@ def task_moves(session: Session, task_id: str) -> list[SessionMove]:
         return []
     moves = (_task_move(session, task, target) for target in reviews.TASK.targets(task.status))
     return [move for move in moves if move]
-
-
-def _tasks(session: Session) -> list[SessionTask]:
-    return session.tasks.tasks if session.tasks else []
 
 
 def _command(session: Session, name: str, *words: str, **about: Any) -> ProposedStep:
@@ -166,7 +162,7 @@ def _fixable(session: Session, loop: str) -> str:
     """Return the task that a fix loop is entered for: the first whose review failed, else the first that fits."""
     if loop == "FIX_BUILD" or status_of(session).current_state != LOOP_BASE[loop]:  # to come back needs no task
         return "meta"
-    open_ = [task for task in _tasks(session) if task.status in ("in-progress", "implemented", "blocked")]
+    open_ = [task for task in session.plan if task.status in ("in-progress", "implemented", "blocked")]
     failed = [
         one for one in open_ if loop in {reviews.LOOP_OF.get(r) for r in reviews.failed_reviews(one, session.outputs)}
     ]
@@ -235,7 +231,7 @@ def next_task_step(session: Session) -> ProposedStep:
     """Return the step for the first task that can go on, or for a gate that was passed without its answer."""
     if gates := passed_open(session):
         return _gate_step(session, gates[0])
-    steps = (step for task in _tasks(session) if (step := _task_step(session, task)))
+    steps = (step for task in session.plan if (step := _task_step(session, task)))
     return next(steps, _command(session, "show"))
 
 
@@ -246,17 +242,13 @@ def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
         return _way(session, "IMPLEMENT_LOOP") if is_open else None
     if task.status == "completed":
         return _task_command(session, task.id, "implemented")
-    if task.status != "implemented" and _is_waiting(session, task):
+    if task.status != "implemented" and session.waits_for(task):
         return None
     if task.status == "in-progress":
         return _dispatch(session, task.id, "Coder", *_TAKE)
     if task.status != "implemented":
         return _dispatch(session, task.id, "Coder")
     return next(_review_steps(session, task), _task_command(session, task.id, "completed"))
-
-
-def _is_waiting(session: Session, task: SessionTask) -> bool:
-    return bool(session.tasks and session.tasks.waits_for(task))
 
 
 def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep | None]:
@@ -266,19 +258,19 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
     for role in reviews.failed_reviews(task, outputs):
         has_failed, loop = results[role] in ("FAIL", "BLOCKED"), reviews.LOOP_OF.get(role, "")
         if role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
-            yield None if _is_waiting(session, task) else _dispatch(session, task.id, "Coder")
+            yield None if session.waits_for(task) else _dispatch(session, task.id, "Coder")
         elif not has_failed:
             yield _dispatch(session, task.id, role)
         else:
             needs = needs_of("IMPLEMENT_LOOP", loop, facts_of(session, task=task.id))
             yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     strategy = reviews.strategy_of(status) if session.mode == "full" else ""
-    implemented = [one for one in _tasks(session) if one.status in ("implemented", "completed")]
-    is_last = [one for one in implemented if reviews.has_work(one, outputs)] == _tasks(session)
+    implemented = [one for one in session.plan if one.status in ("implemented", "completed")]
+    is_last = [one for one in implemented if reviews.has_work(one, outputs)] == [*session.plan]
     together = {"single-final": REVIEWS, "per-batch": ("Reviewer",) if is_last else ()}
     for role in reviews.open_gates(task, outputs):
         is_of_all = role in together.get(strategy, ())
-        is_early = _is_waiting(session, task) if role == "Coder" else is_of_all and not is_last
+        is_early = bool(session.waits_for(task)) if role == "Coder" else is_of_all and not is_last
         yield None if is_early else _dispatch(session, "meta" if is_of_all else task.id, role)
 
 

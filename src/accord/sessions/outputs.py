@@ -110,9 +110,8 @@ def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> Outpu
 
 def _statuses(session: Session, task_id: str, role: str, output: AgentOutput) -> dict[str, str]:
     """Return the new statuses of tasks, in a session that has the record of the output."""
-    tasks = session.tasks.tasks if session.tasks else []
-    statuses = {task.id: _status(session, task, task_id, role, output) for task in tasks}
-    return {task.id: statuses[task.id] for task in tasks if statuses[task.id] != task.status}
+    statuses = {task.id: _status(session, task, task_id, role, output) for task in session.plan}
+    return {task.id: statuses[task.id] for task in session.plan if statuses[task.id] != task.status}
 
 
 def _status(session: Session, task: SessionTask, task_id: str, role: str, output: AgentOutput) -> str:

@@ -144,7 +144,7 @@ def entry_of(now: datetime, task_id: str, agent: str, status: str, summary: str,
 
 def write_tasks(session: Session, wanted: Mapping[str, str]) -> list[FileOperation]:
     """Plan the write of these statuses of tasks, without asking whether they may be set."""
-    tasks = session.tasks.tasks if session.tasks else []
+    tasks = session.plan
     moved = {i: wanted[task.id] for i, task in enumerate(tasks) if wanted.get(task.id, task.status) != task.status}
     if not moved:
         return []
