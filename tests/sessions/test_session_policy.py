@@ -18,60 +18,28 @@ def may(role: str, path: str, place: WriteContext = HERE) -> bool:
     return check_path(role, path, place) is None
 
 
-@pytest.mark.parametrize("path", ["src/app.py", "tests/test_app.py", "package.json", ".github/workflows/ci.yml"])
 @pytest.mark.parametrize("state", ["IMPLEMENT_LOOP", "FIX_BUILD", "BLOCKED", "DONE"])
-def test_only_coder_and_integrator_write_source_code(path: str, state: str) -> None:
-    place = WriteContext(NAME, state)
-    integrates = {"Integrator"} if state in ("INTEGRATE", "FIX_BUILD") else set()
-    assert {role for role in ROLES if may(role, path, place)} == {"Coder"} | integrates
+def test_only_coder_and_integrator_write_source_code(state: str) -> None:
+    place, integrates = WriteContext(NAME, state), {"Integrator"} if state == "FIX_BUILD" else set()
+    for path in ("src/app.py", "tests/test_app.py", "package.json", ".github/workflows/ci.yml"):
+        assert {role for role in ROLES if may(role, path, place)} == {"Coder"} | integrates, path
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "README.md",
-        "README",
-        "pkg/LICENSE",
-        "NOTICE.txt",
-        "docs/usage.rst",
-        "docs/images/a.png",
-        "docs/a.html",
-        "src/pkg/GUIDE.markdown",
-        "doc/flow.mmd",
-        "man/a.1",
-    ],
-)
-def test_docs_writes_documentation(path: str) -> None:
-    assert may("Docs", path)
-    assert not may("Orchestrator", path)
+DOCUMENTS = """
+README.md README pkg/LICENSE NOTICE.txt Changelog pkg/readme.txt src/pkg/GUIDE.markdown
+docs/usage.rst docs/images/a.PNG docs/a.html doc/flow.mmd man/a.1
+"""
+NO_DOCUMENTS = """
+docs docs/conf.py docs/../src/page.html src/page.html src/logo.png src/news tests/fixtures/x.txt Dockerfile BUILD
+requirements.txt docs/requirements.txt CMakeLists.txt docs/CMakeLists.txt AGENTS.md docs/claude.md docs/CLAUDE.MD
+.github/prompts/review.md .github/workflows/triage.md .new-agent/rules.md
+"""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "docs/conf.py",
-        "requirements.txt",
-        "CMakeLists.txt",
-        "tests/fixtures/x.txt",
-        "Dockerfile",
-        "BUILD",
-        "src/logo.png",
-        "src/news",
-        "src/page.html",
-        "docs/requirements.txt",
-        "docs/CMakeLists.txt",
-        "docs/../src/page.html",
-        "AGENTS.md",
-        "docs/claude.md",
-        "docs/CLAUDE.MD",
-        ".github/prompts/review.md",
-        ".github/workflows/triage.md",
-        ".new-agent/rules.md",
-        "docs",
-    ],
-)
-def test_docs_writes_no_code(path: str) -> None:
-    assert not may("Docs", path)
+def test_docs_writes_documentation_and_no_code() -> None:
+    paths = [*DOCUMENTS.split(), *NO_DOCUMENTS.split()]
+    assert [path for path in paths if may("Docs", path)] == DOCUMENTS.split()
+    assert not any(may("Orchestrator", path) for path in paths)
 
 
 FILES = {
@@ -97,11 +65,11 @@ def test_the_creator_of_a_lean_session_writes_its_first_files() -> None:
     assert not may("Coder", f".agents-work/{NAME}/spec.md", lean)
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_previous_sessions_are_read_only(role: str) -> None:
-    assert "read-only" in str(check_path(role, ".agents-work/2025-01-01_old/status.json", HERE))
-    assert "read-only" in str(check_path(role, f".agents-work/{NAME}/status.json", WriteContext(NAME, "DONE")))
-    assert "read-only" in str(check_path(role, ".agents-work/notes.md", HERE))
+def test_previous_sessions_are_read_only() -> None:
+    for role in ROLES:
+        assert "read-only" in str(check_path(role, ".agents-work/2025-01-01_old/status.json", HERE)), role
+        assert "read-only" in str(check_path(role, f".agents-work/{NAME}/status.json", WriteContext(NAME, "DONE")))
+        assert "read-only" in str(check_path(role, ".agents-work/notes.md", HERE)), role
 
 
 @pytest.mark.parametrize("path", ["", "../x", "/etc/passwd", f".agents-work/{NAME}/../other/status.json"])
@@ -126,11 +94,12 @@ CHANGES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("key", CHANGES)
-def test_states_decisions_and_gates_are_the_orchestrators(role: str, key: str) -> None:
-    refused = forbidden_status(role, status(), {**status(), key: CHANGES[key]})
-    assert [f.path for f in refused] == ([f"/{key}"] if key in ORCHESTRATOR_KEYS and role != "Orchestrator" else [])
+def test_states_decisions_and_gates_are_the_orchestrators(key: str) -> None:
+    changed = {**status(), key: CHANGES[key]}
+    refused = {role: [found.path for found in forbidden_status(role, status(), changed)] for role in ROLES}
+    others = [f"/{key}"] if key in ORCHESTRATOR_KEYS else []
+    assert refused == {**dict.fromkeys(ROLES, others), "Orchestrator": []}
 
 
 def test_removing_a_key_is_a_change_and_the_name_stays() -> None:

@@ -118,17 +118,17 @@ def test_needs_info_is_the_researchers_and_needs_decision_is_securitys(said: str
         assert found(OUTPUT, agent_output(status=said, agent=role)) == ([] if role in allowed else refused), role
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_only_coder_and_integrator_report_changes_of_code(role: str) -> None:
+def test_only_coder_and_integrator_report_changes_of_code() -> None:
     names = ["src/a.py", "tests/test_a.py", "/work/pyproject.toml", "docs/a.md", "README.md"]
     names += [".agents-work/x/a.py", "/r/.agents-work/x/a.py"]
-    artifacts = {**agent_output()["artifacts"], "files_changed": names, "tests_added_or_updated": names[1:2]}
-    wrong = {"Coder": 0, "Integrator": 0}.get(role, 3)
-    places = [f"/artifacts/files_changed/{i}" for i in range(wrong)]
-    places += ["/artifacts/tests_added_or_updated/0"] if wrong else []
-    assert found(OUTPUT, agent_output(artifacts=artifacts), role) == [("role-forbidden", place) for place in places]
+    changed = {**agent_output()["artifacts"], "files_changed": names, "tests_added_or_updated": names[1:2]}
     planned = {**agent_output()["artifacts"], "files_to_create_or_update": names}
-    assert found(OUTPUT, agent_output(artifacts=planned), role) == []
+    places = [*(f"/artifacts/files_changed/{i}" for i in range(3)), "/artifacts/tests_added_or_updated/0"]
+    refused = [("role-forbidden", place) for place in places]
+    for role in ROLES:
+        wrong = [] if role in ("Coder", "Integrator") else refused
+        assert found(OUTPUT, agent_output(artifacts=changed), role) == wrong, role
+        assert found(OUTPUT, agent_output(artifacts=planned), role) == [], role
 
 
 def test_a_status_of_one_role_is_a_warning_while_the_role_is_unknown() -> None:
