@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -15,11 +15,13 @@ from accord.cli.sources import posting_to, standard_input
 from accord.cli.step import leave_outputs
 from accord.core.errors import WrongUsage
 from accord.sessions.apply import SessionWriter
-from accord.sessions.issue import AnswerCommand, PostedComment, SessionIssue, answer_from, ask_on
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY, UserDecision
 from accord.sessions.questions import UserQuestion, next_step
 from accord.sessions.run import answer, ask, close_question, interview
 from accord.text.redaction import redactor_for
+
+if TYPE_CHECKING:  # slow, and only for issues
+    from accord.sessions.issue import AnswerCommand, PostedComment, SessionIssue
 
 _HINTS = {
     APPROVE_DESIGN: "approved, or changes-requested: and what to change",
@@ -53,6 +55,8 @@ def ask_question(given: _AskArguments) -> None:
     if given.issue is None:
         run_change(given, lambda writer: ask(writer, wanted))
     else:
+        from accord.sessions.issue import ask_on
+
         _run_on_issue(given, given.issue, lambda session_issue: (ask_on(session_issue, wanted), {}))
 
 
@@ -64,6 +68,8 @@ def _run_on_issue(
     """Make a change of a session on the issue on which it asks, and print the session, the comment and more keys."""
 
     def work(writer: SessionWriter) -> Mapping[str, object]:
+        from accord.sessions.issue import SessionIssue
+
         with posting_to(given) as (connection, policy):
             issue = SessionIssue(writer, connection.github, number, redactor_for(os.environ), policy)
             comment, more = change(issue)
@@ -132,6 +138,7 @@ def prompt_user(decision: UserDecision, problem: str) -> str | None:
 
 def _answers_on(session_issue: SessionIssue) -> tuple[PostedComment, Mapping[str, object]]:
     """Record the answers in the comments of an issue, and report those that are ignored on stderr."""
+    from accord.sessions.issue import answer_from
 
     def document(given: AnswerCommand, **more: str) -> dict[str, str]:
         return {"id": given.decision_id, **more, "by": given.comment.author, "url": given.comment.url}
