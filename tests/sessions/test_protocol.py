@@ -257,7 +257,6 @@ def test_an_answered_session_goes_back_to_where_it_asked(tmp_path: Path, state: 
     assert status_of(read_session(folder)).current_state == state
 
 
-DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 SILENT = ("cancelled", "no response provided")
 
 
