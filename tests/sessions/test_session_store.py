@@ -23,10 +23,10 @@ from support.session_processes import (
     mover,
     record,
 )  # fmt: skip
-from support.sessions import AT, GATES, NAME, TASKS, agent_output, decision, make_session, status, writer
+from support.sessions import AT, GATES, NAME, TASKS, agent_output, clock, decision, make_session, status, writer
 
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
-from accord.files.store import NotWritten
+from accord.files.store import NotWritten, Storage, folder_lock
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import FILES, Part, Session, read_session, status_value
 from accord.sessions.folder_rules import check_session
@@ -210,6 +210,16 @@ def test_a_file_that_never_holds_still_is_left_alone(tmp_path: Path) -> None:
     assert b"mine" not in (folder / "status.json").read_bytes()
 
 
+def test_a_session_that_another_process_writes_is_waited_for_and_not_written(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN")
+    before = contents(folder)
+    with folder_lock(folder, Storage(clock())), pytest.raises(Stopped):
+        writer(folder).change_status(issue("x"), role="Coder")
+    assert contents(folder) == before
+    writer(folder).change_status(issue("x"), role="Coder")
+    assert read_session(folder).parts["status.json"].value["known_issues"] == ["x"]
+
+
 def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     disk = FaultyDisk()
     folder = make_session(tmp_path, "DESIGN")
@@ -331,7 +341,7 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
 
 @pytest.mark.slow
 def test_two_processes_that_answer_and_move_at_once_lose_no_answer_and_break_no_file(tmp_path: Path) -> None:
-    rounds = 12
+    rounds = 40 if NIGHTLY else 12
     first = decision("UD-1", "answered", state_context="DESIGN")
     folder = make_session(tmp_path, "DESIGN", mode="full", user_decisions=[first])
     processes = [asker(folder, rounds), mover(folder, rounds)]
