@@ -1,12 +1,10 @@
 """``accord check`` and ``accord schema``: a verdict with lines, one JSON document, and nothing heavy loaded."""
 
-import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import jsonschema_rs
@@ -61,7 +59,7 @@ def test_a_warning_alone_is_printed_and_passes(accord: Accord) -> None:
 
 def test_a_result_may_come_by_stdin(accord: Accord) -> None:
     content = f"Here is my plan:\n```json\n{json.dumps(GOOD)}\n```\n"
-    accord.monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.encode())))
+    accord.given(content)
     ended = accord("check", "-", "--format", "json")
     assert (ended.code, ended.document["documents"][0]["path"]) == (0, "-")
 

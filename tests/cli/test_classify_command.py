@@ -42,10 +42,9 @@ def test_the_output_of_an_unknown_agent_is_read_with_a_warning(accord: Accord) -
     assert classify("codx").err.startswith("::warning title=accord::Unknown agent")
 
 
-@pytest.mark.slow
 def test_stdin_is_read_and_recognised(accord: Accord) -> None:
-    given = Run("codex/auth_401").stdout.read_text()
-    assert accord.process("classify", "--format", "json", "-", given=given).document["category"] == "auth"
+    accord.given(Run("codex/auth_401").stdout.read_text())
+    assert accord.document("classify", "-")["category"] == "auth"
 
 
 def test_a_secret_in_the_evidence_is_not_printed(accord: Accord) -> None:

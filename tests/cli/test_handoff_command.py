@@ -87,10 +87,9 @@ def test_a_handoff_goes_all_its_way_through_a_file(accord: Accord) -> None:
     assert accord.document("check", path)["documents"][0]["kind"] == "handoff"
 
 
-@pytest.mark.slow
 def test_a_handoff_is_checked_from_stdin_too(accord: Accord) -> None:
-    ended = accord.process("handoff", "check", "-", "--format", "json", given=json.dumps(handoff("review")))
-    assert (ended.code, len(ended.document["blockingReasons"])) == (1, 2)
+    accord.given(json.dumps(handoff("review")))
+    assert len(accord.document("handoff", "check", "-", code=1)["blockingReasons"]) == 2
 
 
 def test_a_file_of_tasks_is_checked_whole_and_no_move_changes_it(accord: Accord) -> None:

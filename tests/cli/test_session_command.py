@@ -302,15 +302,16 @@ def test_an_output_that_breaks_the_contract_changes_nothing(session: Session) ->
     assert (ended.code, ended.out.startswith(f"{folder}: error session-done")) == (1, True)
 
 
-@pytest.mark.slow
 def test_questions_go_to_stderr_and_answers_come_from_stdin(accord: Accord, session: Session) -> None:
     play = session("REVIEW_STRATEGY", mode="full", user_decisions=GATES[:1])
     play("ask", "--question", "How\x1b[2J is it reviewed?", "--id", STRATEGY)
     play("ask", "--question", "Which one?")
     before = play.files()
-    ended = accord.process("session", "answer", play.folder)
+    accord.given("")
+    ended = accord("session", "answer", play.folder)
     assert (ended.code, "--final" in ended.err, play.files()) == (2, True, before)
-    ended = accord.process("session", "answer", play.folder, "--format", "json", given="whatever\nsingle final\nüber\n")
+    accord.given("whatever\nsingle final\nüber\n")
+    ended = accord("session", "answer", play.folder, "--format", "json")
     assert ended.code == 0
     assert [item["answer"] for item in ended.document["decisions"]] == ["approved", "single-final", "über"]
     assert ended.err.count(STRATEGY) == 3, "put, wrong, put again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import re
 import signal
@@ -108,6 +109,10 @@ class Accord:
         path = self.home / name
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
         return path
+
+    def given(self, text: str) -> None:
+        """Let the next command in this process read a text from stdin."""
+        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
 
     def start(self, *arguments: object, **options: Any) -> subprocess.Popen[str]:
         """Start a process of its own."""
