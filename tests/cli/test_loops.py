@@ -54,8 +54,10 @@ def test_facts_that_lack_a_part_are_findings(accord: Accord, loop: str) -> None:
     assert (told.code, "surprise" in told.out) == (1, True)
 
 
-@pytest.mark.parametrize("time", ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
-@pytest.mark.parametrize("place", ["/now", "/state/running/started_at"])
+@pytest.mark.parametrize(
+    ("time", "place"),
+    [("9999-12-31T23:59:59-14:00", "/now"), ("0001-01-01T00:00:00+14:00", "/state/running/started_at")],
+)
 def test_a_time_with_which_no_one_can_calculate_is_an_error_with_its_place(
     accord: Accord, time: str, place: str
 ) -> None:
@@ -66,9 +68,9 @@ def test_a_time_with_which_no_one_can_calculate_is_an_error_with_its_place(
     assert (finding["path"], "between 1970 and 9000" in finding["message"]) == (place, True)
 
 
-@pytest.mark.parametrize("moment", ["2026-11-01T12:00:00", "yesterday", "", None])
-def test_a_timestamp_without_a_zone_is_refused(accord: Accord, moment: str | None) -> None:
-    refused = accord.document("keepalive", "decide", accord.file("facts.json", {**FACTS, "now": moment}), code=1)
+def test_a_timestamp_without_a_zone_is_refused(accord: Accord) -> None:
+    facts = accord.file("facts.json", {**FACTS, "now": "2026-11-01T12:00:00"})
+    refused = accord.document("keepalive", "decide", facts, code=1)
     assert refused["findings"][0]["path"] == "/now"
 
 

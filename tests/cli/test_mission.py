@@ -176,8 +176,9 @@ def test_a_start_prints_the_workspace_and_the_next_moves(mission: Any, project: 
     assert (ended.code, "ada works on WP01" in ended.err) == (1, True)
 
 
-@pytest.mark.parametrize("option", ["--reason", "--feedback", "--override-reason", "--review-ref"])
-@pytest.mark.parametrize("text", ["", " ", "\n\t"])
+@pytest.mark.parametrize(
+    ("option", "text"), [("--reason", ""), ("--feedback", " "), ("--override-reason", "\n\t"), ("--review-ref", " ")]
+)
 def test_a_blank_text_of_a_move_is_refused_even_where_none_is_needed(
     mission: Any, project: Project, option: str, text: str
 ) -> None:

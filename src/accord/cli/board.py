@@ -107,12 +107,7 @@ def open_snapshots(
         yield read, pause
 
 
-def _watch(
-    read: Callable[[], BoardSnapshot],
-    pause: Callable[[], float],
-    limit: int,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
+def _watch(read: Callable[[], BoardSnapshot], pause: Callable[[], float], limit: int) -> None:
     """Show the status again and again until Ctrl-C; a failed read says why, and the next one may succeed."""
     lines: list[str] = []
     try:
@@ -123,7 +118,7 @@ def _watch(
             except AccordError as error:
                 problem = click.style(one_line(f"{error.message} {error.hint}"), fg="red")
             click.echo(CLEAR_SCREEN + "\n".join([*lines, *filter(None, [problem])]))
-            sleep(pause())
+            time.sleep(pause())
     except KeyboardInterrupt:
         click.echo("")
 

@@ -29,6 +29,9 @@ class _StderrHandler(logging.Handler):
         click.echo(f"{at} {subject}: {shown}", err=True)
 
 
+_HANDLER = _StderrHandler()
+
+
 def _value_text(value: object) -> object:
     """Return a command as text, each word redacted before it is quoted; other values as they are."""
     return shlex.join(redactor()(str(word)) for word in value) if isinstance(value, tuple) else value
@@ -37,18 +40,17 @@ def _value_text(value: object) -> object:
 def start_log() -> None:
     """Show accord's log until ``stop_log``."""
     if not is_started():
-        _LOGGER.addHandler(_StderrHandler())
+        _LOGGER.addHandler(_HANDLER)
         _LOGGER.setLevel(logging.DEBUG)
         log("main", "accord %s, Python %s: %s", __version__, sys.version.split()[0], tuple(sys.argv))
 
 
 def stop_log() -> None:
     """Show accord's log no longer."""
-    for handler in [each for each in _LOGGER.handlers if isinstance(each, _StderrHandler)]:
-        _LOGGER.removeHandler(handler)
-        _LOGGER.setLevel(logging.NOTSET)
+    _LOGGER.removeHandler(_HANDLER)
+    _LOGGER.setLevel(logging.NOTSET)
 
 
 def is_started() -> bool:
     """Return whether the log is shown."""
-    return any(isinstance(each, _StderrHandler) for each in _LOGGER.handlers)
+    return _HANDLER in _LOGGER.handlers

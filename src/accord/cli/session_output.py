@@ -191,7 +191,7 @@ def as_document(session: Session) -> dict[str, object]:
     }
 
 
-def watch(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
+def watch(folder: Path) -> None:
     """Show a session; on a terminal, show it again whenever a file changes, until it is done or interrupted."""
     if not is_screen(sys.stdout):
         click.echo("\n".join(screen(read_session(folder))))
@@ -206,7 +206,7 @@ def watch(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
                 click.echo(CLEAR_SCREEN + "\n".join(screen(session, size)))
                 if session.status and session.status.current_state == "DONE":
                     return
-            sleep(_POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)
     except (KeyboardInterrupt, Stopped):
         click.echo("")
 
