@@ -47,6 +47,7 @@ def contract(name: str) -> dict[str, Any]:
     return found
 
 
+@cache
 def corpus(name: str) -> list[dict[str, Any]]:
     """Every seed, every seed with one value changed, added or left out, and a thousand with two."""
     keys = [*contract(name)["properties"], "unknown"]

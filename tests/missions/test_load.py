@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.missions import NOW, SLUG, Project, event
 
@@ -446,6 +446,7 @@ EVENTS = st.builds(
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(st.lists(EVENTS, max_size=12), st.randoms())
 def test_the_order_of_the_lines_and_repeated_lines_change_nothing(events: list[Any], chance: Any) -> None:
     shuffled = [*events, *events[:3]]

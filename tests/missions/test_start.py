@@ -65,11 +65,11 @@ def test_a_planning_artifact_starts_in_the_root_without_a_branch(project: Projec
     assert project.status("WP01") == "in_progress"
 
 
-@pytest.mark.parametrize("status", ["for_review", "in_review", "approved", "done", "canceled"])
-def test_a_start_sends_nothing_back(code: Project, status: str) -> None:
-    code.event("WP01", "in_progress", status)
-    with pytest.raises(BrokenContract, match=f"WP01 is {status}"):
-        start(code)
+def test_a_start_sends_nothing_back(code: Project) -> None:
+    for i, status in enumerate(["for_review", "in_review", "approved", "done", "canceled"]):
+        code.event("WP01", "in_progress", status, at=NOW + timedelta(seconds=i))
+        with pytest.raises(BrokenContract, match=f"WP01 is {status}"):
+            start(code)
 
 
 def test_work_of_another_is_not_taken_over_but_may_be_continued_without_a_name(code: Project) -> None:

@@ -230,12 +230,11 @@ def test_the_planning_lane_is_the_root_of_the_repository(
     assert sorted(item.code for item in found) == codes
 
 
-@pytest.mark.slow
-def test_a_mission_of_500_work_packages_infers_each_mode_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mission_of_many_work_packages_infers_each_mode_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project(tmp_path).begin()
-    for number in range(1, 501):
+    for number in range(1, 61):
         project.work_package(f"WP{number:02}", body="Change src/a.py")
-    project.lanes(lane_a=[f"WP{number:02}" for number in range(1, 501)])
+    project.lanes(lane_a=[f"WP{number:02}" for number in range(1, 61)])
     asked: list[str] = []
 
     def counted(head: Frontmatter, *arguments: Any, **more: Any) -> Any:
@@ -245,5 +244,5 @@ def test_a_mission_of_500_work_packages_infers_each_mode_once(tmp_path: Path, mo
     monkeypatch.setattr(load, "settle_mode", counted)
     mission = project.load()
     mission_status(mission, NOW)
-    mission.work_package("WP500")
-    assert len(asked) == len(set(asked)) == 500
+    mission.work_package("WP60")
+    assert len(asked) == len(set(asked)) == 60
