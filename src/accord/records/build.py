@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -128,19 +129,13 @@ class AgentFacts:
 
 def read_inputs(run_dir: Path) -> tuple[RecordInput, ...]:
     """Return the digests of what an agent was given: its prompt, and the schema of its result."""
-    from accord.runner.record import PROMPT, SCHEMA
+    from accord.runner.record import PROMPT, SCHEMA, open_regular
 
-    return tuple(entry for name in (PROMPT, SCHEMA) if (entry := _digest_of(run_dir / name)) is not None)
-
-
-def _digest_of(path: Path) -> RecordInput | None:
-    from accord.runner.record import open_regular
-
-    try:
-        with open_regular(path) as file:
-            return RecordInput(name=path.name, sha256=hashlib.sha256(file.read()).hexdigest())
-    except OSError:
-        return None
+    found = []
+    for name in (PROMPT, SCHEMA):
+        with suppress(OSError), open_regular(run_dir / name) as file:
+            found.append(digest_of(name, file.read()))
+    return tuple(found)
 
 
 def digest_of(name: str, content: bytes) -> RecordInput:

@@ -20,6 +20,7 @@ from accord.core.clock import timestamp
 from accord.core.errors import AccordError, WrongUsage
 from accord.git.trusted_files import TrustedFiles, trusted_files
 from accord.runner.models import AgentNotStarted
+from accord.runner.transcripts.lines import json_value
 
 _SOON = timedelta(days=3)
 _RENEW = "Log in again and store the new file in the secret."
@@ -53,8 +54,8 @@ def check_credentials(name: str, agent: Agent, job: Mapping[str, str]) -> None:
 
     The CLIs ignore a login file that they cannot read, so only the provider's refusal would tell.
     """
-    for secret, text in _login_files(agent, job):
-        if not isinstance(_document_in(text), dict):
+    for secret, document in _login_files(agent, job):
+        if not isinstance(document, dict):
             file = agent.secret_delivery[secret].file
             message = f"The secret {secret} of the agent `{name}` is not a JSON object, but it becomes the file {file}."
             hint = "Store the whole content of that file, from a machine where the agent is logged in."
@@ -73,28 +74,21 @@ def check_credentials(name: str, agent: Agent, job: Mapping[str, str]) -> None:
 def expiry_warnings(agent: Agent, job: Mapping[str, str], now: datetime) -> list[str]:
     """Return a warning for each login file whose access token expires soon, or did."""
     found = []
-    for secret, text in _login_files(agent, job):
-        expiry = _expiry_of(_document_in(text))
+    for secret, document in _login_files(agent, job):
+        expiry = _expiry_of(document)
         if expiry is not None and expiry <= now + _SOON:
             verb = "expired" if expiry <= now else "expires"
             found.append(f"The access token in {secret} {verb} at {timestamp(expiry)}. {_RENEW}")
     return found
 
 
-def _login_files(agent: Agent, job: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each secret that is set and becomes a JSON file."""
+def _login_files(agent: Agent, job: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the document, None if it is invalid, of each secret that is set and becomes a JSON file."""
     for name in agent.required_secrets:
         delivery = agent.secret_delivery.get(name)
         text = job.get(name, "").strip()
         if text and delivery and (delivery.file or "").endswith(".json"):
-            yield name, text
-
-
-def _document_in(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+            yield name, json_value(text.encode("utf-8", "replace"))
 
 
 def _expiry_of(document: Any) -> datetime | None:

@@ -117,11 +117,6 @@ class ClaudeReader(TranscriptReader):
         elif number in self._background and (is_moved or status in {"stopped", "killed"}):
             self._unended[number] = None
 
-    def _forget_background(self, number: str) -> None:
-        """Forget a background task that the agent itself stops, such as a server."""
-        self._background.pop(number, None)
-        self._unended.pop(number, None)
-
     def _take_assistant(self, message: dict[str, Any], error: str) -> None:
         if message.get("model") == "<synthetic>":
             self._error = error
@@ -130,8 +125,10 @@ class ClaudeReader(TranscriptReader):
         self.account.work()
         for part in objects_of(message, "content"):
             name = text_of(part, "name")
-            if name in _STOPPERS:
-                self._forget_background(text_of(object_of(part, "input"), _STOPPERS[name]))
+            if name in _STOPPERS:  # the agent itself stops a background task, such as a server
+                number = text_of(object_of(part, "input"), _STOPPERS[name])
+                self._background.pop(number, None)
+                self._unended.pop(number, None)
             if part.get("type") == "tool_use" and name in _PAIRED and len(self._pending) < _MOST_PENDING:
                 self._pending[text_of(part, "id")] = (name, _essential_input(object_of(part, "input")))
 
