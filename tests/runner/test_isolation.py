@@ -672,6 +672,7 @@ def test_an_agent_in_a_container_reaches_no_socket_of_its_user_and_cannot_rewrit
         f"try:\n    socket.socket(socket.AF_UNIX).connect({str(bench.top / 'agent.sock')!r})\n    print('reached')\n"
         "except OSError as error:\n    print(error.strerror)\n"
         "with open('/proc/self/fd/0', 'w') as file: file.write('forged')\n"
+        "for name in ('stdin', 'stdout', 'stderr'): open(f'/dev/{name}').close()\n"
     )
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(bench.top / "agent.sock"))
