@@ -38,7 +38,7 @@ LONGEST = 0.5
 RARE = 2000
 """Texts of which one may do something for comrak, which differs from GitHub on odd boxes of tasks and addresses."""
 
-PARTS = 4 if NIGHTLY else 1
+PARTS = 4 if TEXTS > 1000 else 1
 """Parts that the workers share."""
 
 

@@ -240,6 +240,12 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
         (job("run: |-\n    jq -n env.DB |\n    sed s/^/DB=${{ secrets.DB }}/ >> $GITHUB_ENV", RUN), True),
         (job("run: |-\n    set -e; { echo A=1\n    echo DB=$DB; }>.env\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
         (job('run: |-\n    {\n      echo "DB=${{ secrets.DB }}"\n    } >> "$GITHUB_OUTPUT"', RUN), False),
+        (job("run: |-\n    {\n      echo DB=${{ secrets.DB }}\n    } 2>&1 | tee -a .env", RUN), True),
+        (
+            job("run: |-\n    for i in 1 2\n    do\n      echo DB$i=${{ secrets.DB }}\n    done >> $GITHUB_ENV", RUN),
+            True,
+        ),
+        (job("run: |-\n    for i in 1 2\n    do\n      ./deploy ${{ secrets.DB }}\n    done > log", RUN), False),
         (job(f"{SCRIPT}core.exportVariable('DB', process.env.DB)\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), True),
         (job(f"{SCRIPT}const db = '${{{{ secrets.DB }}}}';\n    core.exportVariable('DB', db)", RUN), True),
         (job(f"{SCRIPT}core.exportVariable('X', 1)\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), False),

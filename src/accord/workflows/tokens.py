@@ -220,9 +220,9 @@ _LEAVES = re.compile(
 _LOGS_IN = re.compile(r"login|auth|credential|ssh-agent|import-gpg|vault")
 _FILLS = re.compile(
     rf"\bcat\b[^\n<>]{{0,200}}(?:{_INTO}[^\n<]{{0,200}}<<|<<[^\n>]{{0,200}}{_INTO})"
-    rf"|[\n;][ \t]*[}})][ \t]*{_INTO_OR_TEE}"
+    rf"|[\n;][ \t]*(?:[}})][ \t]*(?:2>\S{{1,40}}[ \t]*)?{_INTO_OR_TEE}|(?:done|fi|esac)\b[^\n]{{0,100}}\bGITHUB_ENV\b)"
 )
-"""A here-document in a file, or several commands in brackets whose output goes there."""
+"""A here-document in a file, or several commands in brackets whose output goes there, or a loop's to later steps."""
 
 _EXPORTS = re.compile(r"\bexportVariable\b|\bGITHUB_ENV\b")
 
