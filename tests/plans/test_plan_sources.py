@@ -7,8 +7,7 @@ from support.plan_sources import CHECKLIST, PLAN, SESSION, SPEC, TASKS, mission
 
 from accord.core.errors import BrokenContract
 from accord.plans.build import build_plan
-from accord.plans.checklist import read_checklist
-from accord.plans.entries import paths_in, references_in
+from accord.plans.entries import paths_in, read_checklist, references_in
 from accord.plans.models import Source
 from accord.plans.read import issue_in, read_source
 from accord.plans.spec_kit import read_spec_kit

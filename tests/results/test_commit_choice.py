@@ -18,7 +18,7 @@ from accord.github.limits import BODY_CHARS
 from accord.github.models import Identity
 from accord.github.pulls import are_over
 from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit
-from accord.results.implementor.facts import RevisionFacts, our_pull
+from accord.results.implementor.facts import OUTCOME, RevisionFacts, our_pull, with_comments
 from accord.results.implementor.plan import plan_revision, pull_body
 from accord.results.implementor.rules import ScopeReport
 from accord.results.texts import TextSanitizer
@@ -140,6 +140,15 @@ def test_a_result_that_ended_says_how_the_work_goes_on(pull: Any, base: str, mes
     assert (plan.operations, found.code, plan.pull) == ((), "revision-ended", pull)
     assert message in found.message
     assert hint in found.hint
+
+
+def test_a_result_on_its_branch_changes_nothing_after_a_comment_about_a_later_one() -> None:
+    later = SimpleNamespace(author=BOT.login, body=write_marker(OUTCOME, run="run-2", item="7", after=TOKEN))
+    branch = SimpleNamespace(is_empty=False, findings=(), is_pushed=True)
+    facts = RevisionFacts(BOT, TOKEN, ITEM, "", "main", "accord/7", branch=branch)  # type: ignore[arg-type]
+    facts = with_comments(SimpleNamespace(comments=lambda _: [later]), facts)  # type: ignore[arg-type]
+    plan = plan_revision(facts, None, None, None)  # type: ignore[arg-type]
+    assert ([found.code for found in plan.findings], plan.operations) == (["revision-superseded"], ())
 
 
 def test_a_file_that_looks_like_the_configuration_is_named_with_the_name_that_is_read() -> None:

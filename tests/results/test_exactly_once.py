@@ -334,15 +334,15 @@ def test_a_run_that_is_killed_at_any_request_is_finished_by_the_next_one(work: W
 @pytest.mark.parametrize("work", ["planner"], indirect=True)
 def test_an_answer_after_the_time_limit_is_found_not_sent_again(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accord.github.pygithub.TIMEOUT_SECONDS", 1)
-    for method, path in [("POST", "/issues$"), ("POST", "/blocked_by$"), ("PATCH", "/issues/5$"), ("GET", "/search/")]:
+    for path in ("/issues$", "/blocked_by$"):
         work.begin()
-        work.stage.server.faults.add(Fault("slow", nth=1, method=method, path=path, seconds=1.3))
+        work.stage.server.faults.add(Fault("slow", nth=1, method="POST", path=path, seconds=1.3))
         assert work.apply().outcome is Outcome.APPLIED, path
         assert work.state() == work.clean.state, path
 
 
 @pytest.mark.parametrize("work", ["reviewer"], indirect=True)
-@pytest.mark.parametrize("posted", [1, 4, *(pytest.param(n, marks=pytest.mark.matrix) for n in (2, 3))])
+@pytest.mark.parametrize("posted", [1, *(pytest.param(n, marks=pytest.mark.matrix) for n in (2, 3, 4))])
 def test_a_head_that_moves_between_two_runs_changes_nothing_of_a_review_that_was_begun(work: Work, posted: int) -> None:
     """The second run finishes the review of the first commit, though the files of the pull request look different."""
     stage, expected = work.stage, work.clean.state

@@ -367,15 +367,3 @@ def test_a_second_try_resolves_the_conflict_of_the_first(stage: Stage, tree: Pat
     assert "result-replaced" in codes(apply(stage, second))
     assert files(tree) == {"k/long.txt": "theirs, then mine"}
     assert_nothing_more(stage, second)
-
-
-def test_an_older_result_writes_nothing_while_a_newer_one_waits_on_its_own_branch(stage: Stage, tree: Path) -> None:
-    first = made_on_main(tree, "First.", {"src/new.py": "one = 1\n"})
-    apply(stage, first)
-    push_by_hand(tree, "accord/1", "src/new.py", "by hand = 1\n")
-    set_status(stage)
-    apply(stage, made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"}))
-    set_status(stage)
-    before = state(stage)
-    receipt = apply(stage, first)
-    assert (codes(receipt), receipt.writes, state(stage)) == ({"revision-superseded"}, 0, before)

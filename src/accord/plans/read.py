@@ -11,7 +11,7 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import with_lines
 from accord.core.shapes import read_shape
-from accord.plans.checklist import read_checklist
+from accord.plans.entries import read_checklist
 from accord.plans.models import Source, SourceTask, text_of
 from accord.plans.spec_kit import is_spec_kit, read_spec_kit
 from accord.results.models import PlannerResult

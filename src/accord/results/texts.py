@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +99,9 @@ def errors_as_posted(findings: Iterable[Finding]) -> list[Finding]:
     return [replace(found, message=f"As posted: {found.message}") for found in findings if has_errors([found])]
 
 
-def require_postable(receipt: Receipt, sanitizer: TextSanitizer, findings: Iterable[Finding]) -> None:
+def require_postable(receipt: Receipt, sanitizer: TextSanitizer, check: Callable[[], Iterable[Finding]]) -> None:
     """Report what sanitising changed. Raises BrokenContract when it left nothing of a text whose content was hidden."""
     receipt.sanitised = sanitizer.sanitised
-    empty = [found for found in findings if found.code in ("summary-empty", "comment-empty")]
-    receipt.require([*sanitizer.findings, *(errors_as_posted(empty) if sanitizer.sanitised else [])])
+    found = check() if sanitizer.sanitised else ()
+    empty = [each for each in found if each.code in ("summary-empty", "comment-empty")]
+    receipt.require([*sanitizer.findings, *errors_as_posted(empty)])

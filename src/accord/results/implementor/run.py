@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import Clock
@@ -54,7 +55,7 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Rev
         receipt.require(implementor_findings(result))
         sanitizer = TextSanitizer(options.redact, options.policy)
         result = with_safe_texts(result, sanitizer)
-        require_postable(receipt, sanitizer, summary_findings(result))
+        require_postable(receipt, sanitizer, partial(summary_findings, result))
         token = run_token(options.repository, run_key)
         facts = with_commit(gather_facts(github, result, token, sanitizer, options, stack), result, options)
         facts = with_comments(github, facts)

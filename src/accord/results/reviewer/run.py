@@ -66,7 +66,7 @@ def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions)
         scope = f"{run_key}\n{digest}\n"
         token, same = run_token(options.repository, scope + options.commit), run_token(options.repository, scope)
         draft = draft_review(result, sanitizer, token, same)
-        require_postable(receipt, sanitizer, reviewer_findings(result))
+        require_postable(receipt, sanitizer, partial(reviewer_findings, result))
         facts = gather_facts(github, draft, options)
         receipt.findings += facts.findings
         require_allowed(facts)
