@@ -69,17 +69,18 @@ def test_a_comment_goes_to_the_nearest_place(name: str) -> None:
     assert anchors_of(FILES).find(path, line) == expected
 
 
-def test_a_hunk_that_was_cut_short_offers_only_what_is_there() -> None:
-    assert shown_lines("@@ -1,9 +1,9 @@\n a\n+b", RIGHT) == {1, 2}
-
-
-def test_text_that_looks_like_a_header_or_a_line_end_is_text() -> None:
-    patch = "@@ -1,2 +1,4 @@\n a\n+@@ -90,9 +90,9 @@\n+x\x0cy\u2028z\rw\n b\n"
-    assert shown_lines(patch, RIGHT) == {1, 2, 3, 4}
-
-
-def test_an_empty_context_line_whose_blank_was_trimmed_still_counts() -> None:
-    assert shown_lines("@@ -1,3 +1,4 @@\n a\n\n+b\n c", RIGHT) == {1, 2, 3, 4}
+@pytest.mark.parametrize(
+    ("patch", "lines"),
+    [
+        pytest.param("@@ -1,9 +1,9 @@\n a\n+b", {1, 2}, id="a hunk that was cut short"),
+        pytest.param(
+            "@@ -1,2 +1,4 @@\n a\n+@@ -90,9 +90,9 @@\n+x\x0cy\u2028z\rw\n b\n", {1, 2, 3, 4}, id="like a header"
+        ),
+        pytest.param("@@ -1,3 +1,4 @@\n a\n\n+b\n c", {1, 2, 3, 4}, id="an empty line whose blank was trimmed"),
+    ],
+)
+def test_the_rows_of_a_hunk_are_lines_whatever_their_text(patch: str, lines: set[int]) -> None:
+    assert shown_lines(patch, RIGHT) == lines
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "+", "-x", "@@ -1 +1 @@", " ", "\\ n", "c\rd", "\x0c"]), max_size=40)

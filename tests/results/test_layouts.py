@@ -190,28 +190,36 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
     assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")] * 2
 
 
-@pytest.mark.parametrize(
-    "text", ["Step: a\nTried: b\nOut of scope: c", "Step: a\nTried: b\nWhy the cause is outside the task: c"]
-)
-def test_a_part_behind_an_unusual_label_is_a_warning(text: str) -> None:
-    assert report_findings(text, outcome="validation-failure") == [("validation-step-missing", "warning")]
+UNUSUAL: dict[str, tuple[str, str, str]] = {
+    "another word": ("Step: a\nTried: b\nOut of scope: c", "validation-step-missing", "warning"),
+    "more words": ("Step: a\nTried: b\nWhy the cause is outside the task: c", "validation-step-missing", "warning"),
+    "an indented list": (
+        f"{HEAD}Options:\n    - wait, which costs a day\n    - mock it, which hides faults\n{TAIL}",
+        "",
+        "",
+    ),
+    "remarks in one line": (
+        f"{HEAD}Options: wait (costs a day) or mock it (hides faults).{TAIL}",
+        "blocker-options",
+        "warning",
+    ),
+    "options that only a reader tells apart": (
+        f"{HEAD}Options: either retry, which is more code, or buffer, which needs memory.{TAIL}",
+        "blocker-options",
+        "warning",
+    ),
+    "a recommended option": (
+        f"{HEAD}Options:\n1. Retry (recommended): more code\n2. Buffer: more memory\nImpact: Uploads stay small.",
+        "",
+        "",
+    ),
+}
 
 
-def test_an_indented_list_of_options_is_one() -> None:
-    assert (
-        report_findings(f"{HEAD}Options:\n    - wait, which costs a day\n    - mock it, which hides faults\n{TAIL}")
-        == []
-    )
-
-
-def test_options_with_remarks_in_one_line_are_a_warning() -> None:
-    options = "Options: wait (costs a day) or mock it (hides faults)."
-    assert report_findings(HEAD + options + TAIL) == [("blocker-options", "warning")]
-
-
-def test_options_that_only_a_reader_tells_apart_are_a_warning() -> None:
-    options = "Options: either retry, which is more code, or buffer, which needs memory."
-    assert report_findings(HEAD + options + TAIL) == [("blocker-options", "warning")]
+@pytest.mark.parametrize(("text", "code", "severity"), UNUSUAL.values(), ids=UNUSUAL)
+def test_what_an_unusual_layout_may_say_is_a_warning_at_most(text: str, code: str, severity: str) -> None:
+    found = report_findings(text, outcome="validation-failure" if text.startswith("Step") else "blocked")
+    assert found == ([(code, severity)] if code else [])
 
 
 @pytest.mark.parametrize(
@@ -230,11 +238,6 @@ def test_labels_below_the_heading_of_an_option_belong_to_the_option() -> None:
     rest = "## Recommendation\n\nA.\n\n"
     assert report_findings(f"{HEAD}{options}{rest}## Impact\n\nUploads stay small.") == []
     assert report_findings(f"{HEAD}{options}{rest}") == [("blocker-impact", "error")]
-
-
-def test_an_option_that_is_marked_as_the_recommended_one_is_a_recommendation() -> None:
-    options = "Options:\n1. Retry (recommended): more code\n2. Buffer: more memory\n"
-    assert report_findings(HEAD + options + "Impact: Uploads stay small.") == []
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 EXISTING = 4
 NAMES = st.sampled_from(["a", "b", "temp-1", "ü", "x y", "--> <!-- accord:item -->", "@octocat", "`z`"])
 SLOW = settings(
-    max_examples=60 if NIGHTLY else 8,
+    max_examples=60 if NIGHTLY else 5,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

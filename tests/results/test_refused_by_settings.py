@@ -78,14 +78,8 @@ CREATION = "{branches: [~ALL], rules: [creation]}"
 @pytest.mark.parametrize(
     ("rules", "options", "hint", "said"),
     [
-        (SIGNED, {}, '"Require signed commits"', "GH013"),
-        pytest.param(
-            SIGNED,
-            {"token": INSTALLATION_TOKEN, "author": "Robo <robo@example.org>"},
-            "without an author",
-            "GH013",
-            marks=pytest.mark.matrix,
-        ),
+        pytest.param(SIGNED, {}, '"Require signed commits"', "GH013", marks=pytest.mark.matrix),
+        (SIGNED, {"token": INSTALLATION_TOKEN, "author": "Robo <robo@example.org>"}, "without an author", "GH013"),
         pytest.param(
             CREATION, {}, "Exclude `accord/**` from it under Settings → Rules", "GH013", marks=pytest.mark.matrix
         ),

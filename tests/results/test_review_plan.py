@@ -176,7 +176,7 @@ def small_bodies() -> Iterator[int]:
 
 @pytest.mark.slow
 @settings(
-    max_examples=200 if NIGHTLY else 40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200 if NIGHTLY else 25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(results(), st.sampled_from(["reviewer", "author"]), st.booleans(), st.booleans())
 def test_every_text_is_posted_exactly_once(
