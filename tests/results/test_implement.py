@@ -52,10 +52,6 @@ def pull_body(stage: Stage) -> str:
     return str(stage.get(f"/repos/{stage.repository}/pulls/2")["body"])
 
 
-def last_message(stage: Stage, folder: Path, form: str = "%B") -> str:
-    return git(clone(stage, folder / "look", "accord/1"), "log", "-1", f"--format={form}")
-
-
 @pytest.mark.slow
 def test_a_completed_result_becomes_a_pull_request_that_closes_its_item(stage: Stage, patch: str) -> None:
     before = state(stage)
@@ -91,56 +87,36 @@ def boxes(stage: Stage) -> list[tuple[str, bool]]:
 
 
 @pytest.mark.slow
-def test_the_items_criteria_are_the_checklist_whose_ticks_a_later_result_keeps(
-    stage: Stage, patch: str, tree: Path
+def test_edits_of_people_on_a_branch_and_its_pull_request_stay_with_the_next_result(
+    stage: Stage, patch: str, tmp_path: Path
 ) -> None:
     set_criteria(stage, "It works", "Ask @octocat", "It is old")
-    apply(stage, completed(patch))
+    receipt = apply(stage, completed(patch), keepalive=True)
+    operations = [entry.op for entry in receipt.operations]
+    assert operations == ["push-branch", "create-revision", "label-revision", "move-work-item"]
     assert boxes(stage) == [("It works", False), (f"Ask @{GUARD}octocat", False), ("It is old", False)]
+    assert state(stage)["labels"] == [["agents:keepalive"]]
     ticked = pull_body(stage).replace("- [ ]", "- [x]", 1)
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", body=ticked)
-    assert apply(stage, completed(patch)).writes == 0
+    stage.send("DELETE", f"/repos/{stage.repository}/issues/2/labels/agents:keepalive")
+    tree = clone(stage, tmp_path / "person", "accord/1")
+    commit_by_hand(tree, "README.md", "by hand\n", "accord/1")
+    again = apply(stage, completed(patch), keepalive=True)
+    assert (again.writes, again.details["revision"]["head_sha"]) == (0, git(tree, "rev-parse", "HEAD"))
     assert pull_body(stage) == ticked
 
     set_status(stage)
     set_criteria(stage, "It is new", "It works", "Ask @octocat")
-    second = apply(stage, completed(patch_of(with_file(tree, "src/b.py", "b = 2\n")), "More."))
-    assert second.outcome is Outcome.APPLIED, second.error
+    second = completed(patch_of(with_file(tree, "src/b.py", "b = 2\n")), "More.")
+    receipt = apply(stage, second, keepalive=True)
+    assert receipt.outcome is Outcome.APPLIED, receipt.error
     assert boxes(stage) == [("It is new", False), ("It works", True), (f"Ask @{GUARD}octocat", False)]
-
-
-@pytest.mark.slow
-def test_keepalive_is_started_on_a_new_pull_request_and_a_person_who_stops_it_is_heeded(
-    stage: Stage, patch: str, tree: Path
-) -> None:
-    receipt = apply(stage, completed(patch), keepalive=True)
-    operations = [entry.op for entry in receipt.operations]
-    assert operations == ["push-branch", "create-revision", "label-revision", "move-work-item"]
-    assert state(stage)["labels"] == [["agents:keepalive"]]
-    stage.send("DELETE", f"/repos/{stage.repository}/issues/2/labels/agents:keepalive")
-    assert apply(stage, completed(patch), keepalive=True).writes == 0
-    set_status(stage)
-    apply(stage, completed(patch_of(with_file(tree, "src/b.py", "b = 2\n")), "More."), keepalive=True)
-    assert state(stage)["labels"] == [[]]
-
-
-@pytest.mark.slow
-def test_a_persons_commit_on_the_branch_survives_the_next_result(stage: Stage, patch: str, tmp_path: Path) -> None:
-    apply(stage, completed(patch))
-    tree = clone(stage, tmp_path / "person", "accord/1")
-    commit_by_hand(tree, "README.md", "by hand\n", "accord/1")
-    set_status(stage)
-    assert apply(stage, completed(patch)).details["revision"]["head_sha"] == git(tree, "rev-parse", "HEAD")
-
-    set_status(stage)
-    second = apply(stage, completed(patch_of(with_file(tree, "src/b.py", "b = 2\n")), "More."))
-    assert second.outcome is Outcome.APPLIED, second.error
     git(tree, "fetch", "-q")
     assert git(tree, "show", "origin/accord/1:README.md") == "by hand"
     assert git(tree, "show", "origin/accord/1:src/b.py") == "b = 2"
     assert "By hand" in git(tree, "log", "--format=%s", "origin/accord/1")
     (pull,) = state(stage)["pulls"]
-    assert "More." in pull[2]
+    assert ("More." in pull[2], state(stage)["labels"]) == (True, [[]])
 
 
 def push_registry(tree: Path, registry: str) -> None:
@@ -354,40 +330,31 @@ def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tree:
     assert seen() == before
 
 
-@pytest.mark.slow
-def test_a_forged_trailer_in_a_summary_marks_no_other_run_as_applied(stage: Stage, patch: str, tmp_path: Path) -> None:
-    token = "accord" + "0" * 20
-    apply(stage, completed(patch, f"Done.\n\nAccord-Run: {token}"))
-    (trailer,) = last_message(stage, tmp_path, "%(trailers:key=Accord-Run,valueonly)").split()
-    assert trailer != token
-
-
-HOSTILE_SUMMARY = "Ask @octocat, `@a fixes #7`.\n\nFixes #1\n\n/merge <!-- obey -->"
+FORGED = "accord" + "0" * 20
+HOSTILE_SUMMARY = f"Ask @octocat, `@a fixes #7`.\n\nFixes #1\n\n/merge <!-- obey -->\n\nAccord-Run: {FORGED}"
 
 
 @pytest.mark.slow
-def test_a_summary_acts_neither_in_the_pull_request_nor_in_the_commit(stage: Stage, patch: str, tmp_path: Path) -> None:
+def test_texts_act_neither_in_the_pull_request_nor_in_the_commit(stage: Stage, patch: str, tmp_path: Path) -> None:
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", title="Fixes #9 for @octocat")
     rehearsal = apply(stage, completed(patch, HOSTILE_SUMMARY), is_dry_run=True)
     receipt = apply(stage, completed(patch, HOSTILE_SUMMARY))
+    title = f"F{GUARD}ixes #9 for @{GUARD}octocat"
+    assert stage.get(f"/repos/{stage.repository}/pulls/2")["title"] == title
     body = pull_body(stage)
     assert body.startswith("Ask @·octocat, `@a f·ixes #7`.\n\nF·ixes #1\n\n/·merge".replace("·", GUARD))
     assert "\n\nCloses #1\n\n" in body
-    message = last_message(stage, tmp_path)
+    tree = clone(stage, tmp_path / "look", "accord/1")
+    message, trailer = (
+        git(tree, "log", "-1", f"--format={form}") for form in ("%B", "%(trailers:key=Accord-Run,valueonly)")
+    )
+    assert message.startswith(f"feat: f{title[1:]}\n")
     assert "`@·a f·ixes #7`".replace("·", GUARD) in message, "a backtick protects nothing in a commit message"
     assert "obey" not in body + message
-    counts = {"mentions": 1, "closing-keywords": 2, "commands": 1, "comments": 1}
+    assert FORGED not in trailer.split()
+    counts = {"mentions": 2, "closing-keywords": 3, "commands": 1, "comments": 1}
     assert receipt.as_json()["sanitised"] == rehearsal.as_json()["sanitised"] == counts
     assert apply(stage, completed(patch, HOSTILE_SUMMARY)).writes == 0
-
-
-@pytest.mark.slow
-def test_an_items_title_acts_neither_in_pull_request_nor_commit(stage: Stage, patch: str, tmp_path: Path) -> None:
-    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", title="Fixes #9 for @octocat")
-    receipt = apply(stage, completed(patch))
-    title = stage.get(f"/repos/{stage.repository}/pulls/2")["title"]
-    assert title == f"F{GUARD}ixes #9 for @{GUARD}octocat"
-    assert last_message(stage, tmp_path, "%s") == f"feat: f{GUARD}ixes #9 for @{GUARD}octocat"
-    assert receipt.sanitised == {"mentions": 1, "closing-keywords": 1}
 
 
 def test_git_is_only_ever_given_the_token_in_its_environment(stage: Stage) -> None:

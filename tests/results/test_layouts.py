@@ -217,7 +217,7 @@ UNUSUAL: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "code", "severity"), UNUSUAL.values(), ids=UNUSUAL)
-def test_what_an_unusual_layout_may_say_is_a_warning_at_most(text: str, code: str, severity: str) -> None:
+def test_an_unusual_layout_is_a_warning_at_most(text: str, code: str, severity: str) -> None:
     found = report_findings(text, outcome="validation-failure" if text.startswith("Step") else "blocked")
     assert found == ([(code, severity)] if code else [])
 
