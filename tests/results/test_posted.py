@@ -109,13 +109,13 @@ def test_our_own_marker_and_lists_stand_below_what_an_agent_leaves_open(tmp_path
         assert stage.apply(result).writes == 0
 
 
-def test_owners_are_named_in_texts_that_were_changed(stage: Stage) -> None:
-    stage.apply(plan(task("a", out_of_scope="- src/@types/c.ts (owned by #@c)"), task("@c")))
+def test_owners_and_paths_with_an_at_sign_are_read_in_texts_that_were_changed(stage: Stage) -> None:
+    scope = {
+        "in_scope": "- packages/@scope/a.ts\n- `src/@types/b.ts`",
+        "out_of_scope": "- src/@types/c.ts (owned by #@c)",
+    }
+    stage.apply(plan(task("a", **scope), task("@c")))
     assert f"src/@{GUARD}types/c.ts (owned by #2)" in body_of(stage, 1)
-
-
-def test_a_path_with_an_at_sign_is_in_scope_unchanged(stage: Stage) -> None:
-    stage.apply(plan(task("a", in_scope="- packages/@scope/a.ts\n- `src/@types/b.ts`")))
     in_scope = read_body(body_of(stage, 1)).in_scope
     assert in_scope == ("packages/@scope/a.ts", "src/@types/b.ts")
     assert audit_scope(["packages/@scope/a.ts"], (in_scope, ())).outside == ()
