@@ -369,6 +369,8 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
             task("b", in_scope="- src/x.py"),
             task("c", "b", in_scope="- lib/*", out_of_scope="- lib/y.py"),
             task("d", "b", in_scope="- lib/\n- lib/y.py", out_of_scope="None"),
+            task("e", in_scope="- web/*.py"),
+            task("f", in_scope="- web/x.md"),
         ),
         [("shared-scope", "/create/1/body"), ("shared-scope", "/create/3/body")],
     ),
