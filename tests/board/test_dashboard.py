@@ -1,7 +1,6 @@
 """The dashboard: one issue, edited in place, with nothing in it that acts."""
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -43,12 +42,6 @@ SEED: dict[str, Any] = {
         }
     ],
 }
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with staged(tmp_path, seed=SEED, rate_limits=None) as stage:
-        yield stage
 
 
 def show(stage: Stage, *, token: str = INSTALLATION_TOKEN, identity: str = "", **options: Any) -> Receipt:

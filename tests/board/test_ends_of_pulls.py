@@ -185,34 +185,32 @@ def test_every_end_of_a_pull_request_leaves_the_item_with_its_owner(
 RUNS = "jobs: {keepalive: {uses: accord-ci/accord/.github/workflows/reusable-keepalive.yml@v0}}\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "label", "is_there"),
-    [
-        ("ci.yml", RUNS.replace("keepalive.yml", "ci.yml"), "bug", False),
-        ("agents.yaml", RUNS, "bug", True),
-        ("ours.yml", "jobs: {one: {steps: [{uses: accord-ci/accord/actions/keepalive@v0}]}}\n", "bug", True),
-        ("notes.txt", RUNS, "bug", False),
-        ("accord-keepalive.yml", RUNS, "bug", True),
-        ("accord-keepalive.yml", "jobs: {}\n", "bug", False),
-        ("ci.yml", "jobs: {}\n", "agents:keepalive", True),
-    ],
-)
-def test_a_status_knows_whether_keepalive_is_installed(
-    tmp_path: Path, name: str, text: str, label: str, is_there: bool
-) -> None:
-    files = {"a.txt": "One\n", f".github/workflows/{name}": text}
-    pull = {
-        "title": "Work",
-        "head": "accord/1",
-        "body": "Closes #1",
-        "author": "github-actions[bot]",
-        "labels": [label],
-    }
+KEEPALIVE = [
+    ("ci.yml", RUNS.replace("keepalive.yml", "ci.yml"), "bug", False),
+    ("agents.yaml", RUNS, "bug", True),
+    ("ours.yml", "jobs: {one: {steps: [{uses: accord-ci/accord/actions/keepalive@v0}]}}\n", "bug", True),
+    ("notes.txt", RUNS, "bug", False),
+    ("accord-keepalive.yml", RUNS, "bug", True),
+    ("accord-keepalive.yml", "jobs: {}\n", "bug", False),
+    ("ci.yml", "jobs: {}\n", "agents:keepalive", True),
+]
+"""By a file of workflows and a label of the pull request, whether keepalive goes on there."""
+
+
+def with_workflow(number: int, name: str, text: str, label: str) -> dict[str, Any]:
+    pull = {"title": "Work", "head": "accord/1", "body": "Closes #1", "author": "octo", "labels": [label]}
     item = {"title": "Do it", "labels": ["task:implement", "status:review"]}
-    repository = {"files": files, "branches": {"accord/1": {"a.txt": "Two\n"}}, "issues": [item, pull]}
-    with staged(tmp_path, seed={"repositories": [{"name": "accord/sandbox", **repository}]}) as stage:
-        facts = read_repository(stage.adapter(token=INSTALLATION_TOKEN), ADDRESS, timedelta(days=7))
-    assert ([one.pull.number for one in facts.pulls], facts.has_keepalive) == ([2], is_there)
+    files = {"a.txt": "One\n", f".github/workflows/{name}": text}
+    branches = {"accord/1": {"a.txt": "Two\n"}}
+    return {"name": f"octo/{number}", "files": files, "branches": branches, "issues": [item, pull]}
+
+
+def test_a_status_knows_whether_keepalive_is_installed(tmp_path: Path) -> None:
+    repositories = [with_workflow(number, *case[:3]) for number, case in enumerate(KEEPALIVE)]
+    with staged(tmp_path, seed={"repositories": repositories}, rate_limits=None) as stage:
+        read = [read_repository(stage.adapter(repo=each["name"]), ADDRESS, timedelta(days=7)) for each in repositories]
+    assert [[one.pull.number for one in facts.pulls] for facts in read] == [[2]] * len(KEEPALIVE)
+    assert [(*case[:3], facts.has_keepalive) for case, facts in zip(KEEPALIVE, read, strict=True)] == KEEPALIVE
 
 
 def test_an_item_names_the_open_pull_request_whose_description_a_person_replaced(opened: tuple[Stage, Path]) -> None:

@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
+from support.rotation import some
 
 import accord.kinds  # noqa: F401 (fills the table)
 from accord.core.errors import BrokenContract
@@ -41,15 +42,19 @@ def findings(model: type[BaseModel], value: Any) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.model])
-def test_no_word_of_python_reaches_who_wrote_a_document(name: str) -> None:
-    for model in models_in(KINDS[name].model, set()):
+def test_no_word_of_python_reaches_who_wrote_a_document() -> None:
+    """By day, every wrong value meets a third of all keys."""
+    models = set[type[BaseModel]]()
+    for kind in KINDS.values():
+        models_in(kind.model, models)
+    for model in models:
         keys = {field.alias or key for key, field in model.model_fields.items()}
-        for key, value in ((key, value) for key in keys for value in WRONG):
+        for key, value in ((key, value) for at, key in enumerate(sorted(keys)) for value in some(WRONG[at % 3 :], 3)):
             for path, (message, hint) in findings(model, {key: value}).items():
                 first, *below = path.split("/")[1:] or [""]
-                assert first in keys | {""}, path
-                assert all(step in ("a", "0", "1") or f"`{step}` is missing" in message for step in below), path
+                assert first in keys | {""}, (model, path)
+                known = (step in ("a", "0", "1") or f"`{step}` is missing" in message for step in below)
+                assert all(known), (model, path)
                 assert not any(word in f"{message} {hint}" for word in RAW), (model, key, value, message)
                 assert hint not in ("", "Write another value."), (model, key, value, message)
 
