@@ -27,11 +27,6 @@ from accord_sandbox.show import document
 ROOT = Path(__file__).parents[2]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "accord", "sandbox", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-
-
 def serve(*arguments: str) -> tuple[subprocess.Popen[str], dict[str, str]]:
     command = [sys.executable, "-P", "-m", "accord", "sandbox", "serve", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -71,28 +66,21 @@ def test_only_its_own_host_is_answered(tmp_path: Path) -> None:
             assert answers == [served, served, 421, 421, 421, 421]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "served"),
-    [
-        ("GET", "/user", 401), ("GET", "/", 200), ("POST", "/repos/accord/sandbox/issues", 401),
-        ("DELETE", "/_sandbox/faults", 204), ("GET", "/accord/sandbox.git/info/refs?service=git-upload-pack", 200),
-    ],
-)  # fmt: skip
-def test_pages_of_other_sites_are_refused(tmp_path: Path, method: str, path: str, served: int) -> None:
+SERVED = [
+    ("GET", "/user", 401), ("GET", "/", 200), ("POST", "/repos/accord/sandbox/issues", 401),
+    ("DELETE", "/_sandbox/faults", 204), ("GET", "/accord/sandbox.git/info/refs?service=git-upload-pack", 200),
+]  # fmt: skip
+
+
+def test_pages_of_other_sites_are_refused(tmp_path: Path) -> None:
     with serving(tmp_path) as sandbox:
         port = sandbox.url.rpartition(":")[2]
-        ours = ({}, *({"Origin": f"http://{host}:{port}"} for host in ("127.0.0.1", "localhost")))
-        theirs = (
-            "https://evil.test",
-            "null",
-            f"https://127.0.0.1:{port}",
-            "http://127.0.0.1:1",
-            f"http://127.0.0.1:{port}.evil.test",
-        )
-        for headers, expected in (*((each, served) for each in ours), *(({"Origin": each}, 403) for each in theirs)):
-            assert requests.request(method, sandbox.url + path, headers=headers, timeout=600).status_code == expected, (
-                headers
-            )
+        ours = (None, *(f"http://{host}:{port}" for host in ("127.0.0.1", "localhost")))
+        theirs = ("https://evil.test", "null", f"https://127.0.0.1:{port}", "http://127.0.0.1:1")
+        for origin in (*ours, *theirs, f"http://127.0.0.1:{port}.evil.test"):
+            for method, path, served in SERVED:
+                answer = requests.request(method, sandbox.url + path, headers={"Origin": origin}, timeout=600)
+                assert answer.status_code == (served if origin in ours else 403), (origin, method, path)
 
 
 def test_only_the_owner_reads_what_is_in_a_sandbox(tmp_path: Path) -> None:
@@ -176,7 +164,7 @@ def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
     assert ask("GET", {**ready, "token": "t"}, "issues/1").ok
     assert time.monotonic() - begun >= 0.03
     assert stop(process, signal.SIGINT) == (0, "")
-    shown = json.loads(run("show", "--dir", home).stdout)
+    shown = json.loads(CliRunner().invoke(commands, ["show", "--dir", home]).stdout)
     assert shown["repository"] == "o/r"
     found = [(issue["number"], issue["labels"], issue["blocked_by"]) for issue in shown["issues"]]
     assert found == [(1, ["bug", "zeta"], []), (2, [], [1])]
