@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.conflicts import KINDS, Prepared, add_files, prepare, write
-from support.trees import commit, difference_of, git, repository
+from support.trees import commit, copied, difference_of, git, repository
 
 from accord.git import patches
 from accord.git.branches import DEFAULT_AUTHOR
@@ -24,11 +24,13 @@ from accord.git.program import Git, GitFailed
 NOW = datetime(2026, 11, 2, tzinfo=UTC)
 
 
+def made(folder: Path) -> None:
+    add_files(repository(folder, {}))
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    tree = repository(tmp_path / "tree", {})
-    add_files(tree)
-    return tree
+    return copied(tmp_path / "tree", made)
 
 
 def bare(tree: Path) -> Git:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git, repository, write
+from support.trees import commit, copied, git, repository, write
 
 from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract, Refused, WrongUsage
@@ -17,22 +17,26 @@ from accord.git.program import Git
 NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b/PATH\n@@ -0,0 +1 @@\n+x\n"
 
 
+FILES: dict[str, str | bytes] = {
+    "keep.txt": "keep\n",
+    "windows.txt": "a\r\nb\r\n",
+    "unended.txt": "no end",
+    "script.sh": "#!/bin/sh\n",
+    "binary.bin": bytes(range(256)) * 40,
+    "latin.txt": b"caf\xe9\n",
+    "folder/inner.txt": "inner\n" * 20,
+    "long.txt": "".join(f"line {i}\n" for i in range(10_000)),
+    ".gitignore": "ignored/\n",
+}
+
+
+def based(tree: Path) -> None:
+    git(repository(tree, FILES), "branch", "base")
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    files: dict[str, str | bytes] = {
-        "keep.txt": "keep\n",
-        "windows.txt": "a\r\nb\r\n",
-        "unended.txt": "no end",
-        "script.sh": "#!/bin/sh\n",
-        "binary.bin": bytes(range(256)) * 40,
-        "latin.txt": b"caf\xe9\n",
-        "folder/inner.txt": "inner\n" * 20,
-        "long.txt": "".join(f"line {i}\n" for i in range(10_000)),
-        ".gitignore": "ignored/\n",
-    }
-    tree = repository(tmp_path / "tree", files)
-    git(tree, "branch", "base")
-    return tree
+    return copied(tmp_path / "tree", based)
 
 
 def rename(tree: Path) -> None:

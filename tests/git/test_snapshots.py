@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import trees
-from support.trees import commit, git, write
+from support.trees import commit, copied, git, write
 
 from accord.core.errors import Refused
 from accord.git import leaving_out
@@ -19,12 +19,15 @@ from accord.git.snapshots import Snapshot, take_snapshot
 SECRET = "correct-horse-battery"
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    work = trees.repository(tmp_path / "work", {"kept.txt": "as it was\n", "src/code.py": "x = 1\n"})
+def with_two_commits(work: Path) -> None:
+    trees.repository(work, {"kept.txt": "as it was\n", "src/code.py": "x = 1\n"})
     (work / "kept.txt").write_text("as it is\n")
     git(work, "commit", "-qam", "two")
-    return work
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return copied(tmp_path / "work", with_two_commits)
 
 
 def snapshot(directory: Path) -> Snapshot:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
-from support.trees import commit, git, repository, write
+from support.trees import commit, copied, git, repository, write
 
 from accord.core.errors import Refused
 from accord.git.beside import Search, keep_work_beside
@@ -25,11 +25,16 @@ needs_lfs = pytest.mark.skipif(shutil.which("git-lfs") is None, reason="no git-l
 needs_crypt = pytest.mark.skipif(shutil.which("git-crypt") is None, reason="no git-crypt: apt install git-crypt")
 
 
+FILES = {"a.txt": "a\n", "src/b.py": "b = 1\n", "c/d.txt": "d\n", ".gitignore": "*.gen\nprivate/\n"}
+
+
+def cloned(folder: Path) -> None:
+    git(folder, "clone", "-q", str(repository(folder / "origin", FILES)), "work")
+
+
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    files = {"a.txt": "a\n", "src/b.py": "b = 1\n", "c/d.txt": "d\n", ".gitignore": "*.gen\nprivate/\n"}
-    git(tmp_path, "clone", "-q", str(repository(tmp_path / "origin", files)), "work")
-    return tmp_path / "work"
+    return copied(tmp_path, cloned) / "work"
 
 
 def ran(work: Path, agent: Callable[[], object]) -> WorkTreeChanges:

@@ -1,11 +1,12 @@
 """Work trees of git."""
 
+import atexit
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache, partial
 from pathlib import Path
 
 USER = ("-c", "user.name=Wanda", "-c", "user.email=wanda@example.org")
@@ -39,11 +40,30 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 def repository(folder: Path, files: Mapping[str, str | bytes]) -> Path:
     """Make a repository with the branch main, and commit files if any are given; return its folder."""
-    folder.mkdir(exist_ok=True)
+    return copied(folder, _make_repository, *files.items())
+
+
+def _make_repository(folder: Path, *files: tuple[str, str | bytes]) -> None:
     git(folder, "init", "-q", "-b", "main")
-    write(folder, files)
+    write(folder, dict(files))
     if files:
         commit(folder)
+
+
+def copied(folder: Path, make: Callable[..., object], *arguments: Hashable) -> Path:
+    """Fill a folder with what a function makes in one, which takes longer than a copy; remotes within stay within."""
+    original = _original(make, *arguments)
+    shutil.copytree(original, folder, symlinks=True, dirs_exist_ok=True)
+    for config in folder.glob("*/.git/config"):
+        config.write_text(config.read_text().replace(str(original), str(folder)))
+    return folder
+
+
+@cache
+def _original(make: Callable[..., object], *arguments: Hashable) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="accord-original-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    make(folder, *arguments)
     return folder
 
 
