@@ -49,6 +49,11 @@ READERS = {"REST": lambda *place: github(*place).labels(), "git": read_refs, "a 
 every_reader = pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 
 
+def each_with(*variables: str) -> pytest.MarkDecorator:
+    """Give each reader one of these variables."""
+    return pytest.mark.parametrize(("reader", "variable"), [*zip(READERS.values(), variables, strict=True)])
+
+
 @pytest.fixture
 def served(stage: Stage, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tunnels]:
     """GitHub Enterprise Server with a company's certificate, behind its proxy."""
@@ -61,8 +66,7 @@ def served(stage: Stage, authority: Authority, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-@every_reader
-@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+@each_with("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 def test_a_company_s_certificate_is_trusted_through_its_proxy(
     stage: Stage, authority: Authority, served: Tunnels, monkeypatch: pytest.MonkeyPatch, variable: str, reader: Reader
 ) -> None:
@@ -150,8 +154,7 @@ def test_a_proxy_that_refuses_the_host_is_final_and_one_that_is_busy_is_not(
             assert (len(tunnels.asked) > 1) == (kind is Stopped)
 
 
-@every_reader
-@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+@each_with("HTTPS_PROXY", "https_proxy", "ALL_PROXY")
 def test_a_dead_proxy_is_named_with_the_way_around_it(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, variable: str, reader: Reader
 ) -> None:
@@ -170,9 +173,10 @@ def test_a_proxy_of_another_kind_is_named(stage: Stage, monkeypatch: pytest.Monk
 
 
 @every_reader
-@pytest.mark.parametrize("spelling", [str.upper, str.lower])
-@pytest.mark.parametrize("proxy", [DEAD, "socks5h://127.0.0.1:9"])
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize(
+    ("spelling", "proxy", "host"),
+    [(str.upper, DEAD, "localhost"), (str.lower, "socks5h://127.0.0.1:9", "127.0.0.1")],
+)
 def test_a_server_of_this_machine_is_reached_without_any_proxy(
     stage: Stage,
     monkeypatch: pytest.MonkeyPatch,

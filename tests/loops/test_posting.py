@@ -36,12 +36,12 @@ def test_no_half_of_a_secret_is_left_where_a_text_is_cut() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", GROWS)
+@pytest.mark.parametrize("part", ["|", "@a "])
 def test_a_verdict_of_any_length_fits_a_comment(part: str) -> None:
-    rows = [{"number": n, "met": "yes", "evidence": part * 300} for n in range(1, 301)]
+    rows = [{"number": n, "met": "yes", "evidence": part * 300} for n in range(1, 101)]
     verdict = Verdict.model_validate(
         {"role": "verifier", "verdict": "pass", "summary": part * 1000, "criteria": rows, "follow_up": None}
     )
-    text = verdict_comment(verdict, [part * 300] * 300, "a" * 40, 7, SECRETS, POLICY)
+    text = verdict_comment(verdict, [part * 300] * 100, "a" * 40, 7, SECRETS, POLICY)
     assert len(text) < 65_000
     assert "more criteria were judged." in text

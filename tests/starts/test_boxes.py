@@ -91,13 +91,13 @@ def test_a_workflow_hears_edits_only_if_its_events_say_so(text: bytes | None, he
 @pytest.mark.slow
 def test_a_tick_starts_what_its_line_says_once(starts: Starts) -> None:
     board = starts.dashboard(f"{write_box(READY, 'implement')} a", f"{write_box(PULL, 'review')} b")
-    event = starts.ticked(board, READY)
+    event = starts.ticked(board, READY, PULL)
     assert starts.deliver(event).outcome is Outcome.APPLIED
     assert starts.deliver(event).writes == 0
-    assert starts.started == [("accord-implement.yml", {"work-item": "2"})]
+    assert starts.started == [("accord-implement.yml", {"work-item": "2"}), ("accord-review.yml", {"pull": "4"})]
+    keys = [entry["inputs"]["start"] for entry in starts.dispatches]
+    assert len({*keys}) == 2
     assert "asked for by `wanda`" in starts.status(READY)
-    starts.deliver(starts.ticked(board, PULL))
-    assert starts.started[1:] == [("accord-review.yml", {"pull": "4"})]
     assert starts.comments(board) == []
 
 

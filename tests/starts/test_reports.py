@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.starts import DRAFT, PULL, READY, REQUEST, Starts, starts_stage
 
@@ -97,6 +97,7 @@ def test_needs_are_read_as_github_writes_them() -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=25)
 @given(
     st.lists(
         st.builds(

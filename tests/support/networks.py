@@ -57,6 +57,8 @@ class Authority:
     def issue(self, host: str, *, days: int = 2) -> Path:
         """Write a key and its certificate into one file; with negative days it has expired."""
         key, request, file = (self.folder / f"{host}{days}.{end}" for end in ("key", "csr", "pem"))
+        if file.exists():
+            return file
         names = self.folder / f"{host}.ext"
         names.write_text(f"subjectAltName = {'IP' if host[0].isdigit() else 'DNS'}:{host}\n")
         made = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key)

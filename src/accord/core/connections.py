@@ -75,7 +75,7 @@ def trusted_context(environment: Mapping[str, str]) -> SSLContext:
 
     context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     files = certificate_files(environment)
-    for variable, path in files.items():
+    for path, variable in {path: name for name, path in reversed(files.items())}.items():  # each takes 20 ms
         try:
             context.load_verify_locations(**{"capath" if os.path.isdir(path) else "cafile": path})
         except OSError as error:

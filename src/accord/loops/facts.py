@@ -191,8 +191,11 @@ class Gathered:
 
     def decide(self, state: LoopState | None = None) -> LoopDecision:
         """Decide on the facts, or on these facts with another state."""
-        facts = self.facts if state is None else with_state(self.facts, state)
-        decision = self.loop.decide(facts, self.context.redact)
+        return self._decision if state is None else replace(self, facts=with_state(self.facts, state))._decision
+
+    @cached_property
+    def _decision(self) -> LoopDecision:
+        decision = self.loop.decide(self.facts, self.context.redact)
         found = (self.loop.name, self.context.number, decision.action, decision.reason, decision.message)
         log("loop", "%s of #%d: %s (%s) %s", *found)
         return decision
