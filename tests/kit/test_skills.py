@@ -16,7 +16,7 @@ from accord.kit.install import install_kit, plan_folder
 from accord.kit.manifest import manifest_text, read_manifest
 from accord.kit.many import ManyOutcome
 from accord.kit.plan import BROKEN, DELETED, plan_kit
-from accord.kit.skills import AGENTS_FILE, RESULT_FILES, block_in, skill_files
+from accord.kit.skills import AGENTS_FILE, RESULT_FILES, block_in, skill_files, with_block
 from accord.kit.templates import Choices
 from accord.runner.prompt import shipped_prompt
 
@@ -75,6 +75,12 @@ def test_the_users_text_stays_when_skills_come_and_go(tmp_path: Path, own: str |
         assert place.read_bytes().decode().rstrip("\r\n") == own.rstrip("\r\n")
     else:
         assert not place.exists()
+
+
+@pytest.mark.parametrize(("own", "gap"), [("", ""), ("line\n", "\n"), ("line", "\n\n"), ("line\n\n", "\n")], ids=repr)
+def test_an_empty_line_sets_the_block_apart(own: str, gap: str) -> None:
+    assert with_block(own, BLOCK) == f"{own}{gap}{BLOCK}"
+    assert with_block(own, None) == own
 
 
 def test_text_around_the_block_is_never_an_edit_and_edits_of_the_block_are_kept(tmp_path: Path) -> None:

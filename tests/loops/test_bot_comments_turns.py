@@ -85,7 +85,7 @@ def test_a_run_that_begins_once_more_after_a_crash_is_given_the_threads_as_they_
     assert threads[5].comments[-1].body.startswith("Fixed in")
 
 
-@pytest.mark.parametrize("document", [None, {"role": "bot-comments"}, {"role": "bot-comments", "threads": []}])
+@pytest.mark.parametrize("document", [None, {"role": "bot-comments", "threads": []}])
 def test_a_run_without_answers_replies_nothing_and_is_not_repeated_for_ever(stage: Stage, document: Any) -> None:
     reasons = []
     for run in ("1", "2", "3"):

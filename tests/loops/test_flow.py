@@ -1,9 +1,7 @@
 """From an implementor's pull request to the merge: keepalive works on the criteria of its work item."""
 
-from pathlib import Path
-
 import pytest
-from support.flows import CRITERIA, ITEM, Flow, flow_stage
+from support.flows import CRITERIA, ITEM, Flow
 from support.reviewing_turns import PASS, answered, begun, ended
 from support.reviews import answer, approve, comment, finding, hide, needs_changes, threads
 from support.turns import REVIEW, WORKFLOW, did, failed
@@ -166,15 +164,15 @@ def test_the_announcement_names_the_items_that_the_merge_closes(flow: Flow, base
 
 
 @pytest.mark.parametrize(("assignee", "told"), [("rita", "@maintainer **"), ("", "**This")])
-def test_the_announcement_mentions_who_is_assigned_and_can_merge(tmp_path: Path, assignee: str, told: str) -> None:
-    with flow_stage(tmp_path, *filter(None, [assignee])) as stage:
-        flow = Flow(stage)
-        flow.tick_all()
-        flow.judge(approve())
-        if assignee == "rita":
-            stage.send("POST", f"{flow.root}/issues/{ITEM}/labels", labels=["ready"])
-        flow.begin()
-        assert flow.announcements[0].startswith(told)
+def test_the_announcement_mentions_who_is_assigned_and_can_merge(flow: Flow, assignee: str, told: str) -> None:
+    flow.tick_all()
+    flow.judge(approve())
+    if assignee == "rita":
+        flow.stage.send("POST", f"{flow.root}/issues/{ITEM}/assignees", assignees=[assignee])
+        assert [each["login"] for each in flow.item["assignees"]] == [assignee]
+        flow.stage.send("POST", f"{flow.root}/issues/{ITEM}/labels", labels=["ready"])
+    flow.begin()
+    assert flow.announcements[0].startswith(told)
 
 
 def test_the_end_of_the_last_task_starts_the_next_turn_which_announces_it(flow: Flow) -> None:

@@ -370,7 +370,7 @@ class Life:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(events=st.lists(st.sampled_from(EVENTS), max_size=80), iterations=st.integers(0, 6))
 def test_whatever_happens_the_agent_runs_no_oftener_than_its_budget(events: list[str], iterations: int) -> None:
     life = Life(Budgets(iterations=iterations, failures=2, transient=2))
@@ -380,7 +380,7 @@ def test_whatever_happens_the_agent_runs_no_oftener_than_its_budget(events: list
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(events=st.lists(st.sampled_from(["fail", "same-error", "cancelled", "transient", "lost"]), min_size=40))
 def test_failures_end_by_their_own_budgets_without_a_person(events: list[str]) -> None:
     life = Life(Budgets(iterations=100, failures=3, transient=3))

@@ -180,7 +180,7 @@ class Case:
         return reads + [(nth, kind) for nth in self.lost for kind in in_turns(nth, ("lost-before", "lost-after"))]
 
     def accidents(self, turn: int) -> list[tuple[int, str]]:
-        """Return every second accident with a write that meets it, in turns from phase to phase; nightly all of them."""
+        """Return every second accident with a write that meets it, in turns from phase to phase; nightly all."""
         kinds = self.phase.accidents
         if NIGHTLY:
             return [(nth, kind) for nth in range(1, self.count + 1) for kind in kinds]

@@ -57,11 +57,15 @@ MOVED = did("Add tests", **{"changes-made": "true", "run-warnings": '["The chang
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["merge", "squash", "rebase", "closed"])
 @pytest.mark.parametrize(
-    ("outputs", "asked"),
-    [(did("Add tests"), ""), (failed("retry"), ""), (failed("manual", "auth"), ""), (MOVED, "The changes are for")],
-    ids=["done", "transient", "manual", "changed"],
+    ("how", "outputs", "asked"),
+    [
+        ("merge", did("Add tests"), ""),
+        ("squash", failed("retry"), ""),
+        ("rebase", MOVED, "The changes are for"),
+        ("closed", failed("manual", "auth"), ""),
+    ],
+    ids=["done", "transient", "changed", "manual"],
 )
 def test_a_run_that_outlives_its_pull_request_asks_only_for_its_changes(
     turns: Turns, how: str, outputs: dict[str, str], asked: str

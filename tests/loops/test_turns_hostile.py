@@ -29,20 +29,11 @@ def test_a_stranger_who_opens_our_branch_starts_no_agent(tmp_path: Path, author:
         assert is_heard or "has no write access" in begun.decision.warnings[0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", ["keepalive", "autofix"])
-def test_a_strangers_settings_raise_no_budget_and_may_turn_a_loop_off(tmp_path: Path, loop: str) -> None:
+def test_a_strangers_settings_may_turn_a_loop_off(tmp_path: Path) -> None:
     words = '{"max_iterations": 90, "wait_seconds": 0, "keepalive_enabled": true, "autofix_enabled": false}'
     body = f"- [ ] a\n<!-- keepalive-config: {words} -->\n"
     with opened(tmp_path, author="mallory", body=body, labels=["agents:keepalive"]) as stage:
-        turns = Turns(stage, loop=loop)
-        if loop == "autofix":
-            assert turns.begin("1").decision.reason == "disabled"
-            return
-        for number in range(1, 6):
-            turns.begin(str(number))
-            ended = turns.end(failed("ignore"), str(number))
-        assert (turns.state.iterations, ended.decision.reason) == (5, "iteration-budget")
+        assert Turns(stage, loop="autofix").begin("1").decision.reason == "disabled"
 
 
 @pytest.mark.slow

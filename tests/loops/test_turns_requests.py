@@ -65,27 +65,39 @@ def complete(turns: Turns) -> None:
     turns.label("x")
 
 
-IDLE: dict[str, list[Step]] = {
-    "idle: paused or a fork": [lambda turns: turns.label("agents:paused"), begin("2")],
-    "idle: tasks done, no review": [lambda turns: turns.tick_all(), begin("2")],
-    "idle: all done, announced": [complete, begin("1"), begin("2")],
-    "idle: checks pending": [begin(), end(), run_check, begin("2")],
-    "idle: no check yet": [begin(), end(), lambda turns: turns.push("new"), begin("2")],
-    "idle: runs held": [hold, begin("1"), begin("2")],
-    "idle: autofix, checks green": [become_autofix, begin("2")],
-}
-TURNS: dict[str, list[Step]] = {
-    "stopped by a person": [begin(), end(failed("ignore")), stop_by_person, begin("2")],
-    "begin, the first time": [begin()],
-    "begin, later": [begin(), end(), begin("2")],
-    "begin, to fix checks": [begin(), end(), lambda turns: turns.check(conclusion="failure"), begin("2")],
-    "review started": [become_reviewed, begin("1")],
-    "all done, announced": [complete, begin("1")],
-    "end, changes pushed, a task ticked": [begin(), push_and_end],
-    "end, a task ticked, started again": [begin(), end(workflow=WORKFLOW)],
-    "end, failed, a person is asked": [begin(), end(failed("manual"))],
-    "end, the same again": [begin(), end(), end()],
-}
+Case = list[tuple[str, Step]]
+"""Steps in order; the requests of those with a name count."""
+
+IDLE: list[Case] = [
+    [("", lambda turns: turns.label("agents:paused")), ("paused or a fork", begin("2"))],
+    [("", lambda turns: turns.tick_all()), ("tasks done, no review", begin("2"))],
+    [("", complete), ("", begin("1")), ("all done, announced", begin("2"))],
+    [
+        *[("", begin()), ("", end()), ("", run_check), ("checks pending", begin("2"))],
+        *[("", lambda turns: turns.push("newer")), ("no check yet", begin("3"))],
+    ],
+    [("", hold), ("", begin("1")), ("runs held", begin("2"))],
+    [("", become_autofix), ("autofix, checks green", begin("2"))],
+]
+TURNS: list[Case] = [
+    [("", begin()), ("", end(failed("ignore"))), ("", stop_by_person), ("stopped by a person", begin("2"))],
+    [
+        ("begin, the first time", begin()),
+        ("end, a task ticked, started again", end(workflow=WORKFLOW)),
+        ("end, the same again", end()),
+        ("begin, later", begin("2")),
+    ],
+    [
+        ("", begin()),
+        ("", end()),
+        ("", lambda turns: turns.check(conclusion="failure")),
+        ("begin, to fix checks", begin("2")),
+    ],
+    [("", become_reviewed), ("review started", begin("1"))],
+    [("", complete), ("all done, announced", begin("1"))],
+    [("", begin()), ("end, changes pushed, a task ticked", push_and_end)],
+    [("", begin()), ("end, failed, a person is asked", end(failed("manual")))],
+]
 
 
 def told(page: str) -> dict[str, tuple[int, int]]:
@@ -95,14 +107,16 @@ def told(page: str) -> dict[str, tuple[int, int]]:
     return {row[0]: (int(row[1]), int(row[2])) for row in rows if row[1].isdecimal()}
 
 
-def costs(stage: Stage, cases: dict[str, list[Step]], made: Step = lambda stage: stage) -> dict[str, tuple[int, int]]:
-    """The requests of the last step of each case, whose steps take the stage or what is made of it."""
+def costs(stage: Stage, cases: list[Case], made: Step = lambda stage: stage) -> dict[str, tuple[int, int]]:
+    """The requests of the named steps of each case, which take the stage or what is made of it."""
     found = {}
-    for name, steps in cases.items():
+    for case in cases:
         stage.reset()
         subject = made(stage)
-        requests = [step(subject) for step in steps][-1].context.github.requests
-        found[name] = (requests.read, requests.write)
+        for name, step in case:
+            turn = step(subject)
+            if name:
+                found[name] = (turn.context.github.requests.read, turn.context.github.requests.write)
     return found
 
 
@@ -123,14 +137,19 @@ def test_the_page_tells_what_the_verifier_costs(stage: Stage) -> None:
 
     assert told("verifier") == costs(
         stage,
-        {
-            "idle: not merged": [start(number=reviews.OPEN)],
-            "idle: already verified": [start(), judge(reviews.PASS), start("2")],
-            "begin, the first time": [start()],
-            "end, passed": [start(), judge(reviews.PASS)],
-            "end, follow-up opened": [start(), judge(reviews.FAIL)],
-            "end, the same again": [start(), judge(reviews.FAIL), judge(reviews.FAIL)],
-        },
+        [
+            [("idle: not merged", start(number=reviews.OPEN))],
+            [
+                ("begin, the first time", start()),
+                ("end, passed", judge(reviews.PASS)),
+                ("idle: already verified", start("2")),
+            ],
+            [
+                ("", start()),
+                ("end, follow-up opened", judge(reviews.FAIL)),
+                ("end, the same again", judge(reviews.FAIL)),
+            ],
+        ],
     )
 
 
@@ -146,11 +165,13 @@ def test_the_page_tells_what_answering_bots_costs(stage: Stage) -> None:
 
     assert told("bot-comments") == costs(
         stage,
-        {
-            "nothing to do: not asked for": [lambda stage: stage.send("PUT", path, labels=[]), start()],
-            "nothing to do: no thread waits": [start(), reply, start("2")],
-            "begin, the first time": [start()],
-            "end, two threads answered": [start(), reply],
-            "end, the same again": [start(), reply, reply],
-        },
+        [
+            [("", lambda stage: stage.send("PUT", path, labels=[])), ("nothing to do: not asked for", start())],
+            [
+                ("begin, the first time", start()),
+                ("end, two threads answered", reply),
+                ("end, the same again", reply),
+                ("nothing to do: no thread waits", start("2")),
+            ],
+        ],
     )
