@@ -56,6 +56,13 @@ def test_the_first_of_several_settings_counts_with_a_warning() -> None:
     assert (found.budgets.iterations, [finding.code for finding in found.findings]) == (6, ["settings-repeated"])
 
 
+def test_of_a_stranger_only_what_turns_a_loop_off_counts() -> None:
+    words = config("{max_iterations: 90, wait_seconds: 0, keepalive: true, autofix: false}")
+    found = read_settings(words, Budgets(), is_trusted=False)
+    assert (found.budgets, found.keepalive, found.autofix) == (Budgets(), None, False)
+    assert [finding.code for finding in found.findings] == ["settings-untrusted"]
+
+
 def test_switches_are_read_in_many_words() -> None:
     found = read_settings(config('{"keepalive_enabled": "no", "autofix": true}'), Budgets())
     assert (found.keepalive, found.autofix, found.bot_comments) == (False, True, None)
