@@ -4,12 +4,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git
+from support.trees import commit, copied, git
 
 from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract
 from accord.git.patch_text import absolute_names
-from accord.git.patches import apply_patch, changes_between
+from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed
 from accord.git.steering import audit_changes, audit_paths
 
@@ -50,9 +50,9 @@ INNOCENT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", [*STEERING.split(), *SPELLINGS.values()])
-def test_a_steering_file_is_found_by_every_name(path: str) -> None:
-    assert audit_paths(["src/a.py", path], agent_files=AGENT_FILES).steering == (path,)
+def test_a_steering_file_is_found_by_every_name() -> None:
+    paths = (*STEERING.split(), *SPELLINGS.values())
+    assert audit_paths(["src/a.py", *paths], agent_files=AGENT_FILES).steering == paths
 
 
 @pytest.mark.parametrize("negated", ["!*", "!AGENTS.md", " !AGENTS.md", "\u200b!AGENTS.md", "!/AGENTS.md", "!**"])
@@ -86,22 +86,25 @@ def test_other_files_are_not_steering_files() -> None:
     assert (audit.steering, audit.records) == ((), tuple(records))
 
 
+def made(top: Path) -> None:
+    git(top, "init", "-q", "-b", "main")
+    (top / "AGENTS.md").write_text("one\ntwo\nthree\n")
+    (top / "src.py").write_text("1\n")
+    (top / "docs/claude").mkdir(parents=True)
+    (top / "docs/guide.md").write_text("1\n")
+    (top / "docs/claude/a.md").symlink_to("../linked.md")
+    (top / "manual").symlink_to("docs")
+    (top / "sub").mkdir()
+    (top / "sub/CLAUDE.md").symlink_to("../manual/guide.md")
+    (top / ".claude").symlink_to("docs/claude")
+    (top / "GEMINI.md").symlink_to("gone/gemini.md")
+    (top / "CODEOWNERS").symlink_to("docs/owners")
+    commit(top)
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    git(tmp_path, "init", "-q", "-b", "main")
-    (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n")
-    (tmp_path / "src.py").write_text("1\n")
-    (tmp_path / "docs/claude").mkdir(parents=True)
-    (tmp_path / "docs/guide.md").write_text("1\n")
-    (tmp_path / "docs/claude/a.md").symlink_to("../linked.md")
-    (tmp_path / "manual").symlink_to("docs")
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub/CLAUDE.md").symlink_to("../manual/guide.md")
-    (tmp_path / ".claude").symlink_to("docs/claude")
-    (tmp_path / "GEMINI.md").symlink_to("gone/gemini.md")
-    (tmp_path / "CODEOWNERS").symlink_to("docs/owners")
-    commit(tmp_path)
-    return tmp_path
+    return copied(tmp_path, made)
 
 
 @pytest.mark.parametrize(
@@ -149,18 +152,17 @@ NEW = {
 }
 
 
-@pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind, paths in NEW.items() for path in paths.split()])
-def test_a_new_file_is_for_people_if_something_may_obey_it(tree: Path, kind: str, path: str) -> None:
-    at_hand = Git(tree)
+@pytest.mark.parametrize("kind", NEW)
+def test_a_new_file_is_for_people_if_something_may_obey_it(tree: Path, kind: str) -> None:
+    at_hand, paths = Git(tree), NEW[kind].split()
     blob = at_hand.line("rev-parse", "HEAD:src.py")
-    entries = [f"100644,{blob},{name}" for name in (".gitlint", ".config/known.toml", ".docs/a.md")]
-    for entry in entries:
-        at_hand("update-index", "--add", "--cacheinfo", entry)
+    index = "".join(f"100644 {blob}\t{name}\n" for name in (".gitlint", ".config/known.toml", ".docs/a.md"))
+    at_hand("update-index", "--index-info", data=index.encode())
     before = at_hand.line("write-tree")
-    at_hand("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
-    changes = changes_between(at_hand, before, at_hand.line("write-tree"))
-    audit = audit_changes(at_hand, before, changes, own=((*AGENT_FILES, "*.rules"), ("infra/",)))
-    assert (audit.steering, audit.protected) == ((path,) * (kind == "steering"), (path,) * (kind == "protected"))
+    for path in paths:
+        change = Change(path, "100644", blob, "0" * 40)
+        audit = audit_changes(at_hand, before, [change], own=((*AGENT_FILES, "*.rules"), ("infra/",)))
+        assert (audit.steering, audit.protected) == ((path,) * (kind == "steering"), (path,) * (kind == "protected"))
 
 
 @pytest.mark.parametrize(

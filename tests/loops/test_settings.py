@@ -56,7 +56,7 @@ def test_the_first_of_several_settings_counts_with_a_warning() -> None:
     assert (found.budgets.iterations, [finding.code for finding in found.findings]) == (6, ["settings-repeated"])
 
 
-def test_of_a_stranger_only_what_turns_a_loop_off_counts() -> None:
+def test_a_strangers_settings_raise_no_budget_and_may_turn_a_loop_off() -> None:
     words = config("{max_iterations: 90, wait_seconds: 0, keepalive: true, autofix: false}")
     found = read_settings(words, Budgets(), is_trusted=False)
     assert (found.budgets, found.keepalive, found.autofix) == (Budgets(), None, False)

@@ -64,7 +64,7 @@ class Search:
 def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[str]) -> Beside:
     """Find the work beside the work tree of ``git``, whose directory is its top. Raises GitFailed."""
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
-    commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_of(git, "refs/stash")}
+    commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_at(shared / "logs/refs/stash")}
     commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _branches_switched_from(git)}
     fetched = set()
     for line in git("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace").split("\n"):
@@ -118,16 +118,15 @@ def _is_submodule(top: Path, path: str, shared: Path) -> bool:
     return named.startswith("gitdir: ") and place.is_relative_to((shared / "modules").resolve())
 
 
-def _log_of(git: Git, ref: str) -> list[tuple[str, str]]:
-    """Return the commits of a log, newest first, each with the words about what moved the ref there."""
-    text = _read_small(git.path_of(f"logs/{ref}"))
-    entries = (_LOGGED.match(line) for line in reversed(text.split("\n")))
+def _log_at(path: Path) -> list[tuple[str, str]]:
+    """Return the commits of the log of a ref, newest first, each with the words about what moved it there."""
+    entries = (_LOGGED.match(line) for line in reversed(_read_small(path).split("\n")))
     return [(entry[1], entry[2]) for entry in entries if entry]
 
 
 def _branches_switched_from(git: Git) -> list[str]:
     """Return the commits from which HEAD was switched away."""
-    log = _log_of(git, "HEAD")
+    log = _log_at(git.path_of("logs/HEAD"))
     return [older for (_, said), (older, _) in pairwise(log) if said.startswith(_AWAY)]
 
 

@@ -86,7 +86,7 @@ def changes_since(
         refuse_secrets(ours, changes, secrets)
         inside = tuple(f"{folder}/" for folder in comparison.nested)
         told = tuple(path for path in untouched if not path.startswith(inside))
-        patch = difference(ours, snapshot.commit, tree)
+        patch = difference(ours, snapshot.commit, tree, changes)
         audit = audit_changes(ours, snapshot.commit, changes, patch, own=own)
         return WorkTreeChanges(
             patch,
@@ -101,8 +101,6 @@ def changes_since(
 
 def _merged_commits(real: Git, start: str) -> tuple[str, ...]:
     """Return the commits of elsewhere that HEAD has since the start, by the agent's word, oldest first."""
-    if not is_ancestor(real, start, "HEAD"):
-        return ()
     listed = real.attempt("rev-list", "--reverse", "--topo-order", "--ancestry-path", "--parents", f"{start}..HEAD")
     commits = [line.split() for line in listed.stdout.decode().splitlines()]
     own = {start, *(commit for commit, *_ in commits)}
@@ -162,7 +160,7 @@ class _Comparison:
             unfinished = _unfinished_merge(real, before)
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
-            merged = _merged_commits(real, before.commit)
+            merged = _merged_commits(real, before.commit) if descends else ()
         untracked, nested = untracked_files(ours, real, BY_TREE)
         commit = entries_of(ours)
         seen = look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))

@@ -51,8 +51,8 @@ def extract(
     """
     with _stage_changes(work_tree, base, without, state_files, is_trusted=is_trusted) as (scratch, start, remarks):
         tree = scratch.line("write-tree")
-        patch = difference(scratch, start, tree)
-        paths = paths_with_new_markers(scratch, changes_between(scratch, f"{start}^{{tree}}", tree))
+        changes = changes_between(scratch, f"{start}^{{tree}}", tree)
+        patch, paths = difference(scratch, start, tree, changes), paths_with_new_markers(scratch, changes)
         marked = [f"conflict-markers: {finding.message}" for finding in marker_findings([*paths])]
         return Extracted(patch, (*remarks, *marked))
 
@@ -148,24 +148,23 @@ def _filtered_commits(scratch: Git, start: str) -> list[str]:
     filtered = filters_at(scratch, start, [change.path for change in changes if change.leaves_file])
     contents = contents_of(scratch, [each for each in changes if each.path in filtered])
     found = [each for each, new, old in contents if filtered_content(each.path, new or b"", old, filtered[each.path])]
-    entries = join_nul(f"{change.was_mode} {change.was}\t{change.path}" for change in found)
-    scratch("update-index", "-z", "--index-info", data=entries)
+    if entries := join_nul(f"{change.was_mode} {change.was}\t{change.path}" for change in found):
+        scratch("update-index", "-z", "--index-info", data=entries)
     return [change.path for change in found]
 
 
 def _forget_new_repositories(scratch: Git, start: str) -> None:
     """Take the repositories that the agent committed by their id alone out of the index, except submodules."""
-    known = submodules(scratch)
     made = [c.path for c in changes_between(scratch, start, "HEAD") if c.mode == SUBMODULE and not c.was.strip("0")]
-    left = join_nul(path for path in made if path not in known)
-    scratch("update-index", "--force-remove", "-z", "--stdin", data=left)
+    if left := {*made} - submodules(scratch) if made else ():
+        scratch("update-index", "--force-remove", "-z", "--stdin", data=join_nul(left))
 
 
 def merge_base(git: Git, base: str) -> str:
     """Name the commit at which this checkout left ``base``. Raises WrongUsage where no such commit is known."""
-    if git.attempt("rev-parse", "--git-dir").returncode:
-        raise WrongUsage(f"`{git.directory}` is not a git repository.", hint="Run this in the agent's work tree.")
     if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:
+        if git.attempt("rev-parse", "--git-dir").returncode:
+            raise WrongUsage(f"`{git.directory}` is not a git repository.", hint="Run this in the agent's work tree.")
         raise WrongUsage(
             f"`{base}` is not a commit in this repository.",
             hint="Pass a local name of the base, such as `--base origin/main`.",
@@ -182,7 +181,6 @@ def merge_base(git: Git, base: str) -> str:
 @contextmanager
 def _scratch_index(git: Git, settings: Settings) -> Iterator[Git]:
     """Give git an index and an object store that vanish, on top of the repository's own objects."""
-    top = Path(git.line("rev-parse", "--show-toplevel"))
     objects = git.path_of("objects")
     with tempfile.TemporaryDirectory(prefix="accord-patch-") as scratch:
         environment = {
@@ -196,4 +194,4 @@ def _scratch_index(git: Git, settings: Settings) -> Iterator[Git]:
         for name, text in files.items():
             Path(scratch, name).write_bytes(text)
         config = {**settings.without_filters, **{name: f"{scratch}/{name}" for name in files}}
-        yield replace(git, directory=top, environment=environment, config=config)
+        yield replace(git, environment=environment, config=config)

@@ -79,8 +79,9 @@ def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str
     The files of a repository within count, except those of a submodule, which is one entry itself, and of another work
     tree of this repository, which is ``real``.
     """
-    listed, known, linked = split_nul(git("ls-files", "--others", rule, "-z")), submodules(git), linked_work_trees(real)
+    listed = split_nul(git("ls-files", "--others", rule, "-z"))
     places = [path[:-1] for path in listed if path.endswith("/")]
+    known, linked = (submodules(git), linked_work_trees(real)) if places else ((), ())
     nested = [path for path in places if path not in known and path not in linked]
     files = [path for path in listed if not path.endswith("/")]
     within = [path for folder in nested for path in files_below(git.directory, folder)]

@@ -97,19 +97,19 @@ def filtered_findings(git: Git, before: str, changes: Sequence[Change]) -> Itera
             yield finding
 
 
-def difference(git: Git, start: str, tree: str) -> bytes:
-    """Write a tree against a commit, in UTF-8: files whose text is not are written as binary ones.
+def difference(git: Git, start: str, tree: str, changes: Sequence[Change]) -> bytes:
+    """Write the changes of a tree from a commit, in UTF-8: files whose text is not are written as binary ones.
 
     Attributes of a git directory of our own win over those of the tree, which may call binary files texts.
     """
-    paths = [change.path for change in changes_between(git, f"{start}^{{tree}}", tree)]
+    paths = [change.path for change in changes]
     below = {place for path in paths for place in _folders_of(path)}
     renames = "--no-renames" if below & {*paths} else "-M"  # git applies no rename away from what is a folder then
     arguments = ("diff-tree", "-r", "-p", "--binary", "--full-index", renames, f"{start}^{{tree}}", tree)
     with own_repository(git) as own:
         inside = replace(own, config={"core.quotePath": "true"})
         patch = inside(*arguments)
-        for lines in (_binary_attributes(inside, patch, start, tree), "* -diff\n"):
+        for lines in (_binary_attributes(inside, patch, changes), "* -diff\n"):
             if _is_utf8(patch):
                 return patch
             (own.directory / "info/attributes").write_bytes(os.fsencode(lines))
@@ -121,12 +121,12 @@ def _folders_of(path: str) -> Iterator[str]:
     return (path[:position] for position, character in enumerate(path) if character == "/")
 
 
-def _binary_attributes(git: Git, patch: bytes, start: str, tree: str) -> str:
+def _binary_attributes(git: Git, patch: bytes, changes: Iterable[Change]) -> str:
     """Return attributes that make the files binary whose contents are not UTF-8."""
     if _is_utf8(patch):
         return ""
     lines = []
-    for change, new, old in contents_of(git, changes_between(git, f"{start}^{{tree}}", tree)):
+    for change, new, old in contents_of(git, changes):
         if not (_is_utf8(new or b"") and _is_utf8(old or b"")):
             escaped = re.sub(rb"([\\*?\[])", rb"\\\1", os.fsencode(change.path))
             quoted = b"".join(b"\\%03o" % byte if byte in b'"\\' or byte < 33 else bytes([byte]) for byte in escaped)

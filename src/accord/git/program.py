@@ -164,8 +164,9 @@ def own_repository(lender: Git | None = None) -> Iterator[Git]:
     """Make a bare repository that vanishes, with settings of its own and a lender's objects; yield git in it."""
     with tempfile.TemporaryDirectory(prefix="accord-git-") as folder:
         if lender:
-            objects = lender.path_of("objects")
-            make_repository(Path(folder), lender.line("rev-parse", "--show-object-format"), objects)
+            asked = ("--show-object-format", "--path-format=absolute", "--git-path", "objects")
+            object_format, objects = lender.line("rev-parse", *asked).split("\n", 1)
+            make_repository(Path(folder), object_format, Path(objects))
         else:
             make_repository(Path(folder), "sha1")
         yield Git(Path(folder), {"GIT_DIR": folder})
