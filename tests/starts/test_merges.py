@@ -1,10 +1,10 @@
 """Items of a pull request that is merged into another branch than the default one: GitHub closes none, accord may."""
 
-import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from support.starts import CONFIG, LABELS, PENDING, PULL, READY, Starts
+from support.starts import LABELS, PENDING, PULL, READY, Starts, starts_stage
 
 from accord.engine.operations import OperationStatus
 from accord.engine.receipts import Outcome
@@ -44,53 +44,55 @@ def item(starts: Starts) -> tuple[str, list[str]]:
     ],
 )
 def test_a_merge_elsewhere_closes_its_item_once_where_the_configuration_says_so(
-    starts: Starts, status: str, base: str, switches: dict[str, bool], state: str
+    tmp_path: Path, status: str, base: str, switches: dict[str, bool], state: str
 ) -> None:
-    if switches != ON:
-        starts.push({CONFIG: json.dumps({"starts": switches})})
-    event = merged(starts, status, base)
-    receipt = starts.deliver(event)
-    is_ours = state == "closed" and base != "main"
-    assert receipt.outcome is (Outcome.APPLIED if is_ours else Outcome.UNCHANGED), receipt.error
-    assert item(starts) == (state, [] if is_ours else [f"status:{status}"])
-    assert ("status:ready" in starts.labels(PENDING)) is (is_ours and "ready" in switches)
-    assert starts.deliver(event).writes == 0
-    starts.stage.send("PATCH", f"{starts.root}/issues/{READY}", state="open")
-    starts.stage.send("PUT", f"{starts.root}/issues/{READY}/labels", labels=[*LABELS, "status:review"])
-    if is_ours:
-        assert starts.deliver(event).writes == 0, "a person opened it again"
+    with starts_stage(tmp_path, starts=switches) as stage:
+        starts = Starts(stage)
+        event = merged(starts, status, base)
+        receipt = starts.deliver(event)
+        is_ours = state == "closed" and base != "main"
+        assert receipt.outcome is (Outcome.APPLIED if is_ours else Outcome.UNCHANGED), receipt.error
+        assert item(starts) == (state, [] if is_ours else [f"status:{status}"])
+        assert ("status:ready" in starts.labels(PENDING)) is (is_ours and "ready" in switches)
+        assert starts.deliver(event).writes == 0
+        stage.send("PATCH", f"{starts.root}/issues/{READY}", state="open")
+        stage.send("PUT", f"{starts.root}/issues/{READY}/labels", labels=[*LABELS, "status:review"])
+        if is_ours:
+            assert starts.deliver(event).writes == 0, "a person opened it again"
 
 
 @pytest.mark.slow
-def test_a_closing_that_was_cut_off_goes_on_with_the_items_that_wait(starts: Starts) -> None:
-    event = merged(starts, "review")
-    fault = Fault("lost-before", method="PUT", path=rf"/issues/{PENDING}/labels$", times=99)
-    starts.stage.server.faults.add(fault)
-    assert starts.deliver(event).outcome is Outcome.STOPPED
-    starts.stage.server.faults.clear()
-    assert (item(starts)[0], "status:ready" in starts.labels(PENDING)) == ("closed", False)
-    receipt = starts.deliver(event)
-    assert [entry.status for entry in receipt.operations] == [OperationStatus.DONE]
-    assert "status:ready" in starts.labels(PENDING)
+def test_a_closing_that_was_cut_off_goes_on_with_the_items_that_wait(tmp_path: Path) -> None:
+    with starts_stage(tmp_path, starts=ON) as stage:
+        starts = Starts(stage)
+        event = merged(starts, "review")
+        stage.server.faults.add(Fault("lost-before", method="PUT", path=rf"/issues/{PENDING}/labels$", times=99))
+        assert starts.deliver(event).outcome is Outcome.STOPPED
+        stage.server.faults.clear()
+        assert (item(starts)[0], "status:ready" in starts.labels(PENDING)) == ("closed", False)
+        receipt = starts.deliver(event)
+        assert [entry.status for entry in receipt.operations] == [OperationStatus.DONE]
+        assert "status:ready" in starts.labels(PENDING)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prefix", ["accord", "a/b"])
-def test_an_item_whose_pull_request_was_closed_is_answered_with_what_to_do(starts: Starts, prefix: str) -> None:
-    stage = starts.stage
-    stage.send("PUT", f"{starts.root}/issues/{READY}/labels", labels=[*LABELS, "status:review"])
-    starts.deliver(starts.comment(READY, "/accord implement"))
-    assert "no open pull request closes it. Run `accord items move 2 --to pending`." in starts.status(READY)
-    main = stage.get(f"{starts.root}/git/ref/heads/feature")["object"]["sha"]
-    stage.send("POST", f"{starts.root}/git/refs", ref=f"refs/heads/{prefix}/{READY}", sha=main)
-    body = {"title": "Work", "head": f"{prefix}/{READY}", "base": "main", "body": f"Closes #{READY}"}
-    number = stage.send("POST", f"{starts.root}/pulls", **body)["number"]
-    starts.deliver(starts.comment(READY, "/accord implement"))
-    assert f"It has the pull request #{number}." in starts.status(READY)
-    stage.send("PATCH", f"{starts.root}/pulls/{number}", state="closed")
-    starts.deliver(starts.comment(READY, "/accord implement"))
-    if prefix == "accord":
-        assert f"#{number} was closed. Run `accord items move 2 --to pending`." in starts.status(READY)
+@pytest.mark.parametrize("prefix", ["accord", "bots", "a/b"])
+def test_an_item_whose_pull_request_was_closed_is_answered_with_what_to_do(tmp_path: Path, prefix: str) -> None:
+    with starts_stage(tmp_path) as stage:
+        starts = Starts(stage)
+        stage.send("PUT", f"{starts.root}/issues/{READY}/labels", labels=[*LABELS, "status:review"])
+        starts.deliver(starts.comment(READY, "/accord implement"))
+        assert "no open pull request closes it. Run `accord items move 2 --to pending`." in starts.status(READY)
+        main = stage.get(f"{starts.root}/git/ref/heads/feature")["object"]["sha"]
+        stage.send("POST", f"{starts.root}/git/refs", ref=f"refs/heads/{prefix}/{READY}", sha=main)
+        body = {"title": "Work", "head": f"{prefix}/{READY}", "base": "main", "body": f"Closes #{READY}"}
+        number = stage.send("POST", f"{starts.root}/pulls", **body)["number"]
+        starts.deliver(starts.comment(READY, "/accord implement"))
+        assert f"It has the pull request #{number}." in starts.status(READY)
+        stage.send("PATCH", f"{starts.root}/pulls/{number}", state="closed")
+        starts.deliver(starts.comment(READY, "/accord implement"))
+        if prefix == "accord":
+            assert f"#{number} was closed. Run `accord items move 2 --to pending`." in starts.status(READY)
 
 
 PAYLOAD: dict[str, Any] = {
