@@ -110,7 +110,7 @@ def carried_out(plan: KitPlan) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(templates=files, bases=files, found=files, pin=st.sampled_from([OLD, NEW]))
 def test_planning_after_applying_finds_nothing_to_do(
     templates: dict[str, str | None], bases: dict[str, str | None], found: dict[str, str | None], pin: Pin
@@ -125,6 +125,7 @@ def test_planning_after_applying_finds_nothing_to_do(
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(template=texts, base=texts, found=texts, new=st.sampled_from(["mine", "  theirs: 2"]), at=st.integers(0, 8))
 def test_a_line_that_a_person_wrote_is_still_there(template: str, base: str, found: str, new: str, at: int) -> None:
     own = found.splitlines(keepends=True)
@@ -135,6 +136,7 @@ def test_a_line_that_a_person_wrote_is_still_there(template: str, base: str, fou
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(base=texts, found=texts, template=texts)
 def test_a_file_unlike_both_templates_is_written_only_by_a_merge(base: str, found: str, template: str) -> None:
     assume(with_pin(found, NEW) not in (with_pin(base, NEW), with_pin(template, NEW)))
@@ -144,6 +146,7 @@ def test_a_file_unlike_both_templates_is_written_only_by_a_merge(base: str, foun
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(st.dictionaries(st.sampled_from([".github/a.yml", ".github/b/c.md"]), st.text(string.printable), min_size=1))
 def test_a_written_manifest_is_read_back_equal(found: dict[str, str]) -> None:
     manifest = Manifest(version="1", commit="a" * 40, files=found)
