@@ -30,7 +30,7 @@ class Page(HTMLParser):
     BARE = re.compile(
         r"(?<![\w/.])https?://(?:www\.)?github\.com/+([^/\s?#]+/+[^/\s?#]+)/+(?:issues|pull|discussions|commit)/+\w"
     )
-    LINK = re.compile(BARE.pattern.replace("https?:", "(?:https?:)?"))
+    LINK = re.compile(r"\A" + BARE.pattern.replace("https?:", "(?:https?:)?"))
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
