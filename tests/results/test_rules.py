@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.growth import grows_too_fast
 from support.plans import TASK_LABELS, plan, refinement, refinement_body, task, task_body, update
 from support.reviews import FINDING, approve, comment, needs_changes, warn
 
@@ -557,3 +558,12 @@ def test_pointers_that_become_bytes_and_markers_are_found_in_a_patch(old: str, n
 )
 def test_a_path_from_the_root_gets_the_relative_one_as_a_hint(path: str, hint: str) -> None:
     assert [finding.hint.endswith(hint) for finding in findings_of(needs_changes(comment(path, 1)))] == [True]
+
+
+def test_long_scope_lists_take_time_in_proportion_to_their_entries() -> None:
+    def check_lists(entries: int) -> None:
+        inside, outside = ("\n".join(f"- src/{side}{i}.py" for i in range(entries)) for side in "ab")
+        bodies = [task_body(in_scope=inside, out_of_scope=outside), task_body(in_scope=inside)]
+        assert check(plan(*(task(f"t{i}", body=body) for i, body in enumerate(bodies))))
+
+    assert not grows_too_fast(check_lists, 1_000, noticed=0.1)

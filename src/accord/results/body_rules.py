@@ -22,7 +22,7 @@ from accord.results.bodies import (
     is_same,
 )  # fmt: skip
 from accord.results.labels import ItemKind
-from accord.results.scope_lists import NONE, is_same_scope
+from accord.results.scope_lists import NONE, wider_entries
 from accord.text.block_syntax import Block
 from accord.text.outline import Section, code_of
 
@@ -73,10 +73,11 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     if (listed := body.find(IN_SCOPE)) and not body.in_scope:
         message = f"`In Scope` (line {listed.line} of the body) lists no path."
         yield Finding("scope-empty", message, path, hint="List the files that the task may change.")
-    for outside in (each for each in (*body.in_scope, *body.out_of_scope) if _OUTSIDE_TREE.match(each)):
-        message = f"`{outside[:80]}` is not a path below the top of the repository."
+    for outer in (each for each in (*body.in_scope, *body.out_of_scope) if _OUTSIDE_TREE.match(each)):
+        message = f"`{outer[:80]}` is not a path below the top of the repository."
         yield Finding("scope-outside", message, path, hint="Write it as git does, such as `src/a.py`.")
-    for both in (each for each in body.in_scope if any(is_same_scope(each, other) for other in body.out_of_scope)):
+    wider, outside = wider_entries([*body.in_scope, *body.out_of_scope]), {*body.out_of_scope}
+    for both in (each for each in body.in_scope if any(each in wider[other] for other in outside & {*wider[each]})):
         message = f"`{both}` is both in scope and out of scope."
         yield Finding("scope-overlap", message, path, hint="Remove it from one list.")
     for heading, scope in zip((IN_SCOPE, OUT_OF_SCOPE), body.scopes, strict=True):

@@ -304,11 +304,6 @@ def is_part(entry: str, other: str) -> bool:
     return all(_holds(f"{each}/-".lstrip("/"), other) for each in {entry, _ANY_DEPTH.sub("", f"/{entry}")})
 
 
-def is_same_scope(entry: str, other: str) -> bool:
-    """Return whether two entries have the same paths, such as ``src`` and ``src/**``."""
-    return is_part(entry, other) and is_part(other, entry)
-
-
 def wider_entries(entries: Iterable[str]) -> dict[str, list[str]]:
     """Return for each entry those that have all its paths: itself, then folders and patterns of folders above it."""
     by_folder: dict[str, list[str]] = {}
@@ -323,7 +318,7 @@ def wider_entries(entries: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _matcher(entry: str) -> GitIgnoreSpec:
     """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
     special = _SPECIAL_IN_GLOB if _WILDCARD.search(entry) else _SPECIAL

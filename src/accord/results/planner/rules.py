@@ -18,7 +18,7 @@ from accord.results.bodies import Body, all_owners, likely_kind, read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind, check_new_labels, check_updated_labels, distinct, kind_of
 from accord.results.planner.record import content_limit
-from accord.results.scope_lists import is_in_scope, is_part, wider_entries
+from accord.results.scope_lists import wider_entries
 
 if TYPE_CHECKING:
     from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate, PlannerResult
@@ -318,15 +318,20 @@ def _check_order(plan: Plan) -> Iterator[Finding]:
     for i, body in enumerate(plan.bodies):
         for path in body.in_scope if plan.kinds[i] is ItemKind.TASK else ():
             by_path.setdefault(path, []).append(i)
-    for path, wider in wider_entries(by_path).items():
+    excluded = [{*body.out_of_scope} for body in plan.bodies]
+    wider = wider_entries([*by_path, *(path for paths in excluded for path in sorted(paths))])
+    for path in by_path:
         others = [
-            (j, entry) for entry in wider for j in by_path[entry] if is_in_scope(path, plan.bodies[j].scope, is_part)
+            (j, entry)
+            for entry in wider[path]
+            for j in by_path.get(entry, ())
+            if all(each in wider[entry] and entry not in wider[each] for each in excluded[j] & {*wider[path]})
         ]
         for i in by_path[path]:
             found = dict.fromkeys(
                 j
                 for j, entry in others
-                if (j < i or not is_part(entry, path)) and j != i and not (above[i] >> j | above[j] >> i) & 1
+                if (j < i or path not in wider[entry]) and j != i and not (above[i] >> j | above[j] >> i) & 1
             )
             if found:
                 listed = names_of([f"`{create[j].temp_id}`" for j in found], 3)
