@@ -87,6 +87,13 @@ def test_checks_that_zizmor_would_do_are_named_where_it_does_not_run(
     assert ("Install it" in rest) == (found is None)
 
 
+@pytest.mark.slow
+def test_this_repository_is_in_order(accord: Accord) -> None:
+    ended = accord("doctor", "--root", ROOT)
+    assert ended.code == 0, ended.out
+    assert "0 errors" in ended.out
+
+
 def test_a_finding_has_its_file_line_and_hint(accord: Accord, repository: Path) -> None:
     file = repository / ".github/workflows/run.yml"
     file.write_text(

@@ -56,8 +56,10 @@ def test_every_example_repository_can_be_played_and_has_valid_results(accord: Ac
     assert [document["findings"] for document in checked] == [[]] * 3 * len(names)
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.matrix if i else ()) for i, name in enumerate(TESTS)]
+)
 def test_an_example_goes_from_its_spec_to_a_change_that_works(accord: Accord, tmp_path: Path, name: str) -> None:
     played = accord("demo", "--no-stay", "--example", name, "--dir", accord.home / "sandbox")
     assert played.code == 0, played.err
