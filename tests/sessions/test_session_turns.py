@@ -19,12 +19,12 @@ ROLE = {"INTAKE": "SpecAgent", "INTAKE_LEAN": "SpecAgent", "PLAN": "Planner", "I
 
 
 def play(folder: Path, act: Callable[[], object]) -> NextActor:
-    """Run a session whose agent does this in its first turn, and asks for help."""
+    """Run a session whose agent does this in its first turn, and asks for help, or ends with the text of ``act``."""
 
-    def work(given: dict[str, Any]) -> AgentOutput:
+    def work(given: dict[str, Any]) -> AgentOutput | str:
         assert given["agent"] == ROLE[json.loads((folder / "status.json").read_text())["current_state"]]
-        act()
-        return AgentOutput.model_validate(agent_output(status="FAIL"))
+        said = act()
+        return said if isinstance(said, str) else AgentOutput.model_validate(agent_output(status="FAIL"))
 
     return run_session(writer(folder), work, lambda: False, goal="Export.")
 
@@ -105,12 +105,15 @@ def test_a_deleted_file_and_a_link_are_changes(tmp_path: Path) -> None:
         play(folder, link)
 
 
-def test_an_agent_that_forges_and_is_stopped_ends_the_run_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_an_agent_that_forges_and_ends_without_an_output_ends_the_run_too(tmp_path: Path, is_stopped: bool) -> None:
     folder = session_in(tmp_path, "INTAKE")
 
-    def act() -> None:
+    def act() -> str:
         change_status(folder, user_decisions=GATES)
-        raise Interrupted("Stopped.")
+        if is_stopped:
+            raise Interrupted("Stopped.")
+        return "It said nothing."
 
     with pytest.raises(BrokenContract, match="user_decisions"):
         play(folder, act)
