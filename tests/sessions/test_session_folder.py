@@ -227,7 +227,8 @@ def test_context_files_that_are_missing_or_outside_the_repository_are_named(tmp_
         read_session(tmp_path / "nothing")
 
 
-LINE = json.dumps({"at": "2026-01-31T10:00:00Z", "decision_id": "UD-APPROVE-DESIGN", "answer": "changes-requested: a"})
+GATE = {"decision_id": "UD-APPROVE-DESIGN", "state_context": "APPROVE_DESIGN"}
+LINE = json.dumps({"at": "2026-01-31T10:00:00Z", **GATE, "answer": "changes-requested: a"})
 
 
 def commit(root: Path) -> None:
@@ -395,3 +396,8 @@ def test_a_file_of_lines_may_grow_but_lose_and_change_none(tmp_path: Path, name:
         assert codes() == found
     lines.unlink()
     assert codes() == ["history-shortened"]
+    lines.write_text(first + '{"at": 1}\n{"at": "2026\n' + second)
+    codes = changes_of(lines.parent)
+    for text, found in ((first + second, []), (first + second * 2, []), (first, ["history-shortened"])):
+        lines.write_text(text)
+        assert codes() == found

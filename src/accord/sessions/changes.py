@@ -41,10 +41,10 @@ def altered(before: Session, after: Session) -> Iterator[Finding]:
     """Find what no command makes of a session, however many of them are between its two forms. Pure."""
     if before.status:
         yield from _status_findings(before, before.status, after)
-    for file in (HISTORY_FILE, OUTPUTS_FILE):
-        lines = before.parts[file].raw
-        if lines is not None and not (after.parts[file].raw or b"").startswith(lines):
-            message = f"This change removes or alters lines of {file}, which may only grow."
+    for file in (HISTORY_FILE, OUTPUTS_FILE):  # a line that is not an entry counts for nothing, and may be corrected
+        entries = before.parts[file].model or []
+        if (after.parts[file].model or [])[: len(entries)] != entries:
+            message = f"This change removes or alters entries of {file}, which may only grow."
             yield Finding("history-shortened", message, hint="Restore them.")
     yield from _task_findings(before, after)
 
