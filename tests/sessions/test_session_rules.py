@@ -102,6 +102,8 @@ def test_only_the_reviewer_gets_and_needs_the_changed_files(role: str) -> None:
     with_files = agent_input(**changed("a", "added"))
     is_reviewer = role == "Reviewer"
     assert found(INPUT, without_files, role) == ([("changed-files-missing", place)] if is_reviewer else [])
+    for finding in INPUT.check(INPUT.read(json.dumps(agent_input(session_changed_files=[])).encode()), role):
+        assert finding.hint == "List its files if it changed any."
     none = [("(changed-files-missing)", place)] if is_reviewer else []
     assert found(INPUT, agent_input(session_changed_files=[]), role) == none
     assert found(INPUT, with_files, role) == ([] if is_reviewer else [("(changed-files-unexpected)", place)])
@@ -283,7 +285,8 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         (decision(category="Security"), None),
         (decision(category="secrity"), ("category-unknown", "category")),
         (decision(category=""), ("category-unknown", "category")),
-        (decision(catgory="security"), ("key-misspelled", "catgory")),
+        (decision(catgory="security"), ("(key-misspelled)", "catgory")),
+        (without(decision(resolved_by="ada"), "resolved_at"), ("(key-misspelled)", "resolved_by")),
         (decision(status="answered", resolved_at="2026-01-31T09:29:59Z"), ("decision-times", "resolved_at")),
         (decision(status="answered", resolved_at="2026-01-31T10:30:00+01:00"), None),
     ],
@@ -350,10 +353,10 @@ ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']
         (ONE % ", risk_flags: [data]", ("(risk-flag-unknown)", "/tasks/0/risk_flags/0")),
         (ONE % ", context_files: [/etc/passwd]", ("path-outside", "/tasks/0/context_files/0")),
         (ONE % ", depends_on:", None),
-        *((ONE % f", {k}: x", ("key-misspelled", f"/tasks/0/{k}")) for k in ("dependsOn", "depends-on", "risk_flag")),
+        *((ONE % f", {k}: x", ("(key-misspelled)", f"/tasks/0/{k}")) for k in ("dependsOn", "risk_flag", "titles")),
         *(
-            (ONE % "" + ONE.replace("001", "002") % f", {key}: {names}", ("key-misspelled", f"/tasks/1/{key}"))
-            for key, names in (("dependencies", "[T-001]"), ("blocked_by", "T-001"), ("after", "[T-001, T-002]"))
+            (ONE % "" + ONE.replace("001", "002") % f", {key}: {names}", ("(key-misspelled)", f"/tasks/1/{key}"))
+            for key, names in (("blocked_by", "[T-001, T-002]"), ("parent", "T-001"), ("summary", "T-001"))
         ),
         (ONE % ", related: [T-001], depends_on: []", None),
         (ONE % ", related: [T-009], tags: [], estimate: 3", None),
@@ -361,6 +364,18 @@ ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']
 )
 def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | None) -> None:
     assert found(TASKS, tasks(text)) == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("dependsOn", "Did you mean `depends_on`?"),
+        ("related", "If the task depends on them, name them in `depends_on` too."),
+    ],
+)
+def test_a_key_that_names_tasks_keeps_its_meaning_by_the_hint(key: str, hint: str) -> None:
+    (said,) = TASKS.check(TASKS.read(tasks(ONE % f", {key}: [T-001]")))
+    assert said.hint == hint
 
 
 @pytest.mark.parametrize(

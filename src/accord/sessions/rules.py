@@ -89,7 +89,7 @@ def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
         yield Finding("changed-files-missing", message, place, hint="List them, or `[]` without any.")
     elif role == "Reviewer" and not files:
         message = "The session changed no file for the Reviewer to read."
-        yield warning("changed-files-missing", message, place, hint="List the files that it changed.")
+        yield warning("changed-files-missing", message, place, hint="List its files if it changed any.")
     if files and role not in ("", "Reviewer"):
         message = f"Only the Reviewer gets the list of changed files, not {role}."
         yield warning("changed-files-unexpected", message, place, hint="Remove the list.")
@@ -311,12 +311,12 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
 
 
 def _other_dependencies(task: SessionTask, place: str, known: Collection[str]) -> list[Finding]:
-    """Find unknown keys that name tasks, where nothing says what the task depends on: its order would be unknown."""
+    """Find unknown keys that name tasks, where nothing says what the task depends on: they may give its order."""
     given = (task.model_extra or {}) if "depends_on" not in task.model_fields_set else {}
     names = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
-    hint = "Rename it to `depends_on`, or add `depends_on: []` if the task depends on none."
+    hint = "If the task depends on them, name them in `depends_on` too."
     return [
-        Finding("key-misspelled", f"`{short_name(key)}` names tasks, but is not read.", place + pointer(key), hint=hint)
+        warning("key-misspelled", f"`{short_name(key)}` names tasks, but is not read.", place + pointer(key), hint=hint)
         for key, each in names.items()
         if each and all(name in known for name in map(str, each))
     ]
@@ -327,7 +327,7 @@ def _misspelled(model: OpenModel, place: str) -> list[Finding]:
     unused = type(model).model_fields.keys() - model.model_fields_set
     hints = {key: did_you_mean(key, unused) for key in model.model_extra or {}}
     return [
-        Finding("key-misspelled", f"Unknown key `{short_name(key)}`.", place + pointer(key), hint=hint)
+        warning("key-misspelled", f"Unknown key `{short_name(key)}`.", place + pointer(key), hint=hint)
         for key, hint in hints.items()
         if hint
     ]
