@@ -274,6 +274,7 @@ PASSED = outputs(("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK"))
         (outputs(("Coder", "OK")), []),  # then the folder alone shows it
         (PASSED, []),
         (outputs(("Orchestrator", "OK"), waived_reviews=["Reviewer", "QA", "Security"]), []),
+        (outputs(("Docs", "FAIL"), waived_reviews=["Reviewer", "QA", "Security"]), ["review-open"]),
     ],
 )
 def test_a_change_completes_no_task_without_outputs(tmp_path: Path, lines: str | None, found: list[str]) -> None:

@@ -129,6 +129,7 @@ def test_a_task_is_moved_by_the_role_it_belongs_to(role: str) -> None:
 
 OK, FAIL = "OK", "FAIL"
 R_Q = (("Reviewer", OK), ("QA", OK))
+NO_WAIVERS = (("Docs", OK), ("Docs", FAIL), ("Orchestrator", FAIL), ("Orchestrator", "DISPATCHED"))
 
 
 @pytest.mark.parametrize(
@@ -196,6 +197,7 @@ def test_qa_is_asked_for_by_a_check_to_run_or_by_an_agent() -> None:
         (outputs(("Orchestrator", OK), waived_reviews=["Reviewer", "QA"]) + outputs(("QA", FAIL)), ("QA",)),
         (outputs(("Orchestrator", OK), waived_reviews=["Reviewer", "QA"]) + outputs(("Coder", OK)), ("Reviewer", "QA")),
         (outputs(("Orchestrator", OK), task="T-002", waived_reviews=["Reviewer"]), ("Reviewer", "QA")),
+        *((outputs(one, waived_reviews=["Reviewer", "QA"]), ("Reviewer", "QA")) for one in NO_WAIVERS),
     ],
 )
 def test_an_output_keeps_the_gates_shut_that_it_asks_for(lines: str, missing: Any) -> None:
@@ -214,6 +216,7 @@ def test_an_output_keeps_the_gates_shut_that_it_asks_for(lines: str, missing: An
         (outputs(("Reviewer", OK), task="meta") + outputs(("Coder", OK), task="T-002"), False),
         (outputs(("Reviewer", OK), task="meta") + outputs(("Integrator", OK), task="meta", needs_review=True), False),
         (outputs(("Orchestrator", OK), task="meta", waived_reviews=["Reviewer"]), True),
+        *((outputs(one, task="meta", waived_reviews=["Reviewer"]), False) for one in NO_WAIVERS),
     ],
 )
 def test_the_final_review_counts_from_the_last_work_on(lines: str, has_passed: bool) -> None:

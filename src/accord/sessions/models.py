@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from accord.core.numbers import Integer
 
@@ -67,6 +67,11 @@ def _with_text(value: str) -> str:
     if not value.strip():
         raise ValueError("The text is empty", "Write it.")
     return value
+
+
+def _if_waived(value: list[str], line: ValidationInfo) -> list[str]:
+    """Return the reviews only in the Orchestrator's OK: no other line waives any."""
+    return value if (line.data.get("agent"), line.data.get("status")) == ("Orchestrator", "OK") else []
 
 
 _AS_LIST = BeforeValidator(lambda value: [] if value is None else [value] if isinstance(value, str) else value)
@@ -355,4 +360,6 @@ class OutputEntry(OpenModel):
     meets_definition_of_done: bool = Field(True, description="Whether the agent says that its work is done.")
     needs_review: bool = Field(False, description="Whether a review must follow.")
     needs_tests: bool = Field(False, description="Whether tests must follow.")
-    waived_reviews: list[str] = Field([], description="The reviews that the Orchestrator waived, for the summary.")
+    waived_reviews: Annotated[list[str], AfterValidator(_if_waived)] = Field(
+        [], description="The reviews that the Orchestrator waived, for the summary."
+    )
