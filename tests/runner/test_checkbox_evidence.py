@@ -23,7 +23,9 @@ EVIDENCE: list[tuple[str, list[int], float]] = [
     ("- [ ] Add tests\n\nWorked on it.\n\n- [x] Add tests", [0], STRONG),
     ("I could not run the linter. State of the tasks:\n\n- [x] Add tests", [0], STRONG),
     ("## Done\n\n- [x] Add tests\n\n## Not done\n\n- [x] Fix docs", [0], STRONG),
-    ("- [x] Add tests\n- Not touched: Windows", [0], STRONG),
+    ("- [x] Add tests\n- Not touched: Windows", [0], STRONG), ("- [x] Add tests\n  - [x] Fix docs", [0, 1], STRONG),
+    ("- [x] Add tests\n  - [x] Fix docs\n  - more", [1], STRONG),
+    ("Not done:\n- [x] Fix docs\n\nDone:\n- [x] Add tests", [0], STRONG),
     ("- [x] add tests.", [0], WEAK), ("- [x] **Add tests**", [0], WEAK),
     ("- [x] [Add tests](tests/test_a.py)", [0], WEAK), ("- [x] Add tests\n- [x] fix docs", [0, 1], WEAK),
 ]  # fmt: skip
@@ -34,6 +36,8 @@ NONE = [
     "- [x] Add tests: 90 %", "- [x] Add tests\n\n  This is not done on Windows.",
     "- [x] Add tests\n  - not done: Windows", "- [x] Add tests\n\nNote that Add tests is not done for Windows.",
     "- [x] Add tests\n\n- Add tests isn\u2019t done.", "## Not done\n\n- [x] Add tests",
+    "Not done:\n- [x] Add tests", "I tried.\n**Not done**\n\n- [x] Add tests",
+    "**Couldn't finish:**\n\n- [x] Add tests",
 ]  # fmt: skip
 
 
