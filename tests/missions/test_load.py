@@ -343,6 +343,33 @@ def test_an_entry_of_owned_files_that_is_not_one_path_is_found(project: Project)
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "hint"),
+    [
+        ("dependancies: [WP01]", "dependancies", "Did you mean `dependencies`?"),
+        *(
+            (f"{key}: {names}", key, "If it depends on them, name them in `dependencies` too.")
+            for key, names in (("dependency", "WP01"), ("depends_on", "[WP01]"), ("blocked_by", '"WP01, WP03"'))
+        ),
+        ("dependencies: []\nowned_file: [a.md]", "owned_file", "Did you mean `owned_files`?"),
+        ("dependencies: []\nsubtask: [T001]", "subtask", "Did you mean `subtasks`?"),
+        ("dependencies: []\nrelated: [WP01]", "", ""),
+        ("related: [WP02]\ntags: []\nphase: 1\nrequirement_refs: [FR-1]\nassignee: ''", "", ""),
+        ("after: [WP01, WP09]", "", ""),
+    ],
+)
+def test_a_key_of_a_work_package_that_is_not_read_but_was_meant_is_found(
+    project: Project, text: str, key: str, hint: str
+) -> None:
+    for wp_id in ("WP01", "WP03"):
+        project.work_package(wp_id, "planning_artifact")
+    project.write("tasks/WP02-a.md", f"---\nwork_package_id: WP02\nexecution_mode: planning_artifact\n{text}\n---\n")
+    found = mission_findings(project.load(), NOW)[f"kitty-specs/{SLUG}/tasks/WP02-a.md"]
+    line = 4 + text.count("\n")
+    expected = [("warning", "key-misspelled", f"/{key}", line, hint)] if key else []
+    assert [(one.severity, one.code, one.path, one.line, one.hint) for one in found] == expected
+
+
 @pytest.mark.parametrize("lanes", ["{", '{"lanes": [{"lane_id": "a"}, {"lane_id": "b"}, {"lane_id": "a"}]}'])
 def test_findings_of_the_lanes_belong_to_their_file(project: Project, lanes: str) -> None:
     project.work_package("WP01", body="src/a.py")

@@ -370,7 +370,7 @@ def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | No
     ("key", "hint"),
     [
         ("dependsOn", "Did you mean `depends_on`?"),
-        ("related", "If the task depends on them, name them in `depends_on` too."),
+        ("related", "If it depends on them, name them in `depends_on` too."),
     ],
 )
 def test_a_key_that_names_tasks_keeps_its_meaning_by_the_hint(key: str, hint: str) -> None:

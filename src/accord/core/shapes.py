@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, names_of, pointer
+from accord.core.findings import Finding, names_of, pointer, warning
 from accord.core.suggest import correct_spelling, did_you_mean
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ _WANTED = {
 """The wanted value in words, by pydantic's name of the error."""
 
 _QUOTED = re.compile(r"'([^']*)'")
+_LISTED = re.compile(r"""[^\s,'"\[\]]+""")
 
 _SHOWN_CHARS = 60
 """Longer values are not quoted: a part of a secret is not recognised as one and would not be redacted."""
@@ -215,6 +216,22 @@ def keys_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[str]:
         children = [place.get("properties", {}).get(step) or place.get(below) for place in places]
         places = [shape for child in children for shape in shapes(child)] or places  # a union's own step has no schema
     return [key for place in places for key in place.get("properties", {})]
+
+
+def unread_keys(model: BaseModel, place: str = "", order: str = "", known: Collection[str] = ()) -> Iterator[Finding]:
+    """Find unknown keys of an open model that are known ones misspelt, and so have no effect.
+
+    Where the key ``order`` is missing, that is also a key with nothing but names of ``known``: it may give the order.
+    """
+    unused = type(model).model_fields.keys() - model.model_fields_set
+    for key, value in (model.model_extra or {}).items():
+        message, hint = f"Unknown key `{short_name(key)}`.", did_you_mean(key, unused)
+        names = _LISTED.findall(str(value)) if order in unused and not hint else []
+        if names and all(name in known for name in names):
+            message = f"`{short_name(key)}` names {', '.join(map(short_name, names[:3]))}, but is not read."
+            hint = f"If it depends on them, name them in `{order}` too."
+        if hint:
+            yield warning("key-misspelled", message, place + pointer(key), hint=hint)
 
 
 class Located(Protocol):

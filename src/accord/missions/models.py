@@ -193,6 +193,8 @@ LenientText = Annotated[str, BeforeValidator(lambda value: "" if value is None e
 class Frontmatter(MissionFileModel):
     """The head of a work package's file."""
 
+    model_config = ConfigDict(extra="allow")  # to find misspelt keys
+
     work_package_id: WorkPackageId
     title: LenientText = ""
     work_package_title: LenientText = ""

@@ -16,6 +16,7 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, has_errors, pointer, warning, with_lines
 from accord.core.machine import find_cycle
+from accord.core.shapes import unread_keys
 from accord.core.suggest import did_you_mean
 from accord.git.program import Git
 from accord.missions.branches import changed_missions, git_of
@@ -213,16 +214,17 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     if wp_id in mission.broken:
         is_of_lanes = mission.broken[wp_id] is mission.broken.get("lanes.json")
         return [] if is_of_lanes else list(mission.broken[wp_id].findings)
-    findings = []
+    findings, head = [], mission.work_packages[wp_id].head
     if conflict := mission.work_packages[wp_id].mode.conflict:
         hint = "Take it out of lanes.json there, or correct `execution_mode`."
         findings.append(warning("mode-contradiction", conflict, "/execution_mode", hint=hint))
     try:
-        current_status(mission.log, wp_id, mission.work_packages[wp_id].head.lane)
+        current_status(mission.log, wp_id, head.lane)
     except BrokenContract as broken:
         findings += broken.findings
+    findings += unread_keys(head, "", "dependencies", mission.files.keys() - {wp_id})
     findings += _of_dependencies(mission, wp_id)
-    for i, name in enumerate(mission.work_packages[wp_id].head.owned_files):
+    for i, name in enumerate(head.owned_files):
         if _REMARK.search(name) and not os.path.lexists(mission.root / name):
             message = f"`{short_name(name)}` is read as one path, which does not exist."
             hint = "Write one path or pattern an entry, without a remark, and none that another work package owns."

@@ -6,7 +6,7 @@ Source: global agent contract; each rule names its section. ``folder_rules`` has
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, get_args
@@ -14,6 +14,7 @@ from typing import Any, get_args
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import find_cycle
+from accord.core.shapes import unread_keys
 from accord.core.suggest import did_you_mean
 from accord.sessions.decision_rules import decision_findings, parse_lenient_timestamp, timestamp_findings
 from accord.sessions.models import (
@@ -27,7 +28,6 @@ from accord.sessions.models import (
     OpenModel,
     RiskFlag,
     SessionStatus,
-    SessionTask,
     SessionTasks,
 )
 from accord.sessions.policy import WORK, is_forbidden_code
@@ -203,7 +203,7 @@ def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     found += _repeated_ids("decision-repeated", ids, "user_decisions")
     for i, decision in enumerate(status.user_decisions):
         found += decision_findings(decision, pointer("user_decisions", i), now)
-        found += _misspelled(decision, pointer("user_decisions", i))
+        found += unread_keys(decision, pointer("user_decisions", i))
     return [*found, *_retries(status), *_state(status), *_records(status)]
 
 
@@ -296,7 +296,7 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     position = {task.id: i for i, task in enumerate(tasks.tasks)}
     waits: dict[int, list[int]] = {i: [] for i in range(len(tasks.tasks))}
     for i, task in enumerate(tasks.tasks):
-        yield from _misspelled(task, pointer("tasks", i)) or _other_dependencies(task, pointer("tasks", i), position)
+        yield from unread_keys(task, pointer("tasks", i), "depends_on", position)
         for name in task.depends_on:
             if name in position:
                 waits[i].append(position[name])
@@ -308,29 +308,6 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
         names = " → ".join(tasks.tasks[i].id for i in [*cycle, cycle[0]])
         message = f"The tasks depend on each other in a cycle: {names}."
         yield Finding("dependency-cycle", message, pointer("tasks", cycle[0]), hint="Remove one of these dependencies.")
-
-
-def _other_dependencies(task: SessionTask, place: str, known: Collection[str]) -> list[Finding]:
-    """Find unknown keys that name tasks, where nothing says what the task depends on: they may give its order."""
-    given = (task.model_extra or {}) if "depends_on" not in task.model_fields_set else {}
-    names = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
-    hint = "If the task depends on them, name them in `depends_on` too."
-    return [
-        warning("key-misspelled", f"`{short_name(key)}` names tasks, but is not read.", place + pointer(key), hint=hint)
-        for key, each in names.items()
-        if each and all(name in known for name in map(str, each))
-    ]
-
-
-def _misspelled(model: OpenModel, place: str) -> list[Finding]:
-    """Find keys that are known ones misspelt, and so have no effect."""
-    unused = type(model).model_fields.keys() - model.model_fields_set
-    hints = {key: did_you_mean(key, unused) for key in model.model_extra or {}}
-    return [
-        warning("key-misspelled", f"Unknown key `{short_name(key)}`.", place + pointer(key), hint=hint)
-        for key, hint in hints.items()
-        if hint
-    ]
 
 
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
