@@ -287,14 +287,15 @@ def _classification(hit: _Hit) -> Classification:
 def _reported_errors(text: str, source: Source, account: Account) -> list[AgentError]:
     """Return the errors that lines report, in order, each with the status and the delay of the dump below it."""
     found: list[AgentError] = []
-    is_counted = False
+    is_counted = follows_git = False
     scope = _scope(text, source, account)
     lines = [_GLYPHS.sub("", as_seen(line).rstrip()) for line in text.rstrip().splitlines()[-_LAST_LINES:]]
     for number, line in enumerate(lines, 1):
         if source == "text" and number == len(lines) and not (number > 1 and lines[-2].strip()):
             scope = "all"  # the line stands alone: the program said it as it ended
-        if found and rules.AFTERMATH.search(line):
+        if follows_git and rules.AFTERMATH.search(line):
             continue
+        follows_git = bool(rules.GIT_ERROR.match(line) or (follows_git and rules.GIT_PROGRESS.match(line)))
         if _TRYING.match(line) or _is_report(line, scope):
             is_counted = not (_TRYING.match(line) and account.has_worked)
             if is_counted:

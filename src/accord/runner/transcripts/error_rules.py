@@ -196,7 +196,7 @@ _TEXTS = {
     "|invalid value * for|requires --|invalid auth method|error loading config|failed to reload config"
     "|error in *settings.json|TOML parse error|--json-schema is not valid JSON|failed to read output schema"
     "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
-    "|no prompt provided|cannot be used with|not a git repository|dubious ownership|HttpError: Not Found"
+    "|no prompt provided|cannot be used with root|not a git repository|dubious ownership|HttpError: Not Found"
     "|could not resolve to a Repository|ERESOLVE|EBADENGINE|EBADPLATFORM|ETARGET|EJSONPARSE|EUSAGE"
     "|npm error code E404|npm error 404|npm ERR! code E404|npm ERR! 404",
     "model": "unknown model|model does not support|issue with the selected model|from --model flag is not available",
@@ -253,7 +253,8 @@ _FORMS = {
     "settings": "arguments?|inputs?|option|flag|(?:sub)?command|script|config(?:uration)?(?: file)?|settings file"
     "|MCP server|model provider|remote (?:branch|ref)|repository|manifest|distribution|version|package"
     f" ~ {_UNKNOWN_WORDS}|missing|not (?:provided|supplied)|no matching|(?:couldn't|could not|unable to) find"
-    "|(?:failed|unable) to (?:parse|load|read) / daemon ~ (?:cannot|could not|failed to) connect|not running",
+    "|(?:failed|unable) to (?:parse|load|read) / daemon ~ (?:cannot|could not|failed to) connect|not running"
+    " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used",
     "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no access to|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
     "|(?:access|refresh|bearer|OAuth|OIDC|bedrock) token|credentials?|authentication"
@@ -350,7 +351,11 @@ EXITS: dict[str, dict[int, str]] = {
 """Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
 
 AFTERMATH = re.compile(r"(?:fatal|send-pack|fetch-pack): (?:the remote end hung up|unexpected disconnect)")
-"""Errors that only follow from the one before them."""
+"""Errors that only follow from git's own error before them."""
+
+GIT_ERROR = re.compile(r"(?:remote: )?(?:error|fatal): ")
+GIT_PROGRESS = re.compile(r"remote: |Total \d|\w+ (?:objects|deltas): ")
+"""Lines that git may print between an error and its aftermath."""
 
 SHELL_EXITS = (126, 127)
 """Those by which a shell says that it could not start a command; while nothing was printed, they come first."""
