@@ -45,8 +45,8 @@ _CGI_HEADERS = {
     "content-encoding": "HTTP_CONTENT_ENCODING",
     "git-protocol": "GIT_PROTOCOL",
 }
-_CAPABILITIES: list[tuple[dict[str, str], bytes]] = []
-"""The headers and the content of git's answer, once it was asked."""
+_CAPABILITIES: list[tuple[int, dict[str, str], bytes]] = []
+"""The status, the headers and the content of git's answer, once it gave one."""
 
 _METHODS = {"info/refs": "GET", "git-upload-pack": "POST", "git-receive-pack": "POST"}
 
@@ -117,7 +117,7 @@ class GitEndpoint:
             return
         if self._asks_for_capabilities():
             self.applied = True
-            await self._answer(200, *await self._capabilities(access))
+            await self._answer(*await self._capabilities(access))
             return
         async with self._backend(access, {}) as process:
             status, headers = await _head(process)
@@ -133,13 +133,16 @@ class GitEndpoint:
         is_version_2 = self.request.headers.get("git-protocol") == "version=2"
         return is_version_2 and self.service == "info/refs" and self._received.query["service"] == "git-upload-pack"
 
-    async def _capabilities(self, access: _Access) -> tuple[dict[str, str], bytes]:
-        """Ask git once for its answer."""
-        if not _CAPABILITIES:
-            async with self._backend(access, {}) as process:
-                _, headers = await _head(process)
-                _CAPABILITIES.append((headers, b"".join([chunk async for chunk in _body(process)])))
-        return _CAPABILITIES[0]
+    async def _capabilities(self, access: _Access) -> tuple[int, dict[str, str], bytes]:
+        """Ask git for its answer, until it gave one."""
+        if _CAPABILITIES:
+            return _CAPABILITIES[0]
+        async with self._backend(access, {}) as process:
+            status, headers = await _head(process)
+            answer = status, headers, b"".join([chunk async for chunk in _body(process)])
+        if status == 200:
+            _CAPABILITIES.append(answer)
+        return answer
 
     def _admit(self, full_name: str) -> _Access:
         """Check access; refuse like GitHub."""

@@ -13,6 +13,7 @@ import hashlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -163,14 +164,14 @@ def _listening(port: int) -> Iterator[socket.socket]:
 
 @contextmanager
 def _thread(application: Application, listener: socket.socket) -> Iterator[None]:
-    is_started, stop = threading.Event(), list[Callable[[], object]]()
+    started, stop = Future[None](), list[Callable[[], object]]()
 
     async def serve() -> None:
         is_stopping, loop = asyncio.Event(), asyncio.get_running_loop()
         stop.append(partial(loop.call_soon_threadsafe, is_stopping.set))
         connections = ServerState()
         server = await loop.create_server(lambda: _Droppable(config, connections, {}), sock=listener)
-        is_started.set()
+        started.set_result(None)
         await is_stopping.wait()
         server.close()
         for connection in tuple(connections.connections):
@@ -182,11 +183,22 @@ def _thread(application: Application, listener: socket.socket) -> Iterator[None]
         application, http=_Droppable, ws="none", lifespan="off", log_config=None, log_level="critical",
         access_log=False, proxy_headers=False, timeout_keep_alive=IDLE_SECONDS,
     )  # fmt: skip
+
+    def run() -> None:
+        try:
+            asyncio.run(serve())
+        except Exception as error:
+            if started.done():
+                raise
+            started.set_exception(error)
+
     config.load()
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="accord-sandbox", daemon=True)
+    thread = threading.Thread(target=run, name="accord-sandbox", daemon=True)
     thread.start()
-    if not is_started.wait(START_SECONDS):
-        raise RuntimeError("The sandbox did not start.")
+    try:
+        started.result(START_SECONDS)
+    except Exception as error:
+        raise RuntimeError("The sandbox did not start.") from error
     try:
         yield
     finally:

@@ -55,6 +55,16 @@ def test_it_starts_again_and_leaves_no_thread_behind(tmp_path: Path) -> None:
         requests.get(sandbox.url, timeout=600)
 
 
+def test_a_server_that_fails_as_it_starts_says_so_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise OSError("no sockets")
+
+    monkeypatch.setattr("accord_sandbox.server.ServerState", fail)
+    with pytest.raises(RuntimeError) as caught, serving(tmp_path):
+        pass
+    assert str(caught.value.__cause__) == "no sockets"
+
+
 def test_only_its_own_host_is_answered(tmp_path: Path) -> None:
     with serving(tmp_path) as sandbox:
         port = sandbox.url.rpartition(":")[2]
