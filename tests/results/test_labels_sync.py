@@ -118,6 +118,19 @@ def test_labels_are_renamed_by_aliases_and_go_only_if_named_and_not_wanted(
     assert all(action.found in current[-1:] for action in actions if action.action == "renamed")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("gonne", "Did you mean `gone`?"),
+        ("absent", "Correct the name, or leave out `--remove`."),
+        ("kept", "Take it out of the file first."),
+    ],
+)
+def test_a_label_that_is_not_removed_has_a_hint(name: str, hint: str) -> None:
+    _, (found,) = plan_labels([entry("kept")], [Label("gone", "d", "aabbcc")], (), [name])
+    assert (found.code, found.hint) == ("not-removed", hint)
+
+
 @pytest.mark.parametrize(("name", "other"), [("STRASSE", "Straße"), ("ΣΑΣ", "σας")])
 def test_a_file_names_a_label_once_as_github_compares_names(name: str, other: str) -> None:
     with pytest.raises(BrokenContract):

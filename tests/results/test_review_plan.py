@@ -78,6 +78,12 @@ def review(result: dict[str, Any], login: str = "reviewer") -> PostReview:
     return next(op for op in plan_operations(known, initial_state(known)) if isinstance(op, PostReview))
 
 
+@pytest.mark.parametrize(("login", "refusal"), [("author", ""), ("reviewer", "It comes from a fork.")])
+def test_a_verdict_that_github_or_accord_does_not_take_has_a_hint(login: str, refusal: str) -> None:
+    (found,) = initial_state(replace(facts(approve(), login), no_approval=refusal)).findings
+    assert (found.code, found.hint) == ("verdict-as-comment", "Let a person give the verdict, if it must count.")
+
+
 def test_requests_do_not_grow_with_the_comments() -> None:
     known = facts(needs_changes(*(comment("src/a.py", n + 1) for n in range(50))))
     assert [operation.op for operation in plan_operations(known, initial_state(known))] == ["post-review"]

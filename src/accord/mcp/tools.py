@@ -180,7 +180,9 @@ def _changed_files(workspace: Workspace) -> list[str]:
     try:
         names = Git(workspace.root)(*DIFF, "--name-only", "-z", f"{workspace.base}...HEAD", "--")
     except GitFailed as error:
-        raise WrongUsage(f"git cannot compare with `{workspace.base}`.", hint="The job checks out its base.") from error
+        raise WrongUsage(
+            f"git cannot compare with `{workspace.base}`.", hint="Check it out in the job, with `fetch-depth: 0`."
+        ) from error
     return [name for name in names.decode("utf-8", "replace").split("\0") if name]
 
 

@@ -201,7 +201,9 @@ def _of_log(mission: Mission) -> list[Finding]:
         other = warning("event-other", f"{len(unnamed)} {what} for no status, and name no kind of event.", hint=hint)
         found.append(replace(other, line=unnamed[0]))
     if mission.log.torn_at:
-        torn = warning("event-torn", "A crash cut off the last line.", hint="The next move removes it.")
+        torn = warning(
+            "event-torn", "A crash cut off the last line.", hint="Remove it, or let `accord mission move` do so."
+        )
         found.append(replace(torn, line=mission.log.torn_at))
     return found
 

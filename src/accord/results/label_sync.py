@@ -154,8 +154,8 @@ def plan_labels(
             message = f"`{name}` is not removed, because the file lists it."
             findings.append(warning("not-removed", message, hint="Take it out of the file first."))
         elif name.casefold() not in by_name:
-            advice = did_you_mean(name, [label.name for label in current])
-            findings.append(warning("not-removed", f"The repository has no label `{name}`.", hint=advice))
+            hint = did_you_mean(name, [label.name for label in current]) or "Correct the name, or leave out `--remove`."
+            findings.append(warning("not-removed", f"The repository has no label `{name}`.", hint=hint))
     gone = ({name.casefold() for name in ours} - left | {name.casefold() for name in named}) - kept
     actions += [LabelAction(by_name[name].name, DELETED, None, by_name[name]) for name in sorted(gone & by_name.keys())]
     return actions, findings

@@ -106,10 +106,12 @@ def _resolved(decision: UserDecision, place: str) -> Iterator[Finding]:
     if is_about_security(decision.category) and (is_silent or decision.status == "skipped"):
         how = "cancelled for lack of an answer" if is_silent else "skipped: the user answers or defers it"
         message = f"A question about security cannot be {how}."
-        yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint="Ask it again.")
+        hint = "Set the decision back to pending, so that the user answers or defers it."
+        yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
-        yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint="Ask again.")
+        hint = f"Ask again with `accord session ask DIR --id {decision.decision_id}`."
+        yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint=hint)
 
 
 def is_about_security(category: str | None) -> bool:

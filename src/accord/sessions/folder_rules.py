@@ -82,7 +82,10 @@ def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
     for decision_id, gate in GATES.items():
         if decision_id in passed and (reason := check_gate(status, decision_id)):
             message = f"The session passed {gate} and is in {state}, but {reason}"
-            yield Finding("gate-open", message, "/status.json/user_decisions", hint="Ask the user first.")
+            hint = (
+                f"Return to it with `accord session advance DIR --to {gate} --role Orchestrator`, which asks the user."
+            )
+            yield Finding("gate-open", message, "/status.json/user_decisions", hint=hint)
         decision = status.decision(decision_id)
         if decision and decision.status == "cancelled" and status.current_state == gate:
             message = f"{decision_id} is cancelled, so the session cannot continue."
@@ -97,7 +100,7 @@ def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
         yield Finding("history-missing", message, "/status.json/user_decisions", hint="Add the line.")
     if session.history and decision is None:
         message = f"The history has requested changes of the design, but {APPROVE_DESIGN} was never asked."
-        yield warning("history-without-question", message, "/status.json/user_decisions", hint="Ask the user.")
+        yield warning("history-without-question", message, "/status.json/user_decisions", hint="Restore the decision.")
 
 
 def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:

@@ -84,7 +84,9 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     if role != "Coder" or task is None:
         return None
     if task.status == "completed" and not reviews.unreviewed_tasks([task], session.outputs):
-        return Finding("state-forbids", f"{task_id} is completed.", hint="Only a failed review reopens it.")
+        return Finding(
+            "state-forbids", f"{task_id} is completed.", hint="Choose another task; a failed review reopens this one."
+        )
     if waits := ", ".join(session.waits_for(task)):
         return Finding("state-forbids", f"{task_id} depends on {waits}.", hint="Implement that first.")
     return None

@@ -241,7 +241,7 @@ def _retries(status: SessionStatus) -> Iterator[Finding]:
         for loop in LOOPS:
             if counts.of(loop) > MOST_RETRIES:
                 message = f"{short_name(task)} entered {loop} more than {MOST_RETRIES} times."
-                place, hint = pointer("retry_counts", task, loop), "Ask the user how to continue."
+                place, hint = pointer("retry_counts", task, loop), "Ask with `accord session ask` how to continue."
                 yield Finding("retry-budget", message, place, hint=hint)
 
 

@@ -114,7 +114,10 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
     if agent := questions.dispatched_corrector(status):
         if agent != role:
             message = f"The correction of the design was dispatched to {agent} already."
-            raise refuse(f"{role} cannot be dispatched.", Finding("correction-open", message, hint="Take its output."))
+            raise refuse(
+                f"{role} cannot be dispatched.",
+                Finding("correction-open", message, hint="Run `accord session resume` to see what is next."),
+            )
         return []
     return plan_status(
         session, lambda one: questions.with_dispatched_correction(one, role, now=now), role=ROLE, now=now

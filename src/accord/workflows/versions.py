@@ -83,7 +83,7 @@ def _broken_calls(what: str, before: _Parts, after: _Parts, today: date) -> Iter
         if until is None or until <= today:
             since = "" if until else " Its description does not say since when; three months without use come first."
             message = f"The deprecated {what} `{name}` was removed, which breaks callers that use it.{since}"
-            yield warning("breaking-change", message, path, hint="Tell the callers.")
+            yield warning("breaking-change", message, path, hint="Name what replaces it in the migration guide.")
             continue
         message = f"The {what} `{name}` was removed, which breaks callers that use it."
         yield Finding("breaking-change", message, path, hint="Keep it.")

@@ -359,7 +359,7 @@ def _branch_findings(branch: Branch, name: str) -> list[Finding]:
     """Return the warnings about a conflict, and about earlier results that are replaced."""
     if branch.is_replacement:
         message = f"The patch was not made on `{name}`, so its files replace those of earlier results there."
-        return [warning("result-replaced", message, "/patch", hint="The history of the branch has the earlier files.")]
+        return [warning("result-replaced", message, "/patch", hint="Take lost parts from the branch's history.")]
     if branch.conflict is None:
         return []
     paths = _named(branch.conflict.paths)

@@ -155,6 +155,7 @@ def initial_state(facts: ReviewFacts) -> ReviewState:
 def without_verdict(state: ReviewState, reason: str, hint: str = "") -> ReviewState:
     """Post a comment where GitHub accepts no verdict: it is in the text and in the label, not in GitHub's own field."""
     message = f"{sentence(reason)} The review is posted as a comment."
+    hint = hint or "Let a person give the verdict, if it must count."
     finding = warning("verdict-as-comment", message, pointer("review", "verdict"), hint=hint)
     return state.with_finding(finding, marks=replace(state.known_marks, verdict=COMMENT_ONLY))
 
@@ -166,7 +167,7 @@ def without_anchors(state: ReviewState, reason: str, note: Note | None = None) -
     places = tuple(Placement.BODY if at in moved else place for at, place in enumerate(marks.places))
     lines = "No comment could be posted on its line, so they are"
     what = "The comment could not be posted on its file, so it is" if note else lines
-    finding = warning("anchors-refused", f"{what} in the review's body. {reason}", path, hint="Read it there.")
+    finding = warning("anchors-refused", f"{what} in the review's body. {reason}", path, hint=_NOTHING)
     return state.with_finding(finding, marks=replace(marks, places=places), is_stale=state.is_stale or note is not None)
 
 
