@@ -358,6 +358,34 @@ def test_a_begun_task_does_not_disappear(tmp_path: Path) -> None:
     assert codes() == ["session-altered"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "status", "found"),
+    [
+        ("cmd security", "cmd", "not-started", ["session-altered"]),
+        ("cmd perf security", "cmd perf", "implemented", ["session-altered"]),
+        ("cmd security", "cmd none", "blocked", ["session-altered"]),
+        ("cmd", "manual", "implemented", ["session-altered"]),
+        ("cmd security", "manual", "completed", []),
+        ("manual none", "cmd security", "implemented", []),
+        ("cmd securty", "cmd security perf", "implemented", []),
+    ],
+)
+def test_a_change_takes_away_no_review_that_the_plan_asked_for(
+    tmp_path: Path, old: str, new: str, status: str, found: list[str]
+) -> None:
+    def plan(words: str, status: str) -> str:
+        check, *flags = words.split()
+        task = {"id": "T-001", "status": status, "goal": "g", "acceptance_checks": [f"{check}: x"], "risk_flags": flags}
+        return json.dumps({"tasks": [task]})
+
+    texts = {"tasks.yaml": plan(old, status), "outputs.jsonl": outputs(("Coder", "OK"))}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
+    codes = changes_of(folder)
+    for now in (status, "completed"):
+        (folder / "tasks.yaml").write_text(plan(new, now))
+        assert codes() == found
+
+
 def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Path) -> None:
     folder = finished(tmp_path, "DONE")
     codes = changes_of(folder)

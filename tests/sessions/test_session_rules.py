@@ -121,11 +121,11 @@ def test_needs_info_is_the_researchers_and_needs_decision_is_securitys(said: str
 
 
 def test_only_coder_and_integrator_report_changes_of_code() -> None:
-    names = ["src/a.py", "tests/test_a.py", "/work/pyproject.toml", "docs/a.md", "README.md"]
-    names += [".agents-work/x/a.py", "/r/.agents-work/x/a.py"]
+    names = ["src/a.py", "tests/test_a.py", "/work/pyproject.toml", ".agents-work/x/../../src/a.py", "docs/../a.html"]
+    names += ["docs/a.md", "README.md", ".agents-work/x/a.py", "/r/.agents-work/x/a.py", "a/../.agents-work/x/a.py"]
     changed = {**agent_output()["artifacts"], "files_changed": names, "tests_added_or_updated": names[1:2]}
     planned = {**agent_output()["artifacts"], "files_to_create_or_update": names}
-    places = [*(f"/artifacts/files_changed/{i}" for i in range(3)), "/artifacts/tests_added_or_updated/0"]
+    places = [*(f"/artifacts/files_changed/{i}" for i in range(5)), "/artifacts/tests_added_or_updated/0"]
     refused = [("role-forbidden", place) for place in places]
     for role in ROLES:
         wrong = [] if role in ("Coder", "Integrator") else refused

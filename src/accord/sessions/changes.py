@@ -25,7 +25,7 @@ from accord.sessions.folder import (
 from accord.sessions.machine import leads_to, working_state
 from accord.sessions.models import GATES, LOOPS, SessionStatus, UserDecision
 from accord.sessions.policy import WORK, artifacts_of, forbidden_status, is_forbidden_code
-from accord.sessions.reviews import has_record, has_work, open_gates
+from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
 _ALTERED = "Restore it, and make the change with `accord session`."
 _OF_BLOCK = frozenset({"blocker-missing", "blocked-from"})
@@ -90,13 +90,19 @@ def _is_final(decision: UserDecision) -> bool:
 
 
 def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
-    """Find begun tasks that are gone, and tasks that moved on without a record of their work or their reviews."""
+    """Find begun tasks that are gone, and tasks that lost reviews or moved on without a record of work or reviews."""
     known = {task.id: task.status for task in before.plan}
     for name in known.keys() - {task.id for task in after.plan} if after.tasks else ():
         if known[name] != "not-started":
             message = f"This change removes {name}, which was {known[name]}."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks"), hint=_ALTERED)
     for i, task in enumerate(after.plan):
+        old = before.task(task.id)
+        lost = planned_reviews(old) - planned_reviews(task) if old and old.status != "completed" else ()
+        if lost:
+            message = f"This change takes what asks for {' and '.join(sorted(lost))} from {task.id}."
+            hint = "Restore its risk flag or its check. Waive the review with a reason once the task is implemented."
+            yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i), hint=hint)
         is_new = known.get(task.id) not in (task.status, "completed")
         is_shown = {"implemented": has_work, "completed": has_record}.get(task.status)
         gates = open_gates(task, after.outputs) if is_new and is_shown and not is_shown(task, after.outputs) else ()

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import Any, get_args
 
 from accord.agents.registry import shipped_registry
@@ -124,7 +125,7 @@ def check_path(role: str, path: str, context: WriteContext) -> str | None:
 
 def is_forbidden_code(role: str, path: str) -> bool:
     """Return whether a role may not write a file outside of sessions because it is more than documentation."""
-    return role not in _IMPLEMENTERS and not _is_documentation(path)
+    return role not in _IMPLEMENTERS and not _is_documentation(normpath(path))
 
 
 def _is_documentation(path: str) -> bool:

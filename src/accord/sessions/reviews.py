@@ -65,6 +65,12 @@ def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, s
     return results
 
 
+def planned_reviews(task: SessionTask) -> set[str]:
+    """Return the reviews that a task's plan asks for beside the Reviewer's."""
+    is_run = any(check.startswith("cmd:") for check in task.acceptance_checks)
+    return {role for role, asked in (("QA", is_run), ("Security", "security" in task.risk_flags)) if asked}
+
+
 def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
     """Return the reviews that a task has not passed; the Coder where its work is missing or not done.
 
@@ -72,13 +78,13 @@ def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, 
     both where an output asks for them or they gave one.
     """
     about = [output for output in outputs if output.task_id in (task.id, "meta")]
-    asked = {role for output in about for role in (output.agent, *_asked_for(output))}
+    asked = planned_reviews(task).union(*((output.agent, *_asked_for(output)) for output in about))
     results = reviews_of(task, outputs)
     is_required = {
         "Coder": "Coder" in results or not has_work(task, outputs),
         "Reviewer": True,
-        "QA": "QA" in asked or any(check.startswith("cmd:") for check in task.acceptance_checks),
-        "Security": "Security" in asked or "security" in task.risk_flags,
+        "QA": "QA" in asked,
+        "Security": "Security" in asked,
     }
     return tuple(role for role, required in is_required.items() if required and results.get(role) not in _PASSED)
 

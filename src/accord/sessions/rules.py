@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
+from posixpath import normpath
 from typing import Any, get_args
 
 from accord.core.documents import short_name
@@ -166,7 +167,7 @@ def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
 def _code_files(output: AgentOutput, role: str) -> Iterator[Finding]:
     """Find files outside of sessions that a role reports as written, and may not ("Role boundaries")."""
     for key in ("files_changed", "tests_added_or_updated"):
-        for i, path in enumerate(getattr(output.artifacts, key)):
+        for i, path in enumerate(map(normpath, getattr(output.artifacts, key))):
             if WORK not in PurePosixPath(path).parts and is_forbidden_code(role, path):
                 message = f"{role} reports a change of `{short_name(path)}`, but only Coder and Integrator write code."
                 hint = "Undo that change, leave it to the Coder, and take the output without the file."
