@@ -336,6 +336,7 @@ def outsiders(text: str) -> list[str]:
 
 MAKE = "run: make"
 ASKS = "run: gh api repos/o/r/collaborators/$WHO/permission | grep write"
+LABELLED = "contains(github.event.issue.labels.*.name, 'agent')"
 NEVER = "\nif: github.event.pull_request.head.repo.full_name == github.repository"
 SECRET = "run: make\nenv: {X: '${{ secrets.X }}'}"
 ASKED = "    if: contains(fromJSON('[\"OWNER\"]'), github.event.comment.author_association)\n    permissions"
@@ -355,10 +356,37 @@ OPEN = [
             "github.event.comment.author_association == 'FIRST_TIME_CONTRIBUTOR'",
             "contains(fromJSON('[\"OWNER\", \"CONTRIBUTOR\"]'), github.event.comment.author_association)",
             "contains('MEMBER,CONTRIBUTOR', github.event.comment.author_association)",
+            f"{LABELLED} && startsWith(github.event.comment.body, '/agent')",
+            "github.event.issue.author_association == 'MEMBER'", "github.event.issue.user.login == 'alice'",
         )
     ),
+    *(
+        job(SECRET, on=f"{{{event}: {{types: [{types}]}}}}").replace("    perm", f"    if: {condition}\n    perm")
+        for event, types, condition in (
+            ("issues", "labeled, edited", LABELLED), ("issues", "", LABELLED), ("issues", "reopened", LABELLED),
+            ("discussion_comment", "created", "github.event.discussion.user.login == 'alice'"),
+            ("pull_request_target", "", LABELLED.replace("issue", "pull_request")),
+            ("issues", "labeled, opened", "github.event.action == 'opened'"),
+            ("issues", "labeled, edited", f"github.event.action != 'labeled' && {LABELLED}"),
+            ("issues", "labeled, edited", "contains(fromJSON('[\"labeled\", \"edited\"]'), github.event.action)"),
+            ("watch", "started", "true"), ("fork", "", "true"),
+        )
+    ),
+    job(f"{SECRET}\nif: {LABELLED}", on="issue_comment"),
 ]  # fmt: skip
 CLOSED = [
+    *(
+        job(SECRET, on=f"{{{event}: {{types: [{types}]}}}}").replace("    perm", f"    if: {condition}\n    perm")
+        for event, types, condition in (
+            ("issues", "opened, labeled", LABELLED), ("issues", "labeled, edited", "github.event.action == 'labeled'"),
+            ("issues", "edited, labeled", f"{LABELLED} && github.event.action == 'labeled'"),
+            ("issues", "", "contains(fromJSON('[\"labeled\", \"assigned\"]'), github.event.action)"),
+            ("issues", "edited", "github.event.issue.user.login == 'alice'"),
+            ("issue_comment", "", f"{LABELLED} && github.event.comment.user.login == 'alice'"),
+            ("issue_comment", "", f"{LABELLED} && github.event.sender.login == 'alice'"),
+            ("watch", "started", "github.actor == github.repository_owner"),
+        )
+    ),
     job(MAKE, permissions="{issues: write}", on="issues"), job(SECRET, on="push"), job(SECRET, on="pull_request"),
     *(
         job(SECRET, on="issues").replace("    perm", f"    if: {condition}\n    perm")

@@ -105,6 +105,12 @@ def test_words_of_an_agent_weigh_by_whose_text_it_reads(events: str, expected: l
     assert grade(shown(events, "steps.made.outputs.exit-code", before=AGENT)) == []
 
 
+def test_a_comment_on_a_writers_issue_is_text_of_outsiders() -> None:
+    own = "    if: github.event.issue.author_association == 'MEMBER'\n"
+    assert grade(shown("issue_comment", "github.event.comment.body", own)) == ["error"]
+    assert grade(shown("issue_comment", "github.event.issue.title", own)) == ["warning"]
+
+
 def test_text_of_pull_requests_of_the_repository_is_that_of_writers() -> None:
     own = "    if: github.event.pull_request.head.repo.full_name == github.repository\n"
     assert grade(shown("pull_request", "github.head_ref", own)) == ["warning"]

@@ -126,7 +126,7 @@ def _followed(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin]]:
         for ref in _references(source):
             taken = _taken_from(at, ref)
             if isinstance(taken, Origin):
-                yield at, ref, _origin_within_reach(at, taken) & source.counts
+                yield at, ref, _origin_within_reach(at, ref, taken) & source.counts
             else:
                 waiting += [each._replace(counts=each.counts & source.counts) for each in taken]
 
@@ -137,9 +137,10 @@ def step_named(at: RunPlace, name: str) -> Step | None:
     return found[0] if found else None
 
 
-def _origin_within_reach(place: RunPlace, origin: Origin) -> Origin:
+def _origin_within_reach(place: RunPlace, ref: Reference, origin: Origin) -> Origin:
     """Return texts of outsiders as those of writers where no outsider gets."""
-    if not origin & _OUTSIDERS or (place.start.event in {*OUTSIDERS, CALLED} and place.is_reached_by(Actor.HELPED)):
+    actors = (Actor.HELPED, *([Actor.STARTER] if "comment" in ref else []))
+    if not origin & _OUTSIDERS or (place.start.event in {*OUTSIDERS, CALLED} and any(map(place.is_reached_by, actors))):
         return origin
     return origin & ~_OUTSIDERS | _WRITERS
 

@@ -22,7 +22,6 @@ from accord.workflows.trust import (
     RunPlace,
     Start,
     checks_person,
-    is_on,
     may_be_foreign,
     starts_of,
 )
@@ -355,7 +354,8 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             message = (
                 f"Anyone can start the job `{job_id}` with `{event}`, and it has {has}. Ask first who it is.{more}"
             )
-            hint = f"if: {_ASKS_AUTHOR.get(event, _ASKS_COMMENTER)}"
+            asks = _ASKS_COMMENTER if "comment" in event else "github.actor == github.repository_owner"
+            hint = f"if: {_ASKS_AUTHOR.get(event, asks)}"
             yield path, warning("job-for-anyone", message, pointer("jobs", job_id), hint=hint)
 
 
@@ -378,9 +378,10 @@ def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
     workflow, job = at.workflow, at.job
     nested = [*job.nested_steps()]
     unguarded = [*itertools.takewhile(lambda each: not checks_person(each[0]), nested)]
-    if not at.is_reached_by(Actor.ALONE):
+    if not at.is_reached_by(Actor.STARTER):
         return ""
-    reached = [step for step, users in unguarded if is_on(at.start.event, Actor.ALONE, (*users, step))]
+    places = (replace(at, step=step, users=users) for step, users in unguarded)
+    reached = [place.step for place in places if place.step and place.is_reached_by(Actor.STARTER)]
     has_agent = any(step is agent for step in reached for agent, _ in agent_steps(workflow, job, facts.known))
     is_guarded = not has_agent and (len(unguarded) < len(nested) or (nested and not reached))
     shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -31,7 +31,7 @@ _PARTS = {
     **_OF_OTHERS, "inputs": {"workflow_dispatch"}, "client_payload": {"repository_dispatch"}, "release": {"release"},
     "head_commit": {"push"}, "commits": {"push"}, "check_run": {"check_run"}, "check_suite": {"check_suite"},
 }  # fmt: skip
-OUTSIDERS = frozenset[str]().union(*_OF_OTHERS.values())
+OUTSIDERS = frozenset({"watch"}).union(*_OF_OTHERS.values())
 """Events that people without write access cause."""
 
 STRANGERS = OUTSIDERS - {"pull_request", "pull_request_review", "pull_request_review_comment"}
@@ -48,11 +48,20 @@ CALLED = "workflow_call"
 
 
 class Actor(Enum):
-    """The person who acts: a writer, an outsider, or an outsider for whom no writer labels, comments or approves."""
+    """The person who acts: a writer, an outsider, or an outsider for whom no writer labels, comments or approves.
+
+    The last one starts a run alone, at an item that a writer may have opened or labelled before.
+    """
 
     WRITER = 0
     HELPED = 1
     ALONE = 2
+    STARTER = 3
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no writer helps with this event."""
+        return self in {Actor.ALONE, Actor.STARTER}
 
 
 @dataclass(frozen=True)
@@ -136,30 +145,30 @@ class RunPlace:
         """The steps of the job before this one, each with the steps that use its action."""
         return itertools.takewhile(lambda each: each[0] is not self.step, self.job.nested_steps())
 
-    @property
-    def _is_for_writers(self) -> bool:
-        """Whether the event is of types alone that people without rights do not cause."""
+    def _is_of(self, types: frozenset[str]) -> bool:
+        """Return whether the event is of these types alone."""
         first = self.files[self.start.calls[0][0] if self.start.calls else self.path]
-        types = {*first.filter_values(self.start.event, "types")}
-        return bool(types) and types <= _OF_WRITERS
+        listed = {*first.filter_values(self.start.event, "types")}
+        return bool(listed) and listed <= types
 
     def is_reached_by(self, actor: Actor) -> bool:
         """Return whether the event of this person may get to the job or step."""
         event = self.start.event
+        if actor is Actor.STARTER and self._is_of(_OF_WRITERS | {"opened"}):
+            actor = Actor.ALONE
         jobs = (*self.start.calls, (self.path, self.job_id))
         if not all(_runs(self.files[path], job_id, event, actor, set()) for path, job_id in jobs):
             return False
-        is_alone = actor is Actor.ALONE
-        if is_alone and (
-            self._is_for_writers
+        if actor.is_alone and (
+            self._is_of(_OF_WRITERS)
             or any((self.files[path].jobs[job_id].model_extra or {}).get("environment") for path, job_id in jobs)
         ):
             return False
         if self.step is None:
             return True
-        if not is_on(event, actor, (*self.users, self.step)):
+        if any(_is_off(step.condition, event, actor) for step in (*self.users, self.step)):
             return False
-        return not is_alone or not any(map(checks_person, (*(step for step, _ in self.earlier), self.step)))
+        return not actor.is_alone or not any(map(checks_person, (*(step for step, _ in self.earlier), self.step)))
 
 
 # Conditions
@@ -173,6 +182,7 @@ class _Special(Enum):
     FORK = 2
     OUTSIDER = 3
     ASSOCIATION = 4
+    ACTION = 5
 
 
 _OUTSIDE = frozenset({"none", "contributor", "first_time_contributor", "first_timer", "mannequin"})
@@ -204,7 +214,7 @@ def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[s
     if condition and condition.calls & _STATUS:
         return True
     needed = [each for need in job.needs if (each := workflow.job(need))]
-    if actor is Actor.ALONE and any(checks_person(step) for _, each in needed for step in each.steps):
+    if actor.is_alone and any(checks_person(step) for _, each in needed for step in each.steps):
         return False
     return all(_runs(workflow, need, event, actor, seen) for need, _ in needed)
 
@@ -214,11 +224,6 @@ def checks_person(step: Step) -> bool:
     texts = (*step.shell_texts, *(str(value) for value in step.given.values()))
     action = step.uses.partition("@")[0]
     return _CHECKS_PERSON_ACTION.search(action) is not None or any(_CHECKS_PERSON.search(text) for text in texts)
-
-
-def is_on(event: str, actor: Actor, steps: Iterable[Step]) -> bool:
-    """Return whether the conditions of a step, and of those that use its action, may be true."""
-    return not any(_is_off(step.condition, event, actor) for step in steps)
 
 
 def _is_off(condition: object, event: str, actor: Actor) -> bool:
@@ -255,6 +260,8 @@ def _is_equal(first: _Value, second: _Value) -> bool | None:
         return None
     if first == second:
         return True
+    if _Special.ACTION in pair:
+        return False if pair & _OF_WRITERS else None
     if _Special.ASSOCIATION in pair:
         return None if any(isinstance(each, str) and each.lower() in _OUTSIDE for each in pair) else False
     if pair & {_Special.FORK, _Special.OUTSIDER}:
@@ -279,6 +286,8 @@ def _called(name: str, values: list[_Value]) -> _Value:
             return _U if any(needle.lower() in each for each in _OUTSIDE) else False
         case "contains", [(str() | tuple()) as searched, needle] if needle is not _U:
             lowered = searched.lower() if isinstance(searched, str) else [item.lower() for item in searched]
+            if needle is _Special.ACTION:
+                return _U if {*lowered} - _OF_WRITERS else False
             if needle is _Special.ASSOCIATION:
                 return _U if any(each in lowered for each in _OUTSIDE) else False
             return isinstance(needle, str) and needle.lower() in lowered
@@ -293,12 +302,16 @@ def _read(reference: Reference, event: str, actor: Actor) -> _Value:
             return _Special.REPOSITORY
         case ("github", "head_ref" | "base_ref"):
             return _U if event in {"pull_request", "pull_request_target", CALLED} else ""
-        case ("github", "actor" | "triggering_actor") if actor is Actor.ALONE and event not in _OF_CODE:
+        case ("github", "actor" | "triggering_actor") if actor.is_alone and event not in _OF_CODE:
             return _Special.OUTSIDER
         case ("github", "event", *_) if not has_part(reference, event):
             return None
+        case ("github", "event", name, *part) if actor is Actor.STARTER and (
+            "labels" in part or ("comment" in event and name in {"issue", "discussion"})
+        ):
+            return _U
         case ("github", "event", *part) if actor is not Actor.WRITER:
-            rules = _OF_OUTSIDER | (_OF_ALONE if actor is Actor.ALONE else {})
+            rules = _OF_OUTSIDER | (_OF_ALONE if actor.is_alone else {})
             return next((value for pattern, value in rules.items() if pattern.fullmatch(".".join(part))), _U)
     return _U
 
@@ -324,6 +337,7 @@ _OF_OUTSIDER: dict[re.Pattern[str], _Value] = {
 
 _OF_ALONE: dict[re.Pattern[str], _Value] = {
     re.compile(r"(?:comment|review)\.author_association"): _Special.ASSOCIATION,
+    re.compile("action"): _Special.ACTION,
     re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"): _Special.OUTSIDER,
     re.compile(r"(?:pull_request|issue)\.labels\.\*\.name"): (),
 }

@@ -149,5 +149,5 @@ def _severity(audit: Audit, files: Mapping[str, Workflow]) -> Severity:
     if workflow is None or audit.name not in _OF_STARTERS or not job_id or job_id[0] not in workflow.jobs:
         return Severity.WARNING
     starts = [start for start in starts_of(audit.path, files) if start.event in STRANGERS]
-    is_open = any(RunPlace(files, audit.path, start, job_id[0]).is_reached_by(Actor.ALONE) for start in starts)
+    is_open = any(RunPlace(files, audit.path, start, job_id[0]).is_reached_by(Actor.STARTER) for start in starts)
     return Severity.ERROR if is_open else Severity.WARNING
