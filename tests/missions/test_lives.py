@@ -5,6 +5,7 @@ After each step, the log is judged by the contract alone, without accord's own r
 
 import json
 import random
+import re
 import shlex
 import shutil
 import subprocess
@@ -33,6 +34,9 @@ TEXTS = ("feedback", "review_ref", "override_reason", "reason")
 TARGETS = ("claimed", "in_progress", "for_review", "approved", "done", "planned", "blocked")
 JUDGED = {"for_review", "in_review", "approved", "done"}
 """Lanes from which a move to in_progress is a rejection."""
+
+LATER = re.compile("It names the mission|is not merged")
+"""Findings of moves that come from later renames and commits."""
 
 OPEN_WORK = ("an own commit", "a merge", "the branch of its lane")
 """Needs that the proposed command itself meets, as ``git merge … && accord mission move …``."""
@@ -240,8 +244,10 @@ class Life:
             approved |= {wp_id: target == "approved"} if target not in ("done", "blocked") else {}
             last[wp_id] = target
         mission = self.project.load()
-        found = [one.code for findings in mission_findings(mission, self.now).values() for one in findings]
-        self.hold("event-illegal" not in found, "a replay of the log finds more than moves")
+        start = self.project.git("rev-list", "--max-parents=0", "main")
+        found = [one for findings in mission_findings(mission, self.now, start).values() for one in findings]
+        illegal = [one.message for one in found if one.code == "event-illegal" and not LATER.search(one.message)]
+        self.hold(not illegal, f"a replay of the log finds more than moves: {illegal}")
         for shown in mission_status(mission, self.now)["work_packages"]:
             self.hold(shown["status"] == last.get(shown["wp_id"], "planned"), f"a status was lost: {shown}")
         self.log = text

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -638,10 +639,17 @@ def _added(source: str | None, target: str, **more: Any) -> Any:
     return lambda lines: [*lines, json.dumps(made)]
 
 
+def _all(*changes: Any) -> Any:
+    return lambda lines: reduce(lambda made, change: change(made), changes, lines)
+
+
 _IN_REVIEW, _APPROVED = _added("for_review", "in_review"), _added("in_review", "approved", actor="ADA")
-LATER, FUTURE = (NOW + timedelta(hours=9)).isoformat(), (NOW + timedelta(days=3)).isoformat()
+LATER, LAST, FUTURE = ((NOW + timedelta(hours=hours)).isoformat() for hours in (9, 10, 72))
 REASON = {"reason": "now", "policy_metadata": {"override_reason": "No one else is here."}}
 ALTERED, ILLEGAL = ["log-altered"], ["event-illegal"]
+_BY_REV = _added("in_review", "approved")
+_CLAIM = _added("planned", "claimed", wp_id="WP05", at=LATER)
+_WORK = _all(_added("planned", "claimed", wp_id="WP02"), _added("claimed", "in_progress", wp_id="WP02", at=LATER))
 CHANGES_OF_A_LOG = {
     "nothing": (lambda lines: lines, []),
     "a review": (_added("for_review", "in_review"), []),
@@ -675,6 +683,40 @@ CHANGES_OF_A_LOG = {
         ILLEGAL,
     ),
     "the older name of the mission": (_added("planned", "claimed", wp_id="WP02", mission_slug="001-old"), []),
+    "a start before its dependency": (_CLAIM, ILLEGAL),
+    "a forced start": (_added("planned", "claimed", wp_id="WP05", force=True, reason="now"), []),
+    "a start after its dependency": (_all(_IN_REVIEW, _BY_REV, _CLAIM), []),
+    "a start after its dependency by another clock": (
+        _all(_IN_REVIEW, _BY_REV, _added("planned", "claimed", wp_id="WP05")),
+        [],
+    ),
+    "a start before its dependency by time and line": (
+        _all(_IN_REVIEW, _added("planned", "claimed", wp_id="WP05"), _BY_REV),
+        ILLEGAL,
+    ),
+    "a start after its dependency was sent back": (
+        _all(
+            _IN_REVIEW,
+            _BY_REV,
+            _added("approved", "planned", at=LATER, review_ref="PR 1"),
+            _added("planned", "claimed", wp_id="WP05", at=LAST),
+        ),
+        ILLEGAL,
+    ),
+    "a start of blocked work before its dependency": (
+        _all(_added("planned", "blocked", wp_id="WP05"), _added("blocked", "in_progress", wp_id="WP05", at=LATER)),
+        ILLEGAL,
+    ),
+    "sent back with a reference": (_all(_IN_REVIEW, _added("in_review", "in_progress", review_ref="PR 1")), []),
+    "sent back with a reason": (_all(_IN_REVIEW, _added("in_review", "planned", reason="red")), []),
+    "sent back without a reason": (_all(_IN_REVIEW, _added("in_review", "in_progress")), ILLEGAL),
+    "an approval taken back without a reference": (
+        _all(_IN_REVIEW, _BY_REV, _added("approved", "in_progress", at=LATER, reason="red")),
+        ILLEGAL,
+    ),
+    "work given up": (_all(_WORK, _added("in_progress", "planned", wp_id="WP02", at=LAST, reason="late")), []),
+    "work given up without a reason": (_all(_WORK, _added("in_progress", "planned", wp_id="WP02", at=LAST)), ILLEGAL),
+    "an approval without a review": (_all(_WORK, _added("in_progress", "approved", wp_id="WP02", at=LAST)), ILLEGAL),
     "a time in the future": (_added("for_review", "in_review", at=FUTURE), ["timestamp-future"]),
     "a move after a time in the future": (_added("claimed", "blocked", wp_id="WP03", at=FUTURE), []),
 }
@@ -693,6 +735,7 @@ def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project) ->
         project.event("WP01", *step, NOW + timedelta(minutes=i), mission_slug=SLUG if i else "001-old")
     project.event("WP03", "planned", "claimed", NOW + timedelta(days=2))
     project.work_package("WP04", "planning_artifact", lane="for_review")
+    project.work_package("WP05", "planning_artifact", dependencies=["WP01"])
     project.repository()
     path, wrong = log_path(project.folder), {}
     whole = path.read_text(encoding="utf-8").splitlines()

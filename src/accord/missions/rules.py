@@ -20,7 +20,17 @@ from accord.core.shapes import unread_keys
 from accord.core.suggest import did_you_mean
 from accord.git.program import Git
 from accord.missions.branches import changed_missions, git_of
-from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, approval_of, has_override, people_of
+from accord.missions.lifecycle import (
+    REPLACE,
+    WAITING,
+    WORK_PACKAGE,
+    MoveFacts,
+    MoveRequest,
+    approval_of,
+    has_override,
+    lets_start,
+    people_of,
+)
 from accord.missions.load import SPECS, Mission, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
@@ -151,7 +161,7 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
         forged = list(forgeries(events, mission.written.get(wp_id, "")))
         found = [each.event for each in forged]
         for event in (each for each in added if each not in found):
-            problem = _unproven(mission, event) if event is added[-1] else ""
+            problem = _refusal(mission, event) or (_unproven(mission, event) if event is added[-1] else "")
             if is_old and event.mission_slug not in names:
                 problem = f"It names the mission {short_name(event.mission_slug)}."
             forged += [Forgery(event, problem)] if problem else []
@@ -177,6 +187,29 @@ def _future(mission: Mission, wp_id: str, added: Sequence[StatusEvent], now: dat
         hint = "Correct `at` there, and in the lines of later moves."
         found = warning("timestamp-future", message, "/at", hint=hint)
         yield replace(found, line=line, severity=Severity.ERROR if lines[line] in added else found.severity)
+
+
+def _refusal(mission: Mission, event: StatusEvent) -> str:
+    """Return why a move refuses what a line says, by the log alone: git and boxes may have changed since."""
+    source, target = event.from_lane, event.to_lane
+    if event.force or source not in STATUSES or source == target:
+        return ""
+    work_package = mission.work_packages.get(event.wp_id)
+    needed = work_package.head.dependencies if work_package else ()
+    waits_for = tuple(name for name in dict.fromkeys(needed) if not _was_ready(mission, name, event))
+    request = MoveRequest(
+        event.wp_id, event.to_lane, event.actor, review_ref=event.review_ref or "", reason=event.reason or ""
+    )
+    return WORK_PACKAGE.refusal(source, target, MoveFacts(request, is_approved=True, waits_for=waits_for))
+
+
+def _was_ready(mission: Mission, name: str, event: StatusEvent) -> bool:
+    """Tell whether an event could rest on a dependency: by the times, or by the lines where clocks differ."""
+    place, known = mission.log.lines[event.wp_id, event.event_id], mission.log.by_work_package.get(name, [])
+    by_time = [one for one in known if (one.at, one.event_id) < (event.at, event.event_id)]
+    by_line = [one for one in known if mission.log.lines[name, one.event_id] < place]
+    written = next((status for status in STATUSES if status == mission.written.get(name)), None)
+    return any(lets_start(found[-1].to_lane if found else written, found) for found in (by_time, by_line))
 
 
 def _unproven(mission: Mission, event: StatusEvent) -> str:
