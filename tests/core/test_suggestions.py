@@ -5,6 +5,7 @@ import pytest
 from accord.core.suggest import did_you_mean
 
 KNOWN = ("priority:high", "priority:low", "needs-changes", "approve", "T-001", "T-002", "tempID", "spec-contradiction")
+KNOWN += ("none", "red")
 
 
 @pytest.mark.parametrize(
@@ -13,7 +14,7 @@ KNOWN = ("priority:high", "priority:low", "needs-changes", "approve", "T-001", "
         ("priority:hgih", "priority:high"), ("priority:hig", "priority:high"), ("PRIORITY:LOW", "priority:low"),
         ("priority:loww", "priority:low"), ("needs_changes", "needs-changes"), ("needs change", "needs-changes"),
         ("aprove", "approve"), ("temp_id", "tempID"), ("T001", "T-001"), ("spec-contradicton", "spec-contradiction"),
-        ("spec-contradcitoin", "spec-contradiction"),
+        ("spec-contradcitoin", "spec-contradiction"), ("non", "none"), ("noen", "none"), ("erd", "red"),
     ],
 )  # fmt: skip
 def test_a_slip_is_recognised(word: str, meant: str) -> None:
@@ -22,7 +23,7 @@ def test_a_slip_is_recognised(word: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["priority:critical", "priority:lwo2", "scope-constraint", "T-003", "T-010", "reject", "approve", "", "x" * 200],
+    ["priority:critical", "priority:lwo2", "scope-constraint", "T-003", "reject", "approve", "", "x" * 200, "done"],
 )
 def test_another_word_gets_no_suggestion(word: str) -> None:
     assert did_you_mean(word, KNOWN) == ""

@@ -14,6 +14,9 @@ _LONGEST_WORD = 100
 _LONG_WORD = 10
 """From this length on, two edits are still a slip."""
 
+_SHORTEST_WORD = 5
+"""Below this length, a word with another letter is another word: `done` is not `none`."""
+
 _SEPARATORS = str.maketrans("", "", " -_.")
 
 
@@ -32,7 +35,8 @@ def correct_spelling(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that was misspelt by a slip; None where the word is another one.
 
     Case and separators do not count. A slip is one edit of a word of three letters or more, or two of a long word: a
-    letter that is missing, added or another one, or two letters in each other's place. Digits are never a slip.
+    letter that is missing, added or another one (from five letters on), or two letters in each other's place. Digits
+    are never a slip.
     """
     if len(word) > _LONGEST_WORD:
         return None
@@ -48,8 +52,9 @@ def _edits(word: str, name: str) -> int | None:
     first, last = first.translate(_SEPARATORS), last.translate(_SEPARATORS)
     shorter = min(len(first), len(last))
     most = 0 if shorter < 3 else 1 if shorter < _LONG_WORD else 2
+    is_other_word = shorter < _SHORTEST_WORD and len(first) == len(last) and sorted(first) != sorted(last)
     is_other_number = [char for char in first if char.isdigit()] != [char for char in last if char.isdigit()]
-    if is_other_number or abs(len(first) - len(last)) > most:
+    if is_other_word or is_other_number or abs(len(first) - len(last)) > most:
         return None
     edits = _distance(first, last)
     return edits if edits <= most else None
