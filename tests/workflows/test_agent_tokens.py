@@ -268,6 +268,38 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
             job("run: |-\n    cat >> $GITHUB_STEP_SUMMARY <<EOF\n    Done\n    EOF\n    ./go ${{ secrets.DB }}", RUN),
             False,
         ),
+        *(
+            (job(f"shell: {shell}\nrun: |-\n    {lines}\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), is_left)
+            for shell, lines, is_left in (
+                ("bash", 'env >> "$GITHUB_ENV"', True),
+                ("bash", "printenv | grep DB_ | tee -a $GITHUB_ENV", True),
+                ("bash", "env > .env", True),
+                ("bash", "env X=1 ./deploy $DB > log", False),
+                ("bash", 'exec >> "$GITHUB_ENV"\n    printf %s "D=$DB"', True),
+                ("bash", 'for n in "$DB"; do echo "D=$n" >> "$GITHUB_ENV"; done', True),
+                ("bash", 'X=$DB\n    Y="a $X"\n    echo "D=$Y" >> "$GITHUB_ENV"', True),
+                ("bash", 'n=1; ./deploy $DB; echo "D=$n" >> "$GITHUB_ENV"', False),
+                ("bash", '{ echo "A=1"; echo "B=2"; } >> "$GITHUB_ENV"\n    ./deploy "$DB"', False),
+                ("bash", './deploy "$DB"\n    {\n      echo A=1\n    } >> "$GITHUB_ENV"', False),
+                ("bash", '{\n      (\n        echo A=1\n      )\n      echo "D=$DB"\n    } >> "$GITHUB_ENV"', True),
+                ("bash", 'X=$DB; {\n      echo "D=$X"\n    } >> "$GITHUB_ENV"', True),
+                ("bash", "for i in 1 2; do\n      echo D$i=1\n    done >> $GITHUB_ENV\n    ./deploy $DB", False),
+                ("bash", 'if [ "$DB" ]; then echo HAS=1 >> "$GITHUB_ENV"; fi', False),
+                ("bash", 'echo "Server=x; Password=$DB" > .env', True),
+                ("bash", "cat > .env <<EOF\n    A=1\n    EOF\n    ./deploy $DB", False),
+                ("python", "import os\n    k = os.environ['DB']\n    f = open(os.environ['GITHUB_ENV'], 'a')", True),
+                (
+                    "python",
+                    "import os\n    k = os.getenv('DB')\n    print(k, file=open(os.environ['GITHUB_ENV']))",
+                    True,
+                ),
+                ("python", "import os\n    call(os.environ['DB'])", False),
+            )
+        ),
+        *(
+            (job(f"{SCRIPT}core.exportVariable('D', {value})\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), True)
+            for value in ("`x${process.env.DB}`", "process.env['DB']", '`${process.env["DB"]}`')
+        ),
         (job("run: echo done > log; ./deploy\nenv: {DB: '${{ secrets.DB }}'}", RUN), False),
         (job('run: echo "OPENAI_API_KEY=${{ secrets.OPENAI_API_KEY }}" >> $GITHUB_ENV', RUN), False),
     ],

@@ -132,7 +132,7 @@ _VARIABLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
 def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step], depth: int = 0) -> Iterator[str]:
     """Yield the texts that a variable or an expression may stand for, as far as files tell."""
     if at := _VARIABLE.fullmatch(word):
-        yield from _assigned(at[1], script)
+        yield from assigned_texts(at[1], script)
         yield from (str(each.env[at[1]]) for each in where if isinstance(each.env, dict) and at[1] in each.env)
     workflow = next((each for each in where if isinstance(each, Workflow)), None)
     job = next((each for each in where if isinstance(each, Job)), None)
@@ -146,7 +146,7 @@ def _read(ref: Reference, workflow: Workflow, job: Job, depth: int) -> Iterator[
     match ref:
         case ("steps", name, "outputs", output):
             steps = [step for step, _ in job.nested_steps() if step.id.lower() == name]
-            yield from (text for step in steps for each in step.script_texts for text in _assigned(output, each))
+            yield from (text for step in steps for each in step.script_texts for text in assigned_texts(output, each))
         case ("needs", name, "outputs", output) if depth < _DEEPEST:
             _, other = workflow.job(name) or ("", None)
             values = {key.lower(): str(value) for key, value in other.outputs.items()} if other else {}
@@ -170,7 +170,7 @@ _ASSIGNED = re.compile(
 _LOOP = re.compile(r"\bfor[ \t]+(\w+)[ \t]+in[ \t]+([^;\n]+)")
 
 
-def _assigned(name: str, script: str) -> Iterator[str]:
+def assigned_texts(name: str, script: str) -> Iterator[str]:
     """Yield the texts that a script gives to a variable or an output."""
     found = (at for at in _ASSIGNED.finditer(script) if at["name"].lower() == name.lower())
     yield from (at["list"] or at["double"] or at["single"] or at["bare"] or "" for at in found)

@@ -81,7 +81,10 @@ _NAMED_HEAD = re.compile(
 )
 """Names that outputs of actions have for a commit or the repository of a pull request."""
 
-VARIABLE = re.compile(r"\$\{?!?(?:env:)?([A-Za-z_]\w*)|environ(?:\.get\(|\[)['\"](\w+)|process\.env\.(\w+)")
+VARIABLE = re.compile(
+    r"\$\{?!?(?:env:)?(?!process\.env\b)([A-Za-z_]\w*)|(?:environ(?:\.get)?|getenv|process\.env)[(\[]['\"](\w+)"
+    r"|process\.env\.(\w+)"
+)
 _CARRIES_TEXT = frozenset({"pr_ref", "appendix"})
 """Inputs of the runner contract through which callers pass branches and comments of pull requests."""
 

@@ -13,8 +13,9 @@ from accord.workflows.agents import action_name, agent_steps, written_scopes
 from accord.workflows.commands import commands_of, program_of
 from accord.workflows.expressions import parse_condition, secrets_in
 from accord.workflows.facts import RepositoryFacts
+from accord.workflows.leftovers import left_texts
 from accord.workflows.models import Job, Step, Workflow
-from accord.workflows.origins import VARIABLE, leaves_of, step_named
+from accord.workflows.origins import leaves_of, step_named
 from accord.workflows.trust import (
     CALLED,
     STRANGERS,
@@ -198,33 +199,12 @@ def _left_values(at: RunPlace) -> Iterator[_Value]:
             yield from (
                 _Value(name, str(text), where, _below(where, "with", name), "") for name, text in step.given.items()
             )
-        for script in step.script_texts:
-            lines = [line for line in script.split("\n") if _LEAVES.search(line)] if step.run else []
-            lines = [script] if (_FILLS if step.run else _EXPORTS).search(script) else lines
-            named = {at[at.lastindex or 0] for line in lines for at in VARIABLE.finditer(line)}
-            env = step.env if isinstance(step.env, dict) else {}
-            place = _below(where, *(("run",) if step.run else ("with", "script")))
-            for text in (*lines, *(str(env[name]) for name in named & env.keys())):
-                yield _Value("", text, where, place, "run")
+        place = _below(where, *(("run",) if step.run else ("with", "script")))
+        yield from (_Value("", text, where, place, "run") for text in left_texts(step))
 
 
 _EXPRESSION = re.compile(r"\s*\$\{\{[^}]*\}\}\s*")
-_INTO = r">{1,2}(?![>&]|[ \t]*[\"']?(?:/dev/|\$\{?GITHUB_(?:OUTPUT|STEP_SUMMARY)))"
-"""A redirection into a file, but not into the outputs or the summary of the step."""
-
-_INTO_OR_TEE = rf"(?:{_INTO}|\|[ \t]*tee\b)"
-_LEAVES = re.compile(
-    rf"\b(?:login|config(?:ure)?|set-url|clone|ssh-add|GITHUB_ENV)\b|\b(?:echo|printf)\b.{{0,300}}{_INTO_OR_TEE}"
-)
 _LOGS_IN = re.compile(r"login|auth|credential|ssh-agent|import-gpg|vault")
-_FILLS = re.compile(
-    rf"\bcat\b[^\n<>]{{0,200}}(?:{_INTO}[^\n<]{{0,200}}<<|<<[^\n>]{{0,200}}{_INTO})"
-    rf"|[\n;][ \t]*(?:[}})][ \t]*(?:2>\S{{1,40}}[ \t]*)?{_INTO_OR_TEE}|(?:done|fi|esac)\b[^\n]{{0,100}}\bGITHUB_ENV\b)"
-)
-"""A here-document in a file, or several commands in brackets whose output goes there, or a loop's to later steps."""
-
-_EXPORTS = re.compile(r"\bexportVariable\b|\bGITHUB_ENV\b")
-
 _KEPT_BACK = re.compile(r"(?:\A|\s)--exclude-env[= ](\w+)")
 """A variable that the firewall `awf` keeps from the agent in it."""
 
