@@ -223,17 +223,13 @@ LISTS = {
     ),
     "headings below": ("#### Backend\n\n- src/a.py\n\n#### Frontend\n\n- web/b.ts", "src/a.py web/b.ts"),
     "a mention in the description": (
-        "- `tests/test_a.py` — covers `src/a.py`\n- src/b.py (used by src/c.py)",
-        "tests/test_a.py src/b.py",
+        "- src/a.py\n- `tests/test_a.py` — covers `src/a.py`\n- src/b.py (used by src/a.py and `A.read_all`, v1.2)",
+        "src/a.py tests/test_a.py src/b.py",
     ),
     "everything": ("- `**`", "**"),
     "everything below folders": ("- `**/*`", "**/*"),
     "all in all folders": ("- */*", "*/*"),
-    "a remark with code": ("- `src/` (not `lib/`)\n- `a/b.py` (see `docs/spec.md`)", "src a/b.py"),
-    "remarks in brackets": (
-        "- src/a.py (and its tests)\n- lib/ (see src/a.py)\n- web/ (not: api/x.py)",
-        "src/a.py lib web",
-    ),
+    "remarks in brackets": ("- src/a.py (and its tests)\n- lib/ (see src/a.py)", "src/a.py lib"),
     "one word below a folder": ("- `src/ui/`\n  - Tests\n  - Styling of the button", "src/ui"),
     "a way up below a folder": ("- `src/app/`\n  - ../shared/x.py", "src/shared/x.py"),
     "an entry of a comment": ("- src/a.py\n- [x] <!-- a -->", "src/a.py"),
@@ -255,6 +251,16 @@ UNREAD = {
     "an exception in brackets": "- src/ (except src/gen/)",
     "an exception of a marked folder": "- `src/` (not `src/gen/x.py`)",
     "another path in brackets": "- src/a.py (and src/b.py)",
+    "another path behind a dash": "- `a/b.py` — as in `docs/spec.md`",
+    "a file to leave out": "- src/exports/ (without vcard.py)",
+    "a folder to leave out": "- `src/` (not `lib/`)",
+    "a path to leave out behind a dash": "- app/ — except app/gen.py",
+    "a folder of a folder": "- src/gen/ (but src/gen/keep may change)",
+    "an exception below": "- src/exports/\n  - except vcard.py",
+    "an exception below, with its folder": "- lib/\n  - but not lib/old.py",
+    "exceptions below a label": "- src/\n  - Except:\n    - old.py",
+    "exceptions below a label in an entry": "- src/\n\n  Generated:\n\n  - old.py",
+    "another label": "Files:\n- src/\n\nLeave alone:\n- lib/a.py",
     "a row without a path": "| File | Why |\n|-|-|\n| src/a.py | new |\n| the rest | later |",
     "a drawing": "- src/a.py\n\n```\nsrc/\n└── b.py\n```",
     "a pattern that leaves files out": "- src/*\n- !src/b.py",
@@ -284,6 +290,33 @@ def test_an_unread_part_of_a_scope_is_found_with_its_line(name: str, place: str)
     line = int(re.search(r"line (\d+)", found.message)[1])  # type: ignore[index]
     said = found.message.partition(": ")[2]
     assert said.strip("`") in text.splitlines()[line - 1].replace("|", "").replace("  ", " ") or said in text
+
+
+KEPT_OUT = {
+    "exceptions below a label": ("- src/\n- Do not touch:\n  - src/b.py", "src"),
+    "exceptions behind a label": ("Files:\n- src/\n\nNot allowed:\n- src/b.py\n- src/c.py", "src"),
+    "exceptions in a code block": ("- src/\n\nExcept:\n\n```\nsrc/b.py\n```", "src"),
+    "exceptions below a heading": ("- src/\n\n#### Except\n\n- src/b.py", "src"),
+    "an exception of a folder": ("- src/\n  - leave src/b.py alone", "src"),
+    "a lone label": ("Do not touch:\n- src/b.py", "src/b.py"),
+    "a label in an entry": ("- src/\n  Except:\n  - src/b.py", "src src/b.py"),
+    "a remark": ("- src/b.py (do not change)", "src/b.py"),
+    "a sentence": ("- leave src/b.py alone", "src/b.py"),
+    "a column": ("| Path | In scope? |\n|-|-|\n| src/a.py | yes |\n| src/b.py | no |", "src/a.py src/b.py"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT_OUT)
+def test_a_sign_that_a_path_is_out_of_scope_is_found(name: str) -> None:
+    text, paths = KEPT_OUT[name]
+    (listed, _) = read_body(task_body(in_scope=text)).scopes
+    assert (listed.paths, len(listed.unread)) == (tuple(paths.split()), 1)
+
+
+@pytest.mark.parametrize("below", ["except ok.py", "Except:\n    - ok.py", "ok.py may change", "all but ok.py"])
+def test_an_exception_below_an_excluded_folder_is_found_and_removes_no_exclusion(below: str) -> None:
+    (_, excluded) = read_body(task_body(out_of_scope=f"- src/vendor/\n  - {below}")).scopes
+    assert (excluded.paths, [text for _, text in excluded.unread]) == (("src/vendor",), [below.partition("\n")[0]])
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,9 @@ _PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
 _SENTENCE_BREAK = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')*_]{0,3}\s+[\"'(*_]{0,3}[A-Z]")
 _CODE = re.compile(r"`[^`]*`")
 _PATHS_LEFT_OVER = "path/to/"
+_UNREAD = (
+    "Write each path that the task may change as an entry of its own in `In Scope`, and the others in `Out of Scope`."
+)
 
 
 def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
@@ -82,10 +85,8 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
         yield Finding("scope-overlap", message, path, hint="Remove it from one list.")
     for heading, scope in zip((IN_SCOPE, OUT_OF_SCOPE), body.scopes, strict=True):
         for line, text in scope.unread if scope.paths or heading is OUT_OF_SCOPE else ():
-            message = (
-                f"`{heading.title}` (line {line} of the body) has an entry that is not read as a path: {text[:80]}"
-            )
-            yield warning("scope-unread", message, path, hint="Write each path as an entry of its own: - `src/a.py`.")
+            message = f"`{heading.title}` (line {line} of the body) has an entry that is not wholly read: {text[:80]}"
+            yield warning("scope-unread", message, path, hint=_UNREAD)
     criteria = body.find(CRITERIA)
     if criteria and not any(item.checked is not None for item in criteria.items):
         message = "`Acceptance Criteria` has no checkbox."

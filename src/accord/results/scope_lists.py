@@ -47,11 +47,9 @@ _DRAWN = re.compile(r"[\u2500-\u257f]")
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
 _NEGATED = re.compile(r"(?:not|no|never|neither|nor|without|except|exclu\w+|\w+n['\u2019]t)(?!\w)", re.IGNORECASE)
 _EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^*]+)(?<!/)\1")
-_REMARK = re.compile(
-    r"\(\s{0,9}(?:(and|plus|also|[+&])|not|without|except\w{0,9}|exclud\w{1,9})(?=[\s:])[\s:]{0,9}([^()]{1,400})\)",
-    re.IGNORECASE,
-)
 _EXTENSION = re.compile(r"\w[\w.-]*")
+_LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
+"""Words in a description that name a file or a folder, and no attribute of an object such as ``Parser.read_all``."""
 _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 """Paths of the whole repository."""
 
@@ -85,8 +83,11 @@ class _Entry:
     text: str
     paths: list[str] = field(default_factory=list)
     inner: list[_Entry] = field(default_factory=list)
+    named: set[str] = field(default_factory=set)  # paths in its description
     has_more: bool = False
     is_bare: bool = False  # its path is one plain word, as the first word of a description
+    is_phrase: bool = False  # words are beside its path, which may turn its meaning
+    is_negated: bool = False
 
     @property
     def folder(self) -> str:
@@ -99,25 +100,36 @@ def read_scope(sections: Iterable[Section], *, is_out: bool = False) -> ScopeLis
     paths: dict[str, None] = {}
     unread: list[tuple[int, str]] = []
     for section in sections:
-        for entry in _entries(section.blocks, is_out=is_out):
-            paths |= dict.fromkeys(_collect(entry, "", unread))
+        for entry in _entries(section, is_out=is_out):
+            paths |= dict.fromkeys(_collect(entry, "", unread, unread))
     return ScopeList(tuple(paths), tuple(sorted(unread)))
 
 
-def _collect(entry: _Entry, above: str, unread: list[tuple[int, str]]) -> list[str]:
-    """Return the paths of an entry and of those in it; what names none below a path describes that path."""
+def _collect(
+    entry: _Entry, above: str, unread: list[tuple[int, str]], vague: list[tuple[int, str]], *, is_below: bool = False
+) -> list[str]:
+    """Return the paths of an entry and of those in it; what names none below a path describes that path, or is vague.
+
+    Below a path, an entry that does not begin with its own may be an exception: it is unread, and its folder stays.
+    """
     if not entry.text:
         return []
     own = [_within(above, path) for path in entry.paths]
     lost: list[tuple[int, str]] = []
     below = [each for each in entry.inner if not (own and each.is_bare)]
-    inner = [path for each in below for path in _collect(each, _within(above, entry.folder), lost)]
+    folder = _within(above, entry.folder)
+    inner = [path for each in below for path in _collect(each, folder, unread, lost, is_below=bool(own))]
     if not own or inner:
-        unread += lost
+        vague += lost
     is_answer = NONE.fullmatch(entry.text) or entry.text.endswith(":") or entry.text[0] + entry.text[-1] == "()"
-    if entry.has_more or not (own or inner or is_answer):
+    is_barred = bool(own or inner) and (entry.is_negated or (is_below and (entry.is_phrase or not own)))
+    if entry.has_more or is_barred:
         unread.append((entry.line, entry.text))
-    return inner if inner and entry.folder else own + inner
+    elif not (own or inner or is_answer):
+        vague.append((entry.line, entry.text))
+    if is_barred:
+        return []
+    return inner if inner and entry.folder and not entry.has_more else own + inner
 
 
 def _within(folder: str, path: str) -> str:
@@ -125,24 +137,52 @@ def _within(folder: str, path: str) -> str:
     return path if is_whole else posixpath.normpath(posixpath.join(folder, path))
 
 
-def _entries(blocks: Iterable[Block], *, is_out: bool) -> list[_Entry]:
-    """Return the entries at the top: of lists, with those in them, lines of paragraphs and code, and rows of tables."""
-    entries: list[_Entry] = []
-    known: dict[Block, _Entry] = {}
-    for block in blocks:
-        items = [each for each in block.around if each.kind == "item"]
-        is_first = bool(items and block.texts) and items[0] not in known
+def _entries(section: Section, *, is_out: bool) -> list[_Entry]:
+    """Return the entries at the top: of lists, with those in them, lines of paragraphs and code, and rows of tables.
+
+    Those behind a label line that is not the first, or below a heading that negates, are in that label's entry.
+    """
+    is_negated = not is_out and _NEGATED.match(section.title) is not None
+    top = _Entry(section.line, section.title, is_negated=is_negated)
+    every: list[_Entry] = []
+    known: dict[Block | None, _Entry] = {None: top}
+    labels: dict[Block | None, _Entry] = {}
+    for block in section.blocks:
+        items: list[Block | None] = [*(each for each in block.around if each.kind == "item"), None]
+        is_first = bool(len(items) > 1 and block.texts) and items[0] not in known
         lines = [(block.first + 1, shown_text(block.texts[0]))] if is_first else _lines(block)
         found = [_read(text, line, is_out=is_out) for line, text in lines]
-        above = next((known[each] for each in items if each in known), None)
+        place = next(each for each in items if each in known)
+        above = known[place]
         known |= {items[0]: found[0]} if is_first else {}
-        if above is None:
-            entries += found
-        elif is_first or not above.paths:  # further text below a path describes it
-            above.inner += found
+        every += found
+        is_text = block.kind == "paragraph" and not is_first
+        if is_text:
+            labels.pop(place, None)
+        holder = labels.get(place, above)
+        if is_first or not holder.paths:  # further text below a path describes it
+            holder.inner += found
         else:
-            above.has_more |= block.kind in ("fence", "code", "table")
-    return entries
+            holder.has_more |= block.kind in ("fence", "code", "table")
+        if is_text and (label := _label(block, above, is_out=is_out)):
+            labels[place] = label
+            above.inner.append(label)
+    listed = {path for each in every for path in each.paths}
+    for each in every:
+        each.has_more |= not each.named <= listed
+    return [top] if is_negated else top.inner
+
+
+def _label(block: Block, above: _Entry, *, is_out: bool) -> _Entry | None:
+    """Return the entry of a label line at the end of a paragraph, unless it is the first that introduces a list."""
+    text = shown_text(block.lines[-1])
+    if not text.endswith(":"):
+        return None
+    read = _read(text, block.first + len(block.lines), is_out=is_out)
+    is_next = bool(above.paths) or any(each.paths or each.inner for each in above.inner)
+    is_barred = is_next and read.is_negated
+    is_more = is_next or read.is_negated
+    return _Entry(read.line, text, has_more=is_more, is_negated=is_barred) if is_more else None
 
 
 def _lines(block: Block) -> Iterator[tuple[int, str]]:
@@ -155,7 +195,8 @@ def _lines(block: Block) -> Iterator[tuple[int, str]]:
             is_head = number == block.first + 1
             cells = [cell for cell in row if _read(cell, 0).paths and not cell.isalpha()]
             if not is_head or any(_names_file(cell.strip("`")) for cell in cells):
-                yield number + (not is_head), " ".join(cells or row)
+                shown = [cell for cell in row if cell in cells or _NEGATED.match(cell)]
+                yield number + (not is_head), " ".join(shown if cells else row)
         return
     is_fence = block.kind == "fence"
     lines = [*enumerate(block.lines[is_fence:], block.first + 1 + is_fence)]
@@ -171,20 +212,24 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = _Entry(line, text)
     words = [] if _DRAWN.search(text) else list(_words(text.replace(GUARD, "")))
-    is_described = is_beside = is_cut = False
+    taken: set[str] = set()
+    is_described = is_beside = is_cut = is_behind = False
     for word, is_marked, following in _outside_brackets(words):
         if word in _BETWEEN:
             is_described, is_beside = is_described and not entry.paths, False
         elif word in _DESCRIPTION and (entry.paths or is_described):
             break
         elif not (is_out or is_marked or entry.paths) and _NEGATED.match(word):
-            return entry
+            entry.is_negated = True
+            break
         elif paths := _paths(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described)):
             if is_beside and not is_marked and not _names_file(entry.paths[-1]):  # a path with a blank, perhaps
                 return _Entry(line, text)
             entry.has_more = bool(entry.paths) and is_described
             if entry.has_more:
                 break
+            taken.add(word)
+            is_behind = is_behind or is_described
             entry.paths += paths
             entry.is_bare = len(words) == 1 and not is_marked and not re.search(r"[/.*]", word)
             is_described, is_beside = False, not is_marked
@@ -193,18 +238,25 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             is_cut = is_cut or ("/" in word and _CUT.search(word) is not None)
         if entry.paths and word.endswith(":"):
             break
-    entry.has_more = entry.has_more or is_cut or _adds_to(entry.paths, text)
+    is_followed = bool(entry.paths) and is_described
+    entry.is_phrase = is_behind or (is_out and is_followed)
+    is_sentence = is_followed and (text.endswith(":") or (is_behind and not is_out))
+    entry.has_more = entry.has_more or is_cut or is_sentence or _describe(entry, words, taken, is_out=is_out)
     return entry
 
 
-def _adds_to(paths: Sequence[str], text: str) -> bool:
-    """Return whether a remark in round brackets names another path, or one to leave out of these."""
-    for remark in _REMARK.finditer(text):
-        words = [read_place(word.strip(",;"))[0].rstrip("/") + "/" for word in remark[2].split()]
-        named = [word for word in words if "/" in word[:-1] or _names_file(word[:-1])]
-        if any(remark[1] or word.startswith(tuple(f"{path}/" for path in paths)) for word in named):
-            return True
-    return False
+def _describe(entry: _Entry, words: Sequence[tuple[str, bool]], taken: Iterable[str], *, is_out: bool) -> bool:
+    """Note the paths in an entry's description; return whether it leaves out a part of the entry."""
+    rest = [each for word, _ in words if word not in taken for each in re.split(r"[\s(),;]+", word) if each]
+    named = {read_place(each.strip("*_`'\"").rstrip(".:"))[0] for each in rest}
+    inside = tuple(f"{path}/" for path in entry.paths)
+    entry.named = {
+        posixpath.normpath(each)
+        for each in named
+        if not _NO_PATH.search(each) and "<" not in each and _names_file(each) and _LIKE_FILE.fullmatch(each)
+    } - {*entry.paths}
+    is_negated = not is_out and bool(entry.paths) and any(_NEGATED.match(each) for each in rest[:4])
+    return is_negated or any(each.startswith(inside) and each not in inside for each in named)
 
 
 def _outside_brackets(words: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, bool, str]]:
