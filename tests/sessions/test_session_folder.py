@@ -386,6 +386,19 @@ def test_a_change_takes_away_no_review_that_the_plan_asked_for(
         assert codes() == found
 
 
+@pytest.mark.parametrize("status", ["not-started", "in-progress", "implemented", "blocked"])
+def test_a_completed_task_is_set_back_only_with_an_output(tmp_path: Path, status: str) -> None:
+    first, work = outputs(("Coder", "OK"), ("Reviewer", "OK"), ("QA", "OK")), outputs(("Coder", "DISPATCHED"))
+    other = work.replace("T-001", "T-002")
+    texts = {"tasks.yaml": done(), "outputs.jsonl": first}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
+    codes = changes_of(folder)
+    (folder / "tasks.yaml").write_text(done().replace("completed", status, 1))
+    for lines, found in (("", ["session-altered"]), (other, ["session-altered"]), (work, [])):
+        (folder / "outputs.jsonl").write_text(first + lines)
+        assert codes() == found
+
+
 def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Path) -> None:
     folder = finished(tmp_path, "DONE")
     codes = changes_of(folder)

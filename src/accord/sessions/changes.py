@@ -23,7 +23,7 @@ from accord.sessions.folder import (
     session_at,
 )
 from accord.sessions.machine import leads_to, working_state
-from accord.sessions.models import GATES, LOOPS, SessionStatus, UserDecision
+from accord.sessions.models import GATES, LOOPS, SessionStatus, SessionTask, UserDecision
 from accord.sessions.policy import WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
@@ -103,6 +103,10 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
             message = f"This change takes what asks for {' and '.join(sorted(lost))} from {task.id}."
             hint = "Restore its risk flag or its check. Waive the review with a reason once the task is implemented."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i), hint=hint)
+        if _is_set_back(before, after, task):
+            message = f"This change sets {task.id} from completed to {task.status} without a new output for it."
+            hint = "Set it to completed. A failed review, or new work of the Coder, opens it again."
+            yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
         is_new = known.get(task.id) not in (task.status, "completed")
         is_shown = {"implemented": has_work, "completed": has_record}.get(task.status)
         gates = open_gates(task, after.outputs) if is_new and is_shown and not is_shown(task, after.outputs) else ()
@@ -113,6 +117,14 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
                 "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
             )
             yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
+
+
+def _is_set_back(before: Session, after: Session, task: SessionTask) -> bool:
+    """Return whether a task is open again although its reviews have passed and no output followed."""
+    old, about = before.task(task.id), (task.id, "meta")
+    is_open = old is not None and old.status == "completed" != task.status
+    lines = [[one for one in session.outputs if one.task_id in about] for session in (before, after)]
+    return is_open and lines[0] == lines[1] and not open_gates(task, after.outputs)
 
 
 def foreign_changes(session: Session, role: str, paths: Iterable[str]) -> Iterator[Finding]:
