@@ -181,6 +181,14 @@ OVERRIDE = {"self_review": True, "override_reason": "No one else is here."}
         ("ADA ", {"force": True, "reason": "hurry", "review_ref": "PR 1"}, False),
         ("ada", {"force": True, "policy_metadata": {"override_reason": " "}}, False),
         ("ada", {"force": True, "policy_metadata": OVERRIDE}, True),
+        ("rev", {"evidence": None}, True),  # other tools record no review
+        ("rev", {"evidence": {"review": {"reviewer": "unknown", "verdict": None}}}, True),
+        ("rev", {"evidence": {"review": {"reviewer": "eve", "verdict": "Approved"}}}, True),
+        ("rev", {"evidence": {"review": {"reviewer": "rev", "verdict": "changes_requested"}}}, False),
+        ("rev", {"force": True, "evidence": {"review": {"verdict": "rejected"}}}, False),
+        ("rev", {"evidence": {"review": {"reviewer": "ADA", "verdict": "approved"}}}, False),
+        ("rev", {"evidence": {"review": {"reviewer": "ada"}}, "policy_metadata": OVERRIDE}, True),
+        ("ada", {"evidence": {"review": {"reviewer": "ada", "verdict": "approved"}}}, True),
     ],
 )
 def test_a_forced_approval_of_the_implementer_counts_for_nothing(actor: str, more: Any, counts: bool) -> None:

@@ -635,8 +635,13 @@ def _forged(first: int, **more: Any) -> Any:
 
 def _added(source: str | None, target: str, **more: Any) -> Any:
     at = NOW + timedelta(hours=2 if source == "in_review" else 1)
-    made = event("WP01", source, target, at) | {"actor": "rev", **more}
+    when = {"at": more.pop("at")} if "at" in more else {}
+    made = event(more.pop("wp_id", "WP01"), source, target, at, **{"actor": "rev", **more}) | when
     return lambda lines: [*lines, json.dumps(made)]
+
+
+def _reviewed(reviewer: str, verdict: str) -> Any:
+    return {"review": {"reviewer": reviewer, "verdict": verdict, "reference": "PR 1"}}
 
 
 def _all(*changes: Any) -> Any:
@@ -717,6 +722,28 @@ CHANGES_OF_A_LOG = {
     "work given up": (_all(_WORK, _added("in_progress", "planned", wp_id="WP02", at=LAST, reason="late")), []),
     "work given up without a reason": (_all(_WORK, _added("in_progress", "planned", wp_id="WP02", at=LAST)), ILLEGAL),
     "an approval without a review": (_all(_WORK, _added("in_progress", "approved", wp_id="WP02", at=LAST)), ILLEGAL),
+    **{
+        f"an approval whose evidence is {evidence}": (
+            _all(_IN_REVIEW, _added("in_review", "approved", evidence=evidence)),
+            ILLEGAL,
+        )
+        for evidence in (
+            None,
+            "PR 1",
+            {"review": {}},
+            _reviewed("rev", "changes_requested"),
+            _reviewed("ada", "approved"),
+            _reviewed("eve", "approved"),
+        )
+    },
+    "a forced approval with another verdict": (
+        _added("for_review", "approved", force=True, reason="now", evidence=_reviewed("rev", "changes_requested")),
+        ILLEGAL,
+    ),
+    "an approval by its reviewer": (
+        _all(_IN_REVIEW, _added("in_review", "approved", evidence=_reviewed("Rev", "approved"))),
+        [],
+    ),
     "a time in the future": (_added("for_review", "in_review", at=FUTURE), ["timestamp-future"]),
     "a move after a time in the future": (_added("claimed", "blocked", wp_id="WP03", at=FUTURE), []),
 }
@@ -818,6 +845,8 @@ CLAIMED, DONE = ("claimed", "approved", {}), ("for_review", "done", {"force": Tr
         ([("planned", "claimed", {}), ("claimed", "approved", {"force": True, "reason": "x"}),
           ("approved", "for_review", {"force": True, "reason": "x"}), DONE],
          "WP01 becomes done without an approval that counts."),
+        ([("planned", "approved", {"force": True, "reason": "x", "evidence": _reviewed("eve", "changes_requested")})],
+         "The verdict of its review is changes_requested."),
     ],
 )  # fmt: skip
 def test_an_old_line_that_names_another_reviewer_may_not_be_wrong_otherwise(

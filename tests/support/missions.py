@@ -139,4 +139,7 @@ def event(wp_id: str, source: str | None, target: str, at: datetime = NOW, **mor
     when, absent = at.isoformat(), dict.fromkeys(("reason", "review_ref", "evidence", "policy_metadata"))
     head = {"event_id": f"E-{wp_id}-{target}-{when}", "mission_slug": SLUG, "wp_id": wp_id}
     lanes = {"from_lane": source, "to_lane": target, "at": when, "actor": "ada"}
-    return {**head, **lanes, "force": False, "execution_mode": "worktree", **absent, **more}
+    made = {**head, **lanes, "force": False, "execution_mode": "worktree", **absent, **more}
+    if target == "approved" and "evidence" not in more and not made["force"]:
+        made["evidence"] = {"review": {"reviewer": made["actor"], "verdict": "approved", "reference": "PR 1"}}
+    return made

@@ -158,7 +158,7 @@ def _reviewer(facts: MoveFacts) -> Iterator[Need]:
 
 def _complete(facts: MoveFacts) -> Iterator[Need]:
     if not facts.is_approved:
-        text = "No approval of its present state counts: none is recorded, or its own author forced it."
+        text = "No approval of its present state counts: none is recorded, or its own author or no reviewer gave it."
         yield Need(f"{text} Move it to approved first; where it is approved, to in_progress before.", "an approval")
     elif facts.merge_problem and not facts.request.override_reason:
         hint = "`--override-reason TEXT` allows it without a merge; `--force` does not."
@@ -280,13 +280,15 @@ def began_at(events: Iterable[StatusEvent]) -> datetime | None:
 def approval_of(events: Sequence[StatusEvent]) -> StatusEvent | None:
     """Return the recorded approval that still counts; work that moves on from it needs a new one.
 
-    A forced approval by an implementer counts only with a recorded reason to override the rule.
+    One whose evidence denies it never counts. One that an implementer forced, or that names an implementer as another's
+    reviewer, counts only with a recorded reason to override the rule.
     """
     found = None
     for i, event in enumerate(events):
         if event.to_lane == "approved":
-            is_own = event.force and people_of(events[:i]).is_implementer(event.actor.strip())
-            found = None if is_own and not has_override(event) else event
+            is_implementer = people_of(events[:i]).is_implementer
+            is_own = event.force if is_implementer(event.actor.strip()) else is_implementer(event.reviewer)
+            found = None if event.is_denied or (is_own and not has_override(event)) else event
         elif event.to_lane not in ("done", "blocked"):
             found = None
     return found

@@ -307,3 +307,21 @@ class StatusEvent(BaseModel):
     review_ref: str | None = None
     evidence: Any = None
     policy_metadata: Any = None
+
+    @property
+    def review(self) -> dict[str, str]:
+        """The texts of the review in the evidence, such as ``verdict``."""
+        review = self.evidence.get("review") if isinstance(self.evidence, dict) else None
+        texts = review.items() if isinstance(review, dict) else ()
+        return {key: text.strip() for key, text in texts if isinstance(text, str)}
+
+    @property
+    def reviewer(self) -> str:
+        """The reviewer whom the evidence names; empty without one."""
+        name = self.review.get("reviewer", "")
+        return name if name != "unknown" else ""
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the evidence has another verdict than an approval."""
+        return (self.review.get("verdict") or "approved").casefold() != "approved"

@@ -106,7 +106,6 @@ def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[Forg
         repeats = i and (source, target) == (before[-1].from_lane, before[-1].to_lane)
         if repeats and target in ("planned", "claimed", "in_progress"):
             continue  # other tools repeat the start of work
-        is_own = target == "approved" and people_of(before).is_implementer(event.actor.strip())
         reason, is_approval = "", False
         if source in STATUSES and source not in ((status,) if status else ("planned", written)):
             reason = f"It leaves {source}, but {event.wp_id} was {status or 'planned'}."
@@ -118,12 +117,18 @@ def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[Forg
             reason = "It is forced without a reason." if event.actor.strip() else "It names no actor."
         elif target == "done" != source and approval_of(before) is None:
             reason, is_approval = f"{event.wp_id} becomes done without an approval that counts.", source == "approved"
-        elif is_own and not has_override(event):
-            name = short_name(event.actor)
-            reason, is_approval = f"{name} did this work and approves it, and no reason overrides that.", True
+        elif target == "approved":
+            reason, is_approval = _approval_problem(event, before), True
         if reason:
             yield Forgery(event, reason, is_approval)
         status = target
+
+
+def _approval_problem(event: StatusEvent, before: Sequence[StatusEvent]) -> str:
+    if event.is_denied:
+        return f"The verdict of its review is {short_name(event.review['verdict'])}."
+    is_own = people_of(before).is_implementer(event.actor.strip()) and not has_override(event)
+    return f"{short_name(event.actor)} did this work and approves it, and no reason overrides that." if is_own else ""
 
 
 def _is_judged_by_another(event: StatusEvent, events: Sequence[StatusEvent]) -> bool:
@@ -136,10 +141,10 @@ def _is_judged_by_another(event: StatusEvent, events: Sequence[StatusEvent]) -> 
         approved = [one for one in before if one.to_lane == "approved"]
         return bool(approved) and _is_judged_by_another(approved[-1], events)
     people = people_of(before)
-    review = event.evidence.get("review") if isinstance(event.evidence, dict) else None
-    named = str(review.get("reviewer") or "") if isinstance(review, dict) else ""
-    names = [name for name in (named if named != "unknown" else "", people.reviewer) if name]
-    return event.to_lane == "approved" and any(not people.is_implementer(name) for name in names)
+    names = [name for name in (event.reviewer, people.reviewer) if name]
+    return (
+        event.to_lane == "approved" and not event.is_denied and any(not people.is_implementer(name) for name in names)
+    )
 
 
 def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]:
@@ -191,7 +196,11 @@ def _future(mission: Mission, wp_id: str, added: Sequence[StatusEvent], now: dat
 
 def _refusal(mission: Mission, event: StatusEvent) -> str:
     """Return why a move refuses what a line says, by the log alone: git and boxes may have changed since."""
-    source, target = event.from_lane, event.to_lane
+    source, target, actor = event.from_lane, event.to_lane, event.actor.strip()
+    given = (event.review.get("verdict"), event.review.get("reviewer", "").casefold())
+    is_unreviewed = event.force and event.evidence is None
+    if target == "approved" and not is_unreviewed and given != ("approved", actor.casefold()):
+        return f"Its evidence is not that {short_name(actor)} approved it."
     if event.force or source not in STATUSES or source == target:
         return ""
     work_package = mission.work_packages.get(event.wp_id)
