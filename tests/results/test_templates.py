@@ -206,6 +206,10 @@ LISTS = {
         "src/a.py tests/b.py",
     ),
     "a nested list": ("- src/\n  - a.py\n  - deep/\n    - b.py", "src/a.py src/deep/b.py"),
+    "folders without a slash": (
+        "- src\n  - n.py\n  - sub\n    - o.py\n- tests\n  - exports\n    - deep\n      - test_csv.py",
+        "src/n.py src/sub/o.py tests/exports/deep/test_csv.py",
+    ),
     "a nested list of whole paths": ("- src\n  - src/a.py\n- Backend:\n  - lib/b.py", "src/a.py lib/b.py"),
     "a nested description": ("- src/a.py\n  - add a handler\n\n  More about it.", "src/a.py"),
     "braces": (
@@ -230,7 +234,7 @@ LISTS = {
     "everything below folders": ("- `**/*`", "**/*"),
     "all in all folders": ("- */*", "*/*"),
     "remarks in brackets": ("- src/a.py (and its tests)\n- lib/ (see src/a.py)", "src/a.py lib"),
-    "one word below a folder": ("- `src/ui/`\n  - Tests\n  - Styling of the button", "src/ui"),
+    "one word below a folder": ("- `src/ui/`\n  - Tests\n    - of the menu\n  - Styling of the button", "src/ui"),
     "a way up below a folder": ("- `src/app/`\n  - ../shared/x.py", "src/shared/x.py"),
     "an entry of a comment": ("- src/a.py\n- [x] <!-- a -->", "src/a.py"),
     "two columns of paths": ("| Path | Test |\n|-|-|\n| src/a.py | tests/a.py |", "src/a.py tests/a.py"),
@@ -299,6 +303,7 @@ KEPT_OUT = {
     "exceptions below a heading": ("- src/\n\n#### Except\n\n- src/b.py", "src"),
     "an exception of a folder": ("- src/\n  - leave src/b.py alone", "src"),
     "a lone label": ("Do not touch:\n- src/b.py", "src/b.py"),
+    "a path below a title": ("- Backend\n  - src/b.py", "src/b.py"),
     "a label in an entry": ("- src/\n  Except:\n  - src/b.py", "src src/b.py"),
     "a remark": ("- src/b.py (do not change)", "src/b.py"),
     "a sentence": ("- leave src/b.py alone", "src/b.py"),

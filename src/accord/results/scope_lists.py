@@ -116,9 +116,14 @@ def _collect(
         return []
     own = [_within(above, path) for path in entry.paths]
     lost: list[tuple[int, str]] = []
-    below = [each for each in entry.inner if not (own and each.is_bare)]
-    folder = _within(above, entry.folder)
-    inner = [path for each in below for path in _collect(each, folder, unread, lost, is_below=bool(own))]
+    inner: list[str] = []
+    for each in entry.inner:
+        is_apart = entry.is_bare and not above and _is_apart(each, entry.folder)
+        each.has_more |= is_apart
+        folder = "" if is_apart else _within(above, entry.folder)
+        inner += _collect(each, folder, unread, lost, is_below=bool(own))
+    if is_below and entry.is_bare and not inner:  # one word, which describes the path above
+        return []
     if not own or inner:
         vague += lost
     is_answer = NONE.fullmatch(entry.text) or entry.text.endswith(":") or entry.text[0] + entry.text[-1] == "()"
@@ -130,6 +135,11 @@ def _collect(
     if is_barred:
         return []
     return inner if inner and entry.folder and not entry.has_more else own + inner
+
+
+def _is_apart(entry: _Entry, word: str) -> bool:
+    """Return whether an entry below a word, a folder or a title, has a longer path that may stand for itself."""
+    return any("/" in path and not path.startswith((f"{word}/", "../")) for path in entry.paths)
 
 
 def _within(folder: str, path: str) -> str:
