@@ -448,7 +448,7 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "Use `priority:high` or `priority:medium`.",
     ),
     "a label that no refinement has": (plan(COMPLEX), "/create/0/labels/3", "Remove it."),
-    "keys beside the object that they belong into": (SPLIT, "/review", "Put these keys under `review`."),
+    "keys beside the object that they belong in": (SPLIT, "/review", "Put these keys under `review`."),
     "a key beside its object": (INSIDE, "/review", "Put this key under `review`."),
 }
 

@@ -96,7 +96,7 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
 
 
 def _keys_beside(faults: Mapping[Steps, str], model: type[BaseModel]) -> dict[Steps, list[Steps]]:
-    """Return the places of unknown keys beside the object that they belong into, by the place of that object."""
+    """Return the places of unknown keys beside the object that they belong in, by the place of that object."""
     found: dict[Steps, list[Steps]] = {}
     missing = [place for place, fault in faults.items() if fault == "missing"]
     for place in (place for place, fault in faults.items() if fault == "extra_forbidden"):
@@ -113,7 +113,7 @@ def _keys_beside(faults: Mapping[Steps, str], model: type[BaseModel]) -> dict[St
 
 def _misplaced(keys: Sequence[Steps], above: Steps) -> Finding:
     names, name = names_of([f"`{short_name(str(key[-1]))}`" for key in keys]), _name_of(above)
-    message = f"{names} {'belongs' if len(keys) == 1 else 'belong'} into {name}."
+    message = f"{names} {'belongs' if len(keys) == 1 else 'belong'} in {name}."
     hint = f"Put {'this key' if len(keys) == 1 else 'these keys'} under {name}."
     return Finding("schema", message, pointer(*above), hint=hint)
 

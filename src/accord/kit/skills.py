@@ -167,7 +167,7 @@ HOOKED_AGENTS = tuple(sorted(_HOOKS))
 
 
 class HookSettings(NamedTuple):
-    """The settings of an agent's hook, the file that they belong into, and the user's next step."""
+    """The settings of an agent's hook, the file that they belong in, and the user's next step."""
 
     file: str
     settings: dict[str, Any]
