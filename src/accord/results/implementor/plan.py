@@ -237,8 +237,8 @@ def _is_older_than_comment(facts: RevisionFacts) -> bool:
 
 def _superseded() -> RevisionPlan:
     """Plan nothing for a result that is older than the branch or its pull request."""
-    message = "A later result, a merge or a push superseded this result, so it changes nothing."
-    return RevisionPlan(findings=(warning("revision-superseded", message, hint="Use another `--run-key`."),))
+    text = "A later result, a merge or a push superseded this result, so it changes nothing."
+    return RevisionPlan(findings=(warning("revision-superseded", text, hint="To apply it, use another `--run-key`."),))
 
 
 def _ended(pull: Pull, base: str) -> RevisionPlan:
