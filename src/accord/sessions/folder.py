@@ -189,16 +189,16 @@ class Part:
     def _contents(self) -> tuple[Any, Any, Sequence[Finding]]:
         if self.raw is None:
             return None, None, [finding_of("file-unreadable", self.unreadable)] if self.unreadable else []
-        return _parse(self.name, self.raw)
+        return _parse(self.name, self.raw, SystemClock().now().replace(second=0, microsecond=0))
 
 
 @lru_cache(maxsize=2 * len(FILES))
-def _parse(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
-    """Return value, model and findings of a file; one change parses the same bytes many times."""
+def _parse(name: str, raw: bytes, minute: datetime) -> tuple[Any, Any, Sequence[Finding]]:
+    """Return value, model and findings of a file; one change parses the same bytes many times in a minute."""
     if name in TEXTS:
         return None, None, list(text_findings(raw, TEXTS[name]))
     if name in _LINES:
-        return None, *(read_outputs(raw) if name == OUTPUTS_FILE else read_history(raw, SystemClock().now()))
+        return None, *(read_outputs(raw) if name == OUTPUTS_FILE else read_history(raw, minute))
     kind = KINDS[_DOCUMENTS[name]]
     try:
         document = kind.read(raw)
