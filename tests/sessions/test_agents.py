@@ -356,6 +356,16 @@ def test_every_agent_gets_a_valid_input(committed: Path, role: str, task: str) -
     assert output_schema(role)["properties"]["status"]["enum"] == ["OK", "BLOCKED", "FAIL", *extra]
 
 
+def test_a_project_in_a_folder_with_any_name_is_dispatched(tmp_path: Path) -> None:
+    project = tmp_path / os.fsdecode(b"caf\xe9")
+    project.mkdir()
+    folder = implementing(project)
+    for words in (("init", "--quiet"), ("commit", "--quiet", "--allow-empty", "--message=Start")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    (constraint,) = agent_input(read_session(folder), "T-001", "Coder")["task"]["constraints"]
+    assert "`caf\N{REPLACEMENT CHARACTER}`" in constraint
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["", "ünder/b c"])
 def test_all_paths_have_one_root_and_files_of_the_session_do_not_count_as_changes(tmp_path: Path, place: str) -> None:

@@ -43,7 +43,7 @@ def agent_input(
     git, status = Git(session.root), status_of(session)
     head = git.attempt("rev-parse", "--abbrev-ref", "HEAD", "--show-prefix")
     has_git = not head.returncode
-    branch, _, place = (head.stdout if has_git else b"HEAD").decode().partition("\n")
+    branch, _, place = (head.stdout if has_git else b"HEAD").decode("utf-8", "replace").partition("\n")
     place = place.strip().rstrip("/")
     context = context_files(session, role, session.task(task_id))
     document = {
