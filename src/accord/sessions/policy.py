@@ -94,6 +94,7 @@ _NAMES = "CHANGES HISTORY NEWS LICENCE COPYING NOTICE AUTHORS CONTRIBUTORS CONTR
 _NAMES_IN_ANY_CASE = ("readme", "license", "changelog")
 _PAGES = ".txt .htm .html .css .csv .pdf .png .jpg .jpeg .gif .svg .webp .mmd .puml .drawio .1 .2 .3 .4 .5 .6 .7 .8 .9"
 _PAGE_FOLDERS = ("doc", "docs", "documentation", "man")
+"""Documents by their form or usual name, and pages, pictures and manual pages in a folder of documentation."""
 
 
 @dataclass(frozen=True)
