@@ -241,8 +241,8 @@ def test_a_fix_loop_is_counted_and_the_fourth_entry_refused(tmp_path: Path) -> N
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
     for count in (1, 2, 3):
         status = start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
-        assert status.retries("T-001", "FIX_TESTS") == count
-        advance(writer(folder), "IMPLEMENT_LOOP", role="Orchestrator")
+        assert (status.retries("T-001", "FIX_TESTS"), status.fix_task) == (count, "T-001")
+        assert advance(writer(folder), "IMPLEMENT_LOOP", role="Orchestrator").fix_task is None
     with pytest.raises(BrokenContract, match="Go to ASK_USER"):
         start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
     start_fix(writer(folder), "T-001", "FIX_REVIEW", role="Orchestrator")
@@ -401,6 +401,16 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("ASK_USER", {**GONE, "user_decisions": [*GATES, ANSWERED]}, WORK, ["spec.md"], "session show DIR"),
     (WORK, full(GATES, BEHIND), "INTEGRATE", BOTH + LAST, "dispatch DIR T-001 --role Coder --into"),
     (WORK, NOT_FIXABLE, "INTEGRATE", BOTH + LAST + ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
+    ("FIX_TESTS", full(GATES, ONE, REVIEWED), WORK, [], ADVANCE % WORK),
+    ("FIX_TESTS", full(GATES, ONE, REVIEWED, fix_task="T-001"), WORK, ["Coder on T-001"], "dispatch DIR T-001 --role"),
+    ("FIX_TESTS", full(GATES, done(), REVIEWED, fix_task="T-001"), WORK, [], ADVANCE % WORK),
+    (
+        "FIX_BUILD",
+        full(GATES, done(), fix_task="meta"),
+        "INTEGRATE",
+        ["Integrator on meta"],
+        "dispatch DIR meta --role",
+    ),
 ]
 
 

@@ -10,7 +10,9 @@ from support.sessions import GATES, SINGLE, TASKS, agent_output, decision, make_
 
 from accord.core.errors import BrokenContract, Interrupted
 from accord.sessions.models import AgentOutput
-from accord.sessions.turns import NextActor, run_session
+from accord.sessions.outputs import apply_output
+from accord.sessions.run import start_fix
+from accord.sessions.turns import NextActor, move_on, run_session
 
 DONE = TASKS.replace("not-started", "completed")
 REVIEWED = outputs(("Reviewer", "OK"), ("QA", "OK"))
@@ -136,3 +138,13 @@ def test_an_agent_writes_the_files_of_its_role(tmp_path: Path, state: str, name:
         change_status(folder, assumptions=["one"], known_issues=["two"], last_ci_result="green", last_update="now")
 
     assert play(folder, act).reason.startswith(f"{ROLE[state]} returned FAIL")
+
+
+def test_a_fix_that_a_person_begins_ends_with_the_work_of_the_coder(tmp_path: Path) -> None:
+    texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #"), "outputs.jsonl": outputs(("Coder", "OK"))}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
+    start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
+    for role in ("QA", "Coder"):
+        assert move_on(writer(folder)) == NextActor("T-001", "Coder"), "another output does not end the fix"
+        apply_output(writer(folder), "T-001", role, AgentOutput.model_validate(agent_output()))
+    assert move_on(writer(folder)) == NextActor("T-001", "Reviewer")

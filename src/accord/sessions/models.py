@@ -253,6 +253,7 @@ class SessionStatus(OpenModel):
     blocker: str | None = Field(None, description="The reason of a blocked session.")
     blocked_from: State | None = Field(None, description="The state that a blocked session returns to.")
     reopened_at: str | None = Field(None, description="Time of the last reopening, ISO-8601.")
+    fix_task: str | None = Field(None, pattern=_TASK_OR_META, description="The task that waits for the work of a fix.")
 
     def decision(self, decision_id: str) -> UserDecision | None:
         """Return the decision with this id."""

@@ -92,6 +92,15 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     return None
 
 
+def open_fix(session: Session) -> tuple[str, str] | None:
+    """Return the task of the fix loop that a session is in, and the agent that did not work on it since it began."""
+    status = status_of(session)
+    if not status.fix_task or status.current_state not in LOOPS:
+        return None
+    role = "Integrator" if status.current_state == "FIX_BUILD" else "Coder"
+    return None if check_work(session, role, status.fix_task) else (status.fix_task, role)
+
+
 def broken_files(session: Session, role: str) -> list[str]:
     """Return the files of the session that an agent must read, does not write, and that are missing or broken."""
     of_state = machine.files_needed(machine.working_state(status_of(session)), session.mode)
@@ -151,9 +160,12 @@ def status_in(
         value.update(blocked_from=source, blocker=blocker.strip())
     if source == "INTAKE_LEAN":
         value.setdefault("mode", "lean")
+    if source in LOOPS and target not in ("ASK_USER", "BLOCKED"):
+        value.pop("fix_task", None)
     if target in LOOPS and source not in ("ASK_USER", "BLOCKED"):
         counts = value["retry_counts"].setdefault(task, {})
         counts[target] = counts.get(target, 0) + 1
+        value["fix_task"] = task
     return value
 
 

@@ -30,6 +30,7 @@ from accord.sessions.moves import (
     command_of,
     facts_of,
     facts_of_task,
+    open_fix,
     passed_open,
     task_facts,
 )
@@ -146,8 +147,11 @@ def _move(session: Session, target: str, facts: SessionFacts) -> SessionMove | N
     needs = needs_of(state, target, facts)
     if any(need.key == NEVER for need in needs):
         return None
+    fix = open_fix(session) if target == LOOP_BASE.get(state) and not needs else None
     if needs:
         step = _step(session, needs[0])
+    elif fix:
+        step = _dispatch(session, *fix)
     elif target == "BLOCKED":
         step = _advance(session, target, "--blocker", "REASON")
     elif target in LOOPS and LOOP_BASE[target] == state:
@@ -155,7 +159,7 @@ def _move(session: Session, target: str, facts: SessionFacts) -> SessionMove | N
     else:
         step = _command(session, "reopen") if state == "DONE" else _advance(session, target)
     missing = dict.fromkeys(need.missing for need in needs if need.key not in facts.pending)
-    return SessionMove(target, tuple(missing), step.command, step)
+    return SessionMove(target, (*missing, *([f"{fix[1]} on {fix[0]}"] if fix else [])), step.command, step)
 
 
 def _fixable(session: Session, loop: str) -> str:

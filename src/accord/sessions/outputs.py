@@ -13,10 +13,10 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
-from accord.sessions.folder import OUTPUTS_FILE, Session, status_of
+from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
 from accord.sessions.machine import INTEGRATION, MACHINES, working_state
 from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, SessionTask
-from accord.sessions.moves import check_work, facts_of, status_in
+from accord.sessions.moves import check_work, facts_of, open_fix, status_in
 from accord.sessions.plan import (
     FileOperation,
     StatusStep,
@@ -44,6 +44,7 @@ class OutputEffects:
     tasks: tuple[tuple[str, str], ...] = ()
     question: UserQuestion | None = None
     completes_correction: bool = False
+    ends_fix: bool = False
     returns_to_tasks: bool = False
     open_gates: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -95,6 +96,7 @@ def plan_output(
         tasks=tuple(statuses.items()),
         question=_question(session, task_id, output) if output.status == "NEEDS_DECISION" else None,
         completes_correction=_completes_correction(session, task_id, role, output),
+        ends_fix=open_fix(session) == (task_id, role),
         returns_to_tasks=_is_behind(after) and _may_return(after),
         open_gates=open_gates(task, after.outputs) if task and task.status == "implemented" else (),
         findings=foreign,
@@ -150,6 +152,8 @@ def _may_return(session: Session) -> bool:
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:
     """Plan the changes of ``status.json`` as one write."""
     steps: list[StatusStep] = [with_completed_correction] if effects.completes_correction else []
+    if effects.ends_fix:
+        steps.append(lambda one: {key: part for key, part in status_value(one).items() if key != "fix_task"})
     if effects.returns_to_tasks:
         steps.append(lambda one: status_in(one, "IMPLEMENT_LOOP"))
     if question := effects.question:
