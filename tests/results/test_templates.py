@@ -271,6 +271,7 @@ UNREAD = {
     "an address": "- src/a.py\n- https://example.org/o/r/blob/main/src/b.py",
     "lines by HTML": "- src/a.py\n- src/b.py<br>src/c.py",
     "code by HTML": "- src/a.py\n- <code>src/b.py</code>",
+    "an exception in further text": "- src/\n\n  All but src/b.py.",
     "a block below a path": "- src/a.py\n\n  ```\n  src/b.py\n  ```",
     "a path with a blank": "- src/a.py\n- src/a b.py",
     "an entry below": "- Backend:\n  - src/a.py\n  - and its tests",
@@ -318,10 +319,33 @@ def test_a_sign_that_a_path_is_out_of_scope_is_found(name: str) -> None:
     assert (listed.paths, len(listed.unread)) == (tuple(paths.split()), 1)
 
 
-@pytest.mark.parametrize("below", ["except ok.py", "Except:\n    - ok.py", "ok.py may change", "all but ok.py"])
+EXCEPTED = {
+    "except ok.py": 1,
+    "Except:\n    - ok.py": 1,
+    "ok.py may change": 1,
+    "all but ok.py": 1,
+    "ok.py (may change)": 1,
+    "`ok.py` — fine to change": 1,
+    "ok.py: allowed": 1,
+    "ok.py\n    - may change": 1,
+    "ok.py\n\n    May change.": 1,
+    "a.py\n  - except ok.py": 2,
+    "a.py\n  - ok.py (may change)": 2,
+}
+"""Entries below an excluded folder, and the line of the exception."""
+
+
+@pytest.mark.parametrize("below", EXCEPTED)
 def test_an_exception_below_an_excluded_folder_is_found_and_removes_no_exclusion(below: str) -> None:
     (_, excluded) = read_body(task_body(out_of_scope=f"- src/vendor/\n  - {below}")).scopes
-    assert (excluded.paths, [text for _, text in excluded.unread]) == (("src/vendor",), [below.partition("\n")[0]])
+    line = below.split("\n")[EXCEPTED[below] - 1].removeprefix("  - ")
+    assert (excluded.paths[0], [text for _, text in excluded.unread]) == ("src/vendor", [line])
+
+
+@pytest.mark.parametrize("below", ["a.py", "`a.py` (owned by #3)", "[ ] a.py", "a.py, owned by #vcard-writer"])
+def test_a_list_below_an_excluded_folder_names_the_files_that_are_excluded(below: str) -> None:
+    (_, excluded) = read_body(task_body(out_of_scope=f"- src/\n  - {below}")).scopes
+    assert (excluded.paths, excluded.unread) == (("src/a.py",), ())
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from itertools import takewhile
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue
 from accord.results.labels import ItemKind
-from accord.results.scope_lists import ScopeList, Scopes, read_scope
+from accord.results.scope_entries import Scopes
+from accord.results.scope_lists import ScopeList, read_scope
 from accord.text.hidden import GUARD
 from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.text.outline import Section, code_free_lines, sections

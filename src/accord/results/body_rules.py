@@ -22,7 +22,8 @@ from accord.results.bodies import (
     is_same,
 )  # fmt: skip
 from accord.results.labels import ItemKind
-from accord.results.scope_lists import NONE, wider_entries
+from accord.results.scope_entries import wider_entries
+from accord.results.scope_lists import NONE
 from accord.text.block_syntax import Block
 from accord.text.outline import Section, code_of
 

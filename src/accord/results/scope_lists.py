@@ -7,25 +7,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import pairwise, product, takewhile
+from itertools import pairwise, product
 from math import prod
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, TypeAlias
 
 from accord.core.texts import is_placeholder
-from accord.files.patterns import path_patterns
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
 from accord.text.outline import Section, shown_text, spans
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-Scopes: TypeAlias = "tuple[Sequence[str], Sequence[str]]"
-"""The entries in scope, and those out of scope."""
 
 NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
 MOST_ALTERNATIVES = 64
@@ -47,21 +37,13 @@ _DRAWN = re.compile(r"[\u2500-\u257f]")
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
 _NEGATED = re.compile(r"(?:not|no|never|neither|nor|without|except|exclu\w+|\w+n['\u2019]t)(?!\w)", re.IGNORECASE)
 _EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^*]+)(?<!/)\1")
+_OWNED = re.compile(r"(?:owned by #\S+)?", re.IGNORECASE)
 _EXTENSION = re.compile(r"\w[\w.-]*")
 _LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
 """Words in a description that name a file or a folder, and no attribute of an object such as ``Parser.read_all``."""
 _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 """Paths of the whole repository."""
 
-_ANY_DEPTH = re.compile(r"/(?:\*\*(?=/)|\*+\Z)")
-"""Wildcards that may stand for no folder at all."""
-
-_MOST_IN_FOLDER = 100
-"""Further patterns of a folder are not compared with each other."""
-
-_WILDCARD = re.compile(r"[*?]")
-_SPECIAL = re.compile(r"([\\#!\[\]])")
-_SPECIAL_IN_GLOB = re.compile(r"([#!\[\]])")
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
@@ -101,27 +83,37 @@ def read_scope(sections: Iterable[Section], *, is_out: bool = False) -> ScopeLis
     unread: list[tuple[int, str]] = []
     for section in sections:
         for entry in _entries(section, is_out=is_out):
-            paths |= dict.fromkeys(_collect(entry, "", unread, unread))
+            paths |= dict.fromkeys(_collect(entry, "", unread, unread, is_out=is_out))
     return ScopeList(tuple(paths), tuple(sorted(unread)))
 
 
 def _collect(
-    entry: _Entry, above: str, unread: list[tuple[int, str]], vague: list[tuple[int, str]], *, is_below: bool = False
+    entry: _Entry,
+    above: str,
+    unread: list[tuple[int, str]],
+    vague: list[tuple[int, str]],
+    *,
+    is_out: bool,
+    is_below: bool = False,
 ) -> list[str]:
     """Return the paths of an entry and of those in it; what names none below a path describes that path, or is vague.
 
     Below a path, an entry that does not begin with its own may be an exception: it is unread, and its folder stays.
+    Out of scope, so may be one with a description, and the folder stays beside others below it.
     """
     if not entry.text:
         return []
     own = [_within(above, path) for path in entry.paths]
     lost: list[tuple[int, str]] = []
     inner: list[str] = []
+    before = len(unread)
     for each in entry.inner:
         is_apart = entry.is_bare and not above and _is_apart(each, entry.folder)
         each.has_more |= is_apart
         folder = "" if is_apart else _within(above, entry.folder)
-        inner += _collect(each, folder, unread, lost, is_below=bool(own))
+        inner += _collect(each, folder, unread, lost, is_out=is_out, is_below=bool(own))
+    has_unread = is_out and (len(unread) > before or bool(lost))
+    entry.is_phrase |= is_out and bool(lost)
     if is_below and entry.is_bare and not inner:  # one word, which describes the path above
         return []
     if not own or inner:
@@ -134,7 +126,7 @@ def _collect(
         vague.append((entry.line, entry.text))
     if is_barred:
         return []
-    return inner if inner and entry.folder and not entry.has_more else own + inner
+    return inner if inner and entry.folder and not (entry.has_more or has_unread) else own + inner
 
 
 def _is_apart(entry: _Entry, word: str) -> bool:
@@ -170,10 +162,12 @@ def _entries(section: Section, *, is_out: bool) -> list[_Entry]:
         if is_text:
             labels.pop(place, None)
         holder = labels.get(place, above)
-        if is_first or not holder.paths:  # further text below a path describes it
+        if is_first or not holder.paths:
             holder.inner += found
-        else:
-            holder.has_more |= block.kind in ("fence", "code", "table")
+        else:  # further text below a path describes it
+            holder.has_more |= block.kind in ("fence", "code", "table") or any(each.is_negated for each in found)
+            holder.has_more |= any(map(_names_file, (path for each in found for path in {*each.paths} | each.named)))
+            holder.is_phrase |= is_out
         if is_text and (label := _label(block, above, is_out=is_out)):
             labels[place] = label
             above.inner.append(label)
@@ -249,8 +243,8 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
         if entry.paths and word.endswith(":"):
             break
     is_followed = bool(entry.paths) and is_described
-    entry.is_phrase = is_behind or (is_out and is_followed)
     is_sentence = is_followed and (text.endswith(":") or (is_behind and not is_out))
+    entry.is_phrase = is_behind
     entry.has_more = entry.has_more or is_cut or is_sentence or _describe(entry, words, taken, is_out=is_out)
     return entry
 
@@ -260,6 +254,8 @@ def _describe(entry: _Entry, words: Sequence[tuple[str, bool]], taken: Iterable[
     rest = [each for word, _ in words if word not in taken for each in re.split(r"[\s(),;]+", word) if each]
     named = {read_place(each.strip("*_`'\"").rstrip(".:"))[0] for each in rest}
     inside = tuple(f"{path}/" for path in entry.paths)
+    remark = " ".join(each for each in rest if each not in _BETWEEN)
+    entry.is_phrase |= is_out and _OWNED.fullmatch(remark) is None
     entry.named = {
         posixpath.normpath(each)
         for each in named
@@ -345,44 +341,3 @@ def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
     path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./")
     found = _LINES.search(path, max(0, len(path) - _LONGEST_LINES))
     return (path[: found.start()], line or int(found[1])) if found else (path, line)
-
-
-def _holds(path: str, entry: str) -> bool:
-    return _matcher(entry).match_file(path)
-
-
-def is_in_scope(path: str, scopes: Scopes, admits: Callable[[str, str], bool] = _holds) -> bool:
-    """Return whether an entry in scope ``admits`` a path. It outweighs one out of scope only where it is narrower."""
-    listed, excluded = scopes
-    barring = [entry for entry in excluded if _holds(path, entry)]
-    return any(
-        admits(path, entry) and all(is_part(entry, wider) and not is_part(wider, entry) for wider in barring)
-        for entry in listed
-    )
-
-
-def is_part(entry: str, other: str) -> bool:
-    """Return whether all paths of an entry are paths of another, as far as the two texts tell."""
-    return all(_holds(f"{each}/-".lstrip("/"), other) for each in {entry, _ANY_DEPTH.sub("", f"/{entry}")})
-
-
-def wider_entries(entries: Iterable[str]) -> dict[str, list[str]]:
-    """Return for each entry those that have all its paths: itself, then folders and patterns of folders above it."""
-    by_folder: dict[str, list[str]] = {}
-    for entry in dict.fromkeys(entries):
-        folder = "/".join(takewhile(lambda name: not _WILDCARD.search(name), entry.split("/")))
-        by_folder.setdefault(folder or ".", []).append(entry)
-    found = {entry: [entry] for in_folder in by_folder.values() for entry in in_folder}
-    for entry, wider in found.items():
-        above = (str(folder) for folder in (PurePosixPath(entry), *PurePosixPath(entry).parents))
-        others = (each for folder in above for each in by_folder.get(folder, ())[:_MOST_IN_FOLDER])
-        wider += [each for each in others if each != entry and is_part(entry, each)]
-    return found
-
-
-@lru_cache(maxsize=8192)
-def _matcher(entry: str) -> GitIgnoreSpec:
-    """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
-    special = _SPECIAL_IN_GLOB if _WILDCARD.search(entry) else _SPECIAL
-    pattern = "**" if entry == "." else special.sub(r"\\\1", entry).lstrip("/")
-    return path_patterns([f"/{pattern}"])

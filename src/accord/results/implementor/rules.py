@@ -33,7 +33,7 @@ from accord.results.layouts import (
     unfolded,
     vocabulary_of,
 )
-from accord.results.scope_lists import Scopes, is_in_scope
+from accord.results.scope_entries import Scopes, is_in_scope
 from accord.text.markdown import unfenced
 from accord.text.outline import blank_code
 

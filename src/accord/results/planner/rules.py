@@ -18,7 +18,7 @@ from accord.results.bodies import Body, all_owners, likely_kind, read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind, check_new_labels, check_updated_labels, distinct, kind_of
 from accord.results.planner.record import content_limit
-from accord.results.scope_lists import wider_entries
+from accord.results.scope_entries import wider_entries
 
 if TYPE_CHECKING:
     from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate, PlannerResult

@@ -1,0 +1,72 @@
+"""Entries of scope lists as sets of paths: which paths they have, and which entries share some. Pure.
+
+An entry is a file, a folder with all below it, or a glob.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, TypeAlias
+
+from accord.files.patterns import path_patterns
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+Scopes: TypeAlias = "tuple[Sequence[str], Sequence[str]]"
+"""The entries in scope, and those out of scope."""
+
+_ANY_DEPTH = re.compile(r"/(?:\*\*(?=/)|\*+\Z)")
+"""Wildcards that may stand for no folder at all."""
+
+_MOST_IN_FOLDER = 100
+"""Further patterns of a folder are not compared with each other."""
+
+_WILDCARD = re.compile(r"[*?]")
+_SPECIAL = re.compile(r"([\\#!\[\]])")
+_SPECIAL_IN_GLOB = re.compile(r"([#!\[\]])")
+
+
+def _holds(path: str, entry: str) -> bool:
+    return _matcher(entry).match_file(path)
+
+
+def is_in_scope(path: str, scopes: Scopes, admits: Callable[[str, str], bool] = _holds) -> bool:
+    """Return whether an entry in scope ``admits`` a path. It outweighs one out of scope only where it is narrower."""
+    listed, excluded = scopes
+    barring = [entry for entry in excluded if _holds(path, entry)]
+    return any(
+        admits(path, entry) and all(is_part(entry, wider) and not is_part(wider, entry) for wider in barring)
+        for entry in listed
+    )
+
+
+def is_part(entry: str, other: str) -> bool:
+    """Return whether all paths of an entry are paths of another, as far as the two texts tell."""
+    return all(_holds(f"{each}/-".lstrip("/"), other) for each in {entry, _ANY_DEPTH.sub("", f"/{entry}")})
+
+
+def wider_entries(entries: Iterable[str]) -> dict[str, list[str]]:
+    """Return for each entry those that have all its paths: itself, then folders and patterns of folders above it."""
+    by_folder: dict[str, list[str]] = {}
+    for entry in dict.fromkeys(entries):
+        folder = "/".join(takewhile(lambda name: not _WILDCARD.search(name), entry.split("/")))
+        by_folder.setdefault(folder or ".", []).append(entry)
+    found = {entry: [entry] for in_folder in by_folder.values() for entry in in_folder}
+    for entry, wider in found.items():
+        above = (str(folder) for folder in (PurePosixPath(entry), *PurePosixPath(entry).parents))
+        others = (each for folder in above for each in by_folder.get(folder, ())[:_MOST_IN_FOLDER])
+        wider += [each for each in others if each != entry and is_part(entry, each)]
+    return found
+
+
+@lru_cache(maxsize=8192)
+def _matcher(entry: str) -> GitIgnoreSpec:
+    """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
+    special = _SPECIAL_IN_GLOB if _WILDCARD.search(entry) else _SPECIAL
+    pattern = "**" if entry == "." else special.sub(r"\\\1", entry).lstrip("/")
+    return path_patterns([f"/{pattern}"])
