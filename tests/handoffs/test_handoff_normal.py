@@ -185,9 +185,19 @@ def test_a_wrong_shape_is_named_with_its_path(artifact: str, content: Any, path:
 
 
 def test_a_misspelled_key_is_a_warning_and_other_keys_are_free() -> None:
-    _, findings = checked({"statu": "planning", "metadata": {"reviewArtefact": {}, "designArtifact": {}, "x": 1}})
-    assert [finding.path for finding in findings] == ["/statu", "/metadata/reviewArtefact"]
+    question = {"requestedBy": "ada", "options": [{"label": "Tab", "descripton": "As some do"}]}
+    metadata = {"reviewArtefact": {}, "designArtifact": {"decison": 1}, "x": 1, "awaitingHumanArtifact": question}
+    _, findings = checked({"statu": "planning", "metadata": metadata})
+    option = "/metadata/awaitingHumanArtifact/options/0/descripton"
+    assert {finding.path for finding in findings} == {"/statu", "/metadata/reviewArtefact", option}
     assert all(finding.severity == "warning" and finding.hint.startswith("Did you mean") for finding in findings)
+
+
+def test_an_artifact_beside_the_metadata_is_a_warning() -> None:
+    _, findings = checked({"status": "planning", "reviewArtifact": {"decison": "approved"}, "metadata": {}})
+    assert [(each.code, each.path, each.severity) for each in findings] == [
+        ("misplaced-artifact", "/reviewArtifact", "warning")
+    ]
 
 
 @pytest.mark.parametrize(("task_id", "found"), [("123", 1), ("T-012345", 1), ("T-123456", 0)])

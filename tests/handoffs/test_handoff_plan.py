@@ -81,7 +81,18 @@ def test_a_done_task_keeps_the_verdicts_that_it_rests_on(content: dict[str, Any]
     (name, change), *_ = content.items()
     spoiled = handoff("done", **{**EVERYTHING, name: {**EVERYTHING[name], **change}})  # type: ignore[dict-item]
     assert checked(spoiled)[1]
-    assert decide_patch(handoff("review", **EVERYTHING), patch(**content), by("human")).is_ok
+    for status in ("review", "verification"):
+        withdrawn = decide_patch(handoff(status, **EVERYTHING), patch(**content), by("human"))
+        assert (withdrawn.is_ok, {each.severity for each in checked(withdrawn.task)[1]} <= {"warning"}) == (True, True)
+    assert "review-not-approved" in {each.code for each in checked(withdrawn.task)[1]} or name != "reviewArtifact"
+
+
+@pytest.mark.parametrize("judged", [None, {}])
+def test_work_of_a_done_task_stays_even_where_no_move_recorded_what_its_verdicts_judge(judged: Any) -> None:
+    task = handoff("done", **EVERYTHING, **({} if judged is None else {"workflowRuntime": {"judged": judged}}))
+    decided = decide_patch(task, patch(reviewArtifact={"filesTouched": ["csv.py", "b.py"]}), by("developer"))
+    assert {reason.code for reason in decided.reasons} == {"review-outdated", "verification-outdated"}
+    assert decided.task == task
 
 
 def deep() -> dict[str, Any]:
@@ -101,6 +112,12 @@ REFUSED = {
     "misplaced-artifact /reviewArtifact": ("reviewer", {"reviewArtifact": REVIEW, "title": "T"}),
     "key-misspelled /planingArtifact": ("planner", {"planingArtifact": {"goals": ["Ship"]}}),
     "key-misspelled /metadata/transitionnote": ("planner", patch(transitionnote="Why")),
+    "key-misspelled /metadata/reviewArtifact/decison": ("reviewer", {"reviewArtifact": {"decison": "approved"}}),
+    "key-misspelled /metadata/testingArtifacts/plannd": ("planner", patch(testingArtifacts={"plannd": {}})),
+    "key-misspelled /metadata/awaitingHumanArtifact/options/0/lable": (
+        "human",
+        patch(awaitingHumanArtifact={"options": [{"label": "Comma", "lable": "Tab"}]}),
+    ),
     "status-in-patch /status": ("human", {"status": "done"}),
     "role-must-not-write /metadata/doneArtifact/completedAt": ("planner", patch(doneArtifact=None)),
     "immutable-field /metadata/planningArtifact/createdAt": ("human", patch(planningArtifact={"createdAt": None})),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 MISSPELLED = 0.85
@@ -18,6 +19,9 @@ _SHORTEST_WORD = 5
 """Below this length, a word with another letter is another word: `done` is not `none`."""
 
 _SEPARATORS = str.maketrans("", "", " -_.")
+_PARTS = re.compile(r"[^\W_]?[^\W_A-Z]+|[A-Z]+")
+_SHORTEST_PART = 3
+"""A shorter part of a word is never a slip: `requestedBy` is not `requestedAt`."""
 
 
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
@@ -53,6 +57,10 @@ def _edits(word: str, name: str) -> int | None:
     shorter = min(len(first), len(last))
     most = 0 if shorter < 3 else 1 if shorter < _LONG_WORD else 2
     is_other_word = shorter < _SHORTEST_WORD and len(first) == len(last) and sorted(first) != sorted(last)
+    parts = zip(*(map(str.casefold, _PARTS.findall(each)) for each in (word, name)), strict=False)
+    is_other_word |= any(
+        sorted(one) != sorted(other) and max(len(one), len(other)) < _SHORTEST_PART for one, other in parts
+    )
     is_other_number = [char for char in first if char.isdigit()] != [char for char in last if char.isdigit()]
     if is_other_word or is_other_number or abs(len(first) - len(last)) > most:
         return None

@@ -17,7 +17,7 @@ from typing import Any
 from accord.core.clock import parse_timestamp
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, finding_of, pointer
+from accord.core.findings import Finding, Severity, finding_of, pointer
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
 from accord.handoffs.evidence import VERDICTS, future_findings, judged_after, question_digest
@@ -35,6 +35,7 @@ ACTIONS = {
 """The action that each status requires; backlog and cancelled require none."""
 
 _DIGEST_CHARS = 16
+_LEAVE = "Leave it, or move the task with the patch: `accord handoff move TASK.json --to STATUS --patch PATCH.json`."
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def decide_patch(
     known = future_findings(before.metadata, now)
     reasons += [found for found in future_findings(after.metadata, now) if found not in known]
     if target in ("", task["status"]):
-        reasons += _removal_findings(before, after, now)
+        reasons += _removal_findings(before, merged, after)
     judged = rules.judged_work(before, after, wanted, author.role, changes)
     is_judged = judged != _judged(task)
     if reasons or not (changes or is_judged):
@@ -205,20 +206,24 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
 
 
 def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
-    for key in (key for key in patch if key in rules.ROLE_KEYS):
-        yield Finding("misplaced-artifact", f"`{key}` belongs in `metadata`.", f"/{key}", hint="Move it there.")
-    for found in rules.misspelled_keys(patch, task):
-        yield Finding("key-misspelled", found.message, found.path, hint=found.hint)
+    for found in rules.unread_keys(patch, task):
+        yield replace(found, severity=Severity.ERROR)
     if "status" in patch and patch["status"] not in (task["status"], target):
         message = "A patch cannot change the status of a task."
         yield Finding("status-in-patch", message, "/status", hint="Use `accord handoff move` with `--to STATUS`.")
 
 
-def _removal_findings(before: Handoff, after: Handoff, now: datetime) -> list[Finding]:
+def _removal_findings(before: Handoff, task: Mapping[str, Any], after: Handoff) -> list[Finding]:
     """Find what the task's status rests on and the patch takes away; what was missing before does not count."""
-    known, found = (rules.status_findings(handoff, now) for handoff in (before, after))
-    rests = f"The status {before.status} requires it: move the task first, or in the same command."
-    return [replace(reason, message=f"{reason.message} {rests}") for reason in found if reason not in known]
+    judged = judged_after(before.metadata, after.metadata, ())
+    known = [*rules.status_findings(before)]
+    found = rules.status_findings(read_handoff(with_runtime(task, {**runtime_of(task), "judged": judged})))
+    rests = f"The status {before.status} requires it."
+    return [
+        replace(reason, message=f"{reason.message} {rests}", hint=_LEAVE)
+        for reason in found
+        if reason.severity is Severity.ERROR and reason not in known
+    ]
 
 
 def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.Location], author: Author) -> Iterator[Finding]:

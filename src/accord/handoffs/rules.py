@@ -8,25 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, pointer, warning
-from accord.core.suggest import MISSPELLED, nearest
+from accord.core.findings import Finding, Severity, pointer, warning
+from accord.core.suggest import MISSPELLED, correct_spelling, nearest
 from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, next_task_id, read_handoff, written_id
-from accord.handoffs.stages import gate_findings
+from accord.handoffs.stages import GATES
 
 
 def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
     """Check a handoff that has the required shape.
 
-    Missing artifacts of its status are errors: they were removed, or the status was edited. A changed verdict is an
-    error for a done task only: elsewhere it decides the next move.
+    Missing artifacts of its status are errors: they were removed, or the status was edited.
     """
-    missing = status_findings(handoff, now)
+    missing = [*status_findings(handoff)]
     if who := sole_author(handoff.metadata):
         what = f"`{short_name(who)}` wrote the work, the review and the verification."
         hint = "Let another actor review or verify it; `accord handoff gate --independent` requires that."
@@ -38,8 +37,7 @@ def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
         what = f"`{short_name(task_id)}` is not a task id."
         hint = "Use T- and five digits or more; the next write replaces it."
         missing.append(warning("task-id-invalid", what, "/metadata/canonicalTaskId", hint=hint))
-    extra = {**(handoff.model_extra or {}), "metadata": handoff.metadata.model_extra or {}}
-    return [*missing, *misspelled_keys(extra)]
+    return [*missing, *unread_keys(handoff.model_dump(by_alias=True, exclude_unset=True))]
 
 
 def store_findings(tasks: dict[str, Any] | list[Any], now: datetime) -> list[Finding]:
@@ -64,10 +62,15 @@ def store_findings(tasks: dict[str, Any] | list[Any], now: datetime) -> list[Fin
     return found
 
 
-def status_findings(handoff: Handoff, now: datetime) -> list[Finding]:
-    """Find what the status of a task rests on and is not there: artifacts, and for a done task also their verdicts."""
-    findings = gate_findings("", handoff.status, handoff.metadata, now)
-    return [finding for finding in findings if handoff.status == "done" or finding.code.startswith("missing-")]
+def status_findings(handoff: Handoff) -> Iterator[Finding]:
+    """Find what the status of a task rests on and is not there: artifacts, and for a done task also their verdicts.
+
+    A changed verdict about any other task is a warning, since it decides the next move.
+    """
+    gate = GATES.get(handoff.status)
+    for found in gate(handoff.metadata) if gate else ():
+        is_error = handoff.status == "done" or found.code.startswith("missing-")
+        yield found if is_error else replace(found, severity=Severity.WARNING)
 
 
 def input_findings(metadata: Metadata) -> Iterator[Finding]:
@@ -97,15 +100,29 @@ ROLE_KEYS = METADATA_KEYS - _TASK_KEYS - {"schemaVersion"}
 """The keys of artifacts, which belong in the metadata."""
 
 
-def misspelled_keys(task: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Iterator[Finding]:
-    """Warn of unknown keys of a task or a patch, and of its metadata, near a known one; those of ``known`` are kept."""
-    for location, keys in (((), _TASK_KEYS | METADATA_KEYS), (("metadata",), METADATA_KEYS)):
-        part, kept = value_at(task, location), value_at(known, location)
-        for key, value in part.items() if isinstance(part, dict) else ():
-            is_kept = value is None or (isinstance(kept, dict) and key in kept)
-            if key not in keys and not is_kept and (near := nearest(key, keys, cutoff=MISSPELLED)):
-                message = f"Unknown key `{short_name(key)}`."
-                yield warning("key-misspelled", message, pointer(*location, key), hint=f"Did you mean `{near}`?")
+def unread_keys(part: Any, known: Any = None, model: Any = Handoff, place: str = "") -> Iterator[Finding]:
+    """Warn of artifacts beside the metadata, and of unknown keys near a known one, in a task or a patch.
+
+    Unknown keys that the same part of ``known`` has are kept. ``model`` is the type of the part.
+    """
+    if isinstance(part, list):
+        for i, entry in enumerate(part):
+            yield from unread_keys(entry, None, model, place + pointer(i))
+    if not isinstance(part, dict):
+        return
+    model = next((one for one in (model, *get_args(model)) if hasattr(one, "model_fields")), None)
+    fields = {field.alias: field.annotation for field in model.model_fields.values()} if model else {}
+    kept, keys = known if isinstance(known, dict) else {}, fields.keys() if place else fields.keys() | ROLE_KEYS
+    for key, value in part.items():
+        if key in fields:
+            yield from unread_keys(value, kept.get(key), fields[key], place + pointer(key))
+        elif key in keys:
+            message = f"`{key}` belongs in `metadata`."
+            yield warning("misplaced-artifact", message, pointer(key), hint="Move it there.")
+        elif value is not None and key not in kept:
+            near = correct_spelling(key, keys) or nearest(key, keys, cutoff=MISSPELLED)
+            message, hint = f"Unknown key `{short_name(key)}`.", f"Did you mean `{near}`?"
+            yield from [warning("key-misspelled", message, place + pointer(key), hint=hint)] if near else ()
 
 
 class FieldChange(NamedTuple):
