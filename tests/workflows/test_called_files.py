@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.runner_workflows import RUNNER, SHA, edited
+from support.runner_workflows import OUTPUTS, RUNNER, SHA, edited
 
 from accord.cli.main import accord
 from accord.workflows.doctor import examine_workflows
@@ -225,3 +225,32 @@ def test_conform_reads_the_actions_of_a_runner(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert f"{tmp_path / ACTION}:7: error unsafe-interpolation" in result.output
     assert "used in the job `agent`" in " ".join(result.output.split())
+
+
+ALL = ".github/actions/agent/action.yml"
+OUTPUTS_OF = "outputs:\n" + "".join(f"  {name}: {{value: '${{{{ steps.a.outputs.{name} }}}}'}}\n" for name in OUTPUTS)
+TAKES = "inputs: {skip: {}, prompt_file: {}}\n"
+AGENT = "{id: a, run: agent, shell: bash, if: '!inputs.skip', env: {P: '${{ inputs.prompt_file }}'}}"
+GIVEN = "{skip: '${{ inputs.skip }}', prompt_file: '${{ inputs.prompt_file }}'}"
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "expected"),
+    [
+        (GIVEN, action(AGENT, more=TAKES + OUTPUTS_OF), []), (GIVEN, action(AGENT, more=OUTPUTS_OF), []),
+        (GIVEN.replace("skip:", "skp:"), action(AGENT, more=TAKES + OUTPUTS_OF), ["input-unused", "unknown-input"]),
+        (GIVEN, action(AGENT.replace("!inputs.skip", "true"), more=TAKES + OUTPUTS_OF), ["input-unused"]),
+        (GIVEN, action(AGENT, more=TAKES + OUTPUTS_OF.replace("  exit-code", "  code", 1)), ["output-unwired"]),
+        (GIVEN, action(AGENT, more=TAKES + OUTPUTS_OF.replace("a.outputs.exit-", "b.outputs.")), ["output-unwired"]),
+        (GIVEN, action(AGENT.replace("run: agent", "run: echo"), more=TAKES + OUTPUTS_OF), ["output-unwired"] * 16),
+        ("{skp: '${{ inputs.skip }}'}", "runs: {using: node24, main: a.js}\n", ["input-unused"]),
+    ],
+)  # fmt: skip
+def test_inputs_and_outputs_are_followed_into_an_action(
+    tmp_path: Path, given: str, text: str, expected: list[str]
+) -> None:
+    start = RUNNER.index("      - id: run\n")
+    runner = f"{RUNNER[:start]}      - id: run\n        uses: ./.github/actions/agent\n        with: {given}\n"
+    assert [
+        code for code, *_ in found(tmp_path, {W: f"name: Run\n{runner.partition(chr(10))[2]}", ALL: text})
+    ] == expected

@@ -248,6 +248,54 @@ def test_jobs_that_name_each_other_do_not_hang_the_check() -> None:
     assert codes(edited(RUNNER, through) + ring) == ["output-unwired"]
 
 
+NAMED = "".join(f'          echo "{name}=$X" >> "$GITHUB_OUTPUT"\n' for name in OUTPUTS if name != "exit-code")
+BLOCK = "          {{\n" + NAMED.replace(' >> "$GITHUB_OUTPUT"', "") + '{more}          }} >> "$GITHUB_OUTPUT"\n'
+CODE = "          echo exit-code=0\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "is_found"),
+    [
+        (NAMED, True), (NAMED + CODE, False), (f"          codex exec -\n{NAMED}", True),
+        (f'          B=$(base64 -w0 a.txt | tr -d "x")\n{NAMED}', True), (f"          python run.py\n{NAMED}", False),
+        (f"          ./run.sh\n{NAMED}", False), (f'{NAMED}          echo "$NAME=0" >> "$GITHUB_OUTPUT"\n', False),
+        (f'{NAMED}          printf "%s=%s\\n" "$A" 0 >> "$GITHUB_OUTPUT"\n', False),
+        (f'{NAMED}          cat all.env >> "$GITHUB_OUTPUT"\n', False), (BLOCK.format(more=""), True),
+        (BLOCK.format(more="          cat all.env\n"), False), (BLOCK.format(more=CODE), False),
+        (BLOCK.format(more="          echo 'x<<END'\n          cat all.env\n          echo END\n"), True),
+        (f"          ${{{{ inputs.iteration }}}}\n{NAMED}", False),
+    ],
+)  # fmt: skip
+def test_an_output_that_a_script_never_sets_is_found(script: str, is_found: bool) -> None:
+    text = edited(RUNNER, ('run: agent < "$PROMPT"', "run: |\n" + script.rstrip()))
+    findings = [each for each in found(text) if each.code != "unsafe-interpolation"]
+    assert [(each.code, each.path) for each in findings] == [("output-unwired", JOB_PATH)] * is_found
+    assert [each.hint for each in findings if 'echo "exit-code=VALUE" >> "$GITHUB_OUTPUT"' not in each.hint] == []
+    shell = text.replace("        env:\n", "        shell: python\n        env:\n")
+    assert "output-unwired" not in codes(shell)
+
+
+# Inputs that have no effect
+
+IF, PROMPT = "        if: ${{ !inputs.skip }}\n", "          PROMPT: ${{ inputs.prompt_file }}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "unused"),
+    [
+        (IF, "", ["skip"]), (PROMPT, "          A: b\n", ["prompt_file"]),
+        (IF, "        if: inputs.skip == false\n", []),
+        (IF, "        if: ${{ !inputs.skipped }}\n", ["skip"]), (PROMPT, "          A: ${{ toJSON(inputs) }}\n", []),
+        ("permissions: {}\n", "permissions: {}\nenv: {S: '${{ inputs.SKIP || inputs.prompt_file }}'}\n", []),
+    ],
+)  # fmt: skip
+def test_a_runner_that_ignores_skip_or_the_prompt_is_found(old: str, new: str, unused: list[str]) -> None:
+    text = edited(RUNNER, (old, new), *([(IF, ""), (PROMPT, "          A: b\n")] if "SKIP" in new else []))
+    assert [(each.code, each.path) for each in found(text)] == [
+        ("input-unused", f"/on/workflow_call/inputs/{name}") for name in unused
+    ]
+
+
 # Thin runners
 
 
@@ -255,6 +303,19 @@ def test_a_thin_runner_must_pass_on_its_inputs() -> None:
     text = edited(THIN, ("      appendix: ${{ inputs.appendix }}\n", ""))
     (finding,) = found(text, agent=RUNNER)
     assert (finding.code, finding.path) == ("input-unused", "/jobs/run/with")
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"), [("skp", "Did you mean `skip`?"), ("SKIP", None), ("effort", "Remove it, or declare the input")]
+)
+def test_a_thin_runner_passes_only_inputs_that_exist(key: str, hint: str | None) -> None:
+    text = edited(THIN, ("      skip: ${{ inputs", f"      {key}: ${{{{ inputs"))
+    findings = [each for each in found(text, agent=RUNNER) if each.code != "input-unused"]
+    assert [(each.code, each.path) for each in findings] == (
+        [("unknown-input", f"/jobs/run/with/{key}")] if hint else []
+    )
+    assert [each for each in findings if hint not in each.hint] == []
     assert found(text) == []
 
 
@@ -290,7 +351,7 @@ VALUES = (
     ],
 )  # fmt: skip
 def test_untrusted_text_in_a_script_is_found(expression: str) -> None:
-    text = edited(RUNNER, *VALUES, (RUN, f"run: |\n          echo '${{{{ {expression} }}}}'"))
+    text = edited(RUNNER, *VALUES, (RUN, f"run: |\n          agent '${{{{ {expression} }}}}'"))
     (finding,) = found(text)
     assert (finding.code, finding.path) == ("unsafe-interpolation", "/jobs/agent/steps/1/run")
     assert "run: |" in text.splitlines()[(finding.line or 0) - 1]
@@ -306,7 +367,7 @@ def test_untrusted_text_in_a_script_is_found(expression: str) -> None:
     ],
 )  # fmt: skip
 def test_trusted_text_in_a_script_is_accepted(expression: str) -> None:
-    assert found(edited(RUNNER, *VALUES, (RUN, f'run: echo "${{{{ {expression} }}}}"'))) == []
+    assert found(edited(RUNNER, *VALUES, (RUN, f'run: agent "${{{{ {expression} }}}}"'))) == []
 
 
 STEPS = [

@@ -1,4 +1,4 @@
-"""GitHub's expressions: what they read, what their value can be, and where an output of a workflow comes from.
+"""GitHub's expressions: what they read, and what their value can be.
 
 ``${{ inputs.skip && 'a' || 'b' }}`` reads an input, but its value is only ever ``a`` or ``b``. Source: GitHub
 documentation, "Evaluate expressions in workflows and actions".
@@ -7,13 +7,10 @@ documentation, "Evaluate expressions in workflows and actions".
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
-
-from accord.core.findings import pointer
-from accord.workflows.models import Workflow
+from typing import Any
 
 Reference = tuple[str, ...]
 """A context and its properties, such as ``("steps", "run", "outputs", "exit-code")``. Case is ignored."""
@@ -207,94 +204,6 @@ def _literal(word: str) -> str | float | bool | None:
     if "0x" in word.lower():
         return float(int(word, 16))
     return _CONSTANTS[word.lower()] if word.lower() in _CONSTANTS else float(word)
-
-
-class OutputLink(NamedTuple):
-    """A link of an output's chain: the output ``name`` of the workflow, or of the job ``job``."""
-
-    path: str
-    job: str = ""
-    name: str = ""
-
-
-_End = tuple[tuple[OutputLink, ...], Reference]
-"""The end of a chain: an output of a step, or of a job of another workflow."""
-
-
-class Break(NamedTuple):
-    """Where and why an output is not connected. A link of a job should be set from a step."""
-
-    link: OutputLink
-    reason: str
-
-
-@dataclass(frozen=True)
-class Wiring:
-    """A workflow and the available workflows that it calls, by their value of ``uses``."""
-
-    workflow: Workflow
-    called: Mapping[str, Workflow]
-
-    def break_of(self, value: Any, path: str) -> Break | None:
-        """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
-        return next((end for end in self._ends(value, (OutputLink(path),)) if isinstance(end, Break)), None)
-
-    def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
-        """Find where an output is connected to another output's source instead of its own."""
-        ends = [end for end in self._ends(value, (OutputLink(path, name=name),)) if not isinstance(end, Break)]
-        chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
-        if not ref or any(ref[-1] == name for _, ref in ends):
-            return None
-        link = next(link for link in reversed(chain) if link.name.lower() == name)
-        return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
-
-    def _ends(self, value: Any, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
-        """Yield the ends of all sources of a value, which is that of the last link."""
-        link = chain[-1]
-        references = reads(value)
-        stray = [ref for ref in references or () if not link.job and ref[0] in {"steps", "needs"}]
-        sources = [ref for ref in references or () if ref[0] in ({"steps", "needs"} if link.job else {"jobs"})]
-        if value is None and not link.job:
-            yield Break(link, "it has no value")
-        elif references is None:
-            yield Break(link, f"its value {value!r} is not a valid expression")
-        elif stray:
-            yield Break(link, f"{'.'.join(stray[0])} is not available there, only outputs of jobs are")
-        elif not sources:
-            yield Break(link, f"its value {value!r} comes from no {'step' if link.job else 'job'}")
-        for ref in () if stray else sources:
-            yield from self._of_step(ref, chain) if ref[0] == "steps" else self._of_job(ref, chain)
-
-    def _of_step(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
-        steps = {step.id.lower() for step in self.workflow.jobs[chain[-1].job].steps if step.id}
-        if len(ref) < 3 or ref[1] not in steps:
-            yield Break(chain[-1], f'no step of that job has the id "{(*ref, "")[1]}"')
-        elif len(ref) == 4:
-            yield chain, ref
-
-    def _of_job(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
-        """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
-        link = chain[-1]
-        job_id, job = (self.workflow.job(ref[1]) if ref[1:] else None) or ("", None)
-        if link.job and (len(ref) < 3 or ref[1] not in map(str.lower, self.workflow.jobs[link.job].needs)):
-            yield Break(link, f'that job does not need a job "{(*ref, "")[1]}"')
-        elif ref[2:] == ("result",):
-            return
-        elif len(ref) != 4 or ref[2] != "outputs":
-            yield Break(link, f"{'.'.join(ref)} is not an output of a job")
-        elif job is None:
-            yield Break(link, f"the job `{ref[1]}` does not exist")
-        elif job.uses:
-            target = self.called.get(job.uses)
-            call = target.on.workflow_call if target else None
-            is_there = call is None or ref[3] in map(str.lower, call.outputs)
-            yield (chain, ref) if is_there else Break(link, f'{job.uses} has no output "{ref[3]}"')
-        elif (output := next((key for key in job.outputs if key.lower() == ref[3]), None)) is None:
-            yield Break(OutputLink(link.path, job_id, ref[3]), f'the job "{job_id}" has no output "{ref[3]}"')
-        elif (following := OutputLink(pointer("jobs", job_id, "outputs", output), job_id, output)) in chain:
-            yield Break(link, f"{'.'.join(ref)} comes from itself")
-        else:
-            yield from self._ends(job.outputs[output], (*chain, following))
 
 
 def reads(value: Any) -> list[Reference] | None:

@@ -189,8 +189,7 @@ class CalledFiles:
             if action and file and file not in users and len(users) < _MOST_LEVELS:
                 within = (*users, file)
                 inner = [self._filled_step(file, job, each, "/runs", within) for each in action.runs.steps]
-                defaults = {name: given.default for name, given in action.inputs.items() if given.default is not None}
-                update |= {"inner": tuple(inner), "defaults": defaults}
+                update |= {"inner": tuple(inner), "action": action}
             elif not file and not any(_is_checked_out(step.uses[2:], each) for each in job.steps):
                 self._add_missing(path, step.uses, f"{place}{step.place}/uses")
         return step.model_copy(update=update)

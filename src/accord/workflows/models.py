@@ -114,9 +114,9 @@ class Step(_Open):
     """The path of the action that it is in; empty for a step of a workflow."""
 
     inner: SkipJsonSchema[tuple[Step, ...]] = Field((), exclude=True)
-    """The steps of the repository's composite action that it uses, and the defaults of that action's inputs."""
+    """The steps of the repository's composite action that it uses."""
 
-    defaults: SkipJsonSchema[dict[str, Any]] = Field({}, exclude=True)
+    action: SkipJsonSchema[CompositeAction | None] = Field(None, exclude=True)
     scripts: SkipJsonSchema[dict[str, str]] = Field({}, exclude=True)
     """The shell scripts of the repository that it runs, by path."""
 
@@ -130,6 +130,12 @@ class Step(_Open):
     shell: str = ""
     given: Values = Field({}, alias="with")
     env: ValuesOrText = {}
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The defaults of the inputs of its action, if that is the repository's own."""
+        inputs = self.action.inputs if self.action else {}
+        return {name: given.default for name, given in inputs.items() if given.default is not None}
 
     @property
     def shell_texts(self) -> tuple[str, ...]:
@@ -147,7 +153,7 @@ _GROUPS = ("parallel", "background")
 """Keys of a step whose value may be steps: GitHub starts those of ``parallel`` at once, others in the background."""
 
 
-_NOT_READ: dict[str, Any] = {"file": "", "inner": (), "defaults": {}, "scripts": {}, "own_name": ""}
+_NOT_READ: dict[str, Any] = {"file": "", "inner": (), "action": None, "scripts": {}, "own_name": ""}
 """Fields of a step that no file sets."""
 
 _MOST_STEPS = 5000
@@ -211,6 +217,12 @@ class ActionInput(_Open):
     default: Any = None
 
 
+class ActionOutput(_Open):
+    """An output of an action; only those of composite ones have a value."""
+
+    value: Any = None
+
+
 class ActionRuns(_Open):
     """The steps of an action; only composite ones have any."""
 
@@ -221,6 +233,7 @@ class CompositeAction(_Open):
     """An ``action.yml``. Source: GitHub documentation, "Metadata syntax for GitHub Actions"."""
 
     inputs: Annotated[dict[str, Annotated[ActionInput, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    outputs: Annotated[dict[str, Annotated[ActionOutput, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
     runs: ActionRuns
 
 

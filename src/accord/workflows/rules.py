@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from accord.core.findings import Finding, pointer
+from accord.core.suggest import did_you_mean
 from accord.runner.models import RunOutputs
-from accord.workflows.expressions import Wiring, all_reads, reads
+from accord.workflows.expressions import reads
 from accord.workflows.models import Workflow, WorkflowCall
 from accord.workflows.untrusted import script_findings
+from accord.workflows.wiring import Wiring, inputs_of, inputs_of_action
 
 InputType = Literal["string", "boolean", "number"]
 
@@ -106,6 +108,7 @@ def contract_findings(workflow: Workflow, called: Mapping[str, Workflow] | None 
         *_input_findings(call),
         *_output_findings(workflow, call, called or {}),
         *_call_findings(workflow, call, called or {}),
+        *_step_findings(workflow),
         *pin_findings(workflow),
     ]
 
@@ -198,7 +201,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
             hint = f"value: ${{{{ jobs.{source}.outputs.{name} }}}}" + _job_output(workflow, source, name)
             if found.link.job:
                 hint = _from_step(workflow, found.link.job, found.link.name)
-            yield Finding("output-unwired", message, found.link.path, hint=hint)
+            yield Finding("output-unwired", message, found.link.path, hint=found.hint or hint)
 
 
 def _source(workflow: Workflow, call: WorkflowCall) -> str:
@@ -229,10 +232,13 @@ def _from_step(workflow: Workflow, job_id: str, name: str) -> str:
     return f"# in jobs.{job_id}.outputs:\n{name}: ${{{{ steps.{step}.outputs.{name} }}}}"
 
 
+_OBEYED = {"skip": "if: ${{ !inputs.skip }}", "prompt_file": "env:\n  PROMPT: ${{ inputs.prompt_file }}"}
+"""Inputs without which a runner does other work than its caller asks for."""
+
+
 def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, Workflow]) -> Iterator[Finding]:
-    """Find inputs that a workflow does not pass on to the runner that it calls."""
-    jobs = [job.model_dump(by_alias=True) for job in workflow.jobs.values()]
-    read = {ref[1:2] for ref in all_reads(jobs) if ref[0] == "inputs"}
+    """Find inputs that have no effect, or are not passed on to the runner that a workflow calls."""
+    read, reported = inputs_of(workflow), set[str]()
     for job_id, job in workflow.jobs.items():
         target = called.get(job.uses)
         inputs = target.on.workflow_call.inputs if target and target.on.workflow_call else {}
@@ -244,9 +250,34 @@ def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, 
             if given.required:
                 message = f"`{job.uses}` requires the input `{name}`, which is not passed. Pass it on."
                 yield Finding("missing-input", message, path, hint=hint)
-            elif name in call.inputs and name in _CONTRACT and not read & {(name.lower(),), ()}:
+            elif name in call.inputs and name in _CONTRACT and not read & {name.lower(), "*"}:
                 message = f"The input `{name}` is not passed to `{job.uses}`. Pass it on."
                 yield Finding("input-unused", message, path, hint=hint)
+            else:
+                continue
+            reported.add(name)
+        yield from _unknown_inputs(job.uses, job.given, inputs, path) if target else ()
+    for name, hint in _OBEYED.items():
+        if name in call.inputs and name not in reported and not read & {name, "*"}:
+            message = f"The workflow ignores its input `{name}`: no job reads it. Use it."
+            yield Finding("input-unused", message, _INPUTS + pointer(name), hint=hint)
+
+
+def _step_findings(workflow: Workflow) -> Iterator[Finding]:
+    """Find inputs that composite actions of the repository are given and do not have."""
+    for job_id, job in workflow.jobs.items():
+        for step in job.steps:
+            if step.action and step.inner and "*" not in (used := inputs_of_action(step)):
+                path = pointer("jobs", job_id) + step.place + "/with"
+                yield from _unknown_inputs(step.uses, step.given, [*step.action.inputs, *used], path)
+
+
+def _unknown_inputs(uses: str, given: Iterable[str], known: Collection[str], path: str) -> Iterator[Finding]:
+    """Find what is passed to a workflow or an action of the repository that has no such input."""
+    for name in given:
+        if name.lower() not in map(str.lower, known):
+            hint = did_you_mean(name, known) or "Remove it, or declare the input there."
+            yield Finding("unknown-input", f"`{uses}` has no input `{name}`.", path + pointer(name), hint=hint)
 
 
 # Pins

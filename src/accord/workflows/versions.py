@@ -13,9 +13,9 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, pointer, warning
-from accord.workflows.expressions import Wiring
 from accord.workflows.models import LEVELS, Input, Output, Workflow, WorkflowCall, WorkflowSecret
 from accord.workflows.rules import CALL
+from accord.workflows.wiring import Wiring
 
 if TYPE_CHECKING:
     _Parts = Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret]

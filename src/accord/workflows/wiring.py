@@ -1,0 +1,178 @@
+"""Where the outputs of a workflow come from, and which of its inputs have an effect.
+
+An output is followed to the step that sets it: to the value that a composite action of the repository gives it, or into
+a script as far as its text tells.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from accord.core.findings import pointer
+from accord.workflows.agents import shipped_agents
+from accord.workflows.commands import commands_of, program_of
+from accord.workflows.expressions import Reference, all_reads, reads
+from accord.workflows.models import Step, Workflow
+
+
+class OutputLink(NamedTuple):
+    """A link of an output's chain: the output ``name`` of the workflow, or of the job ``job``."""
+
+    path: str
+    job: str = ""
+    name: str = ""
+
+
+_End = tuple[tuple[OutputLink, ...], Reference]
+"""The end of a chain: an output of a step, or of a job of another workflow."""
+
+
+class Break(NamedTuple):
+    """Where and why an output is not connected. A link of a job should be set from a step, or as the hint says."""
+
+    link: OutputLink
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """A workflow and the available workflows that it calls, by their value of ``uses``."""
+
+    workflow: Workflow
+    called: Mapping[str, Workflow]
+
+    def break_of(self, value: Any, path: str) -> Break | None:
+        """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
+        return next((end for end in self._ends(value, (OutputLink(path),)) if isinstance(end, Break)), None)
+
+    def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
+        """Find where an output is connected to another output's source instead of its own."""
+        ends = [end for end in self._ends(value, (OutputLink(path, name=name),)) if not isinstance(end, Break)]
+        chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
+        if not ref or any(ref[-1] == name for _, ref in ends):
+            return None
+        link = next(link for link in reversed(chain) if link.name.lower() == name)
+        return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
+
+    def _ends(self, value: Any, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
+        """Yield the ends of all sources of a value, which is that of the last link."""
+        link = chain[-1]
+        references = reads(value)
+        stray = [ref for ref in references or () if not link.job and ref[0] in {"steps", "needs"}]
+        sources = [ref for ref in references or () if ref[0] in ({"steps", "needs"} if link.job else {"jobs"})]
+        if value is None and not link.job:
+            yield Break(link, "it has no value")
+        elif references is None:
+            yield Break(link, f"its value {value!r} is not a valid expression")
+        elif stray:
+            yield Break(link, f"{'.'.join(stray[0])} is not available there, only outputs of jobs are")
+        elif not sources:
+            yield Break(link, f"its value {value!r} comes from no {'step' if link.job else 'job'}")
+        for ref in () if stray else sources:
+            yield from self._of_step(ref, chain) if ref[0] == "steps" else self._of_job(ref, chain)
+
+    def _of_step(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
+        if found := _unset(self.workflow.jobs[chain[-1].job].steps, ref, chain[-1]):
+            yield found
+        elif len(ref) == 4:
+            yield chain, ref
+
+    def _of_job(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
+        """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
+        link = chain[-1]
+        job_id, job = (self.workflow.job(ref[1]) if ref[1:] else None) or ("", None)
+        if link.job and (len(ref) < 3 or ref[1] not in map(str.lower, self.workflow.jobs[link.job].needs)):
+            yield Break(link, f'that job does not need a job "{(*ref, "")[1]}"')
+        elif ref[2:] == ("result",):
+            return
+        elif len(ref) != 4 or ref[2] != "outputs":
+            yield Break(link, f"{'.'.join(ref)} is not an output of a job")
+        elif job is None:
+            yield Break(link, f"the job `{ref[1]}` does not exist")
+        elif job.uses:
+            target = self.called.get(job.uses)
+            call = target.on.workflow_call if target else None
+            is_there = call is None or ref[3] in map(str.lower, call.outputs)
+            yield (chain, ref) if is_there else Break(link, f'{job.uses} has no output "{ref[3]}"')
+        elif (output := next((key for key in job.outputs if key.lower() == ref[3]), None)) is None:
+            yield Break(OutputLink(link.path, job_id, ref[3]), f'the job "{job_id}" has no output "{ref[3]}"')
+        elif (following := OutputLink(pointer("jobs", job_id, "outputs", output), job_id, output)) in chain:
+            yield Break(link, f"{'.'.join(ref)} comes from itself")
+        else:
+            yield from self._ends(job.outputs[output], (*chain, following))
+
+
+def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink) -> Break | None:
+    """Return why no step sets ``steps.ID.outputs.NAME``; None if one does, or may."""
+    step = next((step for step in steps if len(ref) > 2 and step.id and step.id.lower() == ref[1]), None)
+    if step is None:
+        return Break(link, f'no step there has the id "{(*ref, "")[1]}"')
+    name = ref[3] if len(ref) == 4 else ""
+    if name and step.action and step.inner:
+        values = {key.lower(): given.value for key, given in step.action.outputs.items()}
+        if not values.get(name):
+            hint = f"# in the outputs of {step.uses}:\n{name}:\n  value: ${{{{ steps.STEP.outputs.{name} }}}}"
+            return Break(link, f'`{step.uses}` has no output "{name}"', hint)
+        inner = [each for each in reads(values[name]) or () if each[0] == "steps"]
+        return next(filter(None, (_unset(step.inner, each, link) for each in inner)), None)
+    if name and step.run and name not in "".join(step.shell_texts).lower() and _is_plain(step):
+        hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
+        return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)
+    return None
+
+
+_PLAIN = frozenset({
+    ":", "[", "[[", "base64", "cat", "cd", "cp", "cut", "date", "echo", "env", "exit", "export", "false", "fi", "done",
+    "esac", "git", "grep", "head", "jq", "local", "ls", "mkdir", "mktemp", "npx", "printf", "rm", "sed", "set", "sleep",
+    "tail", "test", "timeout", "touch", "tr", "trap", "true", "wc",
+})  # fmt: skip
+"""Commands that set an output only where the script says so, as those of agents do."""
+
+_MENTION = re.compile(r"^.*GITHUB_OUTPUT.*$", re.MULTILINE)
+_PLAIN_MENTION = re.compile(r"\s*(?:echo|printf|cat *<<|\{ (?:echo|printf)|\})")
+_PRINTING = re.compile(r"^[ \t]*(?:base64|cat|cut|git|grep|head|jq|ls|sed|tail|tr)\b[^>\n]*$", re.MULTILINE)
+_ASSEMBLED = re.compile(r"(?:\$\{?\w+\}?|%s|\\\([^()\s]+\)|\}\})(?:=|<<)")
+
+
+def _is_plain(step: Step) -> bool:
+    """Return whether the text of a step's script names all outputs that it sets."""
+    text = "\n".join(step.shell_texts)
+    programs = {program_of(words[0]) for words in commands_of(text)}
+    known = _PLAIN | shipped_agents().programs | {posixpath.basename(path) for path in step.scripts}
+    is_named = all(_PLAIN_MENTION.match(line[0]) for line in _MENTION.finditer(text))
+    is_named = is_named and ("<<" in text or not _PRINTING.search(text)) and not _ASSEMBLED.search(text)
+    return is_named and step.shell in {"", "bash", "sh"} and programs <= known
+
+
+def inputs_of(workflow: Workflow) -> set[str]:
+    """Return the inputs that a workflow reads, in lower case, ``*`` for all of them.
+
+    A value counts only if the repository's action that gets it reads it.
+    """
+    jobs = [job.model_dump(by_alias=True, exclude={"steps"}) for job in workflow.jobs.values()]
+    steps = (step for job in workflow.jobs.values() for step in job.steps)
+    return _named_inputs([workflow.env, *jobs]) | _inputs_of_steps(steps)
+
+
+def inputs_of_action(step: Step) -> set[str]:
+    """Return the inputs that the composite action of a step reads."""
+    outputs = step.action.outputs.values() if step.action else ()
+    return _named_inputs([each.value for each in outputs]) | _inputs_of_steps(step.inner)
+
+
+def _inputs_of_steps(steps: Iterable[Step]) -> set[str]:
+    found = set[str]()
+    for step in steps:
+        used = inputs_of_action(step)
+        given = [value for key, value in step.given.items() if not step.inner or used & {key.lower(), "*"}]
+        found |= _named_inputs([step.model_dump(by_alias=True, exclude={"given"}), given])
+    return found
+
+
+def _named_inputs(node: Any) -> set[str]:
+    return {(*ref, "*")[1] for ref in all_reads(node) if ref[0] == "inputs"}
