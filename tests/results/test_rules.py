@@ -375,6 +375,18 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
         ),
         [("shared-scope", "/create/1/body"), ("shared-scope", "/create/3/body")],
     ),
+    (
+        plan(
+            task("a", in_scope="- `**/*.py`"),
+            task("b", in_scope="- src/x/"),
+            task("c", in_scope="- src/x*/deep/\n- src/[x]*/"),
+            task("d", in_scope="- Makefile\n- docs/a.md\n- web/*.ts\n- web/**/test_*.rs"),
+            task("e", "a", in_scope="- web/x_*.rs\n- lib/"),
+            task("f", in_scope="- `**/*.c`", out_of_scope="- lib/\n- src/"),
+            task("g", "a", in_scope="- app/", out_of_scope="- `**/*.c`"),
+        ),
+        [("shared-scope", "/create/1/body"), ("shared-scope", "/create/2/body"), ("shared-scope", "/create/2/body")],
+    ),
     *((report("blocked", text), [("blocker-description", "/summary")]) for text in UNLABELLED),
     *((report("validation-failure", text), [("validation-step-missing", "/summary")]) for text in UNLABELLED),
     *((needs_changes(comment("a.py", 1, text)), [("finding-incomplete", f"{FIRST}/body")]) for text in UNLABELLED),

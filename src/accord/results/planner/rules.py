@@ -18,7 +18,7 @@ from accord.results.bodies import Body, all_owners, likely_kind, read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind, check_new_labels, check_updated_labels, distinct, kind_of
 from accord.results.planner.record import content_limit
-from accord.results.scope_entries import wider_entries
+from accord.results.scope_entries import crossing_entries, wider_entries
 
 if TYPE_CHECKING:
     from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate, PlannerResult
@@ -320,24 +320,31 @@ def _check_order(plan: Plan) -> Iterator[Finding]:
             by_path.setdefault(path, []).append(i)
     excluded = [{*body.out_of_scope} for body in plan.bodies]
     wider = wider_entries([*by_path, *(path for paths in excluded for path in sorted(paths))])
+    crossing = crossing_entries(by_path)
+
+    def excludes(i: int, own: str, other: str) -> bool:
+        barring = excluded[i] & {*wider[own], *wider[other]}
+        return not all(each in wider[own] and own not in wider[each] for each in barring)
+
     for path in by_path:
         others = [
             (j, entry)
-            for entry in wider[path]
+            for entry in dict.fromkeys([*wider[path], *crossing[path]])
             for j in by_path.get(entry, ())
-            if all(each in wider[entry] and entry not in wider[each] for each in excluded[j] & {*wider[path]})
+            if not excludes(j, entry, path)
         ]
         for i in by_path[path]:
             found = dict.fromkeys(
                 j
                 for j, entry in others
-                if (j < i or path not in wider[entry]) and j != i and not (above[i] >> j | above[j] >> i) & 1
+                if (j < i or (entry in wider[path] and path not in wider[entry]))
+                and (j != i and not (above[i] >> j | above[j] >> i) & 1 and not excludes(i, path, entry))
             )
             if found:
                 listed = names_of([f"`{create[j].temp_id}`" for j in found], 3)
                 message = (
-                    f"`{path}` is in scope of `{create[i].temp_id}` and of {listed}, and none blocks the other, "
-                    "so their changes may collide."
+                    f"`{path}`, in scope of `{create[i].temp_id}`, has paths in scope of {listed}, and none blocks the "
+                    "other, so their changes may collide."
                 )
                 hint = "Add a `blockedBy`, or split the work on the file."
                 yield warning("shared-scope", message, pointer("create", i, "body"), hint=hint)
