@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from support.stage import Stage
 
-settings.register_profile("steady", derandomize=True, print_blob=True, deadline=None)
+settings.register_profile("steady", derandomize=True, max_examples=50, print_blob=True, deadline=None)
 settings.register_profile("nightly", print_blob=True, deadline=None)
 settings.load_profile("nightly" if os.environ.get("ACCORD_NIGHTLY") else "steady")
 
