@@ -173,6 +173,14 @@ def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(
     assert apply_output(writer(folder), "T-001", "Coder", WORK).summary == ["T-001 implemented"]
 
 
+def test_a_failed_review_names_the_broken_file_that_keeps_the_session_from_its_tasks(tmp_path: Path) -> None:
+    texts = {"tasks.yaml": done(), "spec.md": "# Nothing"}
+    folder = make_session(tmp_path, "RELEASE", mode="full", user_decisions=SINGLE, texts=texts)
+    with pytest.raises(BrokenContract) as refused:
+        apply_output(writer(folder), "T-001", "Reviewer", FAIL)
+    assert [one.text for one in refused.value.findings] == ["spec.md: The section `Goals` is missing. Correct it."]
+
+
 @pytest.mark.parametrize("task", ["T-001", "meta"])
 @pytest.mark.parametrize("when", ["not-started", "in-progress"])
 def test_a_review_from_before_the_work_counts_for_nothing_also_when_the_task_is_moved_by_hand(

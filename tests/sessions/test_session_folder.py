@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,12 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Severity
 from accord.git.program import Git
 from accord.sessions.changes import altered, change_findings
-from accord.sessions.folder import changed_sessions, read_session
+from accord.sessions.folder import Part, changed_sessions, read_session
 from accord.sessions.folder_rules import check_session, missing_files
 from accord.sessions.models import LOOPS, AgentOutput
 from accord.sessions.outputs import apply_output
-from accord.sessions.run import advance, move_task, reopen
+from accord.sessions.policy import parse_setting
+from accord.sessions.run import advance, move_task, reopen, set_values, start_fix
 from accord.sessions.turns import move_on
 
 WORK = AgentOutput.model_validate(agent_output())
@@ -349,6 +351,28 @@ def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, chan
     assert codes() == []
     by_hand(folder, **{"current_state": "IMPLEMENT_LOOP", **changes})
     assert {*codes()} & {"session-altered", "blocker-missing", "blocked-from"}
+
+
+@pytest.mark.parametrize("state", ["INTAKE", "IMPLEMENT_LOOP", "BLOCKED"])
+def test_a_session_does_not_disappear(tmp_path: Path, state: str) -> None:
+    before = read_session(make_session(tmp_path, state, blocked_from="PLAN", blocker="x"))
+    after = replace(before, parts={name: Part(name) for name in before.parts})
+    assert [(one.code, one.path) for one in altered(before, after)] == [("artifact-missing", "/status.json")]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_count_that_is_set_back_in_its_loop_is_not_altered_by_hand(tmp_path: Path, count: int, is_done: bool) -> None:
+    counts = {"T-001": {"FIX_SECURITY": count}}
+    texts = {"tasks.yaml": TASKS.replace("not-started", "implemented")}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, retry_counts=counts, texts=texts)
+    codes = changes_of(folder)
+    start_fix(writer(folder), "T-001", "FIX_SECURITY", role="Orchestrator")
+    if is_done:
+        apply_output(writer(folder), "T-001", "Coder", WORK)
+    setting = parse_setting(f"retry_counts.T-001.FIX_SECURITY={count}")
+    set_values(writer(folder), [setting], role="Orchestrator")
+    assert codes() == []
 
 
 def test_a_begun_task_does_not_disappear(tmp_path: Path) -> None:

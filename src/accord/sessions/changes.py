@@ -39,7 +39,10 @@ def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
 
 def altered(before: Session, after: Session) -> Iterator[Finding]:
     """Find what no command makes of a session, however many of them are between its two forms. Pure."""
-    if before.status:
+    if before.status and before.status.current_state != "DONE" and after.parts[STATUS_FILE].raw is None:
+        message = f"This change removes {STATUS_FILE} of {after.name}, which was in {before.status.current_state}."
+        yield Finding("artifact-missing", message, pointer(STATUS_FILE), hint="Restore the session.")
+    elif before.status:
         yield from _status_findings(before, before.status, after)
     for file in (HISTORY_FILE, OUTPUTS_FILE):  # a line that is not an entry counts for nothing, and may be corrected
         entries = before.parts[file].model or []
@@ -60,7 +63,9 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     place, state, target = pointer(STATUS_FILE, "current_state"), working_state(old), working_state(now)
     gates = [gate for decision_id, gate in GATES.items() if check_gate(old, decision_id)]
     counted = {*old.retry_counts, *now.retry_counts}
-    is_counted = any(now.retries(task, target) != old.retries(task, target) for task in counted if target in LOOPS)
+    is_counted = "fix_task" in now.model_fields_set or any(  # a count may be set back
+        now.retries(task, target) != old.retries(task, target) for task in counted if target in LOOPS
+    )
     if before.mode != after.mode:
         message = f"This change makes a session of the mode {before.mode} one of the mode {after.mode}."
         yield Finding("session-altered", message, pointer(STATUS_FILE, "mode"), hint=_ALTERED)

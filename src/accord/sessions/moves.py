@@ -160,7 +160,7 @@ def status_in(
         value.update(blocked_from=source, blocker=blocker.strip())
     if source == "INTAKE_LEAN":
         value.setdefault("mode", "lean")
-    if source in LOOPS and target not in ("ASK_USER", "BLOCKED"):
+    if target not in (*LOOPS, "ASK_USER", "BLOCKED"):
         value.pop("fix_task", None)
     if target in LOOPS and source not in ("ASK_USER", "BLOCKED"):
         counts = value["retry_counts"].setdefault(task, {})

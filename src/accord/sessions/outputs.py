@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding, pointer, warning
+from accord.core.findings import Finding, finding_of, pointer, warning
 from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
@@ -88,8 +88,10 @@ def plan_output(
     statuses = _statuses(with_operations(session, record), task_id, role, output)
     operations = [*write_tasks(session, statuses), *record]
     after = with_operations(session, operations)
-    if _is_behind(after) and not _may_return(after):  # then only the record leads back to the tasks
-        statuses, operations = {}, record
+    if _is_behind(after) and (refusal := _refusal_to_return(after)):
+        if not _is_behind(session):
+            raise refuse("The output cannot be taken.", finding_of("illegal-move", refusal, "/current_state"))
+        statuses, operations = {}, record  # only the record leads back to the tasks
         after = with_operations(session, record)
     task = after.task(task_id)
     effects = OutputEffects(
@@ -97,7 +99,7 @@ def plan_output(
         question=_question(session, task_id, output) if output.status == "NEEDS_DECISION" else None,
         completes_correction=_completes_correction(session, task_id, role, output),
         ends_fix=open_fix(session) == (task_id, role),
-        returns_to_tasks=_is_behind(after) and _may_return(after),
+        returns_to_tasks=_is_behind(after) and not _refusal_to_return(after),
         open_gates=open_gates(task, after.outputs) if task and task.status == "implemented" else (),
         findings=foreign,
     )
@@ -144,16 +146,16 @@ def _is_behind(session: Session) -> bool:
     return bool(facts_of(session).unfinished) and status_of(session).current_state in INTEGRATION
 
 
-def _may_return(session: Session) -> bool:
+def _refusal_to_return(session: Session) -> str:
     state = status_of(session).current_state
-    return not MACHINES[session.mode].refusal(state, "IMPLEMENT_LOOP", facts_of(session))
+    return MACHINES[session.mode].refusal(state, "IMPLEMENT_LOOP", facts_of(session))
 
 
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:
     """Plan the changes of ``status.json`` as one write."""
     steps: list[StatusStep] = [with_completed_correction] if effects.completes_correction else []
     if effects.ends_fix:
-        steps.append(lambda one: {key: part for key, part in status_value(one).items() if key != "fix_task"})
+        steps.append(lambda one: {**status_value(one), "fix_task": None})
     if effects.returns_to_tasks:
         steps.append(lambda one: status_in(one, "IMPLEMENT_LOOP"))
     if question := effects.question:
