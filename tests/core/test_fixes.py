@@ -175,3 +175,10 @@ def test_a_review_without_its_object_is_put_into_it() -> None:
     value, fixes = fixed("reviewer-result", flat)
     assert value == {"role": "reviewer", "review": review}
     assert fixes == ["Moved `verdict`, `summary`, `comments` into `review` at /review."]
+
+
+def test_a_role_in_a_part_of_the_document_is_moved_to_its_top() -> None:
+    review = {"verdict": "approve", "summary": "All checks pass.", "comments": []}
+    raw, fixes = fix_text(json.dumps({"review": {"role": "reviewer", **review}}).encode(), None)
+    assert json.loads(raw) == {"role": "reviewer", "review": review}
+    assert [fix.text for fix in fixes] == ["Moved the key `role` to the top at /role."]

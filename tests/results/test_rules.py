@@ -406,8 +406,6 @@ def review(verdict: str) -> dict[str, Any]:
 PRIORITY = "task:implement", "status:pending", "complexity:low"
 SLIPS: dict[str, tuple[Any, str]] = {
     "slip": (plan(labelled(task("a"), *PRIORITY, "priority:hgih")), "priority:high"),
-    "urgent": (plan(labelled(task("a"), *PRIORITY, "priority:Urgent")), "priority:high"),
-    "p3": (plan(labelled(task("a"), *PRIORITY, "priority:P3")), "priority:low"),
     "case": (plan(labelled(task("a"), *PRIORITY, "Priority:High")), "priority:high"),
     "key": ({("creat" if key == "create" else key): value for key, value in plan(task("a")).items()}, "create"),
     "case of a key": (
@@ -420,6 +418,7 @@ SLIPS: dict[str, tuple[Any, str]] = {
 OTHER_WORDS: dict[str, Any] = {
     "a status that no new task has": plan(labelled(task("a"), "task:implement", "status:redy", "complexity:low")),
     "another word": plan(labelled(task("a"), *PRIORITY, "priority:someday")),
+    "a word of another tracker": plan(labelled(task("a"), *PRIORITY, "priority:urgent")),
     "another key": {**plan(), "notes": []},
     "a key that is there": {**plan(), "creat": []},
     "another verdict": review("rejected"),
@@ -450,6 +449,10 @@ def test_a_word_that_is_another_one_gets_the_list_and_no_guess(name: str) -> Non
     assert not [each.hint for each in findings_of(OTHER_WORDS[name]) if "Did you mean" in each.hint]
 
 
+def without(value: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: part for name, part in value.items() if name != key}
+
+
 COMPLEX = labelled(refinement("a"), "task:refinement", "status:pending", "priority:high", "complexity:hgih")
 SPLIT = {"role": "reviewer", "verdict": "approve", "sumary": "Fine.", "comments": []}
 INSIDE = {"role": "reviewer", "review": {"verdict": "approve", "comments": []}, "summary": "Fine."}
@@ -460,8 +463,49 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "Use `priority:high` or `priority:medium`.",
     ),
     "a label that no refinement has": (plan(COMPLEX), "/create/0/labels/3", "Remove it."),
-    "keys beside the object that they belong in": (SPLIT, "/review", "Put these keys under `review`."),
-    "a key beside its object": (INSIDE, "/review", "Put this key under `review`."),
+    "a key beside its object": (INSIDE, "/summary", "Move it to `/review/summary`."),
+    "a key above a list": ({**plan(task("a")), "blockedBy": ["1"]}, "/blockedBy", "Move it to `/create/0/blockedBy`."),
+    "a key above a long list": (
+        {**plan(task("a"), task("b")), "labels": ["x"]},
+        "/labels",
+        "Merge it into `/create/N/labels`.",
+    ),
+    "a key above the only entry that lacks it": (
+        {**plan(task("a"), without(task("b"), "labels")), "labels": task("b")["labels"]},
+        "/labels",
+        "Move it to `/create/1/labels`.",
+    ),
+    "a key below its object": (plan({**task("a"), "close": ["1"]}), "/create/0/close", "Move it to `/close`."),
+    "a key below the object that lacks it": (
+        without(plan({**task("a"), "close": []}), "close"),
+        "/create/0/close",
+        "Move it to `/close`.",
+    ),
+    "a value that has no place": (plan(update=[{**update(1), "close": True}]), "/update/0/close", "Remove it."),
+    "a key of a sibling": (plan(update=[{**update(1), "title": "b"}]), "/update/0/title", "Remove it."),
+    "what is there": ({**approve(), "verdict": "approve"}, "/verdict", "Remove it."),
+    "an object around all but the role": (
+        {"role": "reviewer", "result": without(approve(), "role")},
+        "/result",
+        "Move its keys to the top of the document.",
+    ),
+    "an object around a result": (
+        {"role": "planner", "result": plan()},
+        "/result",
+        "Move its keys to the top of the document.",
+    ),
+    "an object around an entry": (plan({"item": task("a")}), "/create/0/item", "Move its keys to `/create/0`."),
+    "a role within": ({"review": {"role": "reviewer", **approve()["review"]}}, "/review/role", "Move it to `/role`."),
+    "a role within an entry": (
+        without(plan({"role": "planner", **task("a")}), "role"),
+        "/create/0/role",
+        "Move it to `/role`.",
+    ),
+    "another word for a missing key": (
+        plan({"id": "a", **without(task("a"), "tempID")}),
+        "/create/0/id",
+        "Rename it to `tempID`, or remove it.",
+    ),
 }
 
 
@@ -469,6 +513,12 @@ EDITS: dict[str, tuple[Any, str, str]] = {
 def test_a_fault_has_one_hint_which_is_an_edit(name: str) -> None:
     result, path, hint = EDITS[name]
     assert [(each.path, each.hint) for each in findings_of(result)] == [(path, hint)]
+
+
+def test_each_key_beside_a_missing_object_belongs_in_it() -> None:
+    found = [(each.path, each.hint) for each in findings_of(SPLIT)]
+    names = {"verdict": "verdict", "sumary": "summary", "comments": "comments"}
+    assert found == [(f"/{key}", f"Move it to `/review/{name}`.") for key, name in names.items()]
 
 
 ESCAPED: dict[str, tuple[Any, str]] = {

@@ -19,8 +19,8 @@ from pydantic import BaseModel
 from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
-from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, role_names, wrapping_keys
-from accord.core.shapes import Located, format_of, keys_at
+from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, part_with_role, role_names, wrapping_keys
+from accord.core.shapes import Located, format_of, keys_at, value_at
 from accord.core.suggest import MISSPELLED, nearest
 
 _ROUNDS = 10
@@ -117,6 +117,9 @@ def _with_role(document: Document) -> tuple[Document, list[Fix]]:
         (value,) = value.values()
         value = value[0] if isinstance(value, list) else value
         fixes.append(Fix(f"Removed the object around the document, with the key `{short_name(wrapping)}`."))
+    if "role" not in value and (found := part_with_role(value)):
+        value = {"role": found[1].pop("role"), **value}
+        fixes.append(Fix("Moved the key `role` to the top.", "/role"))
     if key := misspelled_role(value):
         value = {("role" if name == key else name): child for name, child in value.items()}
         fixes.append(Fix(f"Renamed the key `{key}` to `role`.", "/role"))
@@ -140,16 +143,16 @@ def _fix_shape(model: type[BaseModel], value: dict[str, Any]) -> Iterator[Fix]:
     keys: dict[tuple[str | int, ...], set[str]] = {}
     for detail in details:
         steps, fault = detail["loc"], detail["type"]
-        if fault == "string_type" and type(number := _at(value, steps)) is int:
-            _at(value, steps[:-1])[steps[-1]] = str(number)
+        if fault == "string_type" and type(number := value_at(value, steps)) is int:
+            value_at(value, steps[:-1])[steps[-1]] = str(number)
             yield Fix(f"Wrote the number {number} as a string.", pointer(*steps))
-        elif fault == "int_type" and isinstance(text := _at(value, steps), str) and _WHOLE_NUMBER.fullmatch(text):
-            _at(value, steps[:-1])[steps[-1]] = int(text)
+        elif fault == "int_type" and isinstance(text := value_at(value, steps), str) and _WHOLE_NUMBER.fullmatch(text):
+            value_at(value, steps[:-1])[steps[-1]] = int(text)
             yield Fix(f"Wrote the string `{text}` as a number.", pointer(*steps))
-        elif fault in ("missing", "extra_forbidden") and isinstance(_at(value, steps[:-1]), dict):
+        elif fault in ("missing", "extra_forbidden") and isinstance(value_at(value, steps[:-1]), dict):
             keys.setdefault(steps[:-1], set()).add(str(steps[-1]))
     for place, named in keys.items():
-        yield from _rename_keys(_at(value, place), keys_at(model, place), named, pointer(*place))
+        yield from _rename_keys(value_at(value, place), keys_at(model, place), named, pointer(*place))
 
 
 def _rename_keys(parent: dict[str, Any], known: Sequence[str], named: set[str], path: str) -> Iterator[Fix]:
@@ -167,13 +170,3 @@ def _rename_keys(parent: dict[str, Any], known: Sequence[str], named: set[str], 
             parent.clear()
             parent.update(items)
             yield Fix(f"Renamed the key `{short_name(key)}` to `{wanted}`.", path + pointer(wanted))
-
-
-def _at(value: Any, steps: Sequence[str | int]) -> Any:
-    """Return the part of a document at a place; None if it does not exist."""
-    for step in steps:
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return None
-    return value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors, pointer, with_lines
-from accord.core.shapes import Format, Located, format_of, read_shape
+from accord.core.shapes import Format, Located, format_of, keys_at, read_shape
 from accord.core.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -200,12 +200,24 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
     if role is None and (key := misspelled_role(value)):
         message = f"The key `{key}` is not `role`, so the document's kind is unknown."
         raise _unknown(message, f"Rename `{key}` to `role`.", pointer(key))
+    if role is None and (found := part_with_role(value)):
+        return found[0]
     _check_alone(value)
     if role is None:
         hint = f"Add it ({', '.join(roles)}), or pass `--kind`."
         raise _unknown("The document has no `role`, so its kind is unknown.", hint, "/role")
     hint = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
     raise _unknown(f"Unknown role `{short_name(str(role))}`.", hint, "/role")
+
+
+def part_with_role(value: Mapping[str, Any]) -> tuple[Kind, dict[str, Any]] | None:
+    """Return the kind whose role is not at the top but in one of its parts, such as `review`, and that part."""
+    for kind in KINDS.values():
+        keys = {*keys_at(kind.model, ())} - {"role"} if "role" in kind.marks else set[str]()
+        for part in (_alone(value[key]) for key in keys & value.keys()):
+            if isinstance(part, dict) and part.get("role") == kind.marks["role"] and not keys & part.keys():
+                return kind, part
+    return None
 
 
 def role_names() -> list[str]:
@@ -220,16 +232,20 @@ def misspelled_role(value: Mapping[str, Any]) -> str | None:
     return near[0] if len(near) == 1 and "role" not in value else None
 
 
+def _alone(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
 def wrapping_keys(value: Mapping[str, Any]) -> list[str]:
     """Return the keys of the objects around a document with a role, each the only one, from the outside; else none.
 
-    An array with one entry counts as its entry.
+    An array with one entry counts as its entry. A part of a document is not the document.
     """
     keys: list[str] = []
-    inner: Any = value
+    inner: Any = {} if part_with_role(value) else value
     while isinstance(inner, dict) and len(inner) == 1 and len(keys) < _MOST_WRAPPINGS:
         ((key, inner),) = inner.items()
-        inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
+        inner = _alone(inner)
         keys.append(key)
         if isinstance(inner, dict) and (inner.get("role") in role_names() or misspelled_role(inner)):
             return keys

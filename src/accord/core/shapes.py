@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, names_of, pointer, warning
+from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import correct_spelling, did_you_mean
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ _WANTED = {
 }
 """The wanted value in words, by pydantic's name of the error."""
 
+_TYPES = {str: "string", list: "array", dict: "object", int: "integer", bool: "boolean", type(None): "null"}
+_MOST_OBJECTS = 100
+
 _QUOTED = re.compile(r"'([^']*)'")
 _LISTED = re.compile(r"""[^\s,'"\[\]]+""")
 
@@ -81,49 +84,107 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
         places.setdefault(place, []).append(detail)
         if union is not None:
             (unions if union == place else fitting).add(union)
-    meant = {
-        place: (*place[:-1], near)
+    missing = {place for place, each in places.items() if each[0]["type"] == "missing"}
+    unknown = [place for place, each in places.items() if each[0]["type"] == "extra_forbidden"]
+    hints, filled = dict[Steps, str](), set[Steps]()
+    for hint_of in (_spelling_hint, _move_hint, _rename_hint):
+        for place in (place for place in unknown if not hints.get(place)):
+            hints[place], settled = hint_of(place, model, value, missing)
+            filled |= settled
+        missing -= filled
+    return [
+        _finding(each, place, model, hints.get(place) or "Remove it.")
         for place, each in places.items()
-        if each[0]["type"] == "extra_forbidden" and (near := _meant_key(place, model, value))
-    }
-    beside = _keys_beside({place: each[0]["type"] for place, each in places.items() if place not in meant}, model)
-    moved = {place for above, keys in beside.items() for key in keys for place in (key, above, (*above, key[-1]))}
-    return [_misplaced(keys, above) for above, keys in beside.items()] + [
-        _finding(each, place, model, str(meant[place][-1]) if place in meant else "")
-        for place, each in places.items()
-        if place not in moved | (unions & fitting) and not (each[0]["type"] == "missing" and place in meant.values())
+        if place not in (unions & fitting) | filled
     ]
 
 
-def _keys_beside(faults: Mapping[Steps, str], model: type[BaseModel]) -> dict[Steps, list[Steps]]:
-    """Return the places of unknown keys beside the object that they belong in, by the place of that object."""
-    found: dict[Steps, list[Steps]] = {}
-    missing = [place for place, fault in faults.items() if fault == "missing"]
-    for place in (place for place, fault in faults.items() if fault == "extra_forbidden"):
-        above = [
-            each
-            for each in missing
-            if each[:-1] == place[:-1] and correct_spelling(str(place[-1]), keys_at(model, each))
-        ]
-        above += [each[:-1] for each in missing if each[:-2] == place[:-1] and each[-1] == place[-1]]
-        if above:
-            found.setdefault(above[0], []).append(place)
-    return found
+def _spelling_hint(place: Steps, model: type[BaseModel], document: Any, _: set[Steps]) -> tuple[str, set[Steps]]:
+    """Return the hint for an unknown key that misspells one which is not there itself, and the place of that."""
+    above, key = value_at(document, place[:-1]), str(place[-1])
+    near = correct_spelling(key, [each for each in keys_at(model, place[:-1]) if each not in above])
+    return (f"Did you mean `{near}`?", {(*place[:-1], near)}) if near else ("", set())
 
 
-def _misplaced(keys: Sequence[Steps], above: Steps) -> Finding:
-    names, name = names_of([f"`{short_name(str(key[-1]))}`" for key in keys]), _name_of(above)
-    message = f"{names} {'belongs' if len(keys) == 1 else 'belong'} in {name}."
-    hint = f"Put {'this key' if len(keys) == 1 else 'these keys'} under {name}."
-    return Finding("schema", message, pointer(*above), hint=hint)
+def _move_hint(place: Steps, model: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
+    """Return the hint for an unknown key that belongs elsewhere, or whose own keys do, and the missing places there.
+
+    It belongs in an object above or below its own that knows its name; beside them, it would have another meaning.
+    """
+    above, value = place[:-1], value_at(document, place)
+    inner = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(inner, dict) and (wrapped := missing & {(*above, key) for key in inner}):
+        return f"Move its keys to {f'`{pointer(*above)}`' if above else 'the top of the document'}.", wrapped
+    known = [home for home in _homes(model, above, str(place[-1])) if _may_hold(model, home, value)]
+    found = [each for home in known for each in _entries(home, len(above), document)]
+    lacking = {each: {each[:length] for length in range(1, len(each) + 1)} & missing for each in found}
+    there = [each for each in found if isinstance(value_at(document, each[:-1]), dict)]
+    needy = [each for each in found if lacking[each]]
+    homes = needy or there or found
+    held = [value_at(document, each) for each in homes]
+    if not (needy or any(value not in (each, None, "", []) for each in held)):
+        return "", set()
+    names = (
+        pointer(
+            *("N" if homes[1:] and isinstance(step, int) and at >= len(above) else step for at, step in enumerate(each))
+        )
+        for each in homes
+    )
+    listed = " or ".join(f"`{name}`" for name in dict.fromkeys(names))
+    return f"{'Merge it into' if any(held) else 'Move it to'} {listed}.", lacking[homes[0]] if not homes[1:] else set()
 
 
-def _meant_key(place: Steps, model: type[BaseModel], value: Any) -> str | None:
-    """Return the key that an unknown one misspells, where that is not there itself."""
-    for step in place[:-1]:
-        is_there = isinstance(value, list) or (isinstance(value, dict) and step in value)
-        value = value[step] if is_there else {}
-    return correct_spelling(str(place[-1]), [key for key in keys_at(model, place[:-1]) if key not in value])
+def _rename_hint(place: Steps, model: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
+    """Return the hint for an unknown key beside missing ones that may have its value, and the place of a single one."""
+    beside = missing & {(*place[:-1], key) for key in keys_at(model, place[:-1])}
+    beside = {each for each in beside if _may_hold(model, each, value_at(document, place))}
+    listed = " or ".join(sorted(f"`{each[-1]}`" for each in beside))
+    return f"Rename it to {listed}, or remove it." if beside else "", beside if len(beside) == 1 else set()
+
+
+def _homes(model: type[BaseModel], above: Steps, key: str) -> list[Steps]:
+    """Return the places where a model knows a key, in an object above or below a place, or in it by another spelling.
+
+    The first entry of a list stands for all.
+    """
+    objects = _objects_around(model, tuple(0 if isinstance(step, int) else step for step in above))
+    near = ((place, correct_spelling(key, keys)) for place, keys in objects)
+    return [(*above[: len(place)], *place[len(above) :], name) for place, name in near if name]
+
+
+@lru_cache(maxsize=64)
+def _objects_around(model: type[BaseModel], above: Steps) -> list[tuple[Steps, list[str]]]:
+    places = [above]
+    for place in places:  # which grows
+        names = [(*place, name) for name in keys_at(model, place)]
+        below = [each if keys_at(model, each) else (*each, 0) for each in names]
+        places += [each for each in below if keys_at(model, each)][: max(0, _MOST_OBJECTS - len(places))]
+    places[:0] = [above[:length] for length in range(len(above))]
+    return [(place, keys_at(model, place)) for place in places]
+
+
+def _may_hold(model: type[BaseModel], place: Steps, value: Any) -> bool:
+    types = {shape.get("type") for shape in _shapes_at(model, place)}
+    return _TYPES.get(type(value)) in types
+
+
+def _entries(home: Steps, start: int, document: Any) -> list[Steps]:
+    """Return a place in each entry of the lists above it, from a step on; in the first one of a list without any."""
+    for at, step in enumerate(home[start:], start):
+        entries = value_at(document, home[:at]) if step == 0 else None
+        if isinstance(entries, list) and len(entries) > 1:
+            each = ((*home[:at], n, *home[at + 1 :]) for n in range(len(entries)))
+            return [found for one in each for found in _entries(one, at + 1, document)]
+    return [home]
+
+
+def value_at(value: Any, steps: Steps) -> Any:
+    """Return the part of a document at a place; None where it is not there."""
+    for step in steps:
+        is_there = isinstance(value, list) and isinstance(step, int) and step < len(value)
+        is_there = is_there or (isinstance(value, dict) and step in value)
+        value = value[step] if is_there else None
+    return value
 
 
 def _place_of(steps: Steps, model: type[BaseModel], value: Any) -> tuple[Steps, Steps | None]:
@@ -140,8 +201,8 @@ def _place_of(steps: Steps, model: type[BaseModel], value: Any) -> tuple[Steps, 
     return place, union
 
 
-def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseModel], meant: str) -> Finding:
-    """Return the finding about a place, a key that stands for ``meant``; several errors are those of a union."""
+def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseModel], of_unknown: str) -> Finding:
+    """Return the finding about a place, with the hint of an unknown key; several errors are those of a union."""
     given, kind, context = details[0]["input"], details[0]["type"], details[0].get("ctx", {})
     key = str(steps[-1]) if steps else "document"
     found = f"found {_description_of(given)}"
@@ -152,7 +213,7 @@ def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseMode
         hint = f"Rename `{near}` to `{key}`." if near else "Add it."
     elif kind == "extra_forbidden":
         message = f"The key `{short_name(key)}` is not part of the contract."
-        hint = f"Did you mean `{meant}`?" if meant else "Remove it."
+        hint = of_unknown
     elif kind == "value_error":
         message, hint = (*context["error"].args, "Write another value.")[:2]
         message = f"{message}; {found}."
@@ -200,6 +261,10 @@ def _schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
 
 def keys_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[str]:
     """Return the keys that the schema of a model knows at a place; several shapes may be allowed there."""
+    return [key for shape in _shapes_at(model, steps) for key in shape.get("properties", {})]
+
+
+def _shapes_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[dict[str, Any]]:
     schema = _schema_of(model)
     definitions = schema.get("$defs", {})
 
@@ -215,7 +280,7 @@ def keys_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[str]:
         below = "items" if isinstance(step, int) else "additionalProperties"
         children = [place.get("properties", {}).get(step) or place.get(below) for place in places]
         places = [shape for child in children for shape in shapes(child)] or places  # a union's own step has no schema
-    return [key for place in places for key in place.get("properties", {})]
+    return places
 
 
 def unread_keys(model: BaseModel, place: str = "", order: str = "", known: Collection[str] = ()) -> Iterator[Finding]:

@@ -74,23 +74,6 @@ KNOWN_NAMES = frozenset((*ItemKind, *STATUSES, *_PRIORITIES, *_COMPLEXITIES))
 """The labels of the four categories in their exact spelling; ``labels.yml`` describes and colours them."""
 
 
-SYNONYMS: dict[Category, dict[str, str]] = {
-    Category.TYPE: dict.fromkeys(("feature", "implementation"), "implement"),
-    Category.STATUS: dict.fromkeys(("backlog", "new", "open", "todo"), "pending"),
-    Category.PRIORITY: {
-        **dict.fromkeys(("blocker", "critical", "p0", "p1", "urgent"), "high"),
-        **dict.fromkeys(("normal", "p2"), "medium"),
-        **dict.fromkeys(("minor", "p3", "p4"), "low"),
-    },
-    Category.COMPLEXITY: {
-        **dict.fromkeys(("complex", "hard", "large"), "high"),
-        **dict.fromkeys(("moderate", "normal"), "medium"),
-        **dict.fromkeys(("easy", "simple", "small"), "low"),
-    },
-}
-"""Names that other trackers have for the values of a category."""
-
-
 KEEPALIVE = "agents:keepalive"
 _LOOPS = frozenset({"keepalive", "autofix", "bot-comments", "verifier", "verify"})
 _LISTENERS: Mapping[str, Collection[str]] = {
@@ -230,11 +213,8 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
         elif category and label not in KNOWN_NAMES:
             legal = CREATION_RULES[kind][category] if kind else KNOWN_NAMES
             known = sorted(name for name in legal if category_of(name) is category)
-            _, _, word = label.partition(":")
-            meant = f"{category}:{SYNONYMS[category].get(word.strip().lower(), '')}"
-            near = f"Did you mean `{meant}`?" if meant in known else did_you_mean(label, known)
             if known:  # an item without this category gets the finding that it has none
-                hint = near or f"Use {_choice(known)}."
+                hint = did_you_mean(label, known) or f"Use {_choice(known)}."
                 yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
         if category and category in first:
             message = f"`{label}` is a second {category.word} label beside `{first[category]}`."
