@@ -74,6 +74,11 @@ def test_a_line_of_stderr_is_the_cause_when_the_events_name_none(reader: Reader,
         ("HTTP 404: repository not found", "says-settings"),
         ("npm error code E503", "http-503"),
         ("disk quota reached", "says-disk"),
+        *((line, "says-killed") for line in ("Killed", "Killed: 9", "zsh: killed     codex", "Error: exit code 137")),
+        ("run.sh: line 3:  1234 Killed                  claude -p", "says-killed"),
+        ("npm error signal SIGKILL", "says-killed"),
+        ("run.sh: line 3: 1234 Terminated              claude -p", "says-interrupted"),
+        *((line, "no-evidence") for line in ("Killed 3 processes", "killed the server", "exit code 137 is mapped")),
         ("Error: ENOSPC: System limit for number of file watchers reached", "says-machine"),
         ("Error: quota reached", "says-rate-limit"),
         ("Error: Retry if the quota is exceeded. Quota exceeded for today.", "says-rate-limit"),
@@ -99,7 +104,9 @@ LAST = [(category, line) for category, text in ALONE.items() for line in text.sp
 
 
 @pytest.mark.parametrize(("category", "line"), LAST)
-@pytest.mark.parametrize("before", ["", "I read the code and changed the parser.\n\n"])
+@pytest.mark.parametrize(
+    "before", ["", "I read the code and changed the parser.\n\n", "Reading the prompt\n", f"{'It works. ' * 9}\n"]
+)
 def test_a_last_line_that_stands_alone_is_what_the_program_said(
     reader: Reader, category: str, line: str, before: str
 ) -> None:
@@ -116,8 +123,23 @@ def test_a_limit_of_a_plan_counts_above_the_advice_to_raise_it(reader: Reader) -
 
 @pytest.mark.parametrize("line", ["429 Too Many Requests", "Bad credentials"])
 def test_a_line_at_the_end_of_a_paragraph_is_the_agents(reader: Reader, line: str) -> None:
-    printed = f"The test prints this:\n{line}\n".encode()
-    assert reader.failure("plain", printed, exit_code=1).evidence.rule == "no-evidence"
+    for before in ("The test prints this:", f"{'The test calls the server twice' * 2}, and the second answer of it is"):
+        printed = f"{before}\n{line}\n".encode()
+        assert reader.failure("plain", printed, exit_code=1).evidence.rule == "no-evidence"
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("error: RPC failed; HTTP 413 curl 22 The requested URL returned error: 413", "upload"),
+        ("fatal: unable to access 'https://host/o/r.git/': The requested URL returned error: 413", "upload"),
+        ("npm error 413 Payload Too Large - PUT https://registry.agent.example/x", "upload"),
+        ("remote: error: File a.bin is 143.20 MB; this exceeds GitHub's file size limit of 100.00 MB", "upload"),
+        ("HTTP 413: the request is too large", "context"),
+    ],
+)
+def test_too_large_a_push_is_another_cause_than_too_large_a_prompt(reader: Reader, line: str, cause: str) -> None:
+    assert reader.failure("plain", b"", exit_code=1, stderr=f"{line}\n".encode()).cause == cause
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,9 @@ _REPORT = re.compile(
 _GLYPHS = re.compile(r"^\s*(?:(?![•✓✔✅])[^\w\s\x00-\x7f]{1,3}\s{1,3})+")
 """Marks that CLIs print before a line, such as a cross."""
 
+_GOES_ON = re.compile(r"[:,(]$|^(?=.{60}).*[^.!?)\]\"'`\u2026]$")
+"""Lines that the next one may belong to: those that introduce it, and long ones that do not end a sentence."""
+
 _CAUSE = re.compile(r"Caused by:$|\s+\d: \S")
 """Lines below an error in which Rust programs list its causes; the only one may be indented without a number."""
 
@@ -194,14 +197,16 @@ def _status_rule(status: int, message: str) -> tuple[str, str]:
 def _refined(rule: str, cause: str, message: str) -> tuple[str, str]:
     """Return the rule and the cause of an error.
 
-    A refused request may say that it was too large, or unpaid; a forbidden one, that a limit was reached; one that
-    found nothing, that it looked for a package or a repository.
+    Too large a request may be a push. A refused request may say that it was too large, or unpaid; a forbidden one, that
+    a limit was reached; one that found nothing, that it looked for a package or a repository.
     """
     limit = _worded_cause(message, "quota", "rate-limit")
     if rule == "http-403" and limit:
         return f"says-{limit}", limit
     if rule == "http-404" and _worded_cause(message, "settings"):
         return "says-settings", "settings"
+    if rule == "http-413" and _worded_cause(message, "upload"):
+        return rule, "upload"
     if cause == "request" and _worded_cause(message, "context"):
         return "says-context", "context"
     if cause == "request" and (limit == "quota" or rules.HARD_QUOTA.search(message)):
@@ -291,8 +296,8 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
     scope = _scope(text, source, account)
     lines = [_GLYPHS.sub("", as_seen(line).rstrip()) for line in text.rstrip().splitlines()[-_LAST_LINES:]]
     for number, line in enumerate(lines, 1):
-        if source == "text" and number == len(lines) and not (number > 1 and lines[-2].strip()):
-            scope = "all"  # the line stands alone: the program said it as it ended
+        if source == "text" and number == len(lines) and not (number > 1 and _GOES_ON.search(lines[-2])):
+            scope = "all"  # no text leads to the line: the program said it as it ended
         if follows_git and rules.AFTERMATH.search(line):
             continue
         follows_git = bool(rules.GIT_ERROR.match(line) or (follows_git and rules.GIT_PROGRESS.match(line)))

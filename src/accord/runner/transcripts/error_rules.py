@@ -86,6 +86,8 @@ CAUSES: dict[str, Cause] = {
         "Split the task, or raise `--max-files` or `--max-bytes`."),
     "push": Cause(*_REFUSED, "The push of the changes was refused",
         "Grant `contents: write`, or push to an unprotected branch."),
+    "upload": Cause(*_REFUSED, "The server refused what was pushed, because it is too large",
+        "Push less at once, and keep large or generated files out."),
     "steering": Cause(*_REFUSED, "The run changed files that steer agents or CI, so nothing was pushed",
         "Review its changes."),
     "refs": Cause(*_REFUSED, "Branches or tags of the repository changed while the agent ran, so nothing was pushed",
@@ -160,7 +162,6 @@ WEAK_KINDS: dict[str, str] = {
 
 CLASSES = KINDS.keys() | BROAD_KINDS.keys() | WEAK_KINDS.keys()
 
-
 HARD_QUOTA = re.compile(
     r"daily (?:quota|limit)|per[ _]?day|quota exceeded\W*$|\bcredits?\b|\bbilling\b|insufficient.quota|usage limit"
     r"|(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
@@ -180,8 +181,12 @@ _TEXTS = {
     "|Killed process * total-vm",
     "disk": "ENOSPC|no space left on device|EDQUOT|not enough space on the disk|disk full",
     "prompt": "E2BIG|ENAMETOOLONG|argument list too long",
+    "killed": "signal: killed",
+    "interrupted": "signal: terminated",
+    "upload": "RPC failed; HTTP 413|requested URL returned error: 413|exceeds GitHub's file size limit"
+    "|pack exceeds maximum|code E413|413 * - PUT http",
     "push": "remote rejected|protected branch hook|protected branch update|protected ref|repository rule violations"
-    "|failed to push some refs|[rejected]|refusing to allow|exceeds GitHub's file size limit",
+    "|failed to push some refs|[rejected]|refusing to allow",
     "budget": "reached maximum budget",
     "turns": "reached max session turns",
     "certificate": "PKIX path building failed",
@@ -306,13 +311,21 @@ _ENDS = (
 )
 """A sentence goes on after its predicate or object by one of few words, and a count does not follow."""
 
+_ENDED = (
+    r"|^(?i:{0})(?:: \d+)?$|^(?:\S{{1,80}}: )?line \d+: *\d+ {0}\b|^zsh: (?i:{0}) "
+    r"|(?i:\bexit(?:ed with)? (?:code|status) {1}|\bsignal {2})\W*$"
+)
+"""Lines by which shells and other programs say that a signal ended their command: its name, exit code and constant."""
+
 _MORE_WORDS = {
     "quota": f"|(?:^|: ){_ALLOWANCE}",
+    "killed": _ENDED.format("Killed", 137, "SIGKILL"),
+    "interrupted": _ENDED.format("Terminated", 143, "SIGTERM"),
     "credential": r"|(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
     "network": r"|rror: terminated\W*$",
 }
-"""Limits of plans, variables that hold a credential, OpenSSL's names, and undici's message for a broken answer."""
+"""Limits of plans, signals, variables of credentials, OpenSSL's names, undici's message for a broken answer."""
 
 
 @cache
@@ -336,9 +349,9 @@ def words(cause: str) -> re.Pattern[str]:
 
 
 PRECEDENCE = (
-    *("sandbox", "machine", "memory", "disk", "prompt", "push", "budget", "turns", "certificate", "quota"),
+    *("sandbox", "machine", "memory", "disk", "prompt", "upload", "push", "budget", "turns", "certificate", "quota"),
     *("rate-limit", "context", "output", "refusal", "settings", "model", "credential", "outage", "broken-answer"),
-    *("network", "request"),
+    *("network", "request", "killed", "interrupted"),
 )
 """The first of these causes that a line names decides: limits of the machine come before those of a plan or provider,
 these before faults of the call, its model and its credential, and a lost answer or a refused request last."""
