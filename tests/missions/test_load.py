@@ -18,7 +18,7 @@ from accord.core.errors import BrokenContract
 from accord.missions.load import find_root, load_mission, mission_slugs, named_root, read_work_package
 from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import STATUSES
-from accord.missions.query import answer_query, mission_status, unreadable_statuses
+from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
 from accord.missions.rules import check_missions, mission_findings
 from accord.missions.workspace import lane_branch
 
@@ -324,24 +324,59 @@ def test_a_time_in_the_future_is_found_with_its_line_and_hides_no_status(
         assert (project.status("WP01"), project.status("WP02")) == (target, "claimed")
 
 
-OWNED = [
-    "src/a.py (owned by o2)",
-    "`src/b.py`",
-    "src/c.py, src/d.py",
+NAMED = "If it depends on them, name them in `dependencies` too; else write `dependencies: []`."
+UNCLEAR = [
+    *("src/a.py (owned by o2)", "`src/b.py`", "src/c.py, src/d.py", "src/a.py # main", "src/a.py:12"),
+    *(
+        "src/{a,b}.py",
+        "src\\a.py",
+        "src/a.py - the parser",
+        "src/a.py src/b.py",
+        "../a.py",
+        "src/..",
+        "!src/a.py",
+        "~/a",
+    ),
+    *(
+        "src/a.py -> src/b.py",
+        "https://example.org/a.py",
+        "src/a.py;src/b.py",
+        "'src/a.py'",
+        "src/ (new)",
+        "a.py and b.py",
+    ),
+]
+CLEAR = [
     "docs/a (1)",
-    "app/(group)/**",
+    "app/(group)/[slug]/+page.$x",
     "docs/a b.md",
+    "./@a/b-c_d.py",
+    "src/**/*.py",
+    "a..b.md",
+    "größe/",
     "",
 ]
 
 
 def test_an_entry_of_owned_files_that_is_not_one_path_is_found(project: Project) -> None:
-    project.work_package("WP01", "planning_artifact", owned_files=OWNED)
-    (project.root / "docs/a (1)").mkdir(parents=True)
+    project.work_package("WP01", "planning_artifact", owned_files=[*UNCLEAR, *CLEAR, "x,y: {z}"])
+    for name in ("docs/a (1)", "x,y: {z}"):
+        (project.root / name).mkdir(parents=True)
     found = mission_findings(project.load(), NOW)[f"kitty-specs/{SLUG}/tasks/WP01-part.md"]
     assert [(one.severity, one.code, one.path, one.line) for one in found] == [
-        ("warning", "owned-file-unclear", f"/owned_files/{i}", 5 + i) for i in range(3)
+        ("warning", "owned-file-unclear", f"/owned_files/{i}", 5 + i) for i in range(len(UNCLEAR))
     ]
+
+
+@pytest.mark.parametrize("name", ["WP1", "WP01 - first", "wp-01", "tasks/WP01-part.md", "WP001"])
+def test_another_spelling_of_a_work_package_leads_to_it(project: Project, name: str) -> None:
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact", dependencies=[name])
+    (found,) = mission_findings(mission := project.load(), NOW)[f"kitty-specs/{SLUG}/tasks/WP02-part.md"]
+    assert (found.code, found.hint) == ("work-package-unknown", "Did you mean `WP01`? Known: WP01, WP02.")
+    with pytest.raises(BrokenContract) as broken:
+        mission.work_package(name)
+    assert broken.value.findings[0].hint == found.hint
 
 
 @pytest.mark.parametrize(
@@ -349,7 +384,11 @@ def test_an_entry_of_owned_files_that_is_not_one_path_is_found(project: Project)
     [
         ("dependancies: [WP01]", "dependancies", "Did you mean `dependencies`?"),
         *(
-            (f"{key}: {names}", key, "If it depends on them, name them in `dependencies` too.")
+            (
+                f"{key}: {names}",
+                key,
+                "If it depends on them, name them in `dependencies` too; else write `dependencies: []`.",
+            )
             for key, names in (("dependency", "WP01"), ("depends_on", "[WP01]"), ("blocked_by", '"WP01, WP03"'))
         ),
         ("dependencies: []\nowned_file: [a.md]", "owned_file", "Did you mean `owned_files`?"),
@@ -365,7 +404,8 @@ def test_a_key_of_a_work_package_that_is_not_read_but_was_meant_is_found(
     for wp_id in ("WP01", "WP03"):
         project.work_package(wp_id, "planning_artifact")
     project.write("tasks/WP02-a.md", f"---\nwork_package_id: WP02\nexecution_mode: planning_artifact\n{text}\n---\n")
-    found = mission_findings(project.load(), NOW)[f"kitty-specs/{SLUG}/tasks/WP02-a.md"]
+    found = mission_findings(mission := project.load(), NOW)[f"kitty-specs/{SLUG}/tasks/WP02-a.md"]
+    assert ("WP02" in mission_overview(mission)["ready"]) is ("`dependencies`" not in hint)
     line = 4 + text.count("\n")
     expected = [("warning", "key-misspelled", f"/{key}", line, hint)] if key else []
     assert [(one.severity, one.code, one.path, one.line, one.hint) for one in found] == expected

@@ -286,7 +286,8 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         (decision(category="secrity"), ("category-unknown", "category")),
         (decision(category=""), ("category-unknown", "category")),
         (decision(catgory="security"), ("(key-misspelled)", "catgory")),
-        (without(decision(resolved_by="ada"), "resolved_at"), ("(key-misspelled)", "resolved_by")),
+        (without(decision(resolved_by="ada"), "resolved_at"), None),
+        (without(decision(resolvd_at="ada"), "resolved_at"), ("(key-misspelled)", "resolvd_at")),
         (decision(status="answered", resolved_at="2026-01-31T09:29:59Z"), ("decision-times", "resolved_at")),
         (decision(status="answered", resolved_at="2026-01-31T10:30:00+01:00"), None),
     ],
@@ -370,7 +371,7 @@ def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | No
     ("key", "hint"),
     [
         ("dependsOn", "Did you mean `depends_on`?"),
-        ("related", "If it depends on them, name them in `depends_on` too."),
+        ("related", "If it depends on them, name them in `depends_on` too; else write `depends_on: []`."),
     ],
 )
 def test_a_key_that_names_tasks_keeps_its_meaning_by_the_hint(key: str, hint: str) -> None:

@@ -294,7 +294,7 @@ def unread_keys(model: BaseModel, place: str = "", order: str = "", known: Colle
         names = _LISTED.findall(str(value)) if order in unused and not hint else []
         if names and all(name in known for name in names):
             message = f"`{short_name(key)}` names {', '.join(map(short_name, names[:3]))}, but is not read."
-            hint = f"If it depends on them, name them in `{order}` too."
+            hint = f"If it depends on them, name them in `{order}` too; else write `{order}: []`."
         if hint:
             yield warning("key-misspelled", message, place + pointer(key), hint=hint)
 

@@ -111,7 +111,7 @@ _reason = _requires(
 
 def _start(facts: MoveFacts) -> Iterator[Need]:
     if facts.dependency_problem:
-        yield Need(facts.dependency_problem)
+        yield Need(facts.dependency_problem, "" if facts.waits_for else "its dependencies")
     names = ", ".join(facts.waits_for)
     for name in facts.waits_for:
         text = f"It depends on {names}, whose review has not passed. Finish that first."
@@ -328,7 +328,7 @@ class Blockers:
     """Direct dependencies whose review has not passed."""
 
     waits_for: tuple[str, ...] = ()
-    problem: str = ""  # why one of them never can by itself: it is unknown, canceled, in doubt, or in a cycle
+    problem: str = ""  # why one of them never can by itself, such as unknown or canceled ones, or cannot be told
     stuck: tuple[str, ...] = ()  # those that are canceled or in doubt
     first: str = ""  # the end of the chain of first dependencies: nothing blocks it, or nothing can unblock it
 
@@ -339,11 +339,14 @@ IN_DOUBT = "has a line in the log that cannot be read. Correct that line."
 
 
 def blockers_of(
-    waits_for: Mapping[str, tuple[str, ...]], known: Collection[str], stuck: Mapping[str, str] = MappingProxyType({})
+    waits_for: Mapping[str, tuple[str, ...]],
+    known: Collection[str],
+    stuck: Mapping[str, str] = MappingProxyType({}),
+    unsure: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Blockers]:
     """Return what blocks the start of each work package, by what each waits for.
 
-    ``known`` are those with a file; ``stuck`` has why one cannot be approved.
+    ``known`` are those with a file; ``stuck`` has why one cannot be approved, ``unsure`` why it may wait for others.
     """
     has_cycle = False
     try:
@@ -353,7 +356,8 @@ def blockers_of(
     found = {
         wp_id: Blockers(
             names,
-            _unknown(known, names)
+            unsure.get(wp_id)
+            or _unknown(known, names)
             or (_cycle(waits_for, wp_id) if has_cycle else "")
             or next((f"It depends on {name}, which {stuck[name]}" for name in names if name in stuck), ""),
             tuple(name for name in names if name in stuck),

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, warning, with_lines
+from accord.core.findings import Finding, names_of, warning, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
@@ -41,7 +41,7 @@ from accord.missions.modes import ResolvedMode, settle_mode
 SPECS = "kitty-specs"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
-_LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]+)(.*)", re.IGNORECASE)
+_LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]{1,9})(?![0-9])(.*)", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
 _PARTS = ("meta.json", "spec.md", "plan.md", "tasks.md", "tasks", "lanes.json", FILE)
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?(\n.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -118,7 +118,8 @@ class Mission:
         ready = {one for one in self.ids if lets_start(self.known_status(one), self.log.by_work_package.get(one, ()))}
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
         waits_for = {one: tuple(x for x in names if x in stuck or x not in ready) for one, names in wanted.items()}
-        return blockers_of(waits_for, self.files, stuck)
+        unsure = {one: each.head.order_problem(self.files.keys() - {one}) for one, each in self.work_packages.items()}
+        return blockers_of(waits_for, self.files, stuck, unsure)
 
     def work_package(self, wp_id: str) -> WorkPackage:
         """Return a work package. Raises BrokenContract when it is broken or missing."""
@@ -128,7 +129,7 @@ class Mission:
                 if Path(file).name.upper().startswith(wp_id.upper()):
                     raise self.broken[file]
             message = f"Unknown work package `{short_name(wp_id)}` in mission {self.slug}."
-            raise BrokenContract.of(Finding("unknown-work-package", message, hint=_hint(wp_id, self.work_packages)))
+            raise BrokenContract.of(Finding("unknown-work-package", message, hint=hint_of(wp_id, self.work_packages)))
         return self.work_packages[wp_id]
 
     def status_of(self, wp_id: str) -> WorkPackageStatus:
@@ -255,7 +256,7 @@ def mission_folder(root: Path, slug: str) -> Path:
         raise BrokenContract.of(repeated_id(slug, named))
     if not named:
         message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
-        raise BrokenContract.of(Finding("unknown-mission", message, hint=_hint(slug, mission_slugs(root))))
+        raise BrokenContract.of(Finding("unknown-mission", message, hint=hint_of(slug, mission_slugs(root))))
     if problem := entries[named[0]]:
         raise BrokenContract.of(problem)
     return root / SPECS / named[0]
@@ -276,9 +277,8 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
             _add_work_package(mission, name[1], path, legacy_default)
         elif path.name[0] != "." and not path.is_dir():
             others.append(path)
-    for path in others:
-        if problem := _unread(path, mission):
-            broken[path.relative_to(folder).as_posix()] = BrokenContract.of(problem)
+    found = ((path.relative_to(folder).as_posix(), _unread(path, mission)) for path in others)
+    broken |= {name: BrokenContract.of(problem) for name, problem in found if problem}
     return mission
 
 
@@ -301,9 +301,12 @@ def _unread(path: Path, mission: Mission) -> Finding | None:
     return Finding("work-package-not-read", message, hint=hint)
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    return f"{did_you_mean(word, names)} Known: {', '.join(names) or 'none'}.".lstrip()
+def hint_of(word: str, known: Iterable[str]) -> str:
+    """Return the hint about an unknown name of a mission or a work package, which may be a file or a title with one."""
+    names, like = sorted(known), _LIKE_WP_FILE.match(Path(word).name)
+    meant = f"WP{int(like[1]):02}" if like else ""
+    near = f"Did you mean `{meant}`?" if meant in names else did_you_mean(word, names)
+    return f"{near} Known: {names_of(names) or 'none'}.".lstrip()
 
 
 def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]) -> Model | None:
@@ -348,8 +351,7 @@ def _add_work_package(mission: Mission, wp_id: str, path: Path, legacy_default: 
         if of_lanes and not head.execution_mode:
             raise of_lanes
         names = [lane.lane_id for lane in lanes.lanes_of.get(wp_id, ())]
-        is_listed = wp_id in lanes.planning
-        mode = settle_mode(head, body, names, is_listed=is_listed, legacy_default=legacy_default)
+        mode = settle_mode(head, body, names, is_listed=wp_id in lanes.planning, legacy_default=legacy_default)
         mission.work_packages[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
     except BrokenContract as error:
         mission.broken[wp_id] = error if error is of_lanes else _with_file_name(path.name, error)
@@ -392,8 +394,7 @@ def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
         head = read_shape(Frontmatter, document.value)
         if head.work_package_id != wp_id:
             message = f"The file name says {wp_id}, but its frontmatter says {head.work_package_id}."
-            hint = "Correct one of them."
-            raise BrokenContract.of(Finding("work-package-id", message, "/work_package_id", hint=hint))
+            raise BrokenContract.of(Finding("work-package-id", message, "/work_package_id", hint="Correct one."))
     except BrokenContract as error:
         raise BrokenContract(error.message, findings=with_lines(error.findings, document.lines)) from None
     return head, parts.string[parts.end() :].decode("utf-8", "replace"), "dependencies" in document.value

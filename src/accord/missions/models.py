@@ -7,6 +7,7 @@ since other tools write them too; the models have only the keys that accord read
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
@@ -17,6 +18,7 @@ from pydantic.config import JsonDict
 
 from accord.core.clock import parse_timestamp, time_in_range, time_of
 from accord.core.numbers import issue_number
+from accord.core.shapes import unread_keys
 
 ExecutionMode = Literal["code_change", "planning_artifact"]
 WorkPackageStatus = Literal[
@@ -206,6 +208,11 @@ class Frontmatter(MissionFileModel):
     subtasks: Annotated[list[str], BeforeValidator(_to_names)] = []
     lane: LenientText = ""
     work_item: Annotated[int, BeforeValidator(issue_number)] = 0
+
+    def order_problem(self, others: Collection[str]) -> str:
+        """Return why ``others`` may have to come first, where a key that seems to say so is not read; else nothing."""
+        keys, found = self.model_extra or {}, unread_keys(self, "", "dependencies", others)
+        return next((one.text for one in found if "`dependencies`" in one.hint and keys[one.path[1:]]), "")
 
 
 class Meta(MissionFileModel):

@@ -13,7 +13,16 @@ from pathlib import Path
 from accord.core.errors import BrokenContract
 from accord.core.machine import NextMove
 from accord.missions.branches import MissionGit, git_of, short_ref
-from accord.missions.lifecycle import REOPENED, THROUGH, WAITING, WORK_PACKAGE, MoveFacts, MoveRequest, needs_of
+from accord.missions.lifecycle import (
+    REOPENED,
+    THROUGH,
+    WAITING,
+    WORK_PACKAGE,
+    Blockers,
+    MoveFacts,
+    MoveRequest,
+    needs_of,
+)
 from accord.missions.load import Mission
 from accord.missions.models import WorkPackageStatus
 from accord.missions.move import move_facts
@@ -35,8 +44,8 @@ def mission_moves(mission: Mission, command: str, now: datetime) -> list[NextMov
     """Return the way forward of each work package that no other one blocks; ``to`` has the work package in front."""
     found = []
     for wp_id in mission.ids:
-        is_held = wp_id in mission.blockers and mission.blockers[wp_id].waits_for
-        if not (is_held and mission.known_status(wp_id) in WAITING):
+        blocked = mission.blockers.get(wp_id, Blockers())
+        if not ((blocked.waits_for or blocked.problem) and mission.known_status(wp_id) in WAITING):
             moves = next_moves(mission, wp_id, command, now, ahead_only=True)
             found += [replace(move, to=f"{wp_id} {move.to}") for move in moves]
     return found

@@ -112,7 +112,7 @@ def _readiness(mission: Mission, wp_id: str) -> Readiness:
             resolve_workspace(mission, wp_id)
     except BrokenContract as broken:
         return Readiness(blocked_reason=broken.message)
-    is_ready = status == "planned" and not blocked.waits_for
+    is_ready = status == "planned" and not (blocked.waits_for or blocked.problem)
     return Readiness(is_ready, blocked.waits_for, blocked.problem or None)
 
 

@@ -17,7 +17,6 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, has_errors, pointer, warning, with_lines
 from accord.core.machine import find_cycle
 from accord.core.shapes import unread_keys
-from accord.core.suggest import did_you_mean
 from accord.git.program import Git
 from accord.missions.branches import changed_missions, git_of
 from accord.missions.lifecycle import (
@@ -31,7 +30,16 @@ from accord.missions.lifecycle import (
     lets_start,
     people_of,
 )
-from accord.missions.load import SPECS, Mission, lines_of, load_mission, mission_entries, missions_by_id, repeated_id
+from accord.missions.load import (
+    SPECS,
+    Mission,
+    hint_of,
+    lines_of,
+    load_mission,
+    mission_entries,
+    missions_by_id,
+    repeated_id,
+)
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
 from accord.missions.query import mission_status
@@ -250,8 +258,8 @@ def _of_log(mission: Mission) -> list[Finding]:
     return found
 
 
-_REMARK = re.compile(r"`|,\s|\s\([^()]*\)\Z")
-"""Parts that a path rarely has: a backtick, another path behind a comma, a remark in brackets such as ``(new)``."""
+_UNCLEAR = re.compile(r"[^\w\s./*?@+()\[\]$%=&^-]|\.\w+\s+\S|\s\([^()]*\)\Z|(?:\A|/)\.\.(?:/|\Z)")
+"""Parts that a path rarely has: a mark such as a backtick or a colon, words behind a suffix, a remark, ``..``."""
 
 
 def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
@@ -269,9 +277,11 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     findings += unread_keys(head, "", "dependencies", mission.files.keys() - {wp_id})
     findings += _of_dependencies(mission, wp_id)
     for i, name in enumerate(head.owned_files):
-        if _REMARK.search(name) and not os.path.lexists(mission.root / name):
+        if _UNCLEAR.search(name) and not os.path.lexists(mission.root / name):
             message = f"`{short_name(name)}` is read as one path, which does not exist."
-            hint = "Write one path or pattern an entry, without a remark, and none that another work package owns."
+            hint = (
+                "Write paths or patterns of git, one an entry, such as `src/*.py`, and none that another package owns."
+            )
             findings.append(warning("owned-file-unclear", message, pointer("owned_files", i), hint=hint))
     if mission.lanes:
         try:
@@ -284,8 +294,7 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
 def _of_dependencies(mission: Mission, wp_id: str) -> Iterator[Finding]:
     for i, name in enumerate(mission.work_packages[wp_id].head.dependencies):
         if name not in mission.files:
-            hint = did_you_mean(name, mission.files) or "Write the file."
-            message = f"The dependency `{name}` has no file under tasks/."
+            hint, message = hint_of(name, mission.files), f"The dependency `{name}` has no file under tasks/."
             yield Finding("work-package-unknown", message, pointer("dependencies", i), hint=hint)
         elif mission.known_status(name) == "canceled" and mission.known_status(wp_id) in WAITING:
             message = f"It depends on {name}, which is canceled."
