@@ -211,6 +211,9 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
     assert tuple(graded) == severities
 
 
+PYTHON = "defaults: {run: {shell: python}}"
+
+
 @pytest.mark.parametrize(
     ("text", "is_foreign"),
     [
@@ -287,6 +290,14 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
                 ("bash", 'if [ "$DB" ]; then echo HAS=1 >> "$GITHUB_ENV"; fi', False),
                 ("bash", 'echo "Server=x; Password=$DB" > .env', True),
                 ("bash", "cat > .env <<EOF\n    A=1\n    EOF\n    ./deploy $DB", False),
+                ("bash", 'read v <<< "$DB"\n    echo "D=$v" >> "$GITHUB_ENV"', True),
+                ("bash", 'IFS= read -r a v < <(echo "$DB")\n    echo "D=$v" >> "$GITHUB_ENV"', True),
+                ("bash", 'printf -v v %s "$DB"; echo "D=$v" >> "$GITHUB_ENV"', True),
+                ("bash", 'read v <<< "$DB"\n    ./deploy "$v"; echo "D=1" >> "$GITHUB_ENV"', False),
+                ("bash", 'f(){ echo "D=$DB"; }; f >> $GITHUB_ENV', True),
+                ("bash", 'f() {\n      echo "D=$DB"\n    }\n    f x | tee -a "$GITHUB_ENV"', True),
+                ("bash", 'f() {\n      echo "D=$1" >> "$GITHUB_ENV"\n    }\n    f "$DB"', True),
+                ("bash", 'f(){ ./deploy "$DB"; }; f; echo D=1 >> $GITHUB_ENV', False),
                 ("python", "import os\n    k = os.environ['DB']\n    f = open(os.environ['GITHUB_ENV'], 'a')", True),
                 (
                     "python",
@@ -299,6 +310,17 @@ def test_an_input_that_opens_an_agent_to_everybody_weighs_by_its_token(step: str
         *(
             (job(f"{SCRIPT}core.exportVariable('D', {value})\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), True)
             for value in ("`x${process.env.DB}`", "process.env['DB']", '`${process.env["DB"]}`')
+        ),
+        *(
+            (text, is_left)
+            for use, is_left in (("print(k, file=open(os.environ['GITHUB_ENV'], 'a'))", True), ("call(k)", False))
+            for script in (
+                f"run: |-\n    import os\n    k = os.environ['DB']\n    {use}\nenv: {{DB: '${{{{ secrets.DB }}}}'}}",
+            )
+            for text in (
+                job(script, RUN, head=f"{PYTHON}\n"),
+                job(script, RUN).replace("    steps:", f"    {PYTHON}\n    steps:"),
+            )
         ),
         (job("run: echo done > log; ./deploy\nenv: {DB: '${{ secrets.DB }}'}", RUN), False),
         (job('run: echo "OPENAI_API_KEY=${{ secrets.OPENAI_API_KEY }}" >> $GITHUB_ENV', RUN), False),

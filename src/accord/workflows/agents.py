@@ -169,12 +169,15 @@ _ASSIGNED = re.compile(
 )
 _LOOP = re.compile(r"\bfor[ \t]+(\w+)[ \t]+in[ \t]+([^;\n]+)")
 
+_READ = re.compile(r"\b(?:read|mapfile|readarray|printf[ \t]+-v)[ \t][^\n]*")
+
 
 def assigned_texts(name: str, script: str) -> Iterator[str]:
     """Yield the texts that a script gives to a variable or an output."""
     found = (at for at in _ASSIGNED.finditer(script) if at["name"].lower() == name.lower())
     yield from (at["list"] or at["double"] or at["single"] or at["bare"] or "" for at in found)
     yield from (word.strip("'\"") for at in _LOOP.finditer(script) if at[1] == name for word in at[2].split())
+    yield from (text for text in _READ.findall(script) if name.lower() in text.lower().split(";")[0].split())
 
 
 HARMLESS_SCOPES = frozenset({"id-token", "models", "copilot-requests"})

@@ -25,22 +25,24 @@ _DOCUMENT = re.compile(
 _COMMAND = re.compile(r"""(?:"[^"]*"|'[^']*'|;(?![ \t])|[^;"'])+""")
 _MARK = re.compile(r"<<-?[ \t]*[\"']?(\w+)")
 _BLOCK = re.compile(
-    r"(?:^|[\n;|&])[ \t]*(?:(?:then|do|else)[ \t]+)?(?:(?P<open>(?:\w+[ \t]?\(\)[ \t]?)?[{(](?!\()"
+    r"(?:^|[\n;|&])[ \t]*(?:(?:then|do|else)[ \t]+)?(?:(?P<open>(?:(?P<name>\w+)[ \t]?\(\)[ \t]?)?[{(](?!\()"
     r"|(?:for|while|until|select|if|case)\b)|(?:(?P<group>[})])|(?:done|fi|esac)\b)(?=(?P<rest>[^\n;]*)))"
 )
 """The beginning or the end of a group of commands, or of a loop or condition."""
 
 _GROUP_LEAVES = re.compile(rf"[ \t]*(?:2>\S{{1,40}}[ \t]*)?{_INTO_OR_TEE}")
+_WRITES = re.compile(_INTO_OR_TEE)
+_WORD = re.compile(r"(?<![\w$-])\w+(?![\w(=-])")
 _EVERYTHING = re.compile(rf"\b(?:env|printenv|export -p|declare -x)[ \t]*(?:\|[^\n]{{0,200}})?{_INTO_OR_TEE}")
 _EXPORTS = re.compile(r"\bexportVariable\b|\bGITHUB_ENV\b")
 _NO_SHELL = re.compile(r"python|node|perl|ruby")
 _MOST_NAMES, _MOST_TEXTS = 50, 1000
 
 
-def left_texts(step: Step) -> Iterator[str]:
-    """Yield the texts of a step's scripts and variables that it leaves."""
+def left_texts(step: Step, shell: str) -> Iterator[str]:
+    """Yield the texts of a step's scripts, in this shell, and of its variables that it leaves."""
     env = step.env if isinstance(step.env, dict) else {}
-    is_shell = step.run and not _NO_SHELL.search(step.shell)
+    is_shell = step.run and not _NO_SHELL.search(shell)
     for script in step.script_texts:
         texts = [*islice(_leaving(script), _MOST_TEXTS)] if is_shell else [script] if _EXPORTS.search(script) else []
         names = set[str]()
@@ -57,7 +59,7 @@ def _variables(texts: list[str]) -> Iterator[re.Match[str]]:
 
 def _leaving(script: str) -> Iterator[str]:
     """Yield the commands of a shell script that leave something, and the groups of commands whose output is left."""
-    commands = (command for line in lines_of(script) for command in _COMMAND.findall(line))
+    commands = [command for line in lines_of(script) for command in _COMMAND.findall(line)]
     yield from filter(_LEAVES.search, commands)
     for at in _DOCUMENT.finditer(script):
         rest = script[at.start() :]
@@ -66,11 +68,17 @@ def _leaving(script: str) -> Iterator[str]:
         yield document
         if not end:
             break
-    begins = list[int]()
+    begins, functions = list[tuple[int, str]](), dict[str, str]()
     for at in _BLOCK.finditer(script):
         if at["open"]:
-            begins.append(at.start())
+            begins.append((at.start(), at["name"] or ""))
             continue
-        begin, rest = begins.pop() if begins else 0, at["rest"]
+        (begin, name), rest = begins.pop() if begins else (0, ""), at["rest"]
+        functions |= {name: script[begin : at.end()]} if name else {}
         if _GROUP_LEAVES.match(rest) if at["group"] else "GITHUB_ENV" in rest:
             yield script[begin : at.end() + len(rest)]
+    leaving = {name for name, body in functions.items() if _LEAVES.search(body)}
+    for command in commands if functions else ():
+        called = functions.keys() & {*_WORD.findall(command)}
+        yield from (functions[name] for name in sorted(called) if _WRITES.search(command))
+        yield from [command] if called & leaving else []

@@ -200,7 +200,7 @@ def _left_values(at: RunPlace) -> Iterator[_Value]:
                 _Value(name, str(text), where, _below(where, "with", name), "") for name, text in step.given.items()
             )
         place = _below(where, *(("run",) if step.run else ("with", "script")))
-        yield from (_Value("", text, where, place, "run") for text in left_texts(step))
+        yield from (_Value("", text, where, place, "run") for text in left_texts(step, where.shell))
 
 
 _EXPRESSION = re.compile(r"\s*\$\{\{[^}]*\}\}\s*")

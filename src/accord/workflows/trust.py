@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from accord.core.findings import pointer
+from accord.core.shapes import value_at
 from accord.workflows.expressions import Node, Reference, parse_condition
 from accord.workflows.models import Job, Step, Workflow
 
@@ -125,6 +126,14 @@ class RunPlace:
         if self.step is None:
             return pointer("jobs", self.job_id)
         return ("/runs" if self.step.file else pointer("jobs", self.job_id)) + self.step.place
+
+    @property
+    def shell(self) -> str:
+        """The shell of the step's script: its own, or the default of the job or the workflow, which actions lack."""
+        own = self.step.shell if self.step else ""
+        parts = () if self.users else (self.job, self.workflow)
+        defaults = (value_at(each.model_extra, ("defaults", "run", "shell")) for each in parts)
+        return own or next((str(shell) for shell in defaults if shell), "")
 
     @property
     def granted(self) -> tuple[dict[str, str] | str | None, str]:
