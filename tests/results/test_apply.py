@@ -96,15 +96,21 @@ def test_a_dropped_item_is_closed_as_not_planned_without_a_status(stage: Stage) 
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
 
 
-def test_an_update_changes_body_and_labels_but_neither_type_nor_status(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("label", "hint"),
+    [
+        ("status:review", "Remove it, or run `accord items move {} --to review`."),
+        ("status:approved", "Remove it."),
+    ],
+)
+def test_an_update_changes_body_and_labels_but_neither_type_nor_status(stage: Stage, label: str, hint: str) -> None:
     number = old_issue(stage, labels=["task:implement", "status:in-progress", "priority:low", "web"])
-    change = update(
-        number, body=task_body(objective="New."), labels=["status:ready", "priority:high", "complexity:high"]
-    )
+    change = update(number, body=task_body(objective="New."), labels=[label, "priority:high", "complexity:high"])
     receipt = stage.apply(plan(update=[change]))
     issue = one(stage, number)
     assert receipt.writes == 1
-    assert "label-ignored" in codes(receipt)
+    (ignored,) = (each for each in receipt.findings if each.code == "label-ignored")
+    assert ignored.hint == hint.format(number)
     assert issue["labels"] == ["complexity:high", "priority:high", "status:in-progress", "task:implement"]
     assert "New." in str(issue["body"])
 

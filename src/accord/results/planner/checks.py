@@ -24,6 +24,7 @@ from accord.results.labels import (
     CHANGEABLE,
     CREATION_RULES,
     SET_ONCE,
+    Category,
     ItemKind,
     category_of,
     check_allowed,
@@ -33,7 +34,7 @@ from accord.results.labels import (
 from accord.results.planner.match import same_title
 from accord.results.planner.record import content_limit, latest_record, update_digest
 from accord.results.planner.rules import Plan, check_length, item_number, split_temp_id
-from accord.results.status import is_work_item
+from accord.results.status import StatusFacts, is_work_item, legal_moves
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
@@ -131,7 +132,10 @@ def _check_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Find
     for i, label in enumerate(labels):
         if category_of(label) in SET_ONCE and label.casefold() not in has:
             message = f"An update keeps type and status, so `{label}` is left out."
-            yield warning("label-ignored", message, path + pointer(i), hint="Move it with `accord items move`.")
+            status = label.partition(":")[2].lower() if category_of(label) is Category.STATUS else ""
+            move = f", or run `accord items move {issue.number} --to {status}`"
+            hint = f"Remove it{move if status in legal_moves(issue, StatusFacts()) else ''}."
+            yield warning("label-ignored", message, path + pointer(i), hint=hint)
     for category in CHANGEABLE:
         if not CREATION_RULES[kind][category] or in_category(labels, category):
             continue
