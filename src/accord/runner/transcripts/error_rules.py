@@ -86,8 +86,7 @@ CAUSES: dict[str, Cause] = {
         "Split the task, or raise `--max-files` or `--max-bytes`."),
     "push": Cause(*_REFUSED, "The push of the changes was refused",
         "Grant `contents: write`, or push to an unprotected branch."),
-    "upload": Cause(*_REFUSED, "The server refused what was pushed, because it is too large",
-        "Push less at once, and keep large or generated files out."),
+    "upload": Cause(*_REFUSED, "The push is too large for the server", "Push less at once, or leave large files out."),
     "steering": Cause(*_REFUSED, "The run changed files that steer agents or CI, so nothing was pushed",
         "Review its changes."),
     "refs": Cause(*_REFUSED, "Branches or tags of the repository changed while the agent ran, so nothing was pushed",
@@ -198,16 +197,16 @@ _TEXTS = {
     "output": "reason: max_output_tokens|output token maximum",
     "refusal": "unable to respond to this request",
     "settings": "ENOENT|no such file or directory|sh: *not found|exec format error|cannot find module '/"
-    "|invalid value * for|requires --|invalid auth method|error loading config|failed to reload config"
+    "|invalid value * for|requires --|invalid auth method|error loading config|failed to reload config|yaml: line"
     "|error in *settings.json|TOML parse error|--json-schema is not valid JSON|failed to read output schema"
     "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
     "|no prompt provided|cannot be used with root|not a git repository|dubious ownership|HttpError: Not Found"
-    "|could not resolve to a Repository|ERESOLVE|EBADENGINE|EBADPLATFORM|ETARGET|EJSONPARSE|EUSAGE"
-    "|npm error code E404|npm error 404|npm ERR! code E404|npm ERR! 404",
+    "|could not resolve to a Repository|ERESOLVE|EBADENGINE|EBADPLATFORM|ETARGET|EJSONPARSE|EUSAGE|npm error code E404"
+    "|npm error 404|npm ERR! code E404|npm ERR! 404",
     "model": "unknown model|model does not support|issue with the selected model|from --model flag is not available",
     "credential": "Unauthorized|Forbidden|resource not accessible by|permission to * denied to|failed to authenticate"
     "|not logged in|run *login|auth login|sign in again|refresh_token_reused|invalid_grant|ENEEDAUTH"
-    "|missing environment variable|set an auth method|request not allowed|permission denied (publickey)"
+    "|missing environment variable|set an auth method|request not allowed|permission denied (publickey"
     "|permission denied on resource|permission '* denied on|not have permission|not authorized|not have access to"
     "|resolve authentication method|authentication header|authentication timed out|authentication error"
     "|must be verified|no authentication|security token included in the request|error when retrieving credentials"
@@ -223,9 +222,8 @@ _TEXTS = {
     "network": "ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND"
     "|EAI_AGAIN|name resolution|Name or service not known|net::ERR_|transport is closing|unable to connect"
     "|failed to connect to|fetch failed|error sending request|timeout of * exceeded|deadline exceeded"
-    "|upstream connect error|timeout error|request timeout|idle timeout"
-    "|i/o timeout|UND_ERR|GOAWAY|SSL_ERROR_SYSCALL|aborted due to timeout|unexpected disconnect|premature close"
-    "|server misbehaving|RPC failed; curl",
+    "|upstream connect error|timeout error|request timeout|idle timeout|i/o timeout|UND_ERR|GOAWAY|SSL_ERROR_SYSCALL"
+    "|aborted due to timeout|unexpected disconnect|premature close|server misbehaving|RPC failed; curl",
     "request": "Bad Request|Unprocessable Entity|Validation Failed|malformed prompt",
 }
 """Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
@@ -238,16 +236,14 @@ _UNKNOWN_WORDS = "unknown|unrecognized|unexpected|invalid|unsupported|not found|
 _FORMS = {
     "sandbox": "landlock|(?:PR_SET_)?seccomp(?: filter)?|unshare"
     " ~ failed|error|(?:operation )?not permitted|denied|not supported|not enabled",
-    "memory": "memory limit ~ exceeded|reached",
-    "disk": f"(?:disk|storage) quota ~ {_SPENT_WORDS}",
+    "memory": "memory (?:limit|request|quota) ~ exceeded|reached",
+    "disk": f"(?:disk|storage) quota ~ {_SPENT_WORDS} / disk|device|volume|file ?system ~ full(?! of)",
     "prompt": "prompt(?: file)? ~ empty|missing|required|not found",
     "turns": "turns ~ maximum|max|exceeded",
-    "certificate": "certificate|certificate chain|certification path|x509 ~ self[- ]signed|expired|not yet valid"
-    "|verify(?: failed)?"
-    "|verification failed|unknown authority|issuer|unable to find|not match|not trusted",
-    "quota": "credits?|balance|funds|(?:request )?allowance|billing|payments?|(?:token|extra) usage|"
-    "(?:remaining|premium) requests|(?:usage|spend(?:ing)?|key|monthly|daily|free tier|billing hard)"
-    " (?:limits?|cap|quota)"
+    "certificate": "certificate(?: chain)?|certification path|x509 ~ self[- ]signed|expired|not yet valid"
+    "|verify(?: failed)?|verification failed|unknown authority|issuer|unable to find|not match|not trusted|not OK",
+    "quota": "credits?|balance|funds|(?:request )?allowance|(?:token|extra) usage|(?:remaining|premium) requests"
+    "|billing|payments?|(?:usage|spend(?:ing)?|key|monthly|daily|free tier|billing hard) (?:limits?|cap|quota)"
     f" ~ {_SPENT_WORDS}|requires(?: more)?|required|failed|not enabled|not enough|used all|no"
     " / (?:session|weekly|5-hour) limit ~ (?:hit|reached|exceeded) your",
     "rate-limit": f"rate[ -]limit|quota|resource ~ {_SPENT_WORDS}|would exceed",
@@ -255,10 +251,11 @@ _FORMS = {
     " ~ too long|exceeds?(?: limit)?|exceeded",
     "refusal": "content|prompt|response|output|request"
     " ~ flagged|filtered|blocked by content filter\\w*(?: policy)?|usage policy|safety (?:settings|filters?)",
-    "settings": "arguments?|inputs?|option|flag|(?:sub)?command|script|config(?:uration)?(?: file)?|settings file"
-    "|MCP server|model provider|remote (?:branch|ref)|repository|manifest|distribution|version|package"
-    f" ~ {_UNKNOWN_WORDS}|missing|not (?:provided|supplied)|no matching|(?:couldn't|could not|unable to) find"
-    "|(?:failed|unable) to (?:parse|load|read) / daemon ~ (?:cannot|could not|failed to) connect|not running"
+    "settings": "arguments?|inputs?|option|flag|(?:sub)?command|script|config(?:uration)?(?: file)?|settings file|URL"
+    "|MCP server|model provider|remote (?:branch|ref)|repository|manifest|distribution|version|package|reference format"
+    f" ~ {_UNKNOWN_WORDS}|no such|not an?|malformed|missing|not (?:provided|supplied)|no matching"
+    "|(?:couldn't|could not|unable to) find|(?:failed|unable) to (?:parse|load|read)"
+    " / daemon ~ (?:cannot|could not|failed to) connect|not running"
     " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used",
     "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no access to|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
@@ -268,10 +265,13 @@ _FORMS = {
     " / access|permissions|scopes ~ denied|missing|rejected|revoked|insufficient|required|not granted"
     " / location|territory ~ not supported"
     " / token|JWT|session|login|API key|account|organization ~ expired|revoked|required|has been disabled",
-    "outage": "server|service|model|Bedrock ~ had an error|unavailable|busy|not ready|unable to process",
-    "network": "connection|socket|stream|host(?:name)?|network|remote end|server|proxy|handshake"
+    "outage": "server|service|backend|upstream|provider|model|Bedrock"
+    " ~ had an error|unavailable|busy|not ready|unable to process|not respond",
+    "broken-answer": "reply|answer ~ empty|malformed|truncated",
+    "network": "connection|socket|stream|transfer|host(?:name)?(?: address)?|network|remote end|server|proxy|handshake"
     " ~ reset|refused|closed|is closing|aborted|dropped|failed|failure|error|terminated|disconnected|timeout|lost"
-    "|h[au]ng up|unreachable|could not resolve|(?:couldn't|cannot) connect|could not be established",
+    "|h[au]ng up|unreachable|no route to|(?:couldn't|could not|cannot|unable to|failed to) (?:resolve|connect|reach)"
+    "|could not be established / timeout|deadline ~ exceeded|expired",
     "request": f"request|(?:required )?parameter|value|schema ~ {_UNKNOWN_WORDS}|missing",
 }
 """Subjects ~ predicates: a cause has sentences with one of each, few words apart, that end there or go on as ``_ENDS``
@@ -284,6 +284,7 @@ _EXCEPTIONS = {
     "context": "ContextWindowExceeded|ContextLengthExceeded",
     "refusal": "ContentPolicyViolation",
     "model": "ModelNotFound",
+    "settings": "ModuleNotFound|FileNotFound",
     "outage": "InternalServer|ModelNotReady|ServiceUnavailable|Overloaded",
     "network": "APIConnection|APITimeout|ConnectTimeout|HeadersTimeout|BodyTimeout",
     "request": "BadRequest|InvalidRequest|UnprocessableEntity",
@@ -304,7 +305,7 @@ _WORD = r"(?!(?:if|that|when|which|not|never) )\S{0,60}[^\s.:;,!?]"
 """A word within a sentence."""
 
 _ENDS = (
-    r"(?! ?(?:[?=]|[:,]? \d[\d.]*(?: ?%| \w+)?$)|, set to)"
+    r"(?!-\w)(?! ?(?:[?=]|[:,]? \d[\d.]*(?: ?%| \w+)?$)|, set to)"
     r"(?! (?!(?:for|to|by|in|on|with|of|at|as|and|or|from|due|when|while|because|without|please|limits?|error|mid|your?"
     r"|th\w+|an?|it|has|have|is|was|are|were|provided|available|found|detected|used|configured|specified|header|metric"
     r"|property|identifier|name|left|right|unexpectedly)\b)(?-i:[a-z]{2,})(?![\w/.-]))"
@@ -365,7 +366,6 @@ EXITS: dict[str, dict[int, str]] = {
 
 AFTERMATH = re.compile(r"(?:fatal|send-pack|fetch-pack): (?:the remote end hung up|unexpected disconnect)")
 """Errors that only follow from git's own error before them."""
-
 GIT_ERROR = re.compile(r"(?:remote: )?(?:error|fatal): ")
 GIT_PROGRESS = re.compile(r"remote: |Total \d|\w+ (?:objects|deltas): ")
 """Lines that git may print between an error and its aftermath."""
