@@ -62,13 +62,14 @@ def test_an_object_is_found_wherever_an_agent_put_it(text: str, value: dict[str,
         ('{"a": /* one */ 1}', "a comment"), ('{"a": None}', "`None` is Python"), ('{"a": True}', "`True` is Python"),
         ('{"a": "b\nc"}', "a line break or tab in a string"), ('{"a": [1,', "ends before the object does"),
         ('{"a": "b', "ends before the object does"),
+        ("[{}]", "Remove `[` and `]`"), ("[{}, {}]", "in a file of its own"), ("[]", "Write one object."),
         ('{"a": undefined}', "Expecting value"), ("// note\n{a: 1}", "No complete JSON object"),
     ],
 )  # fmt: skip
 def test_anything_but_an_object_is_named_for_what_it_is(text: str, said: str) -> None:
     (found,) = findings_of(text.encode())
     assert found.code == "not-json"
-    assert said in found.message
+    assert said in found.text
 
 
 @pytest.mark.parametrize("before", ["", "Here it is:\n"])

@@ -79,6 +79,14 @@ def test_superseded_and_null_artifacts_count_as_absent(artifact: str) -> None:
         assert [path for code, path in found if code.startswith("missing-")] == [artifact]
 
 
+def test_a_missing_artifact_comes_with_its_parts_and_the_command_that_writes_it() -> None:
+    given = read_handoff(handoff(**{V: {**VERIFICATION, "commands": []}})).metadata
+    review, verification = (found.hint for found in gate_findings("implementing", "review", given, NOW))
+    command = "with `accord handoff patch TASK.json PATCH.json --role {}`, or in the `--patch` of the move."
+    assert review == f"Write `{R}` (changeSummary) {command.format('developer')}"
+    assert verification == f"Write `commands` of `{V}` {command.format('tester')}"
+
+
 def test_verification_and_done_ask_for_the_decision_approved() -> None:
     refused = {R: {**REVIEW, "decision": "changes_requested"}, V: VERIFICATION, D: DONE}
     for source, target in (("review", "verification"), ("review", "done"), ("verification", "done")):

@@ -64,7 +64,10 @@ def read_object(raw: bytes) -> Document:
         (value, repeated, start), is_alone = _object_in_prose(text, missing), False
     if not isinstance(value, dict):
         message = f"Found {_name(value)} where one JSON object is expected."
-        raise _broken_contract("not-json", message, "Write one object.", line=1)
+        hint = "Write one object."
+        if isinstance(value, list) and value:
+            hint = "Remove `[` and `]`." if len(value) == 1 else "Write each entry as one object, in a file of its own."
+        raise _broken_contract("not-json", message, hint, line=1)
     document = Document(value, text, start, is_alone)
     if repeated:
         raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))

@@ -23,7 +23,7 @@ AWAITING = "awaiting_human"
 DONE = "done"
 
 _LEAST_OPTIONS = 2
-_ADD = "Add it before the move."
+_ADD = "Write {what} with `accord handoff patch TASK.json PATCH.json --role {role}`, or in the `--patch` of the move."
 _ASK = "Write question, options, recommendedOption (one of their labels) and requestedAt."
 
 Artifact = TypeVar("Artifact", bound=StageArtifact)
@@ -32,7 +32,7 @@ Artifact = TypeVar("Artifact", bound=StageArtifact)
 def review_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into review: a review artifact and a verification artifact with their required parts."""
     for artifact, parts in (("reviewArtifact", ["changeSummary"]), ("verificationArtifact", ["commands", "result"])):
-        yield from _missing("missing-review-artifacts", metadata, artifact, parts, _ADD)
+        yield from _missing("missing-review-artifacts", metadata, artifact, parts)
     if _present(metadata.verification_artifact) and is_outdated(metadata, "result"):
         message = "The result of the verificationArtifact is older than the last change of the work."
         hint = "Verify again, and write the `result` once more."
@@ -61,7 +61,7 @@ def done_gate(metadata: Metadata) -> Iterator[Finding]:
         message = "The result of the verificationArtifact is `failed`."
         hint = "Fix the failures, then verify again."
         yield Finding("verification-not-passed", message, "/metadata/verificationArtifact/result", hint=hint)
-    yield from _missing("missing-done-artifact", metadata, "doneArtifact", ["completedAt", "summary"], _ADD)
+    yield from _missing("missing-done-artifact", metadata, "doneArtifact", ["completedAt", "summary"])
 
 
 def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
@@ -133,17 +133,19 @@ def _present(artifact: Artifact | None) -> Artifact | None:
     return None if artifact is None or artifact.status == "superseded" else artifact
 
 
-def _missing(code: str, metadata: Metadata, name: str, parts: list[str], hint: str) -> Iterator[Finding]:
+def _missing(code: str, metadata: Metadata, name: str, parts: list[str], hint: str = "") -> Iterator[Finding]:
     """Find an artifact that is missing, or those of its parts that have no text."""
-    artifact = metadata.model_dump(by_alias=True)[name]
+    artifact, role = metadata.model_dump(by_alias=True)[name], _AUTHORS[name]
     if artifact is None or artifact["status"] == "superseded":
-        yield Finding(code, f"The {name} is missing.", f"/metadata/{name}", hint=hint)
+        add = _ADD.format(what=f"`{name}` ({', '.join(parts)})", role=role)
+        yield Finding(code, f"The {name} is missing.", f"/metadata/{name}", hint=hint or add)
         return
     for part in parts:
         entries = artifact[part] if isinstance(artifact[part], list) else [artifact[part]]
         if all(not entry or is_placeholder(entry) for entry in entries):
             what = "has only a placeholder as" if any(map(str.strip, filter(None, entries))) else "has no"
-            yield Finding(code, f"The {name} {what} {part}.", f"/metadata/{name}/{part}", hint=hint)
+            add = _ADD.format(what=f"`{part}` of `{name}`", role=role)
+            yield Finding(code, f"The {name} {what} {part}.", f"/metadata/{name}/{part}", hint=hint or add)
 
 
 _MOVERS = {
