@@ -160,6 +160,20 @@ PATHS = {
     "[a.py](src/a.py)": "src/a.py",
     "[src/a.py](https://example.org/a.py)": "src/a.py",
     "Makefile": "Makefile",
+    "[`src/a.py`](src/a.py)": "src/a.py",
+    "[src/a b.py](<src/a b.py> 'new')": "src/a b.py",
+    "[the parser](src/a%20b.py#L3)": "src/a b.py",
+    "[src/a.py](../../blob/main/src/a.py)": "src/a.py",
+    "**[src/(g)/a.py](./src/(g)/a.py)**": "src/(g)/a.py",
+    "[src/a.py][parser]": "src/a.py",
+    "src/[...all]/a.ts": "src/[...all]/a.ts",
+    "<code>src/a.py</code> — new": "src/a.py",
+    "./": ".",
+    "`./`": ".",
+    "src/a.py::test_b[1]": "src/a.py",
+    "`src/a.py:Parser.read`": "src/a.py",
+    "src/a.py#read": "src/a.py",
+    "src/{{cookiecutter.name}}/a.py": "src/{{cookiecutter.name}}/a.py",
     "src/": "src",
     "src/**/*.py": "src/**/*.py",
     "``we`ird.py``": "we`ird.py",
@@ -216,6 +230,14 @@ LISTS = {
         "- `src/{y,z}.ts`\n- src/{a, b}/{c,d}.ts",
         "src/y.ts src/z.ts src/a/c.ts src/a/d.ts src/b/c.ts src/b/d.ts",
     ),
+    "bars in braces": ("- `src/x.{h|cpp}`\n- `src/{a,{b|c}}.py`", "src/x.h src/x.cpp src/a.py src/b.py src/c.py"),
+    "a folder and files in it": (
+        "| Folder | Files |\n|-|-|\n| src/x | a.py |\n| `lib/` | `b.py`, `*.c` |",
+        "src/x/a.py lib/b.py lib/*.c",
+    ),
+    "a folder behind its file": ("| File | Directory |\n|-|-|\n| a.py | src |", "src/a.py"),
+    "a path and its test": ("| Path | Test |\n|-|-|\n| src/a.py | test_a.py |", "src/a.py test_a.py"),
+    "code by HTML": ("- <code>src/b.py</code>, <kbd>src/c.py</kbd>", "src/b.py src/c.py"),
     "backslashes": (
         "- src\\a.py\n- `lib\\deep\\b.py`\n- src/\\_\\_init\\_\\_.py",
         "src/a.py lib/deep/b.py src/__init__.py",
@@ -270,7 +292,10 @@ UNREAD = {
     "a pattern that leaves files out": "- src/*\n- !src/b.py",
     "an address": "- src/a.py\n- https://example.org/o/r/blob/main/src/b.py",
     "lines by HTML": "- src/a.py\n- src/b.py<br>src/c.py",
-    "code by HTML": "- src/a.py\n- <code>src/b.py</code>",
+    "everything": "- src/a.py\n- Everything",
+    "names with bars": "- src/a.py\n- `a|b`",
+    "alternatives in round brackets": "- src/a.py, `src/(b|c).py`",
+    "too many alternatives": "- src/a.py\n- src/" + "{a,b}" * 7,
     "an exception in further text": "- src/\n\n  All but src/b.py.",
     "a block below a path": "- src/a.py\n\n  ```\n  src/b.py\n  ```",
     "a path with a blank": "- src/a.py\n- src/a b.py",
@@ -317,6 +342,12 @@ def test_a_sign_that_a_path_is_out_of_scope_is_found(name: str) -> None:
     text, paths = KEPT_OUT[name]
     (listed, _) = read_body(task_body(in_scope=text)).scopes
     assert (listed.paths, len(listed.unread)) == (tuple(paths.split()), 1)
+
+
+@pytest.mark.parametrize("part", ["src/a.py::f", "`src/a.py:Parser.read`", "src/z.py, src/a.py#f"])
+def test_a_part_of_a_file_out_of_scope_is_found_and_bars_no_file(part: str) -> None:
+    body = read_body(task_body(out_of_scope=f"- {part}\n- src/z.py"))
+    assert (body.out_of_scope, [text for _, text in body.scopes[1].unread]) == (("src/z.py",), [part])
 
 
 EXCEPTED = {

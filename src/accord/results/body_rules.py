@@ -75,7 +75,8 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
         message = f"`Objective` (line {objective.line} of the body) has more than one sentence."
         yield warning("objective-long", message, path, hint="Move what it does not achieve to `Context`.")
     if (listed := body.find(IN_SCOPE)) and not body.in_scope:
-        message = f"`In Scope` (line {listed.line} of the body) lists no path."
+        named = next((f"; line {line} has none: {text[:80]}" for line, text in body.scopes[0].unread), ".")
+        message = f"`In Scope` (line {listed.line} of the body) lists no path{named}"
         yield Finding("scope-empty", message, path, hint="List the files that the task may change.")
     for outer in (each for each in (*body.in_scope, *body.out_of_scope) if _OUTSIDE_TREE.match(each)):
         message = f"`{outer[:80]}` is not a path below the top of the repository."

@@ -9,27 +9,39 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, product
-from math import prod
+from itertools import pairwise
+from urllib.parse import unquote
 
 from accord.core.texts import is_placeholder
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
+from accord.text.inlines import read_inlines
 from accord.text.outline import Section, shown_text, spans
 
 NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
 MOST_ALTERNATIVES = 64
-"""Braces with more alternatives stay as they are."""
+"""An entry with more alternatives in braces is unread."""
 
 _LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
 _LONGEST_LINES = 60
 _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
 _BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
-_LINK = re.compile(r"\[([^\]]+)\]\(([^()\s]*)\)")
+_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]]*[./][^\[\]]*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
+_HTML_CODE = re.compile(r"<(code|kbd|samp|tt)>([^<>`]+)</\1>", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"[#/]|\.\./|\w+:|\Z")
+"""Targets of links that are not files below the top of the repository, as far as they tell."""
+
+_SYMBOL = re.compile(r"(?<=\w)(\.\w+)(?:::|[#:](?=[A-Za-z_]))[^/]*\Z")
+"""A part of a file, behind its extension: ``a.py::test_b``, ``a.py:Parser.read`` or ``a.md#limits``."""
+
+_ALL = re.compile(r"everything|anything|all|any", re.IGNORECASE)
+_FOLDER = re.compile(r"[*_`]*(?:folder|director(?:y|ies)|dir|path|location)s?[*_`]*", re.IGNORECASE)
+"""The head of a column of folders, where the other cells of a row name files in them."""
+
 _CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
-_NO_PATH = re.compile(rf"://|\A!|{_CUT.pattern}")
-"""Signs of an address, of a pattern that leaves files out, and of a name that was cut off."""
+_NO_PATH = re.compile(rf"://|\A!|\||{_CUT.pattern}")
+"""Signs of an address, of a pattern that leaves files out, of alternatives, and of a name that was cut off."""
 _REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
 """Dots in the place of a name, for all files and folders there."""
 _DRAWN = re.compile(r"[\u2500-\u257f]")
@@ -45,7 +57,7 @@ _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 """Paths of the whole repository."""
 
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = re.compile(r"\{([^{}]*[,|][^{}]*)\}")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 
 
@@ -195,11 +207,13 @@ def _lines(block: Block) -> Iterator[tuple[int, str]]:
     The names in a tree that is drawn are parts of paths, so that its other lines say nothing.
     """
     if block.kind == "table":
+        place = next((i for i, cell in enumerate(block.cells[0]) if _FOLDER.fullmatch(cell)), None)
         for number, row in enumerate(block.cells, block.first + 1):
             is_head = number == block.first + 1
             cells = [cell for cell in row if _read(cell, 0).paths and not cell.isalpha()]
             if not is_head or any(_names_file(cell.strip("`")) for cell in cells):
-                shown = [cell for cell in row if cell in cells or _NEGATED.match(cell)]
+                joined = [] if place is None or is_head else _in_folder(row[place:], row[:place])
+                shown = joined + [cell for cell in row if (cell in cells and not joined) or _NEGATED.match(cell)]
                 yield number + (not is_head), " ".join(shown if cells else row)
         return
     is_fence = block.kind == "fence"
@@ -212,10 +226,17 @@ def _lines(block: Block) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
+def _in_folder(cells: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Return the paths of a row that begins with a folder, if its other cells name files in that."""
+    folder = _read(cells[0], 0).folder if cells else ""
+    files = [path for cell in (*before, *cells[1:]) if not cell.isalpha() for path in _read(cell, 0).paths]
+    return [f"`{folder}/{path}`" for path in files] if folder and not any("/" in path for path in files) else []
+
+
 def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = _Entry(line, text)
-    words = [] if _DRAWN.search(text) else list(_words(text.replace(GUARD, "")))
+    words = [] if _DRAWN.search(text) else list(_words(_with_code(text.replace(GUARD, ""))))
     taken: set[str] = set()
     is_described = is_beside = is_cut = is_behind = False
     for word, is_marked, following in _outside_brackets(words):
@@ -226,7 +247,9 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
         elif not (is_out or is_marked or entry.paths) and _NEGATED.match(word):
             entry.is_negated = True
             break
-        elif paths := _paths(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described)):
+        elif not (is_out and _SYMBOL.search(read_place(word)[0])) and (
+            paths := _paths(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described))
+        ):
             if is_beside and not is_marked and not _names_file(entry.paths[-1]):  # a path with a blank, perhaps
                 return _Entry(line, text)
             entry.has_more = bool(entry.paths) and is_described
@@ -239,7 +262,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             is_described, is_beside = False, not is_marked
         else:
             is_described, is_beside = True, False
-            is_cut = is_cut or ("/" in word and _CUT.search(word) is not None)
+            is_cut = is_cut or ("/" in word and _unread(word, is_out=is_out))
         if entry.paths and word.endswith(":"):
             break
     is_followed = bool(entry.paths) and is_described
@@ -252,7 +275,8 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
 def _describe(entry: _Entry, words: Sequence[tuple[str, bool]], taken: Iterable[str], *, is_out: bool) -> bool:
     """Note the paths in an entry's description; return whether it leaves out a part of the entry."""
     rest = [each for word, _ in words if word not in taken for each in re.split(r"[\s(),;]+", word) if each]
-    named = {read_place(each.strip("*_`'\"").rstrip(".:"))[0] for each in rest}
+    stripped = [each.strip("*_`'\"").rstrip(".:") for each in rest]
+    named = {read_place(each)[0] for before, each in pairwise(["", *stripped])}
     inside = tuple(f"{path}/" for path in entry.paths)
     remark = " ".join(each for each in rest if each not in _BETWEEN)
     entry.is_phrase |= is_out and _OWNED.fullmatch(remark) is None
@@ -275,6 +299,23 @@ def _outside_brackets(words: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, 
             yield word, is_marked, following
 
 
+def _unread(word: str, *, is_out: bool) -> bool:
+    """Return whether a word that is not read stands for paths: it is cut off, has alternatives, or is a part of one."""
+    is_symbol = is_out and _SYMBOL.search(read_place(word)[0]) is not None
+    return is_symbol or re.search(rf"[|{{]|{_CUT.pattern}", word) is not None
+
+
+def _with_code(text: str) -> str:
+    """Return an entry with code in place of HTML and of links, by their targets, which may say more than texts."""
+    for link in reversed(read_inlines(text, {})) if "](" in text else ():
+        if link.kind == "link" and not re.match(r"[\w/]", text[link.start - 1 : link.start]):
+            label, target = text[link.start + 1 : link.label_end].strip("`*"), unquote(link.address or "")
+            name = label if _ELSEWHERE.match(target) else target
+            is_name = name == target or " " not in name or _names_file(name)
+            text = f"{text[: link.start]}`{name}`{text[link.end :]}" if is_name else text
+    return _HTML_CODE.sub(r"`\2`", _REFERENCE.sub(r"`\1`", text))
+
+
 def _words(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the words of an entry, and whether each is marked as a name: by backticks, emphasis, quotes or a link."""
     for span in spans(text[bullet.end() if (bullet := _BULLET.match(text)) else 0 :]):
@@ -283,19 +324,11 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
             continue
         for match in _WORD.finditer(span.text):
             word = match[0].strip(",;") or match[0]
-            dressed = _EMPHASISED.match(word) or _LINK.match(word)
-            if dressed:
-                yield _name_of(dressed), True
+            if dressed := _EMPHASISED.match(word):
+                yield dressed[2], True
                 word = word[dressed.end() :]
             if word.strip("*"):
                 yield word, False
-
-
-def _name_of(dressed: re.Match[str]) -> str:
-    """Return the name in marks: of a link to a file of the repository its target, which may say more than its text."""
-    if dressed.re is _LINK and dressed[2] and not re.match(r"[#/]|\w+:", dressed[2]):
-        return dressed[2]
-    return dressed[dressed.lastindex or 1] if dressed.re is _EMPHASISED else dressed[1]
 
 
 def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> list[str]:
@@ -304,26 +337,34 @@ def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> lis
     if not is_marked and not path.endswith("..") and path != ".":
         path = path.rstrip(".")
     path, _ = read_place(_REST.sub("**", path) if "/" in path else path)
-    names_file = _names_file(path)
+    path = _SYMBOL.sub(r"\1", path)
+    names_file = _names_file(path) or word == "./"
     if is_first:
         is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"
         is_path = is_marked or names_file or "/" in path or is_alone
     else:
         is_path = (names_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
     is_html = not is_marked and ("<" in path or ">" in path)
-    if (
-        not is_path
-        or is_html
-        or _NO_PATH.search(path)
-        or NONE.fullmatch(path)
-        or (is_placeholder(path) and not _WHOLE.fullmatch(path))
-    ):
+    is_word = not is_marked and _ALL.fullmatch(path)
+    is_blank = is_placeholder(path) and not _WHOLE.fullmatch(path)
+    paths = _alternatives(path)
+    if not is_path or is_html or is_word or is_blank or NONE.fullmatch(path) or any(map(_NO_PATH.search, paths)):
         return []
-    parts = _BRACES.split(path)
-    choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
-    if prod(map(len, choices)) > MOST_ALTERNATIVES:
-        return [posixpath.normpath(path)]
-    return [posixpath.normpath("".join(map(str.strip, chosen))) for chosen in product(*choices)]
+    return [posixpath.normpath(each) for each in paths]
+
+
+def _alternatives(path: str) -> list[str]:
+    """Return the paths that one with braces stands for, from the inner ones; none of too many."""
+    found: list[str] = []
+    left = [path]
+    while left and len(found) + len(left) <= MOST_ALTERNATIVES:
+        each = left.pop(0)
+        if braces := _BRACES.search(each):
+            before, after = each[: braces.start()], each[braces.end() :]
+            left[:0] = [f"{before}{one.strip()}{after}" for one in re.split(r"[,|]", braces[1])]
+        else:
+            found.append(each)
+    return [] if left else found
 
 
 def _names_file(path: str) -> bool:
@@ -338,6 +379,6 @@ def _names_file(path: str) -> bool:
 def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
     """Return path and line from what an agent or a person wrote: ``./a.py``, ``a.py:2-4`` or ``a.py#L2``."""
     path = path.strip(" \t`")
-    path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./")
+    path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./") or path[:1]
     found = _LINES.search(path, max(0, len(path) - _LONGEST_LINES))
     return (path[: found.start()], line or int(found[1])) if found else (path, line)
