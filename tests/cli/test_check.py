@@ -23,7 +23,8 @@ BAD = plan(task("a"), task("a", in_scope="- src/b.py"), task("c", "nobody"))
 
 def test_findings_that_accord_can_correct_name_the_option(accord: Accord) -> None:
     flat = accord.file("flat.json", {"role": "reviewer", **approve()["review"]})
-    assert "`accord check --fix --dry-run` shows" in accord("check", flat).out
+    assert f"`accord check --fix --dry-run {flat}` shows" in accord("check", flat).out
+    assert f"--dry-run --kind reviewer-result {flat}` shows" in accord("check", flat, "--kind", "reviewer-result").out
     wrong = accord.file("wrong.json", {"role": "reviewer", "review": 3})
     assert "--fix" not in accord("check", wrong).out
 

@@ -51,7 +51,7 @@ GOOD = {
 }
 BAD = {
     "a count that is too high": (FILE + HUNK.replace("-1 +1", "-1,3 +1,3"), "line"),
-    "a count that is too low": (FILE + HUNK + "+more\n", "check --fix"),
+    "a count that is too low": (FILE + HUNK + "+more\n", "`accord check --fix RESULT`"),
     "the format of another tool": (
         "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n*** End Patch\n",
         "Begin Patch",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -101,7 +102,8 @@ def check(given: _CheckArguments) -> int:
     can_fix = not (given.fix or is_ok) and _can_fix(contents, kind)
     print_checks(documents, given.output_format, fixes, dry_run=given.dry_run, most=given.most)
     if can_fix and given.output_format == "text":
-        click.echo("`accord check --fix --dry-run` shows the faults that accord can correct.")
+        named = shlex.join([*(["--kind", kind] if kind else []), *(paths if len(paths) <= _MOST_PLACES else ["PATH"])])
+        click.echo(f"`accord check --fix --dry-run {one_line(named)}` shows the faults that accord can correct.")
     output = ""
     if is_ok and len(paths) == len(contents) == 1 and os.environ.get("GITHUB_OUTPUT"):
         output = document_output(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)

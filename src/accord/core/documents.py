@@ -195,7 +195,7 @@ def _reason(problem: json.JSONDecodeError) -> tuple[str, str]:
     rest = text[at : at + 20].lstrip()
     before = text[max(0, at - _SHOWN_CHARS) : at].rstrip()[-1:]
     if (before == "," and rest[:1] in {"]", "}"}) or re.match(r",\s*[\]}]", text[at : at + _SHOWN_CHARS]):
-        return "a comma before a closing bracket", "Remove the comma, or run `accord check --fix`."
+        return "a comma before a closing bracket", "Remove the comma, or run `accord check --fix FILE`."
     if rest.startswith(("//", "/*", "#")):
         return "a comment, which JSON does not have", "Remove the comment."
     if rest[:1] == "'":

@@ -35,7 +35,7 @@ ACTIONS = {
 """The action that each status requires; backlog and cancelled require none."""
 
 _DIGEST_CHARS = 16
-_LEAVE = "Leave it, or move the task with the patch: `accord handoff move TASK.json --to STATUS --patch PATCH.json`."
+_LEAVE = "Leave it, or run `accord handoff move TASK.json --to STATUS --role ROLE --patch PATCH.json`."
 
 
 @dataclass(frozen=True)

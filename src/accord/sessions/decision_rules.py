@@ -110,7 +110,7 @@ def _resolved(decision: UserDecision, place: str) -> Iterator[Finding]:
         yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
-        hint = f"Ask again with `accord session ask DIR --id {decision.decision_id}`."
+        hint = f"Ask again with `accord session ask DIR --id {decision.decision_id} --question TEXT`."
         yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint=hint)
 
 

@@ -133,7 +133,7 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
     wrong = 0 if found else recount(patch)[1]
     if wrong:
         message = f"The patch has {wrong} hunk{'s' if wrong > 1 else ''} with more or fewer lines than counted."
-        hint = "Run `accord check --fix`, or take it again with `accord patch`."
+        hint = "Run `accord check --fix RESULT`, or take it again: `accord patch --base REF --into RESULT`."
         yield Finding("patch-invalid", message, "/patch", hint=hint)
 
 
