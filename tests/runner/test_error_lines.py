@@ -105,7 +105,7 @@ LAST = [(category, line) for category, text in ALONE.items() for line in text.sp
 
 @pytest.mark.parametrize(("category", "line"), LAST)
 @pytest.mark.parametrize(
-    "before", ["", "I read the code and changed the parser.\n\n", "Reading the prompt\n", f"{'It works. ' * 9}\n"]
+    "before", ["", "I read the code and changed the parser.\n\n", "Reading the prompt\n", f"{'It works ... ' * 9}ok…\n"]
 )
 def test_a_last_line_that_stands_alone_is_what_the_program_said(
     reader: Reader, category: str, line: str, before: str
@@ -126,6 +126,12 @@ def test_a_line_at_the_end_of_a_paragraph_is_the_agents(reader: Reader, line: st
     for before in ("The test prints this:", f"{'The test calls the server twice' * 2}, and the second answer of it is"):
         printed = f"{before}\n{line}\n".encode()
         assert reader.failure("plain", printed, exit_code=1).evidence.rule == "no-evidence"
+
+
+@pytest.mark.parametrize("before", ["I changed the parser.", "- Parser", "• Parser", "2. Parser", "It is done!"])
+def test_a_sentence_below_a_sentence_or_a_list_is_the_agents(reader: Reader, before: str) -> None:
+    printed = f"{before}\nThe parser now refuses an invalid token with 401 Unauthorized.\n".encode()
+    assert reader.failure("plain", printed, exit_code=1).evidence.rule == "no-evidence"
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,10 @@ _REPORT = re.compile(
 _GLYPHS = re.compile(r"^\s*(?:(?![•✓✔✅])[^\w\s\x00-\x7f]{1,3}\s{1,3})+")
 """Marks that CLIs print before a line, such as a cross."""
 
-_GOES_ON = re.compile(r"[:,(]$|^(?=.{60}).*[^.!?)\]\"'`\u2026]$")
-"""Lines that the next one may belong to: those that introduce it, and long ones that do not end a sentence."""
+_GOES_ON = re.compile(
+    r"[:,(]\n|^(?=.{60}).*[^.!?)\]\"'`\u2026]\n|^(?:[ \t]*(?:[-*+>#|•]|\d+\.) .*|.*[.!?)\]\"'`])\n(?=.*[.!?]\Z)"
+)
+"""Lines that the next one belongs to: those that introduce it, long ones without an end, and sentences before one."""
 
 _CAUSE = re.compile(r"Caused by:$|\s+\d: \S")
 """Lines below an error in which Rust programs list its causes; the only one may be indented without a number."""
@@ -296,7 +298,7 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
     scope = _scope(text, source, account)
     lines = [_GLYPHS.sub("", as_seen(line).rstrip()) for line in text.rstrip().splitlines()[-_LAST_LINES:]]
     for number, line in enumerate(lines, 1):
-        if source == "text" and number == len(lines) and not (number > 1 and _GOES_ON.search(lines[-2])):
+        if source == "text" and number == len(lines) and not (number > 1 and _GOES_ON.search("\n".join(lines[-2:]))):
             scope = "all"  # no text leads to the line: the program said it as it ended
         if follows_git and rules.AFTERMATH.search(line):
             continue
