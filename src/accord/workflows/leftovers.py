@@ -74,9 +74,13 @@ def _leaving(script: str) -> Iterator[str]:
             begins.append((at.start(), at["name"] or ""))
             continue
         (begin, name), rest = begins.pop() if begins else (0, ""), at["rest"]
-        functions |= {name: script[begin : at.end()]} if name else {}
+        body = script[begin : at.end()]
+        functions |= {name: body} if name else {}
         if _GROUP_LEAVES.match(rest) if at["group"] else "GITHUB_ENV" in rest:
-            yield script[begin : at.end() + len(rest)]
+            yield body + rest
+        elif "GITHUB_ENV" in body:  # with what the group reads
+            yield script[script.rfind("\n", 0, begin) + 1 : begin] if body.startswith("|") else ""
+            yield rest if "<" in rest else ""
     leaving = {name for name, body in functions.items() if _LEAVES.search(body)}
     for command in commands if functions else ():
         called = functions.keys() & {*_WORD.findall(command)}
