@@ -274,7 +274,8 @@ def test_a_file_that_broke_during_a_correction_needs_a_person(project: Project) 
 
 def test_a_new_session_needs_its_goal(project: Project) -> None:
     found = project.accord.document("session", "run", project.folder, code=3)
-    assert found["turn"]["why"] == "The session has no goal yet. Pass it with `--goal`."
+    missing = "spec.md is missing. acceptance.json is missing."
+    assert found["turn"]["why"] == f"SpecAgent has to write files. {missing} Pass it the goal with `--goal`."
 
 
 @pytest.mark.parametrize(("strategy", "count"), [("single-final", 12), ("per-batch", 13)])

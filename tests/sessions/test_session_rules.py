@@ -216,6 +216,13 @@ def test_texts_of_an_output_are_judged_by_its_rules() -> None:
         ({"mode": "lean"}, ("mode-state", "/current_state")),
         ({"mode": "quick"}, ("schema", "/mode")),
         ({"current_state": "ASK_USER"}, ("question-missing", "/user_decisions")),
+        ({"current_state": "ASK_USER", "user_decisions": GATES}, ("question-missing", "/user_decisions")),
+        ({"user_decisions": [decision("UD-5", "answered")]}, ("(decision-order)", "/user_decisions")),
+        (
+            {"user_decisions": [decision(f"UD-{i}", "answered") for i in (1, 3)]},
+            ("(decision-order)", "/user_decisions"),
+        ),
+        ({"user_decisions": [decision(f"UD-{i}", "answered") for i in (2, 1)]}, None),
         ({"current_state": "BLOCKED", "blocker": "x"}, ("(blocked-from)", "/current_state")),
         ({"current_state": "BLOCKED", "blocked_from": "PLAN", "blocker": " "}, ("(blocker-missing)", "/blocker")),
         (
@@ -294,7 +301,7 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
 )
 def test_a_decision_record_is_valid_or_says_why_not(entry: dict[str, Any], expected: tuple[str, str] | None) -> None:
     wanted = [(expected[0], f"/user_decisions/0/{expected[1]}")] if expected else []
-    assert found(STATUS, status("ASK_USER", user_decisions=[entry])) == wanted
+    assert found(STATUS, status("APPROVE_DESIGN", user_decisions=[entry])) == wanted
 
 
 def test_a_time_is_in_the_future_by_the_clock_that_is_given() -> None:

@@ -95,9 +95,15 @@ def read_history(raw: bytes, now: datetime) -> tuple[list[DecisionHistoryEntry],
     return [entry for entry in entries if not has_errors(check(entry))], found
 
 
-def read_outputs(raw: bytes) -> tuple[list[OutputEntry], list[Finding]]:
-    """Read ``outputs.jsonl``; a line that cannot be read is a finding with its number."""
-    return _read_lines(raw, OutputEntry, lambda entry: timestamp_findings(entry.at, ""))
+def read_outputs(raw: bytes, now: datetime | None = None) -> tuple[list[OutputEntry], list[Finding]]:
+    """Read ``outputs.jsonl``; a line that cannot be read is a finding with its number, a time in the future a warning.
+
+    A line stays as it is, and its place in the file counts, not its time.
+    """
+    entries, found = _read_lines(raw, OutputEntry, lambda entry: timestamp_findings(entry.at, "", now))
+    return entries, [
+        replace(one, severity=Severity.WARNING) if one.code == "timestamp-future" else one for one in found
+    ]
 
 
 def _read_lines(
@@ -198,7 +204,7 @@ def _parse(name: str, raw: bytes, minute: datetime) -> tuple[Any, Any, Sequence[
     if name in TEXTS:
         return None, None, list(text_findings(raw, TEXTS[name]))
     if name in _LINES:
-        return None, *(read_outputs(raw) if name == OUTPUTS_FILE else read_history(raw, minute))
+        return None, *(read_outputs if name == OUTPUTS_FILE else read_history)(raw, minute)
     kind = KINDS[_DOCUMENTS[name]]
     try:
         document = kind.read(raw)

@@ -15,7 +15,7 @@ from accord.sessions.decision_rules import check_gate, is_change_request
 from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import INTEGRATION, files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
-from accord.sessions.reviews import has_final_review, has_record, strategy_of, unreviewed_tasks
+from accord.sessions.reviews import has_final_review, has_record, open_gates, strategy_of
 from accord.sessions.rules import is_inside, session_name_findings
 
 
@@ -114,10 +114,12 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
         message = f"The session is in {state}, but these tasks are not completed: {', '.join(unfinished)}."
         hint = "Complete them, or move the session back to IMPLEMENT_LOOP."
         yield Finding("tasks-open", message, place, hint=hint)
-    for name in status.retry_counts:
+    named = [("`retry_counts`", pointer("status.json", "retry_counts", name), name) for name in status.retry_counts]
+    named += dict.fromkeys(("outputs.jsonl", pointer("outputs.jsonl"), one.task_id) for one in session.outputs)
+    for what, path, name in named:
         if name != "meta" and tasks.task(name) is None:
-            message = f"`retry_counts` has the unknown task `{short_name(name)}`."
-            yield warning("task-unknown", message, pointer("status.json", "retry_counts", name), hint="Correct the id.")
+            message = f"{what} has the unknown task `{short_name(name)}`."
+            yield warning("task-unknown", message, path, hint="Correct the id.")
 
 
 def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
@@ -129,9 +131,9 @@ def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
 
 
 def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
-    unreviewed = unreviewed_tasks(tasks.tasks, session.outputs)
+    """Find completed tasks without their reviews: only warn where other tools may keep the records."""
     for i, task in enumerate(tasks.tasks):
-        if gates := unreviewed.get(task.id):
+        if task.status == "completed" and (gates := open_gates(task, session.outputs)):
             message = f"{task.id} is completed without an OK of {', '.join(gates)}."
             hint = "Set it back to implemented and take these outputs, or waive them with a reason."
             found = Finding("review-open", message, pointer("tasks.yaml", "tasks", i, "status"), hint=hint)

@@ -202,10 +202,21 @@ def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     found = [*session_name_findings(status.session, "/session"), *_timestamps(status)]
     ids = [decision.decision_id for decision in status.user_decisions]
     found += _repeated_ids("decision-repeated", ids, "user_decisions")
+    found += _missing_number(ids)
     for i, decision in enumerate(status.user_decisions):
         found += decision_findings(decision, pointer("user_decisions", i), now)
         found += unread_keys(decision, pointer("user_decisions", i))
     return [*found, *_retries(status), *_state(status), *_records(status)]
+
+
+def _missing_number(ids: Sequence[str]) -> Iterator[Finding]:
+    """Find the first number that questions leave out ("ASK_USER protocol": sequential)."""
+    numbers = sorted({int(number) for name in ids if (number := name.removeprefix("UD-")).isdecimal()})
+    if gap := next((i for i, number in enumerate(numbers, start=1) if number != i), 0):
+        message = f"The question UD-{numbers[gap - 1]} exists, but UD-{gap} does not."
+        yield warning(
+            "decision-order", message, "/user_decisions", hint="Restore that question, or correct the number."
+        )
 
 
 def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
@@ -261,7 +272,9 @@ def _state(status: SessionStatus) -> Iterator[Finding]:
         message = f"A session cannot return to {status.blocked_from}."
         hint = "Set `blocked_from` to the state before the block."
         yield Finding("blocked-from-invalid", message, "/blocked_from", hint=hint)
-    if state == "ASK_USER" and not status.user_decisions:
+    if state == "ASK_USER" and all(
+        one.decision_id in GATES and one.status != "pending" for one in status.user_decisions
+    ):
         message = "The session asks the user, but has no question."
         yield Finding("question-missing", message, "/user_decisions", hint="Write one with `accord session ask`.")
     asks = {"ASK_USER", "BLOCKED", *GATES.values()}

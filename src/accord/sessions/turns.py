@@ -18,7 +18,7 @@ from accord.sessions.models import REVIEWS, AgentOutput
 from accord.sessions.moves import broken_files
 from accord.sessions.next_moves import first_step, main_moves
 from accord.sessions.outputs import apply_output
-from accord.sessions.policy import refuse
+from accord.sessions.policy import artifacts_of, refuse
 from accord.sessions.questions import UserQuestion
 from accord.sessions.rules import MOST_RETRIES
 
@@ -67,7 +67,9 @@ def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | Non
     step = first_step(session)
     task, target = step.task, step.target
     if step.name == "dispatch" and step.needs_goal and not goal:
-        return NextActor(reason="The session has no goal yet. Pass it with `--goal`.")
+        problems = [session.parts[name].problem for name in artifacts_of(step.role, session.mode)]
+        reason = f"{step.role} has to write files. {' '.join(filter(None, problems))} Pass it the goal with `--goal`."
+        return NextActor(reason=reason)
     if step.name == "dispatch" and not broken_files(session, step.role):
         return NextActor(task, step.role, goal=goal if step.needs_goal else "")
     if step.name == "fix":
