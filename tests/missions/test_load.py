@@ -389,13 +389,13 @@ def test_another_spelling_of_a_work_package_leads_to_it(project: Project, name: 
                 key,
                 "If it depends on them, name them in `dependencies` too; else write `dependencies: []`.",
             )
-            for key, names in (("dependency", "WP01"), ("depends_on", "[WP01]"), ("blocked_by", '"WP01, WP03"'))
+            for key, names in (("dependency", "WP01"), ("depends_on", "[WP01]"), ("blocked_by", '"WP01, WP09"'))
         ),
         ("dependencies: []\nowned_file: [a.md]", "owned_file", "Did you mean `owned_files`?"),
         ("dependencies: []\nsubtask: [T001]", "subtask", "Did you mean `subtasks`?"),
         ("dependencies: []\nrelated: [WP01]", "", ""),
         ("related: [WP02]\ntags: []\nphase: 1\nrequirement_refs: [FR-1]\nassignee: ''", "", ""),
-        ("after: [WP01, WP09]", "", ""),
+        ("after: [WP01, later]", "", ""),
     ],
 )
 def test_a_key_of_a_work_package_that_is_not_read_but_was_meant_is_found(

@@ -240,6 +240,8 @@ def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again
     assert entry(folder, DESIGN)["status"] == "pending"
     assert run.resume(writer(folder, now), agent="Architect").next == "ask"  # the old answer is not taken again
     answer(folder, UD_APPROVE_DESIGN="approved")
+    with pytest.raises(BrokenContract, match="To take a wrong answer back, restore"):
+        answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
     session = read_session(folder)
     assert (status_of(session).correction_status, len(session.history)) == ("none", 1)
 

@@ -364,7 +364,7 @@ ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']
         *((ONE % f", {k}: x", ("(key-misspelled)", f"/tasks/0/{k}")) for k in ("dependsOn", "risk_flag", "titles")),
         *(
             (ONE % "" + ONE.replace("001", "002") % f", {key}: {names}", ("(key-misspelled)", f"/tasks/1/{key}"))
-            for key, names in (("blocked_by", "[T-001, T-002]"), ("parent", "T-001"), ("summary", "T-001"))
+            for key, names in (("blocked_by", "[T-001, T-002]"), ("needs", "'T-001, T-009'"), ("parent", "T-001"))
         ),
         (ONE % ", related: [T-001], depends_on: []", None),
         (ONE % ", related: [T-009], tags: [], estimate: 3", None),

@@ -140,6 +140,16 @@ def test_an_agent_writes_the_files_of_its_role(tmp_path: Path, state: str, name:
     assert play(folder, act).reason.startswith(f"{ROLE[state]} returned FAIL")
 
 
+@pytest.mark.parametrize("tasks", [TASKS, DONE])
+def test_a_reopened_session_without_an_open_task_waits_for_a_person(tmp_path: Path, tasks: str) -> None:
+    texts = {"tasks.yaml": tasks, "outputs.jsonl": REVIEWED}
+    folder = make_session(
+        tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, reopened_at="2026-01-31T10:00:00Z", texts=texts
+    )
+    turn = move_on(writer(folder))
+    assert (turn.role, "no task is open" in turn.reason) == (("", True) if tasks == DONE else ("Coder", False))
+
+
 def test_a_fix_that_a_person_begins_ends_with_the_work_of_the_coder(tmp_path: Path) -> None:
     texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #"), "outputs.jsonl": outputs(("Coder", "OK"))}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)

@@ -54,6 +54,7 @@ _TYPES = {str: "string", list: "array", dict: "object", int: "integer", bool: "b
 _MOST_OBJECTS = 100
 
 _QUOTED = re.compile(r"'([^']*)'")
+_DIGITS = re.compile(r"[0-9]+")
 _LISTED = re.compile(r"""[^\s,'"\[\]]+""")
 
 _SHOWN_CHARS = 60
@@ -286,13 +287,15 @@ def _shapes_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[dict[
 def unread_keys(model: BaseModel, place: str = "", order: str = "", known: Collection[str] = ()) -> Iterator[Finding]:
     """Find unknown keys of an open model that are known ones misspelt, and so have no effect.
 
-    Where the key ``order`` is missing, that is also a key with nothing but names of ``known``: it may give the order.
+    Where the key ``order`` is missing, that is also a key with names of ``known``, and others that differ from them
+    only in digits: it may give the order.
     """
+    forms = {_DIGITS.sub("0", name) for name in known}
     unused = type(model).model_fields.keys() - model.model_fields_set
     for key, value in (model.model_extra or {}).items():
         message, hint = f"Unknown key `{short_name(key)}`.", did_you_mean(key, unused)
         names = _LISTED.findall(str(value)) if order in unused and not hint else []
-        if names and all(name in known for name in names):
+        if set(names) & set(known) and all(_DIGITS.sub("0", name) in forms for name in names):
             message = f"`{short_name(key)}` names {', '.join(map(short_name, names[:3]))}, but is not read."
             hint = f"If it depends on them, name them in `{order}` too; else write `{order}: []`."
         if hint:

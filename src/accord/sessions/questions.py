@@ -38,6 +38,7 @@ GATE_QUESTIONS = {
 GATE_MISSING = "mandatory_user_decision_missing"
 """The blocker of a session whose gate has no decision."""
 
+_TAKE_BACK = "To take a wrong answer back, restore the session's files from before it."
 _NUMBER = re.compile(r"UD-(\d+)\Z")
 _PER_BATCH = re.compile(r"(review )?(per|each|every) ?(batch|task)|batch(es)?")
 _SINGLE_FINAL = re.compile(r"(a |one )?(single|final|one)( final)?( review)?")
@@ -117,7 +118,8 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
             message = "The answer is not in approve-design-history.jsonl."
             raise _refusal("history-missing", message, "Add it before you ask again.")
     elif rules.passes_gate(gate_id, entry.get("answer") or ""):
-        raise _refusal("gate-decided", f"{gate_id} is already answered: {entry['answer']}.", "Continue the session.")
+        hint = f"Continue the session. {_TAKE_BACK}"
+        raise _refusal("gate-decided", f"{gate_id} is already answered: {entry['answer']}.", hint)
     _ask_again(session, entry, question.full_text, now=now)
 
 
@@ -339,7 +341,8 @@ def _known_record(value: Mapping[str, Any], decision_id: str) -> Record:
 def _check_pending(entry: Record) -> None:
     if entry["status"] != "pending":
         message = f"{entry['decision_id']} is already {entry['status']} and cannot change."
-        raise _refusal("decision-resolved", message, "Ask a new question with `accord session ask`.")
+        hint = _TAKE_BACK if entry["decision_id"] in GATES else "Ask a new question with `accord session ask`."
+        raise _refusal("decision-resolved", message, hint)
 
 
 def _number_of_same(value: Mapping[str, Any], question: UserQuestion) -> str:

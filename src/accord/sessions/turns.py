@@ -13,9 +13,10 @@ from typing import Any
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import turn_findings
+from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
-from accord.sessions.moves import broken_files
+from accord.sessions.moves import broken_files, facts_of
 from accord.sessions.next_moves import first_step, main_moves
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import artifacts_of, refuse
@@ -59,7 +60,16 @@ def _settled(session: Session) -> NextActor | None:
         return NextActor()
     reason = f"The session is blocked: {status.blocker}" if status.current_state == "BLOCKED" else ""
     reason = reason or " ".join(f"{one.decision_id}: {one.question}" for one in status.pending)
+    if not reason and status.current_state == "IMPLEMENT_LOOP" and _has_nothing_new(session):
+        reason = "The session was reopened, but no task is open. Add one, or move the session on."
     return NextActor(reason=reason, command=first_step(session).command) if reason else None
+
+
+def _has_nothing_new(session: Session) -> bool:
+    """Return whether a session was reopened, and neither a task nor an output followed."""
+    reopened, facts = status_of(session).reopened_at, facts_of(session)
+    is_open = bool(facts.unfinished or facts.unreviewed)
+    return bool(reopened) and not is_open and all(is_before(one.at, reopened or "") for one in session.outputs[-1:])
 
 
 def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | None:
