@@ -232,11 +232,13 @@ LISTS = {
     ),
     "bars in braces": ("- `src/x.{h|cpp}`\n- `src/{a,{b|c}}.py`", "src/x.h src/x.cpp src/a.py src/b.py src/c.py"),
     "a folder and files in it": (
-        "| Folder | Files |\n|-|-|\n| src/x | a.py |\n| `lib/` | `b.py`, `*.c` |",
-        "src/x/a.py lib/b.py lib/*.c",
+        "| Folder | Files |\n|-|-|\n| src/x | a.py |\n| src/x | Makefile |\n| `lib/` | `b.py`, `*.c` |",
+        "src/x/a.py src/x/Makefile lib/b.py lib/*.c",
     ),
     "a folder behind its file": ("| File | Directory |\n|-|-|\n| a.py | src |", "src/a.py"),
     "a path and its test": ("| Path | Test |\n|-|-|\n| src/a.py | test_a.py |", "src/a.py test_a.py"),
+    "a folder and its version": ("| Path | Since |\n|-|-|\n| src/ | `v1.2` |", "src v1.2"),
+    "a reference": ("- `src/a.py` (see docs/spec.md)\n- src/b.py — see `docs/x.md`", "src/a.py src/b.py"),
     "code by HTML": ("- <code>src/b.py</code>, <kbd>src/c.py</kbd>", "src/b.py src/c.py"),
     "backslashes": (
         "- src\\a.py\n- `lib\\deep\\b.py`\n- src/\\_\\_init\\_\\_.py",
@@ -344,7 +346,9 @@ def test_a_sign_that_a_path_is_out_of_scope_is_found(name: str) -> None:
     assert (listed.paths, len(listed.unread)) == (tuple(paths.split()), 1)
 
 
-@pytest.mark.parametrize("part", ["src/a.py::f", "`src/a.py:Parser.read`", "src/z.py, src/a.py#f"])
+@pytest.mark.parametrize(
+    "part", ["src/a.py::f", "`src/a.py:Parser.read`", "src/z.py, src/a.py#f", "src/a.py::f src/z.py"]
+)
 def test_a_part_of_a_file_out_of_scope_is_found_and_bars_no_file(part: str) -> None:
     body = read_body(task_body(out_of_scope=f"- {part}\n- src/z.py"))
     assert (body.out_of_scope, [text for _, text in body.scopes[1].unread]) == (("src/z.py",), [part])

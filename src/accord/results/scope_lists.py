@@ -27,7 +27,7 @@ _LONGEST_LINES = 60
 _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
 _BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
-_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]]*[./][^\[\]]*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
+_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]\s,\"']*[./][^\[\]\s,\"']*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
 _HTML_CODE = re.compile(r"<(code|kbd|samp|tt)>([^<>`]+)</\1>", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[#/]|\.\./|\w+:|\Z")
 """Targets of links that are not files below the top of the repository, as far as they tell."""
@@ -36,8 +36,9 @@ _SYMBOL = re.compile(r"(?<=\w)(\.\w+)(?:::|[#:](?=[A-Za-z_]))[^/]*\Z")
 """A part of a file, behind its extension: ``a.py::test_b``, ``a.py:Parser.read`` or ``a.md#limits``."""
 
 _ALL = re.compile(r"everything|anything|all|any", re.IGNORECASE)
-_FOLDER = re.compile(r"[*_`]*(?:folder|director(?:y|ies)|dir|path|location)s?[*_`]*", re.IGNORECASE)
-"""The head of a column of folders, where the other cells of a row name files in them."""
+_FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGNORECASE)
+_FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
+"""The heads of a column of folders, and of one of files in them."""
 
 _CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
 _NO_PATH = re.compile(rf"://|\A!|\||{_CUT.pattern}")
@@ -207,14 +208,13 @@ def _lines(block: Block) -> Iterator[tuple[int, str]]:
     The names in a tree that is drawn are parts of paths, so that its other lines say nothing.
     """
     if block.kind == "table":
-        place = next((i for i, cell in enumerate(block.cells[0]) if _FOLDER.fullmatch(cell)), None)
         for number, row in enumerate(block.cells, block.first + 1):
             is_head = number == block.first + 1
-            cells = [cell for cell in row if _read(cell, 0).paths and not cell.isalpha()]
+            cells = [cell for cell in row if _read(cell, 0, is_out=False).paths and not cell.isalpha()]
             if not is_head or any(_names_file(cell.strip("`")) for cell in cells):
-                joined = [] if place is None or is_head else _in_folder(row[place:], row[:place])
+                joined = [] if is_head else _in_folder(block.cells[0], row)
                 shown = joined + [cell for cell in row if (cell in cells and not joined) or _NEGATED.match(cell)]
-                yield number + (not is_head), " ".join(shown if cells else row)
+                yield number + (not is_head), " ".join(shown if cells or joined else row)
         return
     is_fence = block.kind == "fence"
     lines = [*enumerate(block.lines[is_fence:], block.first + 1 + is_fence)]
@@ -226,11 +226,19 @@ def _lines(block: Block) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def _in_folder(cells: Sequence[str], before: Sequence[str]) -> list[str]:
-    """Return the paths of a row that begins with a folder, if its other cells name files in that."""
-    folder = _read(cells[0], 0).folder if cells else ""
-    files = [path for cell in (*before, *cells[1:]) if not cell.isalpha() for path in _read(cell, 0).paths]
-    return [f"`{folder}/{path}`" for path in files] if folder and not any("/" in path for path in files) else []
+def _in_folder(head: Sequence[str], row: Sequence[str]) -> list[str]:
+    """Return the paths of a row with a folder and files in it."""
+    folders, files = (
+        [
+            path
+            for title, cell in zip(head, row, strict=False)
+            if kind.fullmatch(title.strip("*_`"))
+            for path in _read(cell, 0).paths
+        ]
+        for kind in (_FOLDER, _FILES)
+    )
+    is_apart = len(folders) != 1 or any("/" in path for path in files)
+    return [] if is_apart else [f"`{folders[0]}/{path}`" for path in files]
 
 
 def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
@@ -276,7 +284,7 @@ def _describe(entry: _Entry, words: Sequence[tuple[str, bool]], taken: Iterable[
     """Note the paths in an entry's description; return whether it leaves out a part of the entry."""
     rest = [each for word, _ in words if word not in taken for each in re.split(r"[\s(),;]+", word) if each]
     stripped = [each.strip("*_`'\"").rstrip(".:") for each in rest]
-    named = {read_place(each)[0] for before, each in pairwise(["", *stripped])}
+    named = {read_place(each)[0] for before, each in pairwise(["", *stripped]) if before.casefold() != "see"}
     inside = tuple(f"{path}/" for path in entry.paths)
     remark = " ".join(each for each in rest if each not in _BETWEEN)
     entry.is_phrase |= is_out and _OWNED.fullmatch(remark) is None
