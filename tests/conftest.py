@@ -29,18 +29,6 @@ settings.register_profile("nightly", print_blob=True, deadline=None)
 settings.load_profile("nightly" if os.environ.get("ACCORD_NIGHTLY") else "steady")
 
 
-IN_ONE_PROCESS = (
-    "tests/actions/test_act_loops.py",
-    "tests/actions/test_act_runner.py",
-    "tests/actions/test_act_runner_hostile.py",
-    "tests/board/test_browser.py",
-    "tests/tools/test_generate.py",
-    "tests/tools/test_patterns.py",
-    "tests/tools/test_structure.py",
-)
-"""Modules whose tests share what takes long to make. (The mark ``xdist_group`` does nothing with pytest 9.2.)"""
-
-
 FIRST = (
     "tests/actions/test_act_flow.py",
     "tests/kit/test_many_repositories.py",
@@ -48,17 +36,25 @@ FIRST = (
     "tests/tools/test_walkthrough.py",
     "tests/packages/",
     "tests/actions/test_act_",
+    "tests/results/test_exactly_once.py",
+    "tests/loops/test_loop_faults.py",
 )
 """The tests that take longest, in this order: begun last, one of them would leave the other workers idle."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest. ``ACCORD_SHUFFLE``, a text, chooses an order for all others."""
+    """Begin with what takes longest: ``FIRST``, then modules with slow tests.
+
+    ``ACCORD_SHUFFLE``, a text, chooses an order among them.
+    """
     if seed := os.environ.get("ACCORD_SHUFFLE"):
         random.Random(seed).shuffle(items)
 
-    def rank(item: pytest.Item) -> int:
-        return next((i for i, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+
+    def rank(item: pytest.Item) -> tuple[int, bool]:
+        place = next((i for i, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
+        return place, item.path not in slow
 
     items.sort(key=rank)
 
@@ -118,12 +114,15 @@ def _measure_no_processes() -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Give tests to workers one by one, except the modules that stay together."""
+    """Give modules to workers one by one, because their tests share what takes long to make.
+
+    (The mark ``xdist_group`` does nothing with pytest 9.2.)
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return next((path for path in IN_ONE_PROCESS if nodeid.startswith(path)), nodeid)
+            return nodeid.partition("::")[0]
 
         def _reschedule(self, node: Any) -> None:
             """Forget finished units: the base class counts the tests of all units again after each test."""
@@ -132,6 +131,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
                 del units[scope]
             super()._reschedule(node)
 
+    config.option.loadscopereorder = False
     return Scheduling(config, log)
 
 

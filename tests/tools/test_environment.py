@@ -59,7 +59,8 @@ def test_a_run_prints_each_failure_with_its_command_and_what_was_skipped(tmp_pat
     (tmp_path / "test_played.py").write_text(PLAYED)
     (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = '{ROOT / 'tests'}'\naddopts = -q\n")
-    command = [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:anyio"]
+    own_temp = f"--basetemp={tmp_path / 'base'}"  # the default one removes what earlier runs left, for minutes
+    command = [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:anyio", own_temp]
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COVERAGE_"))}
     done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True)
     assert done.returncode == 1
