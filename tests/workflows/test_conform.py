@@ -248,6 +248,15 @@ def test_jobs_that_name_each_other_do_not_hang_the_check() -> None:
     assert codes(edited(RUNNER, through) + ring) == ["output-unwired"]
 
 
+def test_a_long_chain_of_jobs_with_two_ways_each_is_followed_to_its_end() -> None:
+    both = "    outputs: {{a: '${{{{ {0} }}}}', b: '${{{{ {0} }}}}'}}\n    steps: []\n"
+    reads = ["needs.agent.outputs.exit-code", *[f"needs.j{n}.outputs.a || needs.j{n}.outputs.b" for n in range(599)]]
+    needs = ["agent", *[f"j{n}" for n in range(599)]]
+    jobs = [f"  j{n}:\n    needs: {needs[n]}\n{both.format(reads[n])}" for n in range(600)]
+    through = (OUTPUT_VALUE, "value: ${{ jobs.j599.outputs.a }}")
+    assert codes(edited(RUNNER, through) + "".join(jobs)) == []
+
+
 NAMED = "".join(f'          echo "{name}=$X" >> "$GITHUB_OUTPUT"\n' for name in OUTPUTS if name != "exit-code")
 BLOCK = "          {{\n" + NAMED.replace(' >> "$GITHUB_OUTPUT"', "") + '{more}          }} >> "$GITHUB_OUTPUT"\n'
 CODE = "          echo exit-code=0\n"
@@ -262,7 +271,15 @@ CODE = "          echo exit-code=0\n"
         (f'{NAMED}          printf "%s=%s\\n" "$A" 0 >> "$GITHUB_OUTPUT"\n', False),
         (f'{NAMED}          cat all.env >> "$GITHUB_OUTPUT"\n', False), (BLOCK.format(more=""), True),
         (BLOCK.format(more="          cat all.env\n"), False), (BLOCK.format(more=CODE), False),
-        (BLOCK.format(more="          echo 'x<<END'\n          cat all.env\n          echo END\n"), True),
+        (BLOCK.format(more='          printf "x=%s\\n" "$(cat a; cat b)"\n'), True),
+        (BLOCK.format(more='          echo "$RESULTS"\n'), False),
+        (f'{NAMED}          trap "python a.py" EXIT\n', False),
+        *[
+            (f'{NAMED}          {line} >> "$GITHUB_OUTPUT"\n', False)
+            for line in ('echo "$(cat all.env)"', 'echo "$out"', 'printf "%s\\n" "$RESULTS"', "echo `cat all.env`",
+                'printf "x=1\\n%s" "$RESULTS"', "echo; cat all.env", 'echo "x=1" && cat all.env', "cat a.env | head -3",
+                'echo "${{ steps.p.outputs.all }}"', "cat <<END\n          $RESULTS\n          END\n          :")
+        ],
         (f"          ${{{{ inputs.iteration }}}}\n{NAMED}", False),
     ],
 )  # fmt: skip

@@ -28,7 +28,7 @@ class OutputLink(NamedTuple):
 
 
 _End = tuple[tuple[OutputLink, ...], Reference]
-"""The end of a chain: an output of a step, or of a job of another workflow."""
+"""The end of a chain: an output of a step, or of a job of another workflow. Without a reference, the chain goes on."""
 
 
 class Break(NamedTuple):
@@ -48,19 +48,32 @@ class Wiring:
 
     def break_of(self, value: Any, path: str) -> Break | None:
         """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
-        return next((end for end in self._ends(value, (OutputLink(path),)) if isinstance(end, Break)), None)
+        return next((end for end in self._ends(value, OutputLink(path)) if isinstance(end, Break)), None)
 
     def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
         """Find where an output is connected to another output's source instead of its own."""
-        ends = [end for end in self._ends(value, (OutputLink(path, name=name),)) if not isinstance(end, Break)]
+        ends = [end for end in self._ends(value, OutputLink(path, name=name)) if not isinstance(end, Break)]
         chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
         if not ref or any(ref[-1] == name for _, ref in ends):
             return None
         link = next(link for link in reversed(chain) if link.name.lower() == name)
         return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
 
-    def _ends(self, value: Any, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
-        """Yield the ends of all sources of a value, which is that of the last link."""
+    def _ends(self, value: Any, start: OutputLink) -> Iterator[Break | _End]:
+        """Yield the ends of all sources of a value. Each output of a job is followed once."""
+        walks, seen = [self._sources(value, (start,))], set[OutputLink]()
+        while walks:
+            found = next(walks[-1], None)
+            if found is None:
+                walks.pop()
+            elif isinstance(found, Break) or found[1]:
+                yield found
+            elif (link := found[0][-1]) not in seen:
+                seen.add(link)
+                walks.append(self._sources(self.workflow.jobs[link.job].outputs[link.name], found[0]))
+
+    def _sources(self, value: Any, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
+        """Yield where a value, which is that of the last link, comes from."""
         link = chain[-1]
         references = reads(value)
         stray = [ref for ref in references or () if not link.job and ref[0] in {"steps", "needs"}]
@@ -74,13 +87,10 @@ class Wiring:
         elif not sources:
             yield Break(link, f"its value {value!r} comes from no {'step' if link.job else 'job'}")
         for ref in () if stray else sources:
-            yield from self._of_step(ref, chain) if ref[0] == "steps" else self._of_job(ref, chain)
-
-    def _of_step(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
-        if found := _unset(self.workflow.jobs[chain[-1].job].steps, ref, chain[-1]):
-            yield found
-        elif len(ref) == 4:
-            yield chain, ref
+            if ref[0] != "steps":
+                yield from self._of_job(ref, chain)
+            elif (found := _unset(self.workflow.jobs[link.job].steps, ref, link, set())) or len(ref) == 4:
+                yield found or (chain, ref)
 
     def _of_job(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
         """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
@@ -104,22 +114,25 @@ class Wiring:
         elif (following := OutputLink(pointer("jobs", job_id, "outputs", output), job_id, output)) in chain:
             yield Break(link, f"{'.'.join(ref)} comes from itself")
         else:
-            yield from self._ends(job.outputs[output], (*chain, following))
+            yield (*chain, following), ()
 
 
-def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink) -> Break | None:
+def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tuple[int, str]]) -> Break | None:
     """Return why no step sets ``steps.ID.outputs.NAME``; None if one does, or may."""
     step = next((step for step in steps if len(ref) > 2 and step.id and step.id.lower() == ref[1]), None)
     if step is None:
         return Break(link, f'no step there has the id "{(*ref, "")[1]}"')
     name = ref[3] if len(ref) == 4 else ""
     if name and step.action and step.inner:
+        if (id(step), name) in seen:
+            return None
+        seen.add((id(step), name))
         values = {key.lower(): given.value for key, given in step.action.outputs.items()}
         if not values.get(name):
             hint = f"# in the outputs of {step.uses}:\n{name}:\n  value: ${{{{ steps.STEP.outputs.{name} }}}}"
             return Break(link, f'`{step.uses}` has no output "{name}"', hint)
         inner = [each for each in reads(values[name]) or () if each[0] == "steps"]
-        return next(filter(None, (_unset(step.inner, each, link) for each in inner)), None)
+        return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
     if name and step.run and name not in "".join(step.shell_texts).lower() and _is_plain(step):
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)
@@ -129,14 +142,17 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink) -> Break | N
 _PLAIN = frozenset({
     ":", "[", "[[", "base64", "cat", "cd", "cp", "cut", "date", "echo", "env", "exit", "export", "false", "fi", "done",
     "esac", "git", "grep", "head", "jq", "local", "ls", "mkdir", "mktemp", "npx", "printf", "rm", "sed", "set", "sleep",
-    "tail", "test", "timeout", "touch", "tr", "trap", "true", "wc",
+    "tail", "test", "timeout", "touch", "tr", "true", "wc",
 })  # fmt: skip
-"""Commands that set an output only where the script says so, as those of agents do."""
+"""Commands that set no output themselves, as agents: any other may, for the file is in its environment."""
 
-_MENTION = re.compile(r"^.*GITHUB_OUTPUT.*$", re.MULTILINE)
-_PLAIN_MENTION = re.compile(r"\s*(?:echo|printf|cat *<<|\{ (?:echo|printf)|\})")
-_PRINTING = re.compile(r"^[ \t]*(?:base64|cat|cut|git|grep|head|jq|ls|sed|tail|tr)\b[^>\n]*$", re.MULTILINE)
-_ASSEMBLED = re.compile(r"(?:\$\{?\w+\}?|%s|\\\([^()\s]+\)|\}\})(?:=|<<)")
+_BLOCK = re.compile(r"^[ \t]*\{[ \t]*\n((?:(?![ \t]*[{}]).*\n)*)[ \t]*\}(.*GITHUB_OUTPUT.*)$", re.MULTILINE)
+_NAMING = re.compile(
+    r"""[ \t]*(?:echo|printf)(?:[ ]-\w+)*[ ]+(?=["']?[\w-]+(?:=|<<))(?!.*\\n["']*[$%`])
+    (?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^;|&<>"'\\])*>>?[ ]*"?\$\{?GITHUB_OUTPUT\}?"?[ \t]*""",
+    re.VERBOSE,
+)
+"""One command that writes outputs, with their names as text."""
 
 
 def _is_plain(step: Step) -> bool:
@@ -144,8 +160,8 @@ def _is_plain(step: Step) -> bool:
     text = "\n".join(step.shell_texts)
     programs = {program_of(words[0]) for words in commands_of(text)}
     known = _PLAIN | shipped_agents().programs | {posixpath.basename(path) for path in step.scripts}
-    is_named = all(_PLAIN_MENTION.match(line[0]) for line in _MENTION.finditer(text))
-    is_named = is_named and ("<<" in text or not _PRINTING.search(text)) and not _ASSEMBLED.search(text)
+    lines = _BLOCK.sub(lambda at: "\n".join(line + at[2] for line in at[1].splitlines() if line.strip()), text)
+    is_named = all(_NAMING.fullmatch(line) for line in lines.splitlines() if "GITHUB_OUTPUT" in line)
     return is_named and step.shell in {"", "bash", "sh"} and programs <= known
 
 
