@@ -11,8 +11,8 @@ from support.plans import plan, task, update
 from support.sessions import agent_output
 
 from accord.core.documents import read_object
-from accord.core.fixes import fix_document, fix_text, read_corrected
-from accord.core.kinds import KINDS
+from accord.core.fixes import _with_role, fix_document, fix_text, read_corrected
+from accord.core.kinds import KINDS, part_with_role
 
 
 def fixed(kind: str, document: Any, around: str = "{}") -> tuple[Any, list[str]]:
@@ -182,3 +182,12 @@ def test_a_role_in_a_part_of_the_document_is_moved_to_its_top() -> None:
     raw, fixes = fix_text(json.dumps({"review": {"role": "reviewer", **review}}).encode(), None)
     assert json.loads(raw) == {"role": "reviewer", "review": review}
     assert [fix.text for fix in fixes] == ["Moved the key `role` to the top at /role."]
+    read = read_object(json.dumps(given := {"review": {"role": "reviewer", **review}}).encode())
+    _with_role(read)
+    assert read.value == given
+
+
+@pytest.mark.parametrize("keys", [["create", "update", "close"], ["close", "update", "create"]])
+def test_of_two_parts_with_a_role_the_first_one_counts(keys: list[str]) -> None:
+    parts = {key: [{"role": "planner", "at": key}] for key in keys}
+    assert (part_with_role(parts) or ({}, {}))[1] == parts[keys[0]][0]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import chain
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -521,6 +521,13 @@ def test_each_key_beside_a_missing_object_belongs_in_it() -> None:
     assert found == [(f"/{key}", f"Move it to `/review/{name}`.") for key, name in names.items()]
 
 
+def test_a_missing_key_that_two_objects_hold_has_one_hint() -> None:
+    parts = {"review": {"role": "reviewer", **approve()["review"]}, "comments": {"role": "reviewer"}}
+    for given in (parts, dict(reversed(parts.items()))):
+        found = {each.path: each.hint for each in findings_of(given)}
+        assert found == {"/review/role": "Move it to `/role`.", "/comments": "Remove it."}
+
+
 ESCAPED: dict[str, tuple[Any, str]] = {
     "body": (plan(changed(task("a"), body=task("a")["body"].replace("\n", "\\n"))), "/create/0/body"),
     "update": (plan(update=[update(1, body=task("a")["body"].replace("\n", "\\n"))]), "/update/0/body"),
@@ -629,3 +636,12 @@ def test_long_scope_lists_take_time_in_proportion_to_their_entries() -> None:
         assert check(plan(*(task(f"t{i}", body=body) for i, body in enumerate(bodies))))
 
     assert not grows_too_fast(check_lists, 1_000, noticed=0.1)
+
+
+def test_the_time_for_many_unknown_keys_beside_many_entries_grows_in_proportion() -> None:
+    def check_keys(count: int) -> None:
+        entries = [without(task(f"t{n}", body="a"), "tempID") for n in range(10 * count)]
+        names = islice(map("".join, product(*((char, char.upper()) for char in "tempid"), ["", "_", "-", " "])), count)
+        assert len(findings_of({**plan(*entries), **dict.fromkeys(names, "x")})) > 10 * count
+
+    assert not grows_too_fast(check_keys, 120, noticed=0.4)

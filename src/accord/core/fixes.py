@@ -20,7 +20,7 @@ from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_nam
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
 from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, part_with_role, role_names, wrapping_keys
-from accord.core.shapes import Located, format_of, keys_at, value_at
+from accord.core.shapes import Located, format_of, keys_at, sole_entry, value_at
 from accord.core.suggest import MISSPELLED, nearest
 
 _ROUNDS = 10
@@ -112,10 +112,9 @@ def _needs_role(name: str | None, document: Document) -> bool:
 
 def _with_role(document: Document) -> tuple[Document, list[Fix]]:
     """Take a document out of an object around it, and write the key `role` and its value as the contracts do."""
-    value, fixes = document.value, list[Fix]()
+    value, fixes = deepcopy(document.value), list[Fix]()
     for wrapping in wrapping_keys(value):
-        (value,) = value.values()
-        value = value[0] if isinstance(value, list) else value
+        value = sole_entry(value[wrapping])
         fixes.append(Fix(f"Removed the object around the document, with the key `{short_name(wrapping)}`."))
     if "role" not in value and (found := part_with_role(value)):
         value = {"role": found[1].pop("role"), **value}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors, pointer, with_lines
-from accord.core.shapes import Format, Located, format_of, keys_at, read_shape
+from accord.core.shapes import Format, Located, format_of, keys_at, read_shape, sole_entry
 from accord.core.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def part_with_role(value: Mapping[str, Any]) -> tuple[Kind, dict[str, Any]] | No
     """Return the kind whose role is not at the top but in one of its parts, such as `review`, and that part."""
     for kind in KINDS.values():
         keys = {*keys_at(kind.model, ())} - {"role"} if "role" in kind.marks else set[str]()
-        for part in (_alone(value[key]) for key in keys & value.keys()):
+        for part in (sole_entry(inner) for key, inner in value.items() if key in keys):
             if isinstance(part, dict) and part.get("role") == kind.marks["role"] and not keys & part.keys():
                 return kind, part
     return None
@@ -232,10 +232,6 @@ def misspelled_role(value: Mapping[str, Any]) -> str | None:
     return near[0] if len(near) == 1 and "role" not in value else None
 
 
-def _alone(value: Any) -> Any:
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
-
-
 def wrapping_keys(value: Mapping[str, Any]) -> list[str]:
     """Return the keys of the objects around a document with a role, each the only one, from the outside; else none.
 
@@ -245,7 +241,7 @@ def wrapping_keys(value: Mapping[str, Any]) -> list[str]:
     inner: Any = {} if part_with_role(value) else value
     while isinstance(inner, dict) and len(inner) == 1 and len(keys) < _MOST_WRAPPINGS:
         ((key, inner),) = inner.items()
-        inner = _alone(inner)
+        inner = sole_entry(inner)
         keys.append(key)
         if isinstance(inner, dict) and (inner.get("role") in role_names() or misspelled_role(inner)):
             return keys

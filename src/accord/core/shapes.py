@@ -88,15 +88,16 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
     missing = {place for place, each in places.items() if each[0]["type"] == "missing"}
     unknown = [place for place, each in places.items() if each[0]["type"] == "extra_forbidden"]
     hints, filled = dict[Steps, str](), set[Steps]()
-    for hint_of in (_spelling_hint, _move_hint, _rename_hint):
+    for hint_of in (_spelling_hint, _move_hint, _unwrap_hint, _rename_hint):
         for place in (place for place in unknown if not hints.get(place)):
             hints[place], settled = hint_of(place, model, value, missing)
             filled |= settled
         missing -= filled
+    filled |= unions & fitting
     return [
         _finding(each, place, model, hints.get(place) or "Remove it.")
         for place, each in places.items()
-        if place not in (unions & fitting) | filled
+        if place not in filled
     ]
 
 
@@ -108,31 +109,38 @@ def _spelling_hint(place: Steps, model: type[BaseModel], document: Any, _: set[S
 
 
 def _move_hint(place: Steps, model: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
-    """Return the hint for an unknown key that belongs elsewhere, or whose own keys do, and the missing places there.
+    """Return the hint for an unknown key that belongs elsewhere, and the missing places there.
 
     It belongs in an object above or below its own that knows its name; beside them, it would have another meaning.
     """
     above, value = place[:-1], value_at(document, place)
-    inner = value[0] if isinstance(value, list) and len(value) == 1 else value
-    if isinstance(inner, dict) and (wrapped := missing & {(*above, key) for key in inner}):
-        return f"Move its keys to {f'`{pointer(*above)}`' if above else 'the top of the document'}.", wrapped
     known = [home for home in _homes(model, above, str(place[-1])) if _may_hold(model, home, value)]
     found = [each for home in known for each in _entries(home, len(above), document)]
-    lacking = {each: {each[:length] for length in range(1, len(each) + 1)} & missing for each in found}
-    there = [each for each in found if isinstance(value_at(document, each[:-1]), dict)]
-    needy = [each for each in found if lacking[each]]
-    homes = needy or there or found
+    needy = [each for each in found if not missing.isdisjoint(_way_to(each))]
+    homes = needy or [each for each in found if isinstance(value_at(document, each[:-1]), dict)] or found
     held = [value_at(document, each) for each in homes]
-    if not (needy or any(value not in (each, None, "", []) for each in held)):
+    if not needy and all(value in (each, None, "", []) for each in held):
         return "", set()
-    names = (
-        pointer(
-            *("N" if homes[1:] and isinstance(step, int) and at >= len(above) else step for at, step in enumerate(each))
-        )
-        for each in homes
-    )
-    listed = " or ".join(f"`{name}`" for name in dict.fromkeys(names))
-    return f"{'Merge it into' if any(held) else 'Move it to'} {listed}.", lacking[homes[0]] if not homes[1:] else set()
+    edit = "Merge it into" if any(held) else "Move it to"
+    return f"{edit} {_listed(homes, len(above))}.", set() if homes[1:] else missing.intersection(_way_to(homes[0]))
+
+
+def _way_to(place: Steps) -> Iterator[Steps]:
+    return (place[:length] for length in range(1, len(place) + 1))
+
+
+def _listed(places: Sequence[Steps], start: int) -> str:
+    """Name places; several ones with ``N`` for the numbers of entries from a step on."""
+    short = [(*each[:start], *("N" if isinstance(step, int) else step for step in each[start:])) for each in places]
+    return " or ".join(dict.fromkeys(f"`{pointer(*each)}`" for each in (short if places[1:] else places)))
+
+
+def _unwrap_hint(place: Steps, _: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
+    """Return the hint for an unknown key whose own keys belong where it is, and the missing places of those."""
+    above, inner = place[:-1], sole_entry(value_at(document, place))
+    found = missing & {(*above, key) for key in inner} if isinstance(inner, dict) else set[Steps]()
+    target = f"`{pointer(*above)}`" if above else "the top of the document"
+    return f"Move its keys to {target}." if found else "", found
 
 
 def _rename_hint(place: Steps, model: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
@@ -170,12 +178,12 @@ def _may_hold(model: type[BaseModel], place: Steps, value: Any) -> bool:
 
 
 def _entries(home: Steps, start: int, document: Any) -> list[Steps]:
-    """Return a place in each entry of the lists above it, from a step on; in the first one of a list without any."""
+    """Return a place in the first entries of the lists above it, from a step on; also in a list without any."""
     for at, step in enumerate(home[start:], start):
         entries = value_at(document, home[:at]) if step == 0 else None
         if isinstance(entries, list) and len(entries) > 1:
-            each = ((*home[:at], n, *home[at + 1 :]) for n in range(len(entries)))
-            return [found for one in each for found in _entries(one, at + 1, document)]
+            each = ((*home[:at], n, *home[at + 1 :]) for n in range(min(len(entries), _MOST_OBJECTS)))
+            return [found for one in each for found in _entries(one, at + 1, document)][:_MOST_OBJECTS]
     return [home]
 
 
@@ -186,6 +194,11 @@ def value_at(value: Any, steps: Steps) -> Any:
         is_there = is_there or (isinstance(value, dict) and step in value)
         value = value[step] if is_there else None
     return value
+
+
+def sole_entry(value: Any) -> Any:
+    """Return the entry of a list that has only one, and any other value itself."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _place_of(steps: Steps, model: type[BaseModel], value: Any) -> tuple[Steps, Steps | None]:
