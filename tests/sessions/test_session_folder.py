@@ -343,6 +343,7 @@ def by_hand(folder: Path, **changes: Any) -> None:
         *({"current_state": state} for state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY")),
         *({"current_state": loop} for loop in LOOPS),
         {"current_state": "FIX_TESTS", "retry_counts": {"T-001": {"FIX_REVIEW": 1}}},
+        *({"current_state": "FIX_TESTS", "fix_task": task} for task in (None, "T-999")),
         *({"current_state": "BLOCKED", "blocked_from": state, "blocker": "x"} for state in ("PLAN", "FIX_TESTS")),
         {"current_state": "BLOCKED"},
         {"current_state": "BLOCKED", "blocker": "x"},

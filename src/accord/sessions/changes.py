@@ -63,7 +63,7 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     place, state, target = pointer(STATUS_FILE, "current_state"), working_state(old), working_state(now)
     gates = [gate for decision_id, gate in GATES.items() if check_gate(old, decision_id)]
     counted = {*old.retry_counts, *now.retry_counts}
-    is_counted = "fix_task" in now.model_fields_set or any(  # a count may be set back
+    is_counted = _shows_fix(before, after, now) or any(  # a count may be set back
         now.retries(task, target) != old.retries(task, target) for task in counted if target in LOOPS
     )
     if before.mode != after.mode:
@@ -86,6 +86,13 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=_ALTERED)
+
+
+def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:
+    """Return whether a task that exists waits for the work of a fix, or an output since then ended its wait."""
+    if now.fix_task:
+        return now.fix_task == "meta" or after.task(now.fix_task) is not None
+    return "fix_task" in now.model_fields_set and len(after.outputs) > len(before.outputs)
 
 
 def _is_final(decision: UserDecision) -> bool:

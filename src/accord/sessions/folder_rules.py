@@ -115,6 +115,7 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
         hint = "Complete them, or move the session back to IMPLEMENT_LOOP."
         yield Finding("tasks-open", message, place, hint=hint)
     named = [("`retry_counts`", pointer("status.json", "retry_counts", name), name) for name in status.retry_counts]
+    named += [("`fix_task`", pointer("status.json", "fix_task"), status.fix_task)] if status.fix_task else []
     named += dict.fromkeys(("outputs.jsonl", pointer("outputs.jsonl"), one.task_id) for one in session.outputs)
     for what, path, name in named:
         if name != "meta" and tasks.task(name) is None:

@@ -95,10 +95,10 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
 def open_fix(session: Session) -> tuple[str, str] | None:
     """Return the task of the fix loop that a session is in, and the agent that did not work on it since it began."""
     status = status_of(session)
-    if not status.fix_task or status.current_state not in LOOPS:
+    if status.current_state not in LOOPS or not (status.fix_task == "meta" or session.task(status.fix_task or "")):
         return None
     role = "Integrator" if status.current_state == "FIX_BUILD" else "Coder"
-    return None if check_work(session, role, status.fix_task) else (status.fix_task, role)
+    return (status.fix_task, role) if status.fix_task and not check_work(session, role, status.fix_task) else None
 
 
 def broken_files(session: Session, role: str) -> list[str]:
