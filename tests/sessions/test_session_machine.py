@@ -367,6 +367,8 @@ NOT_FIXABLE = {
     "user_decisions": GATES,
     "texts": {"spec.md": None, "tasks.yaml": ONE, "outputs.jsonl": outputs(("Coder", "OK"), ("QA", "FAIL"))},
 }
+SPENT = full(GATES, ONE, outputs(("QA", "FAIL")), retry_counts={"T-001": {"FIX_TESTS": 3}})
+DECIDED = {**SPENT, "user_decisions": [*GATES, ANSWERED]}
 MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {"texts": {"spec.md": None}}, "DESIGN", ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
     ("INTAKE", {}, "DESIGN", [], ADVANCE % "DESIGN"),
@@ -383,6 +385,8 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     (WORK, full(SINGLE, ONE), "INTEGRATE", BOTH, "dispatch DIR T-002 --role Coder --into"),
     (WORK, full(SINGLE, IMPLEMENTED), "INTEGRATE", BOTH, "dispatch DIR meta --role Reviewer --into"),
     (WORK, full(GATES, ONE, outputs(("QA", "FAIL"))), "FIX_TESTS", [], "session fix DIR T-001 FIX_TESTS --role Orch"),
+    (WORK, SPENT, "INTEGRATE", BOTH + LAST, "session ask DIR --question QUESTION"),
+    (WORK, DECIDED, "INTEGRATE", BOTH + LAST, "session set DIR retry_counts.T-001.FIX_TESTS=0 --role Orchestrator"),
     (WORK, full(GATES, ONE, REVIEWED), "INTEGRATE", BOTH + LAST, "session task DIR T-001 --to completed --role Orch"),
     (
         "INTEGRATE",
