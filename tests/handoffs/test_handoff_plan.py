@@ -127,6 +127,13 @@ REFUSED = {
 }
 
 
+def test_a_patch_may_repeat_unknown_keys_of_the_task_also_in_lists() -> None:
+    old = {"label": "Comma", "lable": "Tab"}
+    task = handoff(awaitingHumanArtifact={"options": [old]})
+    for options in ([old, {"label": "New"}], [{"label": "New"}, old]):
+        assert decide_patch(task, patch(awaitingHumanArtifact={"options": options}), by("human")).reasons == ()
+
+
 @pytest.mark.parametrize("expected", REFUSED)
 def test_a_refused_patch_names_its_reason_and_changes_nothing(expected: str) -> None:
     role, content = REFUSED[expected]

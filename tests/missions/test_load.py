@@ -385,11 +385,17 @@ def test_another_spelling_of_a_work_package_leads_to_it(project: Project, name: 
         ("dependancies: [WP01]", "dependancies", "Did you mean `dependencies`?"),
         *(
             (
-                f"{key}: {names}",
+                f"{key.replace('~1', '/').replace('~0', '~')}: {names}",
                 key,
                 "If it depends on them, name them in `dependencies` too; else write `dependencies: []`.",
             )
-            for key, names in (("dependency", "WP01"), ("depends_on", "[WP01]"), ("blocked_by", '"WP01, WP09"'))
+            for key, names in (
+                ("dependency", "WP01"),
+                ("depends_on", "[WP01]"),
+                ("blocked_by", '"WP01, WP09"'),
+                ("after~1on", "[WP01]"),
+                ("after~0", "[WP01]"),
+            )
         ),
         ("dependencies: []\nowned_file: [a.md]", "owned_file", "Did you mean `owned_files`?"),
         ("dependencies: []\nsubtask: [T001]", "subtask", "Did you mean `subtasks`?"),

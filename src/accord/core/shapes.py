@@ -297,22 +297,26 @@ def _shapes_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[dict[
     return places
 
 
-def unread_keys(model: BaseModel, place: str = "", order: str = "", known: Collection[str] = ()) -> Iterator[Finding]:
-    """Find unknown keys of an open model that are known ones misspelt, and so have no effect.
+def unread_keys(
+    model: BaseModel, place: str = "", order: str = "", known: Collection[str] = (), own: str = ""
+) -> Iterator[tuple[str, str, Finding]]:
+    """Find unknown keys of an open model that were meant as known ones, each with what it was meant as.
 
-    Where the key ``order`` is missing, that is also a key with names of ``known``, and others that differ from them
-    only in digits: it may give the order.
+    That is a key of which it is a misspelling. Where the key ``order`` is missing, it is that one for a key with names
+    of ``known`` besides the model's ``own``, and others that differ from them only in digits.
     """
-    forms = {_DIGITS.sub("0", name) for name in known}
     unused = type(model).model_fields.keys() - model.model_fields_set
     for key, value in (model.model_extra or {}).items():
-        message, hint = f"Unknown key `{short_name(key)}`.", did_you_mean(key, unused)
-        names = _LISTED.findall(str(value)) if order in unused and not hint else []
-        if set(names) & set(known) and all(_DIGITS.sub("0", name) in forms for name in names):
+        meant = correct_spelling(key, unused)
+        message, hint = f"Unknown key `{short_name(key)}`.", f"Did you mean `{meant}`?"
+        names = _LISTED.findall(str(value)) if order in unused and not meant else []
+        forms = {_DIGITS.sub("0", name) for name in names if name in known and name != own}
+        if forms.issuperset(_DIGITS.sub("0", name) for name in names) and names:
             message = f"`{short_name(key)}` names {', '.join(map(short_name, names[:3]))}, but is not read."
             hint = f"If it depends on them, name them in `{order}` too; else write `{order}: []`."
-        if hint:
-            yield warning("key-misspelled", message, place + pointer(key), hint=hint)
+            meant = order
+        if meant:
+            yield key, meant, warning("key-misspelled", message, place + pointer(key), hint=hint)
 
 
 class Located(Protocol):

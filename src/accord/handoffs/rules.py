@@ -103,11 +103,14 @@ ROLE_KEYS = METADATA_KEYS - _TASK_KEYS - {"schemaVersion"}
 def unread_keys(part: Any, known: Any = None, model: Any = Handoff, place: str = "") -> Iterator[Finding]:
     """Warn of artifacts beside the metadata, and of unknown keys near a known one, in a task or a patch.
 
-    Unknown keys that the same part of ``known`` has are kept. ``model`` is the type of the part.
+    Unknown keys that the same part of ``known`` has are kept, in lists those of any entry. ``model`` is the type of the
+    part.
     """
     if isinstance(part, list):
+        old = known if isinstance(known, list) else []
+        kept = {key: value for entry in old if isinstance(entry, dict) for key, value in entry.items()}
         for i, entry in enumerate(part):
-            yield from unread_keys(entry, None, model, place + pointer(i))
+            yield from unread_keys(entry, kept, model, place + pointer(i))
     if not isinstance(part, dict):
         return
     model = next((one for one in (model, *get_args(model)) if hasattr(one, "model_fields")), None)

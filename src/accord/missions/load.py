@@ -118,7 +118,7 @@ class Mission:
         ready = {one for one in self.ids if lets_start(self.known_status(one), self.log.by_work_package.get(one, ()))}
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
         waits_for = {one: tuple(x for x in names if x in stuck or x not in ready) for one, names in wanted.items()}
-        unsure = {one: each.head.order_problem(self.files.keys() - {one}) for one, each in self.work_packages.items()}
+        unsure = {one: each.head.order_problem(self.files) for one, each in self.work_packages.items()}
         return blockers_of(waits_for, self.files, stuck, unsure)
 
     def work_package(self, wp_id: str) -> WorkPackage:

@@ -211,8 +211,9 @@ class Frontmatter(MissionFileModel):
 
     def order_problem(self, others: Collection[str]) -> str:
         """Return why ``others`` may have to come first, where a key that seems to say so is not read; else nothing."""
-        keys, found = self.model_extra or {}, unread_keys(self, "", "dependencies", others)
-        return next((one.text for one in found if "`dependencies`" in one.hint and keys[one.path[1:]]), "")
+        keys, order = self.model_extra or {}, "dependencies"
+        found = unread_keys(self, "", order, others, self.work_package_id)
+        return next((one.text for key, meant, one in found if meant == order and keys[key]), "")
 
 
 class Meta(MissionFileModel):

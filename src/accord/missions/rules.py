@@ -274,7 +274,7 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         current_status(mission.log, wp_id, head.lane)
     except BrokenContract as broken:
         findings += broken.findings
-    findings += unread_keys(head, "", "dependencies", mission.files.keys() - {wp_id})
+    findings += [found for _, _, found in unread_keys(head, "", "dependencies", mission.files, wp_id)]
     findings += _of_dependencies(mission, wp_id)
     for i, name in enumerate(head.owned_files):
         if _UNCLEAR.search(name) and not os.path.lexists(mission.root / name):

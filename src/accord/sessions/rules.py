@@ -205,7 +205,7 @@ def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     found += _missing_number(ids)
     for i, decision in enumerate(status.user_decisions):
         found += decision_findings(decision, pointer("user_decisions", i), now)
-        found += unread_keys(decision, pointer("user_decisions", i))
+        found += [each for _, _, each in unread_keys(decision, pointer("user_decisions", i))]
     return [*found, *_retries(status), *_state(status), *_records(status)]
 
 
@@ -310,7 +310,7 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     position = {task.id: i for i, task in enumerate(tasks.tasks)}
     waits: dict[int, list[int]] = {i: [] for i in range(len(tasks.tasks))}
     for i, task in enumerate(tasks.tasks):
-        yield from unread_keys(task, pointer("tasks", i), "depends_on", position)
+        yield from (found for _, _, found in unread_keys(task, pointer("tasks", i), "depends_on", position))
         for name in task.depends_on:
             if name in position:
                 waits[i].append(position[name])
