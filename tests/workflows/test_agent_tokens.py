@@ -1,6 +1,9 @@
 """Doctor names every token and secret within an agent's reach, and who may start the agent."""
 
+from collections.abc import Callable
+
 import pytest
+from support.growth import grows_too_fast
 from support.runner_workflows import SHA, workflow
 
 from accord.agents.registry import shipped_registry
@@ -8,6 +11,8 @@ from accord.agents.registry_rules import registry_from
 from accord.core.findings import Finding
 from accord.workflows.agents import known_agents, shipped_agents
 from accord.workflows.facts import RepositoryFacts
+from accord.workflows.leftovers import left_texts
+from accord.workflows.models import Step
 from accord.workflows.tokens import check_agents, check_outsiders, check_unknown_actions
 
 CLAUDE = f"uses: anthropics/claude-code-action@{SHA}"
@@ -331,6 +336,28 @@ PYTHON = "defaults: {run: {shell: python}}"
 )
 def test_a_secret_that_no_model_needs_is_a_warning(text: str, is_foreign: bool) -> None:
     assert codes(text) == ({"agent-secret": "warning"} if is_foreign else {})
+
+
+def names(form: str, number: int) -> str:
+    """The numbered names of a script, each in a form."""
+    return "".join(form.replace("#", str(i)) for i in range(number))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        lambda n: names("f#(){\n", n) + "\n}" * n + names("\nf# > x", n),
+        lambda n: "{\n" * n + "\n} > x" * n,
+        lambda n: "cat > x <<A\n" * n + "\nA\n",
+        lambda n: "f(){\n" + "echo $x\n" * n + "}\n" + "f > x\n" * n,
+        lambda n: f'echo "{names("$A#", n)}" >> $GITHUB_ENV\nread {names("A# ", n)}',
+        lambda n: 'echo "$A0" >> $GITHUB_ENV' + "".join(f"\nA{i}=$A{i + 1}" for i in range(n)),
+        lambda n: "&done" * n,
+    ],
+)
+def test_long_scripts_are_read_in_linear_time(script: Callable[[int], str]) -> None:
+    steps = {n: Step.model_validate({"run": script(n)}) for n in (500, 2000, 8000)}
+    assert not grows_too_fast(lambda n: [*left_texts(steps[n], "bash")], 8000)
 
 
 @pytest.mark.parametrize(

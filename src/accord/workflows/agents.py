@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from accord.agents.registry import AgentAction, Registry, shipped_registry
@@ -172,12 +172,20 @@ _LOOP = re.compile(r"\bfor[ \t]+(\w+)[ \t]+in[ \t]+([^;\n]+)")
 _READ = re.compile(r"\b(?:read|mapfile|readarray|printf[ \t]+-v)[ \t][^\n]*")
 
 
-def assigned_texts(name: str, script: str) -> Iterator[str]:
-    """Yield the texts that a script gives to a variable or an output."""
-    found = (at for at in _ASSIGNED.finditer(script) if at["name"].lower() == name.lower())
-    yield from (at["list"] or at["double"] or at["single"] or at["bare"] or "" for at in found)
-    yield from (word.strip("'\"") for at in _LOOP.finditer(script) if at[1] == name for word in at[2].split())
-    yield from (text for text in _READ.findall(script) if name.lower() in text.lower().split(";")[0].split())
+def assigned_texts(name: str, script: str) -> Sequence[str]:
+    """Return the texts that a script gives to a variable or an output, in any case of its letters."""
+    return _assignments(script).get(name.lower(), ())
+
+
+@lru_cache(maxsize=8)
+def _assignments(script: str) -> dict[str, list[str]]:
+    given = [(at["name"], at[at.lastgroup or 0]) for at in _ASSIGNED.finditer(script)]
+    given += [(at[1], word.strip("'\"")) for at in _LOOP.finditer(script) for word in at[2].split()]
+    given += [(word, text) for text in _READ.findall(script) for word in text.partition(";")[0].split()]
+    found: dict[str, list[str]] = {}
+    for name, text in given:
+        found.setdefault(name.lower(), []).append(text)
+    return found
 
 
 HARMLESS_SCOPES = frozenset({"id-token", "models", "copilot-requests"})
