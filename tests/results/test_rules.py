@@ -483,6 +483,16 @@ EDITS: dict[str, tuple[Any, str, str]] = {
     ),
     "a value that has no place": (plan(update=[{**update(1), "close": True}]), "/update/0/close", "Remove it."),
     "a key of a sibling": (plan(update=[{**update(1), "title": "b"}]), "/update/0/title", "Remove it."),
+    "a list that may say the opposite": (
+        plan({**task("a"), "blocks": ["b"]}),
+        "/create/0/blocks",
+        "Write its content under a known key (`tempID`, `title`, `body`, `labels`, `blockedBy`), or remove it.",
+    ),
+    "content that no key has": (
+        {"role": "reviewer", "review": {**approve()["review"], "findings": [{"path": "a.py"}]}},
+        "/review/findings",
+        "Write its content under a known key (`verdict`, `summary`, `comments`), or remove it.",
+    ),
     "what is there": ({**approve(), "verdict": "approve"}, "/verdict", "Remove it."),
     "an object around all but the role": (
         {"role": "reviewer", "result": without(approve(), "role")},
@@ -521,11 +531,14 @@ def test_each_key_beside_a_missing_object_belongs_in_it() -> None:
     assert found == [(f"/{key}", f"Move it to `/review/{name}`.") for key, name in names.items()]
 
 
+KNOWN_AT_TOP = "Write its content under a known key (`role`, `review`), or remove it."
+
+
 def test_a_missing_key_that_two_objects_hold_has_one_hint() -> None:
     parts = {"review": {"role": "reviewer", **approve()["review"]}, "comments": {"role": "reviewer"}}
     for given in (parts, dict(reversed(parts.items()))):
         found = {each.path: each.hint for each in findings_of(given)}
-        assert found == {"/review/role": "Move it to `/role`.", "/comments": "Remove it."}
+        assert found == {"/review/role": "Move it to `/role`.", "/comments": KNOWN_AT_TOP}
 
 
 ESCAPED: dict[str, tuple[Any, str]] = {

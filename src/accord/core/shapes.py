@@ -95,7 +95,7 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
         missing -= filled
     filled |= unions & fitting
     return [
-        _finding(each, place, model, hints.get(place) or "Remove it.")
+        _finding(each, place, model, hints.get(place) or _removal_hint(place, model, value))
         for place, each in places.items()
         if place not in filled
     ]
@@ -144,11 +144,23 @@ def _unwrap_hint(place: Steps, _: type[BaseModel], document: Any, missing: set[S
 
 
 def _rename_hint(place: Steps, model: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
-    """Return the hint for an unknown key beside missing ones that may have its value, and the place of a single one."""
+    """Return the hint for an unknown key beside missing ones that may have its value, and the place of a single one.
+
+    A list may say the opposite: `blocks` is not `blockedBy`.
+    """
+    if isinstance(value_at(document, place), list):
+        return "", set()
     beside = missing & {(*place[:-1], key) for key in keys_at(model, place[:-1])}
     beside = {each for each in beside if _may_hold(model, each, value_at(document, place))}
     listed = " or ".join(sorted(f"`{each[-1]}`" for each in beside))
     return f"Rename it to {listed}, or remove it." if beside else "", beside if len(beside) == 1 else set()
+
+
+def _removal_hint(place: Steps, model: type[BaseModel], document: Any) -> str:
+    """Return the hint for a key without another place; content is not removed without a look at the known keys."""
+    value, known = value_at(document, place), [f"`{key}`" for key in keys_at(model, place[:-1])]
+    has_content = isinstance(value, (list, dict)) and any(value)
+    return f"Write its content under a known key ({', '.join(known)}), or remove it." if has_content else "Remove it."
 
 
 def _homes(model: type[BaseModel], above: Steps, key: str) -> list[Steps]:
