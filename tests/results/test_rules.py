@@ -14,6 +14,8 @@ from support.reviews import FINDING, approve, comment, needs_changes, warn
 import accord.results
 from accord.core.findings import Finding
 from accord.core.kinds import check_document
+from accord.results.bodies import read_body
+from accord.results.scope_entries import crossing_entries
 
 Case = tuple[Any, str, str]
 
@@ -387,6 +389,18 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
         ),
         [("shared-scope", "/create/1/body"), ("shared-scope", "/create/2/body"), ("shared-scope", "/create/2/body")],
     ),
+    (
+        plan(
+            task("a", in_scope="- `docs/**/*.md`\n- LICENSES\n- `src/*/a.py`\n- `**/*.cs`\n- .github"),
+            task("b", in_scope="- `docs/v1.2`"),
+            task("c", "b", in_scope="- `**/x.py`"),
+            task("d", "c", in_scope="- src/profile"),
+            task("e", "d", in_scope="- src/My.Tests"),
+            task("f", "e", in_scope="- `.*/*.yml`"),
+            task("g", "f", in_scope="- LICENSE\n- .gitignore\n- `docs/a.txt`\n- Dockerfile"),
+        ),
+        [("shared-scope", f"/create/{i}/body") for i in (1, 2, 3, 4, 5)],
+    ),
     *((report("blocked", text), [("blocker-description", "/summary")]) for text in UNLABELLED),
     *((report("validation-failure", text), [("validation-step-missing", "/summary")]) for text in UNLABELLED),
     *((needs_changes(comment("a.py", 1, text)), [("finding-incomplete", f"{FIRST}/body")]) for text in UNLABELLED),
@@ -658,3 +672,22 @@ def test_the_time_for_many_unknown_keys_beside_many_entries_grows_in_proportion(
         assert len(findings_of({**plan(*entries), **dict.fromkeys(names, "x")})) > 10 * count
 
     assert not grows_too_fast(check_keys, 120, noticed=0.4)
+
+
+@pytest.mark.parametrize("unit", [".", "a.b::", "{,", ","])
+def test_a_long_word_in_a_scope_list_takes_time_in_proportion_to_its_length(unit: str) -> None:
+    def read(size: int) -> None:
+        for start in "[{a":
+            assert read_body(task_body(in_scope=f"- {start}{unit * (size // len(unit))}/x")).scopes
+
+    assert not grows_too_fast(read, 20_000, noticed=0.1)
+
+
+def test_a_glob_beside_many_files_takes_time_in_proportion_to_them() -> None:
+    assert not grows_too_fast(lambda size: crossing_entries(["**", *map(str, range(size))]), 16_000, noticed=0.1)
+
+
+def test_each_of_two_globs_is_compared_with_entries() -> None:
+    entries = [f"{i}.{kind}" for i in range(10_500) for kind in ("py", "c")]
+    found = crossing_entries(["*.py", "*.c", *entries])
+    assert len(found["*.py"]) == len(found["*.c"]) > 0

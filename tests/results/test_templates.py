@@ -166,6 +166,7 @@ PATHS = {
     "[src/a.py](../../blob/main/src/a.py)": "src/a.py",
     "**[src/(g)/a.py](./src/(g)/a.py)**": "src/(g)/a.py",
     "[src/a.py][parser]": "src/a.py",
+    "[Makefile](https://example.org/blob/main/Makefile)": "Makefile",
     "src/[...all]/a.ts": "src/[...all]/a.ts",
     "<code>src/a.py</code> — new": "src/a.py",
     "./": ".",
@@ -237,6 +238,18 @@ LISTS = {
     ),
     "a folder behind its file": ("| File | Directory |\n|-|-|\n| a.py | src |", "src/a.py"),
     "a path and its test": ("| Path | Test |\n|-|-|\n| src/a.py | test_a.py |", "src/a.py test_a.py"),
+    "a file and what is in it": (
+        "| Path | Name |\n|-|-|\n| src/x.py | Parser |\n| src/y.py | `parse_csv` |\n| src | z.py |",
+        "src/x.py src/y.py src/z.py",
+    ),
+    "a file and its name": (
+        "| Path | File |\n|-|-|\n| src/core/x.py | x.py |\n| v1.2 | `a.md` |",
+        "src/core/x.py v1.2/a.md",
+    ),
+    "a folder, its file, and a test": (
+        "| Folder | File | Test |\n|-|-|-|\n| conf.d | a.py | tests/a.py |",
+        "conf.d/a.py tests/a.py",
+    ),
     "a folder and its version": ("| Path | Since |\n|-|-|\n| src/ | `v1.2` |", "src v1.2"),
     "a reference": ("- `src/a.py` (see docs/spec.md)\n- src/b.py — see `docs/x.md`", "src/a.py src/b.py"),
     "code by HTML": ("- <code>src/b.py</code>, <kbd>src/c.py</kbd>", "src/b.py src/c.py"),
@@ -293,6 +306,9 @@ UNREAD = {
     "a drawing": "- src/a.py\n\n```\nsrc/\n└── b.py\n```",
     "a pattern that leaves files out": "- src/*\n- !src/b.py",
     "an address": "- src/a.py\n- https://example.org/o/r/blob/main/src/b.py",
+    "a word with an address": "- src/a.py\n- [x](https://example.org/src/b.py)",
+    "a word with an anchor": "- src/a.py\n- [Parser](#parser)",
+    "a word with a reference": "- src/a.py\n- **[Parser][parser]**",
     "lines by HTML": "- src/a.py\n- src/b.py<br>src/c.py",
     "everything": "- src/a.py\n- Everything",
     "names with bars": "- src/a.py\n- `a|b`",
@@ -335,6 +351,7 @@ KEPT_OUT = {
     "a label in an entry": ("- src/\n  Except:\n  - src/b.py", "src src/b.py"),
     "a remark": ("- src/b.py (do not change)", "src/b.py"),
     "a sentence": ("- leave src/b.py alone", "src/b.py"),
+    "words beside a file": ("| Path | Name |\n|-|-|\n| src/x.py | not Parser |", "src/x.py"),
     "a column": ("| Path | In scope? |\n|-|-|\n| src/a.py | yes |\n| src/b.py | no |", "src/a.py src/b.py"),
 }
 

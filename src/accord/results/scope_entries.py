@@ -5,6 +5,7 @@ An entry is a file, a folder with all below it, or a glob.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -33,8 +34,8 @@ _MOST_COMPARED = 20_000
 _LONGEST_COMPARED = 200
 """Paths with more names, multiplied by those of the other, share nothing."""
 
-_FILE = re.compile(r"(?:.*/)?(?:[^/]*\.[^/]*|[A-Z_]+|\w*file)")
-"""A path that is probably a file, such as ``a.py``, ``LICENSE`` or ``Makefile``."""
+_FILE = re.compile(r".+\.[a-z*?][\w*?-]*|\.\w*(?:ignore|rc|env)|[A-Z_]*[A-RT-Z]|[A-Z]\w*(?<!ro)file", re.DOTALL)
+"""A name that is surely a file's, such as ``a.py``, ``LICENSE`` or ``Makefile``; others may be of files and folders."""
 
 _WILDCARD = re.compile(r"[*?]")
 _SPECIAL = re.compile(r"([\\#!\[\]])")
@@ -76,18 +77,17 @@ def wider_entries(entries: Iterable[str]) -> dict[str, list[str]]:
 
 def crossing_entries(entries: Iterable[str]) -> dict[str, list[str]]:
     """Return for each entry those that may have some of its paths, if one of the two is a glob."""
-    found: dict[str, list[str]] = {entry: [] for entry in entries}
+    found: dict[str, dict[str, None]] = {entry: {} for entry in entries}
     globs = (entry for entry in found if _WILDCARD.search(entry))
-    for glob, entry in islice(product(globs, found), _MOST_COMPARED):
+    for entry, glob in islice(product(found, globs), _MOST_COMPARED):
         if glob != entry and entry not in found[glob] and _crosses(glob, entry):
-            found[glob].append(entry)
-            found[entry].append(glob)
-    return found
+            found[glob][entry] = found[entry][glob] = None
+    return {entry: [*crossing] for entry, crossing in found.items()}
 
 
 def _crosses(one: str, other: str) -> bool:
     """Return whether two entries have a path in common: their names, in order, agree, and ``**`` is any of them."""
-    a, b = ([*path.split("/"), *([] if _FILE.fullmatch(path) else ["**"])] for path in (one, other))
+    a, b = ([*path.split("/"), *([] if _FILE.fullmatch(posixpath.basename(path)) else ["**"])] for path in (one, other))
     places, seen = [(0, 0)], set[tuple[int, int]]()
     while places and len(a) * len(b) <= _LONGEST_COMPARED:
         i, j = places.pop()

@@ -27,22 +27,20 @@ _LONGEST_LINES = 60
 _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
 _BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
-_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]\s,\"']*[./][^\[\]\s,\"']*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
+_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]\s,\"'./]*[./][^\[\]\s,\"']*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
 _HTML_CODE = re.compile(r"<(code|kbd|samp|tt)>([^<>`]+)</\1>", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[#/]|\.\./|\w+:|\Z")
 """Targets of links that are not files below the top of the repository, as far as they tell."""
 
-_SYMBOL = re.compile(r"(?<=\w)(\.\w+)(?:::|[#:](?=[A-Za-z_]))[^/]*\Z")
+_SYMBOL = re.compile(r"(?<=\w)(\.\w+)(?:::|[#:](?=[A-Za-z_])).*", re.DOTALL)
 """A part of a file, behind its extension: ``a.py::test_b``, ``a.py:Parser.read`` or ``a.md#limits``."""
-
 _ALL = re.compile(r"everything|anything|all|any", re.IGNORECASE)
 _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGNORECASE)
 _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
 """The heads of a column of folders, and of one of files in them."""
-
 _CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
-_NO_PATH = re.compile(rf"://|\A!|\||{_CUT.pattern}")
-"""Signs of an address, of a pattern that leaves files out, of alternatives, and of a name that was cut off."""
+_NO_PATH = re.compile(rf"://|\A!|\A\[[^\]]*\][\[(]|\||{_CUT.pattern}")
+"""Signs of an address, of a pattern that leaves files out, of a link, of alternatives, and of a name cut off."""
 _REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
 """Dots in the place of a name, for all files and folders there."""
 _DRAWN = re.compile(r"[\u2500-\u257f]")
@@ -58,7 +56,7 @@ _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 """Paths of the whole repository."""
 
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
-_BRACES = re.compile(r"\{([^{}]*[,|][^{}]*)\}")
+_BRACES = re.compile(r"\{([^{},|]*[,|][^{}]*)\}")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 
 
@@ -197,9 +195,8 @@ def _label(block: Block, above: _Entry, *, is_out: bool) -> _Entry | None:
         return None
     read = _read(text, block.first + len(block.lines), is_out=is_out)
     is_next = bool(above.paths) or any(each.paths or each.inner for each in above.inner)
-    is_barred = is_next and read.is_negated
     is_more = is_next or read.is_negated
-    return _Entry(read.line, text, has_more=is_more, is_negated=is_barred) if is_more else None
+    return _Entry(read.line, text, has_more=is_more, is_negated=is_next and read.is_negated) if is_more else None
 
 
 def _lines(block: Block) -> Iterator[tuple[int, str]]:
@@ -208,13 +205,13 @@ def _lines(block: Block) -> Iterator[tuple[int, str]]:
     The names in a tree that is drawn are parts of paths, so that its other lines say nothing.
     """
     if block.kind == "table":
-        for number, row in enumerate(block.cells, block.first + 1):
+        head, *rows = block.cells
+        for number, row in enumerate([head, *(_in_folder(head, row) for row in rows)], block.first + 1):
             is_head = number == block.first + 1
             cells = [cell for cell in row if _read(cell, 0, is_out=False).paths and not cell.isalpha()]
             if not is_head or any(_names_file(cell.strip("`")) for cell in cells):
-                joined = [] if is_head else _in_folder(block.cells[0], row)
-                shown = joined + [cell for cell in row if (cell in cells and not joined) or _NEGATED.match(cell)]
-                yield number + (not is_head), " ".join(shown if cells or joined else row)
+                shown = [cell for cell in row if cell in cells or _NEGATED.match(cell)]
+                yield number + (not is_head), " ".join(shown if cells else row)
         return
     is_fence = block.kind == "fence"
     lines = [*enumerate(block.lines[is_fence:], block.first + 1 + is_fence)]
@@ -226,19 +223,22 @@ def _lines(block: Block) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def _in_folder(head: Sequence[str], row: Sequence[str]) -> list[str]:
-    """Return the paths of a row with a folder and files in it."""
-    folders, files = (
-        [
-            path
-            for title, cell in zip(head, row, strict=False)
-            if kind.fullmatch(title.strip("*_`"))
-            for path in _read(cell, 0).paths
-        ]
-        for kind in (_FOLDER, _FILES)
-    )
-    is_apart = len(folders) != 1 or any("/" in path for path in files)
-    return [] if is_apart else [f"`{folders[0]}/{path}`" for path in files]
+def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
+    """Return a row with its files joined to its folder, or without the name of its file and words beside that."""
+    titled = [(title.strip("*_`").casefold(), cell) for title, cell in zip(head, row, strict=False)]
+    places = [(*each, path) for each in titled if _FOLDER.fullmatch(each[0]) for path in _read(each[1], 0).paths]
+    files = {
+        cell: [path for path in _read(cell, 0).paths if _names_file(path) or "file" in title]
+        for title, cell in titled
+        if _FILES.fullmatch(title) and not _NEGATED.match(cell)
+    }
+    if len(places) != 1 or any("/" in path for paths in files.values() for path in paths):
+        return row
+    ((title, place, path),) = places
+    if title[0] in "pl" and re.search(r"\w\.[A-Za-z]\w*\Z", path) and not place.strip("`*").endswith("/"):
+        return [cell for cell in row if cell == place or {*files.get(cell, [""])} - {posixpath.basename(path)}]
+    joined = {cell: " ".join(f"`{path}/{name}`" for name in names) for cell, names in files.items() if names}
+    return [joined.get(cell, cell) for cell in row if not (joined and cell == place)]
 
 
 def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
@@ -255,7 +255,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
         elif not (is_out or is_marked or entry.paths) and _NEGATED.match(word):
             entry.is_negated = True
             break
-        elif not (is_out and _SYMBOL.search(read_place(word)[0])) and (
+        elif not (is_out and _SYMBOL.search(posixpath.basename(read_place(word)[0]))) and (
             paths := _paths(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described))
         ):
             if is_beside and not is_marked and not _names_file(entry.paths[-1]):  # a path with a blank, perhaps
@@ -273,8 +273,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             is_cut = is_cut or ("/" in word and _unread(word, is_out=is_out))
         if entry.paths and word.endswith(":"):
             break
-    is_followed = bool(entry.paths) and is_described
-    is_sentence = is_followed and (text.endswith(":") or (is_behind and not is_out))
+    is_sentence = bool(entry.paths) and is_described and (text.endswith(":") or (is_behind and not is_out))
     entry.is_phrase = is_behind
     entry.has_more = entry.has_more or is_cut or is_sentence or _describe(entry, words, taken, is_out=is_out)
     return entry
@@ -309,7 +308,7 @@ def _outside_brackets(words: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, 
 
 def _unread(word: str, *, is_out: bool) -> bool:
     """Return whether a word that is not read stands for paths: it is cut off, has alternatives, or is a part of one."""
-    is_symbol = is_out and _SYMBOL.search(read_place(word)[0]) is not None
+    is_symbol = is_out and _SYMBOL.search(posixpath.basename(read_place(word)[0])) is not None
     return is_symbol or re.search(rf"[|{{]|{_CUT.pattern}", word) is not None
 
 
@@ -319,7 +318,8 @@ def _with_code(text: str) -> str:
         if link.kind == "link" and not re.match(r"[\w/]", text[link.start - 1 : link.start]):
             label, target = text[link.start + 1 : link.label_end].strip("`*"), unquote(link.address or "")
             name = label if _ELSEWHERE.match(target) else target
-            is_name = name == target or " " not in name or _names_file(name)
+            is_part = " " not in name and ("/" in name or target.endswith(f"/{name}"))
+            is_name = is_part or name == target or _names_file(name)
             text = f"{text[: link.start]}`{name}`{text[link.end :]}" if is_name else text
     return _HTML_CODE.sub(r"`\2`", _REFERENCE.sub(r"`\1`", text))
 
@@ -345,7 +345,7 @@ def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> lis
     if not is_marked and not path.endswith("..") and path != ".":
         path = path.rstrip(".")
     path, _ = read_place(_REST.sub("**", path) if "/" in path else path)
-    path = _SYMBOL.sub(r"\1", path)
+    path = path[: path.rfind("/") + 1] + _SYMBOL.sub(r"\1", posixpath.basename(path))
     names_file = _names_file(path) or word == "./"
     if is_first:
         is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"
@@ -368,8 +368,8 @@ def _alternatives(path: str) -> list[str]:
     while left and len(found) + len(left) <= MOST_ALTERNATIVES:
         each = left.pop(0)
         if braces := _BRACES.search(each):
-            before, after = each[: braces.start()], each[braces.end() :]
-            left[:0] = [f"{before}{one.strip()}{after}" for one in re.split(r"[,|]", braces[1])]
+            parts = re.split(r"[,|]", braces[1])[: MOST_ALTERNATIVES + 1]
+            left[:0] = [f"{each[: braces.start()]}{one.strip()}{each[braces.end() :]}" for one in parts]
         else:
             found.append(each)
     return [] if left else found
