@@ -15,13 +15,20 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def old_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def aged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A repository with 5,000 issues of the past year."""
     with staged(tmp_path_factory.mktemp("old"), rate_limits=None) as stage:
         insert_issues(stage.server, 5000)
         for number in (1, 2, 3, 4, 11, 12, 13, 14):
             stage.send("POST", f"/repos/{stage.repository}/issues/{number}/labels", labels=["task:implement"])
+        stage.begin_at_present()
         yield stage
+
+
+@pytest.fixture
+def old_stage(aged: Stage) -> Stage:
+    aged.reset()
+    return aged
 
 
 @pytest.mark.parametrize("items", [12, 120, *(pytest.param(n, marks=pytest.mark.matrix) for n in (1, 250))])

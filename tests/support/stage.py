@@ -66,6 +66,7 @@ class Stage:
     waits: list[tuple[float, str]]
     session: requests.Session
     put_back: Callable[[], None] | None = field(default=None, repr=False)
+    began: datetime = START
 
     @property
     def repository(self) -> str:
@@ -77,10 +78,11 @@ class Stage:
 
     def begin_at_present(self) -> None:
         """Let ``reset`` return to what the local GitHub holds now instead of to its seed."""
-        self.put_back = self.keep()
+        self.put_back, self.began = self.keep(), self.clock.now()
 
     def reset(self) -> None:
-        """Return to the beginning: data, faults, rate limits, the logs of requests and waits."""
+        """Return to the beginning: data, time, faults, rate limits, the logs of requests and waits."""
+        self.clock.sleep((self.began - self.clock.now()).total_seconds())
         (self.put_back or self.server.reset)()
         self.waits.clear()
 
