@@ -7,6 +7,7 @@ import importlib
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def _parsed(pattern: re.Pattern[Any]) -> Any:
 
 
 def pumped(pattern: re.Pattern[Any], units: Sequence[str], size: int) -> Iterator[str]:
-    """Yield texts of ``size`` characters: each unit, and what each repeat in the expression repeats, over and over."""
+    """Yield texts of ``size`` characters: each unit, what each repeat repeats, and what follows it, over and over."""
     found: set[tuple[str, str]] = {("", unit) for unit in units}
     found.add(("", _example(_parsed(pattern), "", found, {})))
     for before, unit in sorted(found):
@@ -141,13 +142,15 @@ def pumped(pattern: re.Pattern[Any], units: Sequence[str], size: int) -> Iterato
 def _example(tokens: Any, before: str, found: set[tuple[str, str]], groups: dict[int, str]) -> str:
     """Return a text that these tokens match, and note what each of their repeats repeats, and after which text."""
     text = ""
-    for operation, value in tokens:
+    for (operation, value), following in zip_longest(tokens, tokens[1:]):
         name, here = str(operation), before + text
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
             least, most, inner = value
             unit = _example(inner, here, found, groups)
             if most > 40:
                 found |= {(here, unit), ("", here + unit)}
+                if following and str(following[0]) in ("LITERAL", "IN"):
+                    found.add((here, _character(str(following[0]), following[1])))
             text += unit * min(least, 40)
         elif name == "SUBPATTERN":
             groups[value[0]] = _example(value[-1], here, found, groups)

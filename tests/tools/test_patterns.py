@@ -1,6 +1,7 @@
 """Regular expressions mean the same in every Python, and take time in proportion to their text.
 
-For the second, each is pumped with what it repeats, and every night with all units of text that are written below.
+For the second, each is pumped with what it repeats and what follows that, and every night with all units of text
+that are written below.
 """
 
 import re
@@ -105,6 +106,7 @@ def test_every_pattern_takes_time_in_proportion_to_its_text() -> None:
 
 
 @pytest.mark.slow
-def test_a_pattern_that_scans_its_blanks_again_and_again_is_slow() -> None:
-    use = Use("here", re.compile(r"\s*a"), "search")
+@pytest.mark.parametrize("expression", [r"\s*a", r"\[[^\[\]]*[./][^\[\]]*\]"])
+def test_a_pattern_that_scans_its_text_again_and_again_is_slow(expression: str) -> None:
+    use = Use("here", re.compile(expression), "search")
     assert any(is_slow(use, text) for text in pumped(use.pattern, UNITS, SIZE // PART))
