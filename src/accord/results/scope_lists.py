@@ -47,7 +47,8 @@ _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
 _NEGATED = re.compile(r"(?:not|no|never|neither|nor|without|except|exclu\w+|\w+n['\u2019]t)(?!\w)", re.IGNORECASE)
-_EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^*]+)(?<!/)\1")
+_EMPHASISED = re.compile(r"(?:(\*\*|[\"'])(?!/)|([*_]|__)(?=[A-Za-z0-9][^*/]*/))([^*]+?)(?:\1|\2)(?![\w/*])")
+"""A word in the marks of emphasis or quotes; between single stars, a path with a folder, unlike `*.min.*`."""
 _OWNED = re.compile(r"(?:owned by #\S+)?", re.IGNORECASE)
 _EXTENSION = re.compile(r"\w[\w.-]*")
 _LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
@@ -333,7 +334,7 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
         for match in _WORD.finditer(span.text):
             word = match[0].strip(",;") or match[0]
             if dressed := _EMPHASISED.match(word):
-                yield dressed[2], True
+                yield dressed[3], True
                 word = word[dressed.end() :]
             if word.strip("*"):
                 yield word, False
