@@ -56,8 +56,13 @@ paths = [pathlib.Path(place) for place in wanted["places"]]
 files = {file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()}
 files -= {file for file in files if file.is_relative_to(pathlib.Path.cwd()) or file.name == "changes.patch"}
 poison = os.environ["POISON"].encode()
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""
 alive = [path.parent.name for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")
-         if path.exists() and wanted["sleep"].encode() in path.read_bytes()]
+         if wanted["sleep"].encode() in read(path)]
 git = [pathlib.Path(".git", name) for name in ("config", "hooks/pre-push", "hooks/post-checkout")]
 run_dir = pathlib.Path(os.environ["RUN_DIR"])
 print(json.dumps({

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.agent_bench import CHECKOUT, Bench, Left, bench, has_namespaces
+from support.agent_bench import CHECKOUT, Bench, Left, bench, has_namespaces, running_with
 from support.hostile_agent import POISON
 
 from accord.agents.registry import Agent
@@ -90,9 +90,7 @@ def attack(bench: Bench, entry: dict[str, Any], job: dict[str, str]) -> Left:
         *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry),
         job={**given, **job},
     )
-    assert not any(
-        wanted["sleep"].encode() in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()
-    )
+    assert running_with(str(wanted["sleep"])) == 0
     return left
 
 

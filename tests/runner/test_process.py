@@ -8,11 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from support.agent_bench import running_with
 
 from accord.core.clock import SystemClock
 from accord.runner.isolation import Confinement, Container, choose_confinement
@@ -186,15 +186,6 @@ def test_an_agent_ends_though_accord_itself_was_killed(tmp_path: Path, kind: str
         assert running_with(seconds) >= 3
         accord.kill()
     assert soon(lambda: running_with(seconds) == 0)
-
-
-def running_with(word: str) -> int:
-    """Count the processes with a word in their command."""
-    found = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            found += word.encode() in path.read_bytes()
-    return found
 
 
 @linux

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,15 @@ TOOL_CLIENT = Path(__file__).with_name("tool_client.py")
 
 WITHOUT_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh")
 """The command to start a program with, so that neither it nor its children can make user namespaces."""
+
+
+def running_with(word: str, file: str = "cmdline") -> int:
+    """Count the processes with a word in their command, or in another file of theirs; they may end meanwhile."""
+    found = 0
+    for path in Path("/proc").glob(f"[0-9]*/{file}"):
+        with suppress(OSError):
+            found += word.encode() in path.read_bytes()
+    return found
 
 
 def has_namespaces() -> bool:
