@@ -1,21 +1,28 @@
-"""Recognise a source of a plan and read it."""
+"""Recognise a source of a plan, such as a checklist, a session's folder or a mission, and read it."""
 
 from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import with_lines
+from accord.core.findings import Finding, has_errors, with_lines
 from accord.core.shapes import read_shape
-from accord.plans.entries import read_checklist
-from accord.plans.models import Source, SourceTask, text_of
+from accord.files.yaml import read_mapping
+from accord.missions.load import Mission, WorkPackage, lines_of, load_mission
+from accord.plans.entries import paths_in, read_checklist
+from accord.plans.links import task_numbers
+from accord.plans.models import Source, SourceTask, priority_in, text_of
 from accord.plans.spec_kit import is_spec_kit, read_spec_kit
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import split_temp_id
+from accord.sessions.folder import TASKS_FILE, read_session
+from accord.sessions.models import SessionTask
+from accord.text.outline import Section, sections, shown_text
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -23,6 +30,14 @@ if TYPE_CHECKING:
 _BESIDE = ("spec.md", "plan.md")
 _MARKS = (".git", ".specify", ".kittify", ".agents-work", "kitty-specs", "specs")
 _ISSUE = re.compile(r"(?:https?://[^/\s]+/)?(?P<repo>[\w.-]+/[\w.-]+)(?:#|/issues/)(?P<number>[1-9][0-9]{0,17})/?")
+_CRITERIA = re.compile(r"\b(?:success|acceptance) criteria\b|\bdefinition of done\b", re.IGNORECASE)
+_OBJECTIVE = re.compile(r"\bobjectives?\b|\bgoal\b", re.IGNORECASE)
+_CONSTRAINTS = re.compile(r"\A(?:constraints?|non-goals|out of scope)\b", re.IGNORECASE)
+_WORK_PACKAGE = re.compile(r"\b(WP[0-9]{2,})\b")
+_STATED = re.compile(
+    r"^[ \t]{0,9}\*\*(Goal|Independent Test|Priority)(?::\*\*|\*\*:)[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE
+)
+_OVER = frozenset({"approved", "done", "canceled"})
 
 
 def issue_in(text: str) -> tuple[str, int] | None:
@@ -42,12 +57,8 @@ def read_source(path: Path, root: Path | None = None) -> Source:
     path = Path(os.path.abspath(path))
     if path.is_dir():
         if path.parent.name == "kitty-specs":
-            from accord.plans.documents import read_mission
-
             return read_mission(path.parent.parent, path.name)
         if (path / "tasks.yaml").is_file() or path.parent.name == ".agents-work":
-            from accord.plans.documents import read_session_tasks
-
             return read_session_tasks(path, _relative(path, root))
         if not (path / "tasks.md").is_file():
             message = f"`{path.name}` has neither tasks.md nor tasks.yaml."
@@ -113,3 +124,124 @@ def _root_of(path: Path) -> Path:
     parents = [folder for folder in path.parents if any((folder / mark).exists() for mark in _MARKS)]
     marked = next((folder for folder in parents if (folder / ".git").exists()), None)
     return marked or (parents[0] if parents else path.parent)
+
+
+def read_session_tasks(folder: Path, place: str) -> Source:
+    """Read ``tasks.yaml`` of a session; ``place`` is the folder's path in the repository."""
+    session = read_session(folder)
+    part = session.parts[TASKS_FILE]
+    file = f"{place}/{TASKS_FILE}"
+    spec = f"{place}/spec.md" if not session.parts["spec.md"].is_missing else file
+    problems = [each for each in part.findings if has_errors([each])]
+    if session.tasks is None or problems:
+        message = part.problem or f"{TASKS_FILE} cannot be read."
+        problems = problems or [Finding("artifact-missing", message, hint="Write the tasks first.")]
+        return Source(spec, (), tuple((file, each) for each in problems))
+    lines, numbers = read_mapping(part.raw or b"").lines, task_numbers(session)
+    tasks = tuple(
+        _session_task(task, numbers.get(task.id, 0), file, lines.get(f"/tasks/{i}/id", 1))
+        for i, task in enumerate(session.tasks.tasks)
+    )
+    return Source(spec, tasks, numbers_into={task.id: folder / TASKS_FILE for task in tasks})
+
+
+def _session_task(task: SessionTask, number: int, file: str, line: int) -> SourceTask:
+    return SourceTask(
+        task.id,
+        task.title or task.goal,
+        line,
+        file,
+        section=task.id,
+        objective=task.goal,
+        scope=tuple(task.files_expected),
+        criteria=(*map(str, task.acceptance_checks), *task.done_when),
+        context=(
+            *(f"Read `{path}`" for path in task.context_files),
+            *(f"Risk: {risk}" for risk in task.risk_flags if risk != "none"),
+        ),
+        constraints=tuple(f"Not a goal: {text}" for text in task.non_goals),
+        blockers=tuple(task.depends_on),
+        is_done=task.status == "completed",
+        number=number,
+        hint=f"Add `files_expected: [src/export.py]` to `{task.id}`.",
+    )
+
+
+def read_mission(root: Path, slug: str) -> Source:
+    """Read the work packages of a mission; those that are approved, done or canceled count as done."""
+    mission = load_mission(root, slug, "code_change")
+    folder = f"kitty-specs/{mission.slug}"
+    names = (name for name in ("spec.md", "plan.md", "tasks.md") if (mission.folder / name).is_file())
+    spec = next((f"{folder}/{name}" for name in names), folder)
+    paths = {name: package.path for name, package in mission.work_packages.items()}
+    for path in paths.values():
+        text_of(path)  # raises for another encoding
+    stated = _overview(text_of(overview) if (overview := mission.folder / "tasks.md").is_file() else "")
+    broken = tuple(
+        (f"{folder}/tasks/{mission.files[name].name}" if name in mission.files else folder, finding)
+        for name, error in mission.broken.items()
+        for finding in error.findings
+    )
+    tasks = tuple(_package(mission, one, folder, stated.get(name, [])) for name, one in mission.work_packages.items())
+    return Source(spec, tasks, broken, paths)
+
+
+def _overview(text: str) -> dict[str, list[Section]]:
+    """Return the sections of ``tasks.md`` by work package: that of its heading, and those below it."""
+    found: dict[str, list[Section]] = {}
+    name, level = "", 0
+    for section in sections(text):
+        heading = _WORK_PACKAGE.search(section.title)
+        if heading and section.level <= 3:
+            name, level = heading[1], section.level
+        elif section.level <= level:
+            name = ""
+        if name:
+            found.setdefault(name, []).append(section)
+    return found
+
+
+def _package(mission: Mission, package: WorkPackage, folder: str, overview: list[Section]) -> SourceTask:
+    own = sections(package.body)
+    stated: dict[str, list[str]] = {}
+    for label, words in _STATED.findall("\n".join(section.text for section in overview)):
+        stated.setdefault(label.lower(), []).append(words)
+    heading = overview[0].title if overview else package.id
+    subtasks = [text for section in overview if "subtask" in section.title.lower() for text in _entries(section)]
+    named = dict.fromkeys(path for text in subtasks for path in paths_in(text))
+    listed = (section for section in own if _CRITERIA.search(section.title))
+    criteria = [text for section in listed for text in _entries(section) or _paragraphs(section)]
+    criteria += [f"Independent test: {words}" for words in stated.get("independent test", [])]
+    goals = (text for section in own if _OBJECTIVE.search(section.title) for text in _paragraphs(section))
+    return SourceTask(
+        package.id,
+        package.title or package.id,
+        lines_of(package.path).get("/work_package_id", 1),
+        f"{folder}/tasks/{package.path.name}",
+        section=heading,
+        objective=next(iter(stated.get("goal", [])), "") or next(goals, "") or package.title,
+        scope=tuple(package.head.owned_files) or tuple(named),
+        criteria=tuple(criteria or subtasks),
+        context=tuple(f"Subtask: {text}" for text in subtasks) if criteria else (),
+        constraints=tuple(text for one in own if _CONSTRAINTS.search(one.title) for text in _entries(one)),
+        blockers=tuple(package.head.dependencies),
+        priority=priority_in([heading, *stated.get("priority", [])]),
+        is_done=_is_over(mission, package.id),
+        number=package.head.work_item,
+        hint="Add `owned_files:` with its files to the frontmatter.",
+    )
+
+
+def _entries(section: Section) -> list[str]:
+    return [item.text for item in section.items if item.depth <= 1 and item.text]
+
+
+def _paragraphs(section: Section) -> list[str]:
+    texts = (shown_text(block.content) for block in section.blocks if block.kind == "paragraph" and block.level == 1)
+    return [text for text in texts if text]
+
+
+def _is_over(mission: Mission, name: str) -> bool:
+    with suppress(BrokenContract):
+        return mission.status_of(name) in _OVER
+    return False
