@@ -8,7 +8,7 @@ from support.records import record
 from test_work import ADDRESS, BOT, FAILED, NOW, RUNNING, TASK, item, loop, pull
 
 from accord.board.models import BoardRepository, EndedPull
-from accord.board.timeline import TimelineEvent, timeline_of
+from accord.board.pages import TimelineEvent, timeline_of
 from accord.github.models import Review
 from accord.loops.models import ActiveRun, Iteration
 from accord.text.markers import REVIEW, write_marker

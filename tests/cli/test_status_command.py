@@ -14,8 +14,8 @@ from support.starts import DRAFT, LABELS, PENDING, PULL, READY, REQUEST, Starts,
 from support.trees import git
 
 from accord.board.models import Entry, Overview, address_of
+from accord.board.pages import timeline_of
 from accord.board.snapshot import read_snapshot
-from accord.board.timeline import timeline_of
 from accord.cli.board import age, status_lines
 from accord.records.chain import append_record
 from accord.starts.ends import JobResult

@@ -1,4 +1,4 @@
-"""The pages of the board: HTML of an overview and its facts. Pure.
+"""The pages of the board: HTML of an overview, its facts, and the timeline of each work item. Pure.
 
 All text on a page is untrusted: Jinja escapes it, and ``clean`` takes out secrets and hidden characters. A page holds
 no script of its own, and its links stay in one folder, so that the same pages can be served and written as files.
@@ -7,20 +7,36 @@ no script of its own, and its links stay in one folder, so that the same pages c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from accord.board import charts
-from accord.board.models import HEADINGS, WITH_COMMAND, BoardItem, BoardPull, BoardRepository, BoardSnapshot, Entry
-from accord.board.timeline import timeline_of
+from accord.board.models import (
+    HEADINGS,
+    WITH_COMMAND,
+    BoardItem,
+    BoardPull,
+    BoardRepository,
+    BoardSnapshot,
+    EndedPull,
+    Entry,
+)
 from accord.core import graphs
+from accord.core.clock import time_of
 from accord.core.errors import AccordError
+from accord.github.models import Review
+from accord.loops.models import Iteration, LoopState
+from accord.records.models import PublicRecord
 from accord.results.labels import Category, in_category
 from accord.results.status import WORK_ITEM, status_if_clear
+from accord.starts.models import ACTIVE, StatusRow
+from accord.text.markers import REVIEW, find_markers
 
 HERE = Path(__file__).parent
 GENERATOR = '<meta name="generator" content="accord board">'
@@ -43,6 +59,12 @@ MOST_GROUPS = 12
 
 MOST_EDGES = 2000
 """Arrows of the graph: drawing takes time for each pair that crosses a layer."""
+
+EventKind = Literal["item", "run", "pull", "review", "loop"]
+
+_NOUNS = {"plan": "Plan", "implement": "Implementation", "review": "Review"}
+_VERDICTS = {"APPROVED": "approves", "CHANGES_REQUESTED": "requests changes", "DISMISSED": "reviewed; dismissed since"}
+_OWN_VERDICTS = {"approve": "approves", "needs-changes": "requests changes"}
 
 
 class PlacedItem(NamedTuple):
@@ -243,3 +265,118 @@ def _environment() -> Environment:
     environment.filters["lasting"] = lasting
     environment.filters["day"] = lambda at: at.strftime("%Y-%m-%d %H:%M") if at else ""
     return environment
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEvent:
+    """One line of a timeline. ``text`` and ``detail`` may hold untrusted text."""
+
+    at: datetime | None
+    kind: EventKind
+    text: str
+    detail: str = ""
+    is_good: bool | None = None  # None where it is neither good nor bad
+    url: str = ""
+    cost: str = ""  # in words
+    seconds: float = 0
+
+
+def timeline_of(facts: BoardRepository, item: BoardItem) -> list[TimelineEvent]:
+    """Return the events of an item, the oldest first; those without a time come last."""
+    number = item.issue.number
+    found = [TimelineEvent(item.issue.created_at, "item", f"Created by {item.issue.author}"), *_runs(facts, item.rows)]
+    for pull in facts.all_pulls:
+        if number in pull.items:
+            found += _of_pull(facts, pull)
+    if item.issue.closed_at:
+        is_dropped = item.issue.state_reason == "not_planned"
+        text = "Closed as not planned" if is_dropped else "Completed"
+        found.append(TimelineEvent(item.issue.closed_at, "item", text, is_good=not is_dropped))
+    found += _record_events(facts, number)
+    latest = datetime.max.replace(tzinfo=UTC)
+    return sorted(found, key=lambda event: event.at or latest)
+
+
+def _runs(facts: BoardRepository, rows: Sequence[StatusRow], where: str = "") -> Iterator[TimelineEvent]:
+    recorded = {one.links.workflow_run: one for one in facts.records if one.links.workflow_run and one.is_agent_run}
+    for row in rows:
+        record = recorded.get(row.run)
+        agent = f" by {row.agent}" if row.agent else ""
+        asker = f", asked for by {row.by}" if row.by else ""
+        is_good = None if row.state in ACTIVE or row.state == "nothing" else row.state == "done"
+        url = f"{facts.address.page}/actions/runs/{row.run}" if row.run else ""
+        text = f"{_NOUNS[row.work]}{where}{agent}{asker}: {row.state}"
+        cost, seconds = (row.cost or _cost(record), record.seconds or 0) if record else (row.cost, 0)
+        yield TimelineEvent(time_of(row.since), "run", text, row.result, is_good, url, cost, seconds)
+
+
+def _record_events(facts: BoardRepository, number: int) -> Iterator[TimelineEvent]:
+    """Yield the runs on an item that only their records know: status comments keep the newest ones only."""
+    shown = {str(row.run) for row in facts.rows} | {run.run_id for loop in facts.loops for run in loop.history}
+    pulls = {pull.number for pull in facts.all_pulls if number in pull.items}
+    for record in facts.records:
+        links = record.links
+        is_of_item = links.issue == number or links.pull in pulls
+        if record.is_agent_run and is_of_item and str(links.workflow_run) not in shown:
+            agent = f" by {record.agent}" if record.agent else ""
+            text = f"{_NOUNS.get(record.kind, record.kind.capitalize())}{agent}: {record.result.disposition}"
+            url = _run_url(facts, str(links.workflow_run))
+            is_good = record.result.disposition in ("success", "patch")
+            detail = record.result.error_category or record.result.error
+            yield TimelineEvent(record.ended_at, "run", text, detail, is_good, url, _cost(record), record.seconds or 0)
+
+
+def _cost(record: PublicRecord) -> str:
+    return f"{record.cost_usd:.2f} US dollars" if record.cost_usd is not None else ""
+
+
+def _of_pull(facts: BoardRepository, pull: BoardPull | EndedPull) -> Iterator[TimelineEvent]:
+    one = pull.issue if isinstance(pull, EndedPull) else pull.pull
+    name, draft = f"#{one.number}", " as a draft" if isinstance(pull, BoardPull) and pull.pull.is_draft else ""
+    yield TimelineEvent(one.created_at, "pull", f"Pull request {name} opened{draft}", one.title, url=one.url)
+    yield from _runs(facts, pull.rows, f" of {name}")
+    yield from (event for review in pull.reviews if (event := _of_review(review, name)))
+    for loop in pull.loops:
+        yield from (_of_iteration(facts, loop, run) for run in loop.history)
+        if loop.running:
+            at, url = loop.running.started_at, _run_url(facts, loop.running.run_id)
+            yield TimelineEvent(at, "loop", f"{_title(loop)}, run {loop.iterations}: running", url=url)
+        if loop.notice:
+            after = loop.last.ended_at if loop.last else None
+            yield TimelineEvent(after, "loop", f"{_title(loop)}: {loop.notice.action}", loop.notice.message)
+    if isinstance(pull, EndedPull):
+        is_merged, ended_at = pull.issue.merged_at is not None, pull.issue.merged_at or pull.issue.closed_at
+        text = f"Pull request {name} {'merged' if is_merged else 'closed without merging'}"
+        yield TimelineEvent(ended_at, "pull", text, is_good=is_merged, url=one.url)
+
+
+def _of_review(review: Review, name: str) -> TimelineEvent | None:
+    """Return the event of a review with a verdict; the marker of accord's own has its verdict."""
+    asks = [fields.get("asks", "") for fields in find_markers(review.body, REVIEW)]
+    word = _VERDICTS.get(review.state) or (_OWN_VERDICTS.get(asks[0]) if asks else None)
+    if word is None:
+        return None
+    author = "accord" if asks else review.author
+    is_good = {"approves": True, "requests changes": False}.get(word)
+    return TimelineEvent(review.submitted_at, "review", f"{author} {word} ({name})", is_good=is_good, url=review.url)
+
+
+def _of_iteration(facts: BoardRepository, loop: LoopState, run: Iteration) -> TimelineEvent:
+    is_good = run.exit_code == "0"
+    detail = [
+        f"{run.tasks_done} {'task' if run.tasks_done == 1 else 'tasks'} done",
+        *([] if run.changes_made else ["no changes"]),
+        *([run.category] if run.category and not is_good else []),
+    ]
+    text = f"{_title(loop)}, run {run.number}: {'succeeded' if is_good else 'failed'}"
+    cost = f"{run.cost_usd:.2f} US dollars" if run.cost_usd is not None else ""
+    url = _run_url(facts, run.run_id)
+    return TimelineEvent(run.ended_at, "loop", text, ", ".join(detail), is_good, url, cost, run.seconds)
+
+
+def _title(loop: LoopState) -> str:
+    return loop.loop.capitalize().replace("-", " ")
+
+
+def _run_url(facts: BoardRepository, run_id: str) -> str:
+    return f"{facts.address.page}/actions/runs/{run_id}" if run_id.isdecimal() else ""
