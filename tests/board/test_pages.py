@@ -17,6 +17,7 @@ import uvicorn
 from support.growth import grows_too_fast
 from test_work import ADDRESS, BOT, GREEN, NOW, PAGE, RUNNING, TASK, item, pull
 
+from accord.board.charts import BOX_HEIGHT, BOX_WIDTH, draw_graph, graph_groups, longest_path
 from accord.board.live import LiveBoard
 from accord.board.models import BoardRepository, BoardSnapshot, Entry, Overview, address_of, join_overviews
 from accord.board.pages import GENERATOR, TABS, columns_of, graph_of, items_of, page_names, render_page, safe_url
@@ -24,7 +25,6 @@ from accord.board.server import board_app, check_target, write_board
 from accord.board.snapshot import with_documents
 from accord.board.work import overview_of_work
 from accord.core.errors import Refused, WrongUsage
-from accord.core.graphs import HEIGHT, WIDTH, draw_graph, graph_groups, longest_path
 from accord.github.models import Identity
 from accord.loops.models import LoopState
 
@@ -182,9 +182,9 @@ def test_the_graph_puts_blockers_to_the_left_and_nothing_on_top_of_another(edges
         assert all(places[blocker][0] < places[blocked][0] for blocker, blocked in edges)
     boxes = sorted(places.values())
     for (x, y), (next_x, next_y) in pairwise(boxes):
-        assert next_x >= x + WIDTH or next_y >= y + HEIGHT
+        assert next_x >= x + BOX_WIDTH or next_y >= y + BOX_HEIGHT
     assert len(drawing.arrows) == len(edges)
-    assert all(0 <= x <= drawing.width - WIDTH and 0 <= y <= drawing.height - HEIGHT for x, y in boxes)
+    assert all(0 <= x <= drawing.width - BOX_WIDTH and 0 <= y <= drawing.height - BOX_HEIGHT for x, y in boxes)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from accord.board.models import (
     EndedPull,
     Entry,
 )
-from accord.core import graphs
 from accord.core.clock import time_of
 from accord.core.errors import AccordError
 from accord.github.models import Review
@@ -196,9 +195,9 @@ def graph_of(items: Iterable[PlacedItem]) -> dict[str, Any]:
         for blocker in placed.item.blockers
     )
     edges = [(blocker, node) for blocker, node in found if blocker is not None][:MOST_EDGES]
-    drawings = [graphs.draw_graph(group) for group in graphs.graph_groups(edges)]
+    drawings = [charts.draw_graph(group) for group in charts.graph_groups(edges)]
     linked = {node for drawing in drawings for node in drawing.boxes}
-    chain = graphs.longest_path(edges)
+    chain = charts.longest_path(edges)
     return {
         "drawings": drawings,
         "single": [placed for node, placed in enumerate(nodes) if node not in linked],
@@ -207,7 +206,7 @@ def graph_of(items: Iterable[PlacedItem]) -> dict[str, Any]:
         "links_of_chain": frozenset(pairwise(chain)),
         "chain": [nodes[node] for node in chain],
         "ready": {node for node, placed in enumerate(nodes) if _is_ready(placed.item)},
-        "size": graphs,
+        "size": charts,
         "status_of": item_status,
         "label_chars": _LABEL_CHARS,
     }
