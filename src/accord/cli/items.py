@@ -122,7 +122,7 @@ def export(given: _ExportArguments) -> None:
 
     `accord plan from` reads each form again, and knows every item by its issue.
     """
-    from accord.plans.export import export_list, export_plan
+    from accord.plans.write_back import export_list, export_plan
 
     with github_for(given) as connection:
         found = [issue for issue in connection.github.issues(state="open") if is_work_item(issue)]

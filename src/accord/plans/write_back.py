@@ -1,9 +1,14 @@
-"""Write the issues of an applied plan into its source: only the lines of its tasks change."""
+"""Write work items back into task lists: the issues of an applied plan into its source, and open items as a new list.
+
+Of a source, only the lines of its tasks change. Every entry of a new list ends with its issue, such as ``(#12)``, and
+carries the whole body, indented below it; ``accord plan from`` reads it again.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,13 +22,16 @@ from accord.core.numbers import issue_number
 from accord.engine.operations import OperationLog, skipped_if
 from accord.files.store import Storage, change_file, folder_lock
 from accord.github.limits import BODY_CHARS
-from accord.github.models import IssueChange
+from accord.github.models import Issue, IssueChange
 from accord.plans.entries import NUMBER
 from accord.plans.models import Source, SourceTask
 from accord.plans.read import read_issue, read_source
-from accord.results.models import PlannerResult
+from accord.results.bodies import split_body
+from accord.results.labels import STATUS_AT_CREATION, Category, category_of, in_category
+from accord.results.models import PlannedWorkItem, PlannerResult
 from accord.results.planner.facts import gather_facts
-from accord.results.planner.rules import read_plan, split_temp_id
+from accord.results.planner.record import planned_blockers
+from accord.results.planner.rules import numbered, read_plan, split_temp_id
 from accord.results.planner.scope import plan_run_key
 from accord.results.run_options import PlanOptions
 from accord.text.markers import run_token
@@ -184,3 +192,51 @@ def _put_key(lines: list[bytes], task: SourceTask, number: int, target: Path) ->
     if not lines[task.line - 1].endswith(b"\n"):
         lines[task.line - 1] += b"\n"
     lines.insert(task.line, new)
+
+
+def export_list(issues: Sequence[Issue], repository: str, *, is_tasks: bool) -> str:
+    """Return work items as a Markdown checklist, or in the form of a Spec Kit ``tasks.md`` with ids such as T012."""
+    head = f"# Tasks: {repository}\n\n## Phase 1: Open work items" if is_tasks else f"# Work items of {repository}"
+    return "\n\n".join([head, *(_entry(issue, is_tasks=is_tasks) for issue in _in_order(issues))]) + "\n"
+
+
+def export_plan(issues: Sequence[Issue]) -> dict[str, Any]:
+    """Return work items as a planner result whose tempIDs name their issues."""
+    create = [
+        PlannedWorkItem(
+            temp_id=numbered(_name(issue), issue.number),
+            title=issue.title,
+            body=split_body(issue.body).content,
+            labels=_labels(issue),
+            blocked_by=[f"#{number}" for number in sorted(planned_blockers(issue))],
+        )
+        for issue in _in_order(issues)
+    ]
+    return PlannerResult(role="planner", create=create, close=[], update=[]).model_dump(by_alias=True)
+
+
+def _in_order(issues: Iterable[Issue]) -> list[Issue]:
+    return sorted(issues, key=lambda issue: issue.number)
+
+
+def _name(issue: Issue) -> str:
+    return f"T{issue.number:03}"
+
+
+def _labels(issue: Issue) -> list[str]:
+    """Return the labels as at creation: the status moves on by itself."""
+    kept = [label for label in issue.labels if category_of(label) is not Category.STATUS]
+    kinds = in_category(kept, Category.TYPE)
+    return [*kinds, STATUS_AT_CREATION, *(label for label in kept if label not in kinds)]
+
+
+def _entry(issue: Issue, *, is_tasks: bool) -> str:
+    blockers = ", ".join(f"#{number}" for number in sorted(planned_blockers(issue)))
+    title = " ".join(issue.title.split())
+    lines = [f"- [ ] {_name(issue)} [P] {title} (#{issue.number})" if is_tasks else f"- [ ] {title} (#{issue.number})"]
+    if not is_tasks:
+        lines.append(f"  - ID: {_name(issue)}")
+    lines.append(f"  - Labels: {', '.join(f'`{label}`' for label in _labels(issue))}")
+    lines += [f"  - Blocked by: {blockers}"] if blockers else []
+    body = split_body(issue.body).content
+    return "\n".join(lines) + (f"\n\n{textwrap.indent(body, '  ')}" if body.strip() else "")
