@@ -1,4 +1,7 @@
-"""The sequence: an event, its facts, a choice, operations, and a receipt of what was done."""
+"""The sequence: an event, its facts, a choice, operations applied in order, and a receipt of what was done.
+
+Each operation may be repeated after a crash.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,24 @@ from dataclasses import replace
 from functools import partial
 
 from accord.core.clock import parse_timestamp
-from accord.core.errors import BrokenContract, Refused
+from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import warning
 from accord.core.log import log
-from accord.engine.operations import Operation, OperationStatus
+from accord.engine.operations import LedgerEntry, Operation, OperationStatus, apply_in_order, skipped_if
 from accord.engine.receipts import Receipt, reporting
-from accord.engine.trust import RefusedLabel
-from accord.results.status import StatusFacts, find_work_item, gather_facts, plan_cleared, plan_move
-from accord.starts.apply import apply_operations
+from accord.engine.trust import PAUSED, RefusedLabel
+from accord.github.comments import show_comment
+from accord.github.models import Conflict, NotThere
+from accord.github.once import send_once
+from accord.results.status import (
+    MoveWorkItem,
+    StatusFacts,
+    apply_move,
+    find_work_item,
+    gather_facts,
+    plan_cleared,
+    plan_move,
+)
 from accord.starts.choose import Answer, Begin, Halt, check_event, choose
 from accord.starts.dashboard import is_dashboard
 from accord.starts.facts import (
@@ -29,6 +42,10 @@ from accord.starts.facts import (
 )
 from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, Trigger, key_of
 from accord.starts.plan import (
+    CancelRun,
+    LinkRun,
+    PauseLoops,
+    React,
     ShowStatus,
     StartWorkflow,
     plan_choice,
@@ -38,6 +55,7 @@ from accord.starts.plan import (
     plan_spec,
     spec_key,
 )
+from accord.starts.status import write_body
 
 MOST_SPECS = 10
 """Plans that one push starts; the summary names the rest."""
@@ -62,7 +80,7 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
 
     The status comment that announced the workflow shows the refusal then.
     """
-    entries, error = apply_operations(context, operations, is_dry_run=is_dry_run)
+    entries, error = _apply_operations(context, operations, is_dry_run=is_dry_run)
     receipt.end(entries, error, is_dry_run=is_dry_run)
     hint = "Nothing to do: only the reaction is left out."
     receipt.findings += [
@@ -80,7 +98,7 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
 
 def correct(context: StartContext, operations: Sequence[Operation], receipt: Receipt) -> None:
     """Apply what a refusal asks for, and add it to the receipt, whose outcome stays."""
-    receipt.operations = [*receipt.operations, *apply_operations(context, operations)[0]]
+    receipt.operations = [*receipt.operations, *_apply_operations(context, operations)[0]]
 
 
 def _plan(context: StartContext, event: StartEvent) -> Planned:
@@ -184,3 +202,82 @@ def _plan_specs(context: StartContext, event: StartEvent) -> Planned:
     if len(paths) > len(chosen):
         reason = f"One push starts {MOST_SPECS} plans at most. Not started: {', '.join(paths[MOST_SPECS:])}."
     return tuple(plans), reason
+
+
+def _apply_operations(
+    context: StartContext, operations: Sequence[Operation], *, is_dry_run: bool = False
+) -> tuple[list[LedgerEntry], AccordError | None]:
+    """Apply operations in order; return an entry for each, and the error that ended it."""
+    return apply_in_order(operations, lambda each: skipped_if(not _apply(context, each)), is_dry_run=is_dry_run)
+
+
+def _apply(context: StartContext, operation: Operation) -> bool:
+    """Apply an operation; return whether there was still something to do."""
+    github = context.github
+    match operation:
+        case React():
+            try:
+                github.react(operation.comment_id, operation.reaction)
+            except NotThere:  # a person deleted the comment meanwhile; what it asks for is done all the same
+                context.gone.append(operation.key)
+                return False
+        case ShowStatus():
+            _show_status(context, operation)
+        case StartWorkflow():
+            context.started[operation.inputs["start"]] = _start_workflow(context, operation)
+        case LinkRun():
+            return _link_run(context, operation)
+        case CancelRun():
+            github.cancel_run(operation.run_id)
+        case PauseLoops():
+            github.add_labels(operation.number, [PAUSED])
+        case MoveWorkItem():
+            apply_move(github, operation)
+    return True
+
+
+def _show_status(context: StartContext, operation: ShowStatus) -> None:
+    """Write the status comment where it differs, and delete further ones of ours."""
+    number = operation.number
+    show_comment(
+        context.github,
+        number,
+        write_body(operation.status, number, context.page),
+        operation.comments,
+        find=lambda: context.view(number).comments,
+        is_ours=context.identity.counts,
+        clock=context.clock,
+    )
+
+
+def _link_run(context: StartContext, operation: LinkRun) -> bool:
+    """Put the run into its row; return False if GitHub does not tell which it is, or the run did so itself."""
+    run_id = operation.run_id or context.started.get(operation.key, 0)
+    view = context.view(operation.number) if run_id else None
+    row = view.status.row(operation.key) if view else None
+    if view is None or row is None or row.run:
+        return False
+    status = view.status.with_row(row.model_copy(update={"run": run_id}))
+    _show_status(context, ShowStatus(operation.key, None, status, view.comments, number=operation.number))
+    return True
+
+
+def _start_workflow(context: StartContext, operation: StartWorkflow) -> int:
+    """Start a workflow once, found again by the key in its title, and return its run, 0 where GitHub does not tell."""
+    github, file, key = context.github, operation.file, operation.inputs["start"]
+
+    def find() -> int | None:
+        run = find_run(github, file, key, operation.since)
+        return run.id if run else None
+
+    try:
+        return send_once(lambda: github.dispatch_workflow(file, context.branch, operation.inputs), find, context.clock)
+    except NotThere:
+        raise NotThere(
+            f"The workflow {file} cannot be started: it is not on the branch {context.branch} of "
+            f"{context.repository}, or the token has no access.",
+            hint="Install it with `accord init`, and grant the job `actions: write`.",
+        ) from None
+    except Conflict as refused:
+        hint = "Update the workflows of the kit with `accord init`."
+        raise Refused(f"The workflow {file} cannot be started. {refused.message}", hint=hint) from None
