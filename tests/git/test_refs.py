@@ -5,7 +5,7 @@ from pathlib import Path
 
 from support.trees import git, repository
 
-from accord.git.refs import guard_refs
+from accord.git.beside import guard_refs
 
 
 def test_a_symbolic_ref_and_another_work_tree_that_moved_are_named_with_what_they_were(tmp_path: Path) -> None:

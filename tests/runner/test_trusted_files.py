@@ -11,8 +11,8 @@ from support.agent_bench import Bench, Left
 
 from accord.core.errors import WrongUsage
 from accord.gha.step import guard_git_settings
+from accord.git.beside import guard_refs
 from accord.git.comparison import changes_since
-from accord.git.refs import guard_refs
 from accord.git.snapshots import take_snapshot
 from accord.git.trusted_files import trusted_files
 

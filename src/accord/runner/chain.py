@@ -17,10 +17,9 @@ from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError
 from accord.core.findings import sentence
 from accord.gha.step import guard_git_settings, guard_step_files
-from accord.git.beside import Search, keep_work_beside
+from accord.git.beside import RefChanges, Search, guard_refs, keep_work_beside
 from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.paths import some_of
-from accord.git.refs import RefChanges, guard_refs
 from accord.git.snapshots import Snapshot, restorable
 from accord.git.trusted_files import TrustedFiles
 from accord.runner import record as layout

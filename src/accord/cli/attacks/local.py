@@ -21,9 +21,9 @@ from accord.core.errors import AccordError, BrokenContract
 from accord.core.findings import Finding
 from accord.files.archives import read_members, unpack
 from accord.gha.step import annotate, guard_git_settings, guard_step_files, write_outputs
+from accord.git.beside import guard_refs
 from accord.git.leaving_out import MOST_FILE_BYTES, ChangedPath, reasons_to_leave_out
 from accord.git.program import Git
-from accord.git.refs import guard_refs
 from accord.handoffs.gate import GateVerdict, verdict_of
 from accord.loops.models import Budgets
 from accord.loops.settings import read_settings
