@@ -3,8 +3,16 @@
 import pytest
 
 from accord.core.errors import BrokenContract
-from accord.git.branch_names import branch_in_the_way, item_of_branch, way_refusal, work_branch
-from accord.git.configuration import CONFIG_PATHS, ConfigFile, find_config, prefix_in
+from accord.git.configuration import (
+    CONFIG_PATHS,
+    ConfigFile,
+    branch_in_the_way,
+    find_config,
+    item_of_branch,
+    prefix_in,
+    way_refusal,
+    work_branch,
+)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
 from accord.engine.owner import items_of_result
 from accord.engine.trust import RefusedLabel, read_refused_labels
-from accord.git.branch_names import item_of_branch
+from accord.git.configuration import item_of_branch
 from accord.github.client import GitHub, as_reader
 from accord.github.comments import Comment
 from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, Review

@@ -22,7 +22,7 @@ from accord.engine.owner import (
     unclosed_text,
 )
 from accord.engine.trust import RefusedLabel
-from accord.git.branch_names import item_of_branch
+from accord.git.configuration import item_of_branch
 from accord.github.models import Issue
 from accord.loops.checks import check_facts, held_runs, inconclusive_text
 from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts, LoopState

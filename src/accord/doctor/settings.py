@@ -21,8 +21,7 @@ from accord.core.refusals import (
     VARIABLES_PAGE,
     SettingsPage,
 )
-from accord.git.branch_names import folders_of, way_refusal, work_branch
-from accord.git.configuration import BRANCH_PREFIX, find_config, prefix_in
+from accord.git.configuration import BRANCH_PREFIX, find_config, folders_of, prefix_in, way_refusal, work_branch
 from accord.github.client import Connection, GitHub
 from accord.github.models import Forbidden, NotThere
 from accord.workflows.facts import WORKFLOWS

@@ -4,8 +4,8 @@ The agent could write to all of it. So names and commits are read, and everythin
 repository of our own; other work trees count only if they are those of this repository, and are reached without a link.
 
 At a terminal, people may work in the repository while an agent does. There the commit that was checked out is put back,
-as the agent's commits become changes of the work tree. Other refs may be those of a person, so they stay, and the caller
-learns which ones moved.
+as the agent's commits become changes of the work tree. Other refs may be those of a person, so they stay, and the
+caller learns which ones moved.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
-from accord.git.branch_names import branch_in_the_way, item_of_branch, way_refusal
+from accord.git.configuration import branch_in_the_way, item_of_branch, way_refusal
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree

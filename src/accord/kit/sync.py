@@ -13,8 +13,7 @@ from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
-from accord.git.branch_names import branch_in_the_way, way_refusal
-from accord.git.configuration import CONFIG_PATHS
+from accord.git.configuration import CONFIG_PATHS, branch_in_the_way, way_refusal
 from accord.git.filters import blob_id
 from accord.github.client import GitHub
 from accord.github.commits import CommitWay, DeliveredCommit

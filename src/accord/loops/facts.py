@@ -21,7 +21,7 @@ from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.engine.owner import items_of_result, pull_state
 from accord.engine.trust import is_steering, refused_labels
-from accord.git.branch_names import item_of_branch
+from accord.git.configuration import item_of_branch
 from accord.github.checks import Check
 from accord.github.client import GitHub, LabelEvent
 from accord.github.models import Forbidden, Identity, Pull

@@ -16,8 +16,7 @@ from accord.core.errors import BrokenContract
 from accord.engine.owner import Owner, PullState, owner_of, pull_state
 from accord.engine.trust import names_agent, read_refused_labels
 from accord.files.yaml import read_mapping
-from accord.git.branch_names import item_of_branch, work_branch
-from accord.git.configuration import find_config
+from accord.git.configuration import find_config, item_of_branch, work_branch
 from accord.github.client import GitHub
 from accord.github.models import Identity, Issue, NotThere, Pull
 from accord.github.pulls import closing_references

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import BrokenContract, Refused
 from accord.engine.owner import items_of_result
-from accord.git.branch_names import work_branch
 from accord.git.branches import (
     BranchFacts,
     Remote,
@@ -24,7 +23,7 @@ from accord.git.branches import (
     tip_of,
     work_branches,
 )
-from accord.git.configuration import prefix_at
+from accord.git.configuration import prefix_at, work_branch
 from accord.git.conflicts import conflict_branch
 from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, own_base
 from accord.git.program import Git, is_ancestor

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import own_paths_in
 from accord.core.findings import Finding
-from accord.git.branch_names import work_branch
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, runs_of, scratch_repository
-from accord.git.configuration import config_reader, unread_configs
+from accord.git.configuration import config_reader, unread_configs, work_branch
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
 from accord.git.leaving_out import size_findings
 from accord.git.patches import changes_between, filtered_findings
