@@ -22,7 +22,7 @@ from accord.git.configuration import CONFIG_PATHS
 from accord.github.client import GitHub
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Access, Identity
-from accord.starts.dashboard import BOARD
+from accord.starts.status import BOARD
 from accord.text.markers import write_marker
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from support.starts import BOT, PENDING, PULL, READY, REQUEST, Starts
 
 from accord.engine.receipts import Outcome
-from accord.starts.dashboard import hears_edits, ticks_between, write_box
 from accord.starts.events import has_more_words, named_item
 from accord.starts.models import Tick
+from accord.starts.status import hears_edits, ticks_between, write_box
 
 ONE, TWO = write_box(7, "implement"), write_box(8, "retry")
 

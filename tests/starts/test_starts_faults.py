@@ -11,10 +11,9 @@ from support.exactly_once import FaultCase, Work, assert_survives_faults, assert
 from support.starts import PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 
 from accord.engine.receipts import Receipt
-from accord.starts.dashboard import write_box
 from accord.starts.ends import JobResult
 from accord.starts.models import Trigger
-from accord.starts.status import read_body
+from accord.starts.status import read_body, write_box
 
 pytestmark = pytest.mark.slow
 

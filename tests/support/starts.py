@@ -11,11 +11,11 @@ from support.plans import task_body
 from support.stage import Stage, staged
 
 from accord.engine.receipts import Receipt
-from accord.starts.dashboard import BOARD
 from accord.starts.ends import JobResult, RunOfWork, begin, end, report_of
 from accord.starts.events import read_event
 from accord.starts.facts import StartContext
 from accord.starts.run import start
+from accord.starts.status import BOARD
 from accord.text.markers import write_marker
 from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN

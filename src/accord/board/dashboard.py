@@ -22,7 +22,7 @@ from accord.github.models import Forbidden, Identity, Issue, IssueChange
 from accord.github.once import send_once
 from accord.results.status import require_writable
 from accord.starts.config import read_config
-from accord.starts.dashboard import BOARD, hears_edits, is_dashboard, write_box
+from accord.starts.status import BOARD, hears_edits, is_dashboard, write_box
 from accord.text.hidden import GUARD
 from accord.text.markdown import as_code, table
 from accord.text.markers import run_token, write_marker

@@ -30,11 +30,10 @@ from accord.results.bodies import split_body
 from accord.results.labels import KEEPALIVE, has_listener
 from accord.results.planner.record import planned_blockers
 from accord.results.status import is_work_item
-from accord.starts.dashboard import is_dashboard
 from accord.starts.facts import APPEARS_WITHIN
 from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
 from accord.starts.plan import LOST
-from accord.starts.status import view_of
+from accord.starts.status import is_dashboard, view_of
 from accord.text.markers import REVISION, find_markers
 
 MOST_PULLS = 50

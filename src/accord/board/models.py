@@ -17,8 +17,8 @@ from accord.github.models import Identity, Issue, Pull, Review
 from accord.github.workflows import WorkflowRun
 from accord.loops.models import LoopState
 from accord.records.models import PublicRecord
-from accord.starts.dashboard import BoxWord
 from accord.starts.models import StatusRow
+from accord.starts.status import BoxWord
 
 NeedKind = Literal[
     "question",

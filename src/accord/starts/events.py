@@ -11,8 +11,8 @@ from typing import Any
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
-from accord.starts.dashboard import ticks_between
 from accord.starts.models import StartEvent, Trigger, key_of
+from accord.starts.status import ticks_between
 
 _BLANK = r"[^\S\r\n]|[\u200b\u2060\ufeff]"
 _COMMAND = re.compile(

@@ -25,9 +25,8 @@ from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, item_state, open_blockers, status_if_clear
 from accord.starts.choose import ItemFacts, head_at
 from accord.starts.config import AccordConfig, read_config
-from accord.starts.dashboard import is_dashboard
 from accord.starts.models import ACTIVE, WORKFLOWS, StartEvent, StatusRow, Trigger
-from accord.starts.status import StatusView, view_of
+from accord.starts.status import StatusView, is_dashboard, view_of
 from accord.text.redaction import Redactor
 
 _CLOCKS_DIFFER = timedelta(minutes=5)

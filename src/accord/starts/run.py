@@ -29,7 +29,6 @@ from accord.results.status import (
     plan_move,
 )
 from accord.starts.choose import Answer, Begin, Halt, check_event, choose
-from accord.starts.dashboard import is_dashboard
 from accord.starts.facts import (
     StartContext,
     approved_specs,
@@ -55,7 +54,7 @@ from accord.starts.plan import (
     plan_spec,
     spec_key,
 )
-from accord.starts.status import write_body
+from accord.starts.status import is_dashboard, write_body
 
 MOST_SPECS = 10
 """Plans that one push starts; the summary names the rest."""

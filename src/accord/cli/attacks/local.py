@@ -37,7 +37,7 @@ from accord.runner.launch import agent_environment
 from accord.runner.models import AgentNotStarted
 from accord.runner.proxy import serve_proxy
 from accord.runner.tool_server import submitted_result
-from accord.starts.dashboard import ticks_between, write_box
+from accord.starts.status import ticks_between, write_box
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.untrusted import data_section
