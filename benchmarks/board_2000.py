@@ -18,9 +18,8 @@ from datetime import UTC, datetime
 import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
-from accord.board.live import LiveBoard
 from accord.board.models import BoardItem, BoardRepository, BoardSnapshot, Overview, address_of
-from accord.board.server import board_app
+from accord.board.server import LiveBoard, board_app
 from accord.board.work import overview_of_work
 from accord.cli.output import one_line
 from accord.github.models import Identity, Issue

@@ -14,8 +14,8 @@ from test_pages import served
 from test_work import ADDRESS, NOW
 
 from accord.board.documents import read_documents
-from accord.board.live import LiveBoard
 from accord.board.models import BoardRepository, BoardSnapshot, Overview
+from accord.board.server import LiveBoard
 from accord.board.snapshot import answer_question, with_documents
 from accord.core.clock import ManualClock
 from accord.github.models import Identity

@@ -9,8 +9,8 @@ from support.browser import PHONE, opened_page, serious_findings
 from test_pages import FOUR, served, snapshot
 from test_work import GREEN, NOW, RED, TASK, item, pull
 
-from accord.board.live import LiveBoard
 from accord.board.models import BoardSnapshot
+from accord.board.server import LiveBoard
 from accord.loops.models import Iteration, LoopState
 
 ITERATION = Iteration(run_id="7", number=1, seconds=240, cost_usd=0.5, ended_at=NOW)

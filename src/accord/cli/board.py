@@ -213,8 +213,7 @@ def _serve(
 
     import uvicorn
 
-    from accord.board.live import LiveBoard
-    from accord.board.server import HOST, board_app
+    from accord.board.server import HOST, LiveBoard, board_app
 
     record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None
     live = LiveBoard(read, one_line, pause, record)
