@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.cli.run_status import RunStatus, status_line
+from accord.cli.run_step import RunStatus, status_line
 
 LOGS = Path(__file__).parents[1] / "data/agent-logs"
 STARTED = '{"type":"thread.started","thread_id":"t1"}'

@@ -31,8 +31,7 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.receipts import show_receipt
-from accord.cli.run_status import status_line
-from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result
+from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result, status_line
 from accord.cli.sources import github_for, local_policy, posting_to, read_bytes
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions

@@ -1,19 +1,34 @@
-"""Reports of the commands about a run: text and JSON, outputs, the step summary, annotations."""
+"""Reports of the commands about a run: its status while the agent works, text and JSON, outputs, summary, annotations.
+
+The status is a line at the end of a terminal, and in a log a heartbeat while the agent is quiet.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from accord.cli.options import Command, FormatArguments
-from accord.cli.output import Json, count_of, one_line, operation_lines, print_clean_json
+from accord.cli.output import (
+    CLEAR_LINE,
+    Json,
+    count_of,
+    duration,
+    is_screen,
+    one_line,
+    operation_lines,
+    print_clean_json,
+)
 from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
 from accord.core.clock import SystemClock
@@ -41,6 +56,12 @@ _RECOVERY = {
     "manual": "A person must look at it first.",
     "ignore": "No action is needed.",
 }
+_TICK_SECONDS = 1.0
+_QUIET_SECONDS = 2.0
+"""Silence after which the line is shown, so that it does not flicker between lines of output."""
+
+_HEARTBEAT_SECONDS = 180.0
+"""Silence after which a log gets a line."""
 
 
 class RunnerCommand(Command):
@@ -275,3 +296,69 @@ def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
 
 def _list(text: str) -> list[Any]:
     return list(json.loads(text or "[]"))
+
+
+class RunStatus:
+    """Shows the output of an agent on a stream, and how the run goes on while the agent is quiet."""
+
+    def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._now = now
+        self._is_screen = is_screen(stream)
+        self._began = self._heard = self._told = now()
+        self._is_drawn = False
+        self._lock = threading.Lock()
+
+    def show(self, line: str) -> None:
+        """Write a line of output."""
+        with self._lock, suppress(OSError, ValueError):  # a closed stream must not end the agent
+            self._heard = self._now()
+            self._erase()
+            click.echo(line, file=self._stream)
+
+    def tick(self) -> None:
+        """Show how the run goes on, if the agent is quiet."""
+        with self._lock, suppress(OSError, ValueError):
+            now = self._now()
+            elapsed, quiet = now - self._began, now - self._heard
+            if self._is_screen and quiet >= _QUIET_SECONDS:
+                text = f"{duration(elapsed)} · quiet {duration(quiet)}"
+                width = shutil.get_terminal_size().columns - 1
+                self._stream.write(f"{CLEAR_LINE}{shorten(text, max(width, 1))}")
+                self._stream.flush()
+                self._is_drawn = True
+            elif not self._is_screen and now - max(self._heard, self._told) >= _HEARTBEAT_SECONDS:
+                self._told = now
+                click.echo(
+                    f"accord: the agent runs for {duration(elapsed)}, quiet for {duration(quiet)}", file=self._stream
+                )
+
+    def end(self) -> None:
+        """Remove the line."""
+        with self._lock, suppress(OSError, ValueError):
+            self._erase()
+            self._stream.flush()
+
+    def _erase(self) -> None:
+        if self._is_drawn:
+            self._stream.write(CLEAR_LINE)
+            self._is_drawn = False
+
+
+@contextmanager
+def status_line(stream: TextIO) -> Iterator[RunStatus]:
+    """Yield what shows a run, and let it tick until the end."""
+    status, ended = RunStatus(stream), threading.Event()
+
+    def tick() -> None:
+        while not ended.wait(_TICK_SECONDS):
+            status.tick()
+
+    thread = threading.Thread(target=tick, name="accord-run-status", daemon=True)
+    thread.start()
+    try:
+        yield status
+    finally:
+        ended.set()
+        thread.join()
+        status.end()
