@@ -8,9 +8,9 @@ import click
 import pytest
 from support.commands import Accord
 
+from accord.cli.main import VARIABLES, unknown_variables
 from accord.cli.main import accord as root
 from accord.cli.options import FlagOption
-from accord.cli.variables import VARIABLES, unknown_variables
 
 ROOT = Path(__file__).parents[2]
 CONTEXT = click.Context(root, info_name="accord", auto_envvar_prefix="ACCORD")

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.main import accord
-from accord.cli.variables import VARIABLES
+from accord.cli.main import VARIABLES, accord
 from accord.core import errors
 from accord.engine.receipts import EXIT_CODES
 from accord.text.markdown import table
