@@ -49,7 +49,7 @@ def read_commit(bare: BareRepository, sha: str) -> CommitRecord:
 
 def read_commits(bare: BareRepository, *revisions: str) -> list[CommitRecord]:
     """Return commits as ``git rev-list`` selects and orders them."""
-    return _records(bare, bare.text("rev-list", *revisions).split())
+    return _records(bare, bare.git.line("rev-list", *revisions).split())
 
 
 def noreply_signature(user: Row, now: float) -> Signature:

@@ -100,7 +100,7 @@ def file_payload(call: Call, change: FileDiff, commit: str) -> Payload:
 @lru_cache(maxsize=128)
 def diff_between(bare: BareRepository, old: str, new: str) -> tuple[FileDiff, ...]:
     """Return the changes from one commit (or tree) to another, in git's order."""
-    output = bare.run(*_ARGUMENTS, old, new)
+    output = bare.git(*_ARGUMENTS, old, new)
     entries, rest = _raw_entries(output)
     sections = _sections(rest)
     changes, lines, size = [], 0, 0

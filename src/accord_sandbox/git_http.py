@@ -25,7 +25,7 @@ from starlette.types import Send
 from accord_sandbox.calls import AccessLevel, Grant, authenticate, grant_of
 from accord_sandbox.database import Row, find_repository
 from accord_sandbox.faults import AFTER, Exchange, Fault, ServerState, drop, fault_refusal, raw_headers, send_answer
-from accord_sandbox.git_storage import BareRepository, git_environment, http_backend
+from accord_sandbox.git_storage import BareRepository, http_backend
 from accord_sandbox.pull_state import follow_branches
 from accord_sandbox.responses import Refusal
 from accord_sandbox.rulesets import hook_variables, protections, rule_variables
@@ -200,7 +200,7 @@ class GitEndpoint:
         """Run the CGI on the request's body; stop it when the client disconnects."""
         process = await asyncio.create_subprocess_exec(
             http_backend(),
-            env={**git_environment(), **self._cgi(access.bare), **access.variables, **more},
+            env={**access.bare.git.variables(), **self._cgi(access.bare), **access.variables, **more},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

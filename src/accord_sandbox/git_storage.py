@@ -6,21 +6,19 @@ without configuration of the user or the machine, and without ``GIT_*`` variable
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 from accord.core.errors import WrongUsage
-from accord.git.program import GitFailed
+from accord.git.program import Git, GitFailed, is_ancestor, make_repository
 from accord_sandbox.git_files import GitObject, read_object, read_refs, tree_entries, write_object
 
 DEFAULT_BRANCH = "main"
@@ -45,9 +43,7 @@ _NO_OBJECT = ("missing", "ambiguous")
 """How a line of ``git cat-file --batch`` ends without an object."""
 
 _SETTINGS = {
-    "safe.directory": "*",
-    "core.quotePath": "false",
-    "gc.auto": "0",
+    "core.hooksPath": "hooks",
     "receive.autogc": "false",
     "receive.denyDeleteCurrent": "refuse",
     "receive.hideRefs": "refs/pull",
@@ -55,17 +51,6 @@ _SETTINGS = {
     "uploadpack.allowAnySHA1InWant": "true",
     "uploadpack.allowFilter": "true",
     "diff.renameLimit": "3000",
-    "advice.detachedHead": "false",
-}
-
-_ENVIRONMENT = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_TERMINAL_PROMPT": "0",
-    "LC_ALL": "C.UTF-8",
-    "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
-    **{f"GIT_CONFIG_KEY_{index}": key for index, key in enumerate(_SETTINGS)},
-    **{f"GIT_CONFIG_VALUE_{index}": value for index, value in enumerate(_SETTINGS.values())},
 }
 
 
@@ -97,30 +82,10 @@ class BareRepository:
 
     path: Path
 
-    def attempt(
-        self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None
-    ) -> tuple[int, bytes, bytes]:
-        """Run git and return its exit code, stdout and stderr."""
-        done = subprocess.run(  # noqa: S603 (arguments are never options: shas, checked refs, or after --)
-            [git_program(), *arguments],
-            cwd=self.path,
-            env={**git_environment(), "GIT_DIR": str(self.path), **(env or {})},
-            input=content if content is not None else b"",
-            capture_output=True,
-            check=False,
-        )
-        return done.returncode, done.stdout, done.stderr
-
-    def run(self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
-        """Run git and return its stdout. Raises GitFailed."""
-        code, output, errors = self.attempt(*arguments, content=content, env=env)
-        if code:
-            raise GitFailed(arguments[0], code, errors.decode(errors="replace"))
-        return output
-
-    def text(self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
-        """Return the stdout of git without its last line break."""
-        return self.run(*arguments, content=content, env=env).decode(errors="replace").rstrip("\n")
+    @property
+    def git(self) -> Git:
+        """Git in this repository, with the settings of a server."""
+        return Git(self.path, {"GIT_DIR": str(self.path), "LC_ALL": "C.UTF-8"}, _SETTINGS)
 
     def commit_id(self, name: str) -> str | None:
         """Return the commit of a branch, tag, full ref or (short) sha, tried in GitHub's order, or None."""
@@ -136,7 +101,7 @@ class BareRepository:
             return [None for _ in names]
         with suppress(LookupError):
             return [read_object(self.path, name) for name in names]
-        output = self.run("cat-file", "--batch", "-z", content="".join(f"{name}\0" for name in names).encode())
+        output = self.git("cat-file", "--batch", "-z", data="".join(f"{name}\0" for name in names).encode())
         found: list[GitObject | None] = []
         for _ in names:
             head, _, output = output.partition(b"\n")
@@ -159,19 +124,19 @@ class BareRepository:
     def adds_workflows(self, commit: str) -> bool:
         """Tell whether a commit, or an ancestor that is not on any ref yet, changes a workflow file."""
         since = ("--not", "--all", "--", WORKFLOWS)
-        return bool(self.run("log", "-m", "--name-only", "--format=", commit, *since).strip())
+        return bool(self.git("log", "-m", "--name-only", "--format=", commit, *since).strip())
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
         """Point a ref to a commit; with ``old``, only if it is still there (``ZERO``: does not exist)."""
-        self.run("update-ref", ref, new, *([] if old is None else [old]))
+        self.git("update-ref", ref, new, *([] if old is None else [old]))
 
     def delete_ref(self, ref: str) -> None:
         """Delete a ref."""
-        self.run("update-ref", "-d", ref)
+        self.git("update-ref", "-d", ref)
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""
-        return older in self._parents(newer) or self.attempt("merge-base", "--is-ancestor", older, newer)[0] == 0
+        return older in self._parents(newer) or is_ancestor(self.git, older, newer)
 
     def _parents(self, commit: str) -> list[str]:
         (found,) = self.objects(commit)
@@ -185,7 +150,7 @@ class BareRepository:
     def entries(self, tree: str, *, is_deep: bool = False) -> list[StoredEntry]:
         """Return the entries of a tree and, if it ``is_deep``, of those below. Raises GitFailed."""
         options = ["-r", "-t"] if is_deep else []
-        listed = self.run("ls-tree", "-z", "--long", *options, tree).decode(errors="replace")
+        listed = self.git("ls-tree", "-z", "--long", *options, tree).decode(errors="replace")
         found = []
         for head, _, path in (entry.partition("\t") for entry in listed.split("\0") if entry):
             mode, kind, sha, size = head.split()
@@ -194,22 +159,21 @@ class BareRepository:
 
     def merge_base(self, first: str, second: str) -> str | None:
         """Return the last common commit of two histories, or None."""
-        code, output, _ = self.attempt("merge-base", first, second)
-        return output.decode().strip() if code == 0 else None
+        return self.git.attempt("merge-base", first, second).stdout.decode().strip() or None
 
     def merged_tree(self, base: str, head: str) -> str | None:
         """Return the tree of a merge, None with conflicts. Raises GitFailed."""
-        code, output, errors = self.attempt("merge-tree", "--write-tree", "--no-messages", base, head)
-        if code > 1:
-            raise GitFailed("merge-tree", code, errors.decode(errors="replace"))
-        return output.decode().split("\n", 1)[0] if code == 0 else None
+        done = self.git.attempt("merge-tree", "--write-tree", "--no-messages", base, head)
+        if done.returncode > 1:
+            raise GitFailed("merge-tree", done.returncode, done.stderr.decode(errors="replace"))
+        return done.stdout.decode().split("\n", 1)[0] if done.returncode == 0 else None
 
     def commit(self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature) -> str:
         """Write a commit and return its id."""
         arguments = [part for parent in parents for part in ("-p", parent)]
         signed = {**_signed("AUTHOR", author), **_signed("COMMITTER", committer)}
-        output = self.run("commit-tree", tree, *arguments, "-F", "-", content=message.encode(), env=signed)
-        return output.decode().strip()
+        git = replace(self.git, environment={**self.git.environment, **signed})
+        return git.line("commit-tree", tree, *arguments, "-F", "-", data=message.encode())
 
     def signed_commit(
         self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature
@@ -254,7 +218,7 @@ class BareRepository:
 
 @lru_cache(maxsize=4096)
 def _count_between(bare: BareRepository, start: str, end: str) -> int:
-    return int(bare.text("rev-list", "--count", f"{start}..{end}"))
+    return int(bare.git.line("rev-list", "--count", f"{start}..{end}"))
 
 
 def signed_text(commit: GitObject) -> str:
@@ -268,6 +232,8 @@ class GitStorage:
     """All bare repositories of one local GitHub, below ``root``."""
 
     def __init__(self, root: Path) -> None:
+        if shutil.which("git") is None:
+            raise WrongUsage("No git found. The sandbox needs it.", hint="Install git 2.38 or newer.")
         self.root = root
         self._lock = threading.Lock()
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -293,9 +259,7 @@ class GitStorage:
         template = self.root / _TEMPLATE
         if not template.exists():
             with self._renamed_to(template) as made:
-                arguments = ["init", "--quiet", "--bare", f"--initial-branch={DEFAULT_BRANCH}", "--template="]
-                command = [git_program(), *arguments, str(made)]
-                subprocess.run(command, env=git_environment(), check=True)  # noqa: S603 (constants and our own folder)
+                make_repository(made, "sha1")
                 hook = made / "hooks" / "update"
                 hook.parent.mkdir()
                 hook.write_bytes((files("accord_sandbox") / "hooks" / "update").read_bytes())
@@ -315,24 +279,9 @@ class GitStorage:
 
 
 @cache
-def git_program() -> str:
-    """Return the path of git."""
-    found = shutil.which("git")
-    if found is None:
-        raise WrongUsage("No git found. The sandbox needs it.", hint="Install git 2.38 or newer.")
-    return found
-
-
-@cache
 def http_backend() -> str:
     """Return the path of git's CGI program: started by git, each request would take one more process."""
-    found = subprocess.run([git_program(), "--exec-path"], capture_output=True, check=True)  # noqa: S603 (a constant)
-    return os.path.join(os.fsdecode(found.stdout).rstrip("\n"), "git-http-backend")
-
-
-def git_environment() -> dict[str, str]:
-    """Return an environment without other configuration of git."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
+    return f"{Git(Path()).line('--exec-path')}/git-http-backend"
 
 
 def _signed(role: str, signature: Signature) -> dict[str, str]:

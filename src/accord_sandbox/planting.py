@@ -176,7 +176,7 @@ class _Planter:
                 parent = f"{HEADS}{start}"
             for branch, files in seed.branches.items():
                 stream += _commit(branch, files, signature, f"Work on {branch}", parent)
-            bare.run("fast-import", "--quiet", "--force", content=stream)
+            bare.git("fast-import", "--quiet", "--force", data=stream)
         for branch, rules in seed.protected.items():
             values = (self.row["id"], branch, rules.model_dump_json(exclude_unset=True))
             self.db.execute("INSERT INTO protections VALUES (?, ?, ?)", values)
@@ -297,15 +297,15 @@ class _Planter:
 def _copy_git(bare: BareRepository, source: str) -> str:
     """Copy all branches and tags of a repository, and return the name of its default branch."""
     try:
-        bare.run("fetch", "--quiet", "--no-tags", source, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-        listing = bare.text("ls-remote", "--symref", source, "HEAD")
+        bare.git("fetch", "--quiet", "--no-tags", source, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+        listing = bare.git.line("ls-remote", "--symref", source, "HEAD")
     except GitFailed as error:
         raise _wrong(f"git cannot read `{source}`: {' '.join(error.stderr.split())}") from error
     branch = DEFAULT_BRANCH
     for line in listing.splitlines():
         if line.startswith(f"ref: {HEADS}"):
             branch = line.removeprefix(f"ref: {HEADS}").split("\t")[0]
-    bare.run("symbolic-ref", "HEAD", f"{HEADS}{branch}")
+    bare.git("symbolic-ref", "HEAD", f"{HEADS}{branch}")
     return branch
 
 

@@ -319,7 +319,7 @@ def is_pull_commit(call: Call, pull: Row, commit: str) -> bool:
     if commit == pull["head_sha"]:
         return True
     start = fork_point(call.bare, pull["base_sha"], pull["head_sha"])
-    return commit in call.bare.text("rev-list", f"{start}..{pull['head_sha']}").splitlines()
+    return commit in call.bare.git.line("rev-list", f"{start}..{pull['head_sha']}").splitlines()
 
 
 def review_payload(call: Call, pull: Row, row: Row) -> payloads.Payload:

@@ -113,7 +113,7 @@ def _is_broken(call: Call, rule: str, change: tuple[str, str]) -> bool:
 def _unsigned_commits(bare: BareRepository, change: tuple[str, str]) -> list[str]:
     """Return the commits without a signature that are new on a branch; on a new branch, those that no ref has."""
     old, new = change
-    commits = bare.text("rev-list", new, "--not", *(["--all"] if old == ZERO else [old])).split()
+    commits = bare.git.line("rev-list", new, "--not", *(["--all"] if old == ZERO else [old])).split()
     return [found.sha for found in bare.objects(*commits) if found is not None and not signed_text(found)]
 
 

@@ -1,5 +1,6 @@
 """The sandbox reads commits like git, and writes the trees that git writes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ M 100644 inline folder/many.txt
 data 4
 many
 """
-    bare.run("fast-import", "--quiet", content=stream)
+    bare.git("fast-import", "--quiet", data=stream)
     return bare
 
 
@@ -56,7 +57,7 @@ def test_a_commit_has_the_fields_that_git_shows(bare: BareRepository, case: str)
     head = f"tree {EMPTY_TREE}\nparent {parent}\n".encode() + author + author.replace(b"author", b"\ncommitter", 1)
     encoding = b"\nencoding ISO-8859-1" if case == "another encoding" else b""
     sha = bare.write("commit", head + encoding + b"\n\n" + message)
-    shown = bare.run("show", "-s", "--format=%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B", sha)
+    shown = bare.git("show", "-s", "--format=%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B", sha)
     found = read_commit(bare, sha)
     people = [part for who in (found.author, found.committer) for part in (who.name, who.email, f"{who.seconds:.0f}")]
     fields = [found.tree, *found.parents, *people, found.message]
@@ -66,7 +67,7 @@ def test_a_commit_has_the_fields_that_git_shows(bare: BareRepository, case: str)
 def test_a_signature_covers_the_rest_of_the_commit(bare: BareRepository) -> None:
     sha = bare.signed_commit(EMPTY_TREE, [], "Signed\n", SOMEONE, SOMEONE)
     unsigned = bare.commit(EMPTY_TREE, [], "Signed\n", SOMEONE, SOMEONE)
-    assert read_commit(bare, sha).signed.encode() == bare.run("cat-file", "commit", unsigned)
+    assert read_commit(bare, sha).signed.encode() == bare.git("cat-file", "commit", unsigned)
     assert read_commit(bare, unsigned).signed == ""
 
 
@@ -87,8 +88,9 @@ TREES: dict[str, dict[str, tuple[str, str] | None]] = {
 @pytest.mark.parametrize("case", TREES)
 def test_a_changed_tree_is_the_one_that_git_writes(bare: BareRepository, tmp_path: Path, case: str) -> None:
     assert bare.write("blob", b"a\n") == FILE[1]
-    env = {"GIT_INDEX_FILE": str(tmp_path / "index"), "GIT_WORK_TREE": str(tmp_path)}
-    bare.run("read-tree", "main", env=env)
+    work = {"GIT_INDEX_FILE": str(tmp_path / "index"), "GIT_WORK_TREE": str(tmp_path)}
+    git = replace(bare.git, environment={**bare.git.environment, **work})
+    git("read-tree", "main")
     lines = [f"{' '.join(change or ('0', ZERO))}\t{path}" for path, change in TREES[case].items()]
-    bare.run("update-index", "-z", "--index-info", content="".join(f"{line}\0" for line in lines).encode(), env=env)
-    assert bare.changed_tree("refs/heads/main", TREES[case]) == bare.text("write-tree", "--missing-ok", env=env)
+    git("update-index", "-z", "--index-info", data="".join(f"{line}\0" for line in lines).encode())
+    assert bare.changed_tree("refs/heads/main", TREES[case]) == git.line("write-tree", "--missing-ok")

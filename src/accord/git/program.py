@@ -96,7 +96,7 @@ class Git:
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.directory,
-            env=self._variables(),
+            env=self.variables(),
             input=b"" if data is None else data,
             capture_output=True,
             check=False,
@@ -117,7 +117,7 @@ class Git:
             with subprocess.Popen(
                 ["git", "cat-file", "--batch"],
                 cwd=self.directory,
-                env=self._variables(),
+                env=self.variables(),
                 stdin=names,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -132,7 +132,7 @@ class Git:
                     content = output.read(int(size[0]) + 1)[:-1] if size else b""
                     yield content if kind == b"blob" else None
 
-    def _variables(self) -> dict[str, str]:
+    def variables(self) -> dict[str, str]:
         """Return the environment of a call."""
         own = (*_CALLERS, *_STORING) if self.is_callers else ()
         settings = {name: value for name, value in _STEADY.items() if name not in own} | dict(self.config)

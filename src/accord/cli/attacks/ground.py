@@ -84,7 +84,7 @@ class Playground:
 
     def git(self, *arguments: str) -> str:
         """Ask git about what was pushed."""
-        return self.server.application.storage.open(REPOSITORY).text(*arguments)
+        return self.server.application.storage.open(REPOSITORY).git.line(*arguments)
 
     def event(self, action: str, sender: str, **payload: Any) -> dict[str, Any]:
         """Return the payload of an event about the request."""
