@@ -25,7 +25,7 @@ from accord_sandbox.commits import (
 )
 from accord_sandbox.git_storage import EMPTY_TREE, HEADS, WORKFLOWS, ZERO, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches, ref_update
-from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation, unique_texts
+from accord_sandbox.responses import ApiResponse, Refusal, created, existing, not_found, schema_violation, unique_texts
 from accord_sandbox.rulesets import THROUGH_A_PULL, check_rules, check_update, protections
 
 MOST_BLOB_BYTES = 40 * 1024 * 1024
@@ -278,9 +278,7 @@ def get_contents(call: Call) -> ApiResponse:
     commit = bare.commit_id(ref)
     if commit is None:
         raise Refusal(404, f"No commit found for the ref {ref}" if bare.refs(HEADS) else "This repository is empty.")
-    (found,) = bare.objects(f"{commit}:{path}")
-    if found is None:
-        raise not_found()
+    found = existing(bare.objects(f"{commit}:{path}")[0])
     if found.kind == "tree":
         return ApiResponse(200, _folder_payload(call, ref, commit, path))
     document, content = _file_payload(call, ref, commit, path), found.content

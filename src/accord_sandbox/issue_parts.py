@@ -14,7 +14,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import record_event
 from accord_sandbox.database import Connection, Row, fetch, find_user, insert
-from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long, unique_texts
+from accord_sandbox.responses import ApiResponse, Refusal, created, existing, invalid, not_found, too_long, unique_texts
 
 NAME_LIMIT = 50
 DESCRIPTION_LIMIT = 100
@@ -171,10 +171,7 @@ def _require_management(call: Call) -> None:
 
 
 def _existing_label(call: Call, name: str) -> Row:
-    row = find_label(call.db, call.repository["id"], name)
-    if row is None:
-        raise not_found()
-    return row
+    return existing(find_label(call.db, call.repository["id"], name))
 
 
 def _names_on_issue(call: Call, issue_id: int) -> list[str]:

@@ -72,6 +72,13 @@ def not_found() -> Refusal:
     return Refusal(404, "Not Found")
 
 
+def existing(found: _Entry | None) -> _Entry:
+    """Return what was found; a 404 without it."""
+    if found is None:
+        raise not_found()
+    return found
+
+
 def invalid(resource: str, name: str, code: str = "invalid", **more: Any) -> Refusal:
     """Return a 422 about one field, ``code`` being invalid, missing_field, already_exists, custom and so on."""
     return Refusal(422, "Validation Failed", errors=[{**more, "resource": resource, "code": code, "field": name}])

@@ -21,7 +21,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, fetch, find_repository, insert
 from accord_sandbox.git_storage import HEADS, WORKFLOWS
-from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.responses import ApiResponse, Refusal, existing, not_found
 
 RETENTION_DAYS = 90
 """GitHub's default ("Configuring the retention period for GitHub Actions artifacts")."""
@@ -139,13 +139,8 @@ def download_artifact(call: Call) -> ApiResponse:
     may = actor is not None and (actor.kind == "user" or actor.permissions.get("actions") in ("read", "write", "admin"))
     if not may:
         raise Refusal(401 if actor is None else 403, "You must have the actions scope to download artifacts.")
-    row = call.fetch(
-        "SELECT id, digest, expires_at FROM artifacts WHERE repository_id = ? AND id = ?",
-        call.repository["id"],
-        call.number("artifact_id"),
-    )
-    if row is None:
-        raise not_found()
+    statement = "SELECT id, digest, expires_at FROM artifacts WHERE repository_id = ? AND id = ?"
+    row = existing(call.fetch(statement, call.repository["id"], call.number("artifact_id")))
     if row["expires_at"] <= call.now:
         raise Refusal(410, "Artifact has expired")
     return _redirect(call, f"/_storage/{row['id']}", row["digest"])
@@ -161,10 +156,7 @@ def get_run(call: Call) -> ApiResponse:
 def find_run(call: Call) -> Row:
     """Return the workflow run of the path."""
     statement = "SELECT * FROM workflow_runs WHERE repository_id = ? AND id = ?"
-    row = call.fetch(statement, call.repository["id"], call.number("run_id"))
-    if row is None:
-        raise not_found()
-    return row
+    return existing(call.fetch(statement, call.repository["id"], call.number("run_id")))
 
 
 @route("GET", "actions/runs", "actions/workflow-runs#list-workflow-runs-for-a-repository")
@@ -213,9 +205,7 @@ def get_log(call: Call) -> ApiResponse:
     if call.actor is None:
         raise Refusal(403, "Must have admin rights to Repository.")
     statement = "SELECT jobs.* FROM jobs JOIN check_runs USING (id) WHERE repository_id = ? AND jobs.id = ?"
-    row = call.fetch(statement, call.repository["id"], call.number("job_id"))
-    if row is None:
-        raise not_found()
+    row = existing(call.fetch(statement, call.repository["id"], call.number("job_id")))
     return _redirect(call, f"/_storage/logs/{row['id']}", str(row["run_id"]))
 
 
