@@ -29,7 +29,7 @@ from accord.results.planner.run import apply_plan
 from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
-from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
+from accord_sandbox.server import Fault, RunningSandbox, SandboxSettings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,8 @@ def with_pygithub(server: RunningSandbox, plan: dict[str, Any]) -> None:
 def measure(
     name: str, server: RunningSandbox, action: Callable[[RunningSandbox, dict[str, Any]], None], plan: dict[str, Any]
 ) -> float:
-    server.requests.clear()
+    server.forget_requests()
+    server.faults.add(Fault("slow", times=sys.maxsize, seconds=LATENCY_SECONDS))
     start = time.perf_counter()
     action(server, plan)
     taken = time.perf_counter() - start
@@ -84,7 +85,7 @@ def prepared(server: RunningSandbox) -> None:
 
 def main(items: int) -> None:
     plan = plans.plan(items)
-    settings = SandboxSettings(latency_seconds=LATENCY_SECONDS, rate_limits=None)
+    settings = SandboxSettings(rate_limits=None)
     with tempfile.TemporaryDirectory() as home, serving(Path(home), settings=settings) as server:
         prepared(server)
         first = measure("accord", server, with_accord, plan)

@@ -27,7 +27,7 @@ from accord.results.reviewer.run import apply_review
 from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
-from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
+from accord_sandbox.server import Fault, RunningSandbox, SandboxSettings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,8 @@ def measure(
     action: Callable[[RunningSandbox, dict[str, Any]], None],
     document: dict[str, Any],
 ) -> float:
-    server.requests.clear()
+    server.forget_requests()
+    server.faults.add(Fault("slow", times=sys.maxsize, seconds=LATENCY_SECONDS))
     start = time.perf_counter()
     action(server, document)
     taken = time.perf_counter() - start
@@ -95,7 +96,7 @@ def measure(
 
 
 def main(many: int) -> None:
-    settings = SandboxSettings(latency_seconds=LATENCY_SECONDS, rate_limits=None)
+    settings = SandboxSettings(rate_limits=None)
     with tempfile.TemporaryDirectory() as home:
         file = Path(home) / "seed.yml"
         file.write_text(json.dumps(seed(many + FEW)), encoding="utf-8")

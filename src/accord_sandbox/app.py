@@ -122,8 +122,6 @@ class Application(ServerState):
         exchange = Exchange("received", request.method, path, query, headers, document)
         self.observe(exchange)
         fault = self.faults.take(request.method, path)
-        if self.settings.latency_seconds:
-            await asyncio.sleep(self.settings.latency_seconds)
         web = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
         response, applied = self._answer(exchange, web, root, refused, fault)
         status = response.status

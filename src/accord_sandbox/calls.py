@@ -42,7 +42,6 @@ class SandboxSettings:
     clock: Clock = field(default_factory=SystemClock)
     rate_limits: RateLimits | None = field(default_factory=RateLimits)
     search_lag_seconds: float = 10.0
-    latency_seconds: float = 0.0
     native_dependencies: bool = True
     native_sub_issues: bool = True
     names_started_runs: bool = True

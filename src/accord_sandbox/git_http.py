@@ -74,8 +74,6 @@ class GitEndpoint:
         """Serve the request."""
         self.server.observe(self._received)
         fault = self.server.faults.take(self.request.method, self.request.scope["path"])
-        if self.server.settings.latency_seconds:
-            await asyncio.sleep(self.server.settings.latency_seconds)
         try:
             if fault is not None and fault.kind == "lost-before":
                 await self._lose()

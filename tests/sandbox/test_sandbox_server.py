@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -168,11 +167,9 @@ def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
     repositories = [{"name": "o/r", "issues": issues, "labels": labels, "default_labels": False}]
     seed = seed_file(tmp_path, {"tokens": tokens, "repositories": repositories})
     home = str(tmp_path / "home")
-    process, ready = serve("--dir", home, "--seed", str(seed), "--latency-ms", "30")
+    process, ready = serve("--dir", home, "--seed", str(seed))
     assert (ready["repository"], ready["token"]) == ("o/r", "accord-sandbox-token")
-    begun = time.monotonic()
     assert ask("GET", {**ready, "token": "t"}, "issues/1").ok
-    assert time.monotonic() - begun >= 0.03
     assert stop(process, signal.SIGINT) == (0, "")
     shown = json.loads(CliRunner().invoke(commands, ["show", "--dir", home]).stdout)
     assert shown["repository"] == "o/r"

@@ -30,9 +30,6 @@ class _ServeArguments(_SandboxArguments):
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
     )
     no_rate_limits: bool = option("--no-rate-limits", "Turn off the rate limits.")
-    latency_ms: int = option(
-        "--latency-ms", "Delay each answer by N ms.", type=click.IntRange(0), default=0, metavar="N"
-    )
 
 
 @click.group(cls=Group)
@@ -58,8 +55,7 @@ def serve(given: _ServeArguments) -> None:
     signaled, note = os.pipe()
     for number in (signal.SIGINT, signal.SIGTERM):  # an Event that its waiter itself sets can lock up
         signal.signal(number, lambda _number, _frame: os.write(note, b"x"))
-    limits = None if given.no_rate_limits else RateLimits()
-    settings = SandboxSettings(rate_limits=limits, latency_seconds=given.latency_ms / 1000)
+    settings = SandboxSettings(rate_limits=None if given.no_rate_limits else RateLimits())
     with serving(directory, port=given.port, repository=given.repo, seed=seed, settings=settings) as running:
         ready = {"url": running.url, "token": running.token, "repository": running.repository}
         click.echo(json.dumps(ready))  # not through print_json: the token must not be redacted
