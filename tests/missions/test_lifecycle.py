@@ -1,11 +1,9 @@
 """The moves of a work package: every edge, what it needs, and what planning artifacts are spared."""
 
-from datetime import timedelta
 from itertools import product
 from typing import Any
 
 import pytest
-from support.missions import NOW, event
 
 from accord.core.errors import BrokenContract
 from accord.missions.lifecycle import (
@@ -14,14 +12,11 @@ from accord.missions.lifecycle import (
     MoveFacts,
     MoveRequest,
     People,
-    approval_of,
-    lets_start,
     needs_of,
-    people_of,
     plan_move,
     steps_between,
 )
-from accord.missions.models import STATUSES, StatusEvent
+from accord.missions.models import STATUSES
 
 ALL = {"actor": "ada", "reason": "why", "feedback": "what", "review_ref": "PR 1", "is_approved": True}
 NONE = {"actor": "ada", "is_approved": True}
@@ -159,82 +154,6 @@ def test_an_implementer_may_take_its_work_back_and_force_does_not_let_it_approve
         plan(source, "approved", dict(OWN, reason="alone"), is_forced=True)
     for given in (dict(OWN, reason="alone", override_reason="alone"), dict(OWN, reason="alone", actor="bob")):
         assert plan(source, "approved", given, is_forced=True)
-
-
-def log(*moves: tuple[str, str, str]) -> list[StatusEvent]:
-    return [
-        StatusEvent.model_validate(event("WP01", source, target, NOW + timedelta(minutes=i), actor=actor))
-        for i, (source, target, actor) in enumerate(moves)
-    ]
-
-
-DONE_BY_ADA = (("planned", "claimed", "Ada"), ("claimed", "in_progress", "Ada"), ("in_progress", "for_review", "Ada"))
-OVERRIDE = {"self_review": True, "override_reason": "No one else is here."}
-
-
-@pytest.mark.parametrize(
-    ("actor", "more", "counts"),
-    [
-        ("rev", {"force": True}, True),
-        ("Ada", {}, True),  # other tools let one actor do both
-        ("Ada", {"force": True}, False),
-        ("ADA ", {"force": True, "reason": "hurry", "review_ref": "PR 1"}, False),
-        ("ada", {"force": True, "policy_metadata": {"override_reason": " "}}, False),
-        ("ada", {"force": True, "policy_metadata": OVERRIDE}, True),
-        ("rev", {"evidence": None}, True),  # other tools record no review
-        ("rev", {"evidence": {"review": {"reviewer": "unknown", "verdict": None}}}, True),
-        ("rev", {"evidence": {"review": {"reviewer": "eve", "verdict": "Approved"}}}, True),
-        ("rev", {"evidence": {"review": {"reviewer": "rev", "verdict": "changes_requested"}}}, False),
-        ("rev", {"force": True, "evidence": {"review": {"verdict": "rejected"}}}, False),
-        ("rev", {"evidence": {"review": {"reviewer": "ADA", "verdict": "approved"}}}, False),
-        ("rev", {"evidence": {"review": {"reviewer": "ada"}}, "policy_metadata": OVERRIDE}, True),
-        ("ada", {"evidence": {"review": {"reviewer": "ada", "verdict": "approved"}}}, True),
-    ],
-)
-def test_a_forced_approval_of_the_implementer_counts_for_nothing(actor: str, more: Any, counts: bool) -> None:
-    last = event("WP01", "for_review", "approved", NOW + timedelta(minutes=9), actor=actor, **more)
-    events = [*log(*DONE_BY_ADA), StatusEvent.model_validate(last)]
-    assert (approval_of(events) is not None, lets_start("approved", events)) == (counts, counts)
-    assert lets_start("done", events)
-
-
-SENT_BACK = (*DONE_BY_ADA, ("for_review", "in_review", "rev"), ("in_review", "in_progress", "rev"))
-
-
-@pytest.mark.parametrize(
-    ("moves", "worker", "reviewer", "workers", "implementers"),
-    [
-        ((("genesis", "planned", "finalize"),), "", "", set(), set()),
-        (DONE_BY_ADA, "Ada", "", {"ada"}, {"ada"}),
-        (SENT_BACK, "Ada", "rev", {"ada"}, {"ada"}),
-        ((*DONE_BY_ADA, ("for_review", "in_progress", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
-        ((*SENT_BACK, ("in_progress", "for_review", "bob")), "Ada", "rev", {"ada", "bob"}, {"ada", "bob"}),
-        ((*SENT_BACK, ("in_progress", "blocked", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
-        ((*SENT_BACK, ("in_progress", "blocked", "m"), ("blocked", "in_progress", "m")), "m", "rev",
-         {"ada", "m"}, {"ada", "m"}),
-        ((*DONE_BY_ADA, ("in_review", "approved", "rev"), ("approved", "in_progress", "lead")), "Ada", "lead",
-         {"ada"}, {"ada"}),
-        ((*DONE_BY_ADA, ("in_review", "planned", "rev")), "", "rev", set(), {"ada"}),
-        ((*DONE_BY_ADA, ("in_review", "planned", "rev"), ("planned", "claimed", "bob")), "bob", "rev",
-         {"bob"}, {"ada", "bob"}),
-    ],
-)  # fmt: skip
-def test_worker_and_reviewer_are_facts_of_the_log(
-    moves: Any, worker: str, reviewer: str, workers: set[str], implementers: set[str]
-) -> None:
-    found = people_of(log(*moves))
-    assert (found.worker, found.reviewer) == (worker, reviewer)
-    assert (found.workers, found.implementers) == (workers, implementers)
-    assert found.may_continue("ADA") == (not worker or "ada" in workers)
-
-
-def test_an_approval_counts_until_the_work_moves_on() -> None:
-    done = [("in_review", "approved", "rev"), ("approved", "blocked", "ada")]
-    found = approval_of(log(*done))
-    assert found is not None
-    assert found.actor == "rev"
-    for target in ("in_progress", "planned", "for_review", "canceled"):
-        assert approval_of(log(*done, ("blocked", target, "ada"))) is None
 
 
 LACKS: dict[str, dict[str, Any]] = {

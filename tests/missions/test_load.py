@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from support.missions import NOW, SLUG, Project, event
 
 from accord.core.errors import BrokenContract
-from accord.missions.load import find_root, load_mission, mission_slugs, named_root, read_work_package
+from accord.missions.load import load_mission, read_work_package
 from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import STATUSES
+from accord.missions.projects import find_root, mission_slugs, named_root
 from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
 from accord.missions.rules import check_missions, mission_findings
 from accord.missions.workspace import lane_branch
@@ -344,6 +345,10 @@ UNCLEAR = [
         "'src/a.py'",
         "src/ (new)",
         "a.py and b.py",
+        "/etc/passwd",
+        "/src/a.py",
+        "../there.md",
+        "kitty-specs/../..",
     ),
 ]
 CLEAR = [
@@ -360,7 +365,7 @@ CLEAR = [
 
 def test_an_entry_of_owned_files_that_is_not_one_path_is_found(project: Project) -> None:
     project.work_package("WP01", "planning_artifact", owned_files=[*UNCLEAR, *CLEAR, "x,y: {z}"])
-    for name in ("docs/a (1)", "x,y: {z}"):
+    for name in ("docs/a (1)", "x,y: {z}", "../there.md"):
         (project.root / name).mkdir(parents=True)
     found = mission_findings(project.load(), NOW)[f"kitty-specs/{SLUG}/tasks/WP01-part.md"]
     assert [(one.severity, one.code, one.path, one.line) for one in found] == [
@@ -377,6 +382,14 @@ def test_another_spelling_of_a_work_package_leads_to_it(project: Project, name: 
     with pytest.raises(BrokenContract) as broken:
         mission.work_package(name)
     assert broken.value.findings[0].hint == found.hint
+
+
+def test_the_known_work_packages_are_all_that_have_a_file(project: Project) -> None:
+    for number in range(1, 15):
+        project.work_package(f"WP{number:02}", "planning_artifact" if number < 14 else "unclear")
+    with pytest.raises(BrokenContract) as broken:
+        project.load().work_package("WP99")
+    assert broken.value.hint.endswith("WP12, WP13, WP14.")
 
 
 @pytest.mark.parametrize(
@@ -888,7 +901,7 @@ CLAIMED, DONE = ("claimed", "approved", {}), ("for_review", "done", {"force": Tr
         ([("planned", "claimed", {}), ("in_review", "approved", {})], "It leaves in_review, but WP01 was claimed."),
         ([("planned", "claimed", {}), (None, "approved", {})], "It does not say that it leaves claimed."),
         ([("planned", "claimed", {}), ("claimed", "approved", {"force": True})], "It is forced without a reason."),
-        ([("planned", "claimed", {}), ("claimed", "approved", {"force": True, "reason": "x"}),
+        ([("planned", "claimed", {}), ("claimed", "approved", {"force": True, "reason": "x", "actor": "rev"}),
           ("approved", "for_review", {"force": True, "reason": "x"}), DONE],
          "WP01 becomes done without an approval that counts."),
         ([("planned", "approved", {"force": True, "reason": "x", "evidence": _reviewed("eve", "changes_requested")})],

@@ -36,7 +36,7 @@ def code(project: Project) -> Project:
     project.lanes(lane_a=["WP01"])
     project.repository()
     project.commit("work", directory=project.worktree("lane-a"))
-    project.event("WP01", "in_review", "approved")
+    project.approve("WP01")
     return project
 
 
@@ -146,7 +146,7 @@ def test_a_merge_that_takes_along_work_without_a_review_names_it_and_the_choice(
 
 @pytest.mark.parametrize("status", ["approved", "done"])
 def test_a_merge_that_takes_along_reviewed_work_is_like_any_other(shared: Project, status: str) -> None:
-    shared.event("WP02", "in_review", "approved", actor="rev", at=NOW + timedelta(minutes=3))
+    shared.approve("WP02", at=NOW + timedelta(minutes=3))
     shared.event("WP02", "approved", status, at=NOW + timedelta(minutes=4))
     assert next_moves(shared.load(), "WP01", "accord mission", NOW)[0].missing == ("a merge",)
 
@@ -177,7 +177,7 @@ def test_done_rests_on_the_recorded_review_and_no_verdict_is_made_up(planning: P
 
 
 def test_an_approval_of_a_log_without_evidence_or_by_force_gets_none(planning: Project) -> None:
-    planning.event("WP01", "in_review", "approved", evidence=None)
+    planning.approve("WP01", evidence=None)
     planning.move("WP01", "done")
     assert lines(planning)[-1]["evidence"] is None
     planning.move("WP01", "approved", is_forced=True, reason="reopened")

@@ -205,7 +205,7 @@ def test_a_lane_stays_lost_while_the_work_is_put_back(code: Project, status: str
 
 def test_a_lane_is_lost_for_the_next_work_package_too_until_its_work_is_done(code: Project) -> None:
     lose(begun(code))
-    code.event("WP01", "in_review", "approved", at=NOW + timedelta(minutes=1))
+    code.approve("WP01", at=NOW + timedelta(minutes=1))
     with pytest.raises(BrokenContract, match="is lost"):
         start(code, "WP02")
     code.event("WP01", "approved", "done", at=NOW + timedelta(minutes=2))
@@ -248,7 +248,7 @@ def test_work_whose_lane_has_gone_is_not_done_and_the_way_out_is_a_command_that_
     code: Project, is_renamed: bool
 ) -> None:
     begun(code)
-    code.event("WP01", "in_review", "approved", at=NOW + timedelta(minutes=1))
+    code.approve("WP01", at=NOW + timedelta(minutes=1))
     if is_renamed:
         code.lanes(lane_x=["WP01"], lane_b=["WP02"])
     else:
@@ -263,7 +263,7 @@ def test_work_whose_lane_has_gone_is_not_done_and_the_way_out_is_a_command_that_
 
 
 def test_a_merge_of_a_branch_that_no_one_has_is_not_proposed(code: Project) -> None:
-    code.event("WP01", "in_review", "approved")
+    code.approve("WP01")
     assert next_moves(code.load(), "WP01", "accord mission", NOW)[0].command.endswith("--override-reason TEXT")
 
 
@@ -298,7 +298,7 @@ def two_lanes(code: Project) -> Project:
     """WP02, in a lane of its own, depends on WP01, which is approved and has a commit that is not merged."""
     code.lanes(lane_a=["WP01"], lane_b=["WP02"])
     begun(code)
-    code.event("WP01", "in_review", "approved", at=NOW + timedelta(minutes=1))
+    code.approve("WP01", at=NOW + timedelta(minutes=1))
     return code
 
 
@@ -320,7 +320,7 @@ def test_a_lane_without_its_dependency_says_so_until_the_command_brings_it_in(tw
 def test_a_dependency_of_a_dependency_is_missed_and_a_squashed_or_merged_one_is_not(two_lanes: Project) -> None:
     two_lanes.work_package("WP03", "planning_artifact", dependencies=["WP01"])
     two_lanes.work_package("WP02", "code_change", dependencies=["WP03"])
-    two_lanes.event("WP03", "in_review", "approved")
+    two_lanes.approve("WP03")
     assert "the work of WP01" in start(two_lanes, "WP02", is_dry_run=True).warnings[0]
     policy = {"merge_ancestry": "overridden", "override_reason": "squashed"}
     two_lanes.event("WP01", "approved", "done", at=NOW + timedelta(minutes=2), policy_metadata=policy)

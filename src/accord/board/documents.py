@@ -99,7 +99,8 @@ def _tasks(session: Session) -> str:
 
 
 def _missions(root: Path, now: datetime) -> Iterator[Placed]:
-    from accord.missions.load import load_mission, mission_entries, named_root
+    from accord.missions.load import load_mission
+    from accord.missions.projects import mission_entries, named_root
     from accord.missions.query import mission_status
 
     try:

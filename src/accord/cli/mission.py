@@ -43,10 +43,11 @@ from accord.core.findings import finding_of
 from accord.core.machine import NextMove, moves_to_json
 from accord.missions.branches import git_of, short_ref, stale_of
 from accord.missions.lifecycle import MoveRequest
-from accord.missions.load import Mission, find_root, load_mission, mission_entries, mission_slugs, named_root
+from accord.missions.load import Mission, load_mission
 from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus
 from accord.missions.move import move as move_package
 from accord.missions.next_moves import mission_moves, next_moves
+from accord.missions.projects import find_root, mission_entries, mission_slugs, named_root
 from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
 from accord.missions.rules import check_missions
 from accord.missions.start import start as start_package

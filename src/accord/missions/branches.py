@@ -19,9 +19,11 @@ from typing import Literal
 from accord.core.clock import future_problem, timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.git.program import Git, GitFailed, changed_paths, is_ancestor
-from accord.missions.lifecycle import LaneProblem, began_at, lets_start
-from accord.missions.load import SPECS, Mission
+from accord.missions.lifecycle import LaneProblem
+from accord.missions.load import Mission
 from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleStatus
+from accord.missions.projects import SPECS
+from accord.missions.replay import began_at
 from accord.missions.workspace import (
     ResolvedWorkspace,
     dependency_branches,
@@ -371,7 +373,7 @@ def taken_along(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit,
     for wp_id in (name for name in workspace.lane_wp_ids if name != workspace.wp_id and name in mission.work_packages):
         events, status = mission.log.by_work_package.get(wp_id, []), mission.known_status(wp_id)
         first = next((event.at for event in events if event.to_lane == "in_progress"), None)
-        if first and not lets_start(status, events):
+        if first and not mission.lets_start(wp_id):
             own = own_commits_of(mission, wp_id, workspace.branch_name or "", git, now, first)
             if own.count:
                 names = ", ".join(own.names[:_MOST_NAMES])

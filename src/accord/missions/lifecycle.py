@@ -6,9 +6,8 @@ approves its own work only with a recorded reason. Source: mission contracts, "P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
@@ -18,7 +17,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import finding_of
 from accord.core.machine import Edge, Machine, Need
 from accord.core.texts import actor_problem
-from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
+from accord.missions.models import STATUSES, WorkPackageStatus
 
 Step = tuple[WorkPackageStatus, WorkPackageStatus]
 
@@ -243,68 +242,6 @@ def needs_of(source: WorkPackageStatus, facts: MoveFacts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(need.missing for edge in edges for need in _needs(edge, facts) if need.missing))
 
 
-_REVIEWED = ("for_review", "in_review", "approved")
-
-
-def people_of(events: Iterable[StatusEvent]) -> People:
-    """Return who works on a work package and who judges it, by its events in the order of time.
-
-    Claiming, starting and handing in are work. A review that sends it back, or its author taking it back, leaves it
-    with the worker; ``planned`` frees it.
-    """
-    worker, reviewer, workers, implementers = "", "", set[str](), set[str]()
-    for event in events:
-        actor, is_judged = event.actor.strip(), event.from_lane in _REVIEWED
-        if event.to_lane == "planned":
-            worker, workers = "", set()
-        elif event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor:
-            worker = worker if worker and event.to_lane == "for_review" else actor
-            workers.add(actor.casefold())
-            implementers.add(actor.casefold())
-        if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
-            reviewer = actor
-    return People(worker, frozenset(workers), reviewer, frozenset(implementers))
-
-
-def began_at(events: Iterable[StatusEvent]) -> datetime | None:
-    """Return when the present work began: the first move to in_progress since it was last planned."""
-    began = None
-    for event in events:
-        if event.to_lane == "planned":
-            began = None
-        elif event.to_lane == "in_progress":
-            began = began or event.at
-    return began
-
-
-def approval_of(events: Sequence[StatusEvent]) -> StatusEvent | None:
-    """Return the recorded approval that still counts; work that moves on from it needs a new one.
-
-    One whose evidence denies it never counts. One that an implementer forced, or that names an implementer as another's
-    reviewer, counts only with a recorded reason to override the rule.
-    """
-    found = None
-    for i, event in enumerate(events):
-        if event.to_lane == "approved":
-            is_implementer = people_of(events[:i]).is_implementer
-            is_own = event.force if is_implementer(event.actor.strip()) else is_implementer(event.reviewer)
-            found = None if event.is_denied or (is_own and not has_override(event)) else event
-        elif event.to_lane not in ("done", "blocked"):
-            found = None
-    return found
-
-
-def is_approved(status: WorkPackageStatus, events: Sequence[StatusEvent]) -> bool:
-    """Tell whether an approval of a work package counts; without events, its file says so."""
-    return approval_of(events) is not None if events else status == "approved"
-
-
-def has_override(event: StatusEvent) -> bool:
-    """Tell whether an event has the recorded reason for breaking a rule."""
-    policy = event.policy_metadata
-    return isinstance(policy, Mapping) and bool(str(policy.get("override_reason") or "").strip())
-
-
 def steps_between(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple[Step, ...]:
     """Return the one or two edges of a move; an illegal move is returned as it is, for the machine to refuse."""
     if target not in WORK_PACKAGE.targets(source):
@@ -314,9 +251,11 @@ def steps_between(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple
     return ((source, target),)
 
 
-def lets_start(status: WorkPackageStatus | None, events: Sequence[StatusEvent]) -> bool:
-    """Tell whether the dependents of a work package may start: it is done, or its approval counts."""
-    return status == "done" or (status == "approved" and is_approved(status, events))
+def reachable(source: str) -> list[WorkPackageStatus]:
+    """Return the statuses that one command can reach, in one or two edges."""
+    direct = WORK_PACKAGE.targets(source)
+    further = [target for between in THROUGH if between in direct for target in WORK_PACKAGE.targets(between)]
+    return [target for target in (*direct, *further) if target != source]  # type: ignore[misc]
 
 
 WAITING = ("planned", "claimed", "blocked")

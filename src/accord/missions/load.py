@@ -22,12 +22,10 @@ from accord.core.findings import Finding, names_of, warning, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
-from accord.missions.lifecycle import CANCELED, IN_DOUBT, Blockers, People, blockers_of, lets_start, people_of
-from accord.missions.log import FILE, Log, current_status, log_path, read_log
+from accord.missions.lifecycle import CANCELED, IN_DOUBT, Blockers, People, blockers_of
+from accord.missions.log import Log, current_status, read_mission_log
 from accord.missions.models import (
-    BRANCHES,
     PLANNING_LANE,
-    WORKTREES,
     ExecutionMode,
     Frontmatter,
     Lanes,
@@ -37,13 +35,13 @@ from accord.missions.models import (
     first_name,
 )
 from accord.missions.modes import ResolvedMode, settle_mode
+from accord.missions.projects import PARTS, SPECS, mission_entries, mission_slugs
+from accord.missions.replay import lets_start, people_of
 
-SPECS = "kitty-specs"
-_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]{1,9})(?![0-9])(.*)", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
-_PARTS = ("meta.json", "spec.md", "plan.md", "tasks.md", "tasks", "lanes.json", FILE)
+_MOST_KNOWN = 200
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?(\n.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 Model = TypeVar("Model", bound="BaseModel")
@@ -99,7 +97,7 @@ class Mission:
     @property
     def unread(self) -> list[str]:
         """The files in the folder and below ``tasks/`` that are not read as work packages, but seem to be some."""
-        return [name for name in self.broken if name not in self.files and name not in _PARTS]
+        return [name for name in self.broken if name not in self.files and name not in PARTS]
 
     @cached_property
     def open_boxes(self) -> tuple[str, ...]:
@@ -115,9 +113,10 @@ class Mission:
         """The blockers of each work package's start; a dependency with an unknown status is one, too."""
         stuck = {wp_id: CANCELED for wp_id in self.ids if self.known_status(wp_id) == "canceled"}
         stuck |= dict.fromkeys(filter(None, self.log.problems), IN_DOUBT)
-        ready = {one for one in self.ids if lets_start(self.known_status(one), self.log.by_work_package.get(one, ()))}
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
-        waits_for = {one: tuple(x for x in names if x in stuck or x not in ready) for one, names in wanted.items()}
+        waits_for = {
+            one: tuple(x for x in names if x in stuck or not self.lets_start(x)) for one, names in wanted.items()
+        }
         unsure = {one: each.head.order_problem(self.files) for one, each in self.work_packages.items()}
         return blockers_of(waits_for, self.files, stuck, unsure)
 
@@ -129,7 +128,7 @@ class Mission:
                 if Path(file).name.upper().startswith(wp_id.upper()):
                     raise self.broken[file]
             message = f"Unknown work package `{short_name(wp_id)}` in mission {self.slug}."
-            raise BrokenContract.of(Finding("unknown-work-package", message, hint=hint_of(wp_id, self.work_packages)))
+            raise BrokenContract.of(Finding("unknown-work-package", message, hint=hint_of(wp_id, self.files)))
         return self.work_packages[wp_id]
 
     def status_of(self, wp_id: str) -> WorkPackageStatus:
@@ -142,6 +141,11 @@ class Mission:
         """Return who works on a work package and who judges it."""
         return people_of(self.log.by_work_package.get(wp_id, ()))
 
+    def lets_start(self, wp_id: str) -> bool:
+        """Tell whether the dependents of a work package may start."""
+        events = self.log.by_work_package.get(wp_id, ())
+        return lets_start(self.known_status(wp_id), events, self.written.get(wp_id, ""))
+
     def known_status(self, wp_id: str) -> WorkPackageStatus | None:
         """Return the status of a work package; None where it cannot be read."""
         try:
@@ -153,81 +157,6 @@ class Mission:
         """Raise BrokenContract where a work package, ``meta.json`` or ``lanes.json`` cannot be used."""
         if name in self.broken:
             raise self.broken[name]
-
-
-def find_root(start: Path) -> Path:
-    """Return the project that contains a directory or made a lane. Raises BrokenContract ``unknown-mission``."""
-    start = Path(os.path.abspath(start))
-    for folder in (start, *start.parents):
-        if _is_project(folder):
-            return _main_project(folder)
-    raise _no_project(f"No `{SPECS}/` directory in `{start}` or its parents.")
-
-
-def named_root(folder: Path) -> Path:
-    """Return a directory as the project, with missions or without. Raises BrokenContract ``unknown-mission``."""
-    root = Path(os.path.abspath(folder))
-    if not root.is_dir():
-        raise _no_project(f"`{root}` is not a directory.")
-    return _main_project(root)
-
-
-def _is_project(folder: Path) -> bool:
-    return (folder / ".kittify").is_dir() or (folder / SPECS).is_dir()
-
-
-def _main_project(root: Path) -> Path:
-    """Return the project of the checkout that made the lane around a directory; the directory itself if none did."""
-    for tree in (root, *root.parents):
-        owner = tree.parent.parent
-        if tree.parent.name == WORKTREES and _is_project(owner) and _is_lane(tree, owner):
-            top = next((folder for folder in (owner, *owner.parents) if (folder / ".git").exists()), owner)
-            same = top / root.relative_to(tree)
-            return _main_project(same if _is_project(same) else owner)
-    return root
-
-
-def _is_lane(tree: Path, owner: Path) -> bool:
-    """Tell a lane's work tree from another checkout beside it: by its name, or by its branch after a renaming."""
-    try:
-        folder = tree / (tree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        branch = (folder / "HEAD").read_text(encoding="utf-8").removeprefix("ref: refs/heads/")
-    except (OSError, ValueError):
-        branch = ""
-    return branch.startswith(BRANCHES) or any(tree.name.startswith(f"{slug}-") for slug in mission_slugs(owner))
-
-
-def _no_project(message: str) -> BrokenContract:
-    hint = f"Pass `--root DIR`, the directory that contains `{SPECS}/`."
-    return BrokenContract(message, findings=[Finding("unknown-mission", message, hint=hint)], hint=hint)
-
-
-def mission_entries(root: Path) -> dict[str, Finding | None]:
-    """Return what ``kitty-specs/`` has that is or seems to be a mission, with why it cannot be read."""
-    folder = root / SPECS
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    known = {path.name: _entry_problem(path) for path in found if path.is_dir() or not path.exists()}
-    return {name: problem for name, problem in known.items() if problem or _SLUG.fullmatch(name)}
-
-
-def _entry_problem(path: Path) -> Finding | None:
-    """Return why a directory or a link is not read as a mission; None also for one that has no part of a mission."""
-    if path.is_symlink():
-        message = f"`{path.name}` is a link, which is not read as a mission."
-        return Finding("mission-not-read", message, hint="Replace it with the directory.")
-    if os.path.lexists(log := log_path(path)) and not (log.is_file() and os.access(log, os.R_OK)):
-        message = f"`{path.name}` is not read: its {FILE} is not a file that can be read."
-        return Finding("mission-not-read", message, hint="Restore it from git.")
-    if _SLUG.fullmatch(path.name) or not any((path / part).exists() for part in _PARTS):
-        return None
-    form = "at most 200 of a-z, A-Z, 0-9, `.`, `_` and `-`, with a letter or a digit in front"
-    message = f"`{path.name}` is not read as a mission: the name of one has {form}."
-    return Finding("mission-not-read", message, hint="Rename it with `git mv`.")
-
-
-def mission_slugs(root: Path) -> list[str]:
-    """Return the slugs of the missions of a project that can be read."""
-    return [name for name, problem in mission_entries(root).items() if not problem]
 
 
 def missions_by_id(root: Path) -> dict[str, list[str]]:
@@ -269,8 +198,9 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     broken: dict[str, BrokenContract] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
-    log = read_log(log_path(folder).read_bytes()) if log_path(folder).is_file() else Log()
-    mission = Mission(root, slug, meta or Meta(), lanes, _contexts(root, slug), log, broken)
+    meta = meta or Meta()
+    log = read_mission_log(folder, meta.mission_id)
+    mission = Mission(root, slug, meta, lanes, _contexts(root, slug), log, broken)
     others = []
     for path in sorted([*folder.iterdir(), *(folder / "tasks").rglob("*")]):
         if path.parent.parent == folder and (name := _WP_FILE.fullmatch(path.name)) and path.is_file():
@@ -306,7 +236,7 @@ def hint_of(word: str, known: Iterable[str]) -> str:
     names, like = sorted(known), _LIKE_WP_FILE.match(Path(word).name)
     meant = f"WP{int(like[1]):02}" if like else ""
     near = f"Did you mean `{meant}`?" if meant in names else did_you_mean(word, names)
-    return f"{near} Known: {names_of(names) or 'none'}.".lstrip()
+    return f"{near} Known: {names_of(names, _MOST_KNOWN) or 'none'}.".lstrip()
 
 
 def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]) -> Model | None:

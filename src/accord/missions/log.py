@@ -6,9 +6,10 @@ Other tools write other lines into the log, too. A line that is not an event sta
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,22 @@ def read_log(raw: bytes) -> Log:
             problems.setdefault(read[0], []).append(read[1])
     ordered = tuple(sorted(events.values(), key=lambda event: (event.at, event.event_id)))
     return Log(ordered, _latest(ordered), problems, len(lines) + 1 if is_torn else None, others, places)
+
+
+def read_mission_log(folder: Path, mission_id: str) -> Log:
+    """Read the log of a mission, and mark the events of another: only older names of this one come before its name."""
+    if not log_path(folder).is_file():
+        return Log()
+    log, slug = read_log(log_path(folder).read_bytes()), folder.name
+    names = [event.mission_slug for event in log.events]
+    older = names[: names.index(slug)] if slug in names else names
+    own = {"", slug, *(name for name in dict.fromkeys(older) if not os.path.isdir(folder.parent / name))}
+
+    def marked(event: StatusEvent) -> StatusEvent:
+        is_own = event.mission_slug in own or (mission_id and (event.model_extra or {}).get("mission_id") == mission_id)
+        return event if is_own else event.model_copy(update={"is_foreign": True})
+
+    return replace(log, events=tuple(map(marked, log.events)))
 
 
 def _repeated(event: StatusEvent, number: int, line_before: int) -> Finding:

@@ -315,6 +315,7 @@ class StatusEvent(BaseModel):
     review_ref: str | None = None
     evidence: Any = None
     policy_metadata: Any = None
+    is_foreign: bool = Field(False, exclude=True, description="It names another mission; no key of the line.")
 
     @property
     def review(self) -> dict[str, str]:
@@ -322,12 +323,6 @@ class StatusEvent(BaseModel):
         review = self.evidence.get("review") if isinstance(self.evidence, dict) else None
         texts = review.items() if isinstance(review, dict) else ()
         return {key: text.strip() for key, text in texts if isinstance(text, str)}
-
-    @property
-    def reviewer(self) -> str:
-        """The reviewer whom the evidence names; empty without one."""
-        name = self.review.get("reviewer", "")
-        return name if name != "unknown" else ""
 
     @property
     def is_denied(self) -> bool:

@@ -24,14 +24,13 @@ from accord.missions.lifecycle import (
     MoveFacts,
     MoveRequest,
     Step,
-    approval_of,
-    is_approved,
     is_self_review,
     plan_move,
 )
 from accord.missions.load import Mission, load_mission, mission_folder
 from accord.missions.log import log_path
 from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
+from accord.missions.replay import is_approved
 from accord.missions.workspace import resolve_workspace
 
 
@@ -121,7 +120,7 @@ def move_facts(
     return MoveFacts(
         request,
         people=mission.people_of(request.wp_id),
-        is_approved=is_approved(source, events),
+        is_approved=is_approved(events, mission.written.get(request.wp_id, "")),
         workspace_problem=workspace_problem,
         lane_problem=lane_problem,
         open_subtasks=tuple(word for word in mission.open_boxes if word in work_package.head.subtasks),
@@ -181,8 +180,8 @@ def _evidence(facts: MoveFacts, source: WorkPackageStatus, earlier: list[StatusE
     """Return the review that a move gives, or for ``done`` the recorded one that it rests on; never one made up."""
     request = facts.request
     if request.target == "done":
-        approval = approval_of(earlier)
-        return approval.evidence if approval and isinstance(approval.evidence, dict) else None
+        approval = next((event.evidence for event in reversed(earlier) if event.to_lane == "approved"), None)
+        return approval if isinstance(approval, dict) else None
     is_accepted = request.target == "approved" and (not request.is_forced or bool(request.review_ref))
     is_taken_back = request.target in REOPENED and facts.people.is_implementer(request.actor)
     is_sent_back = request.target in REOPENED and source in ("for_review", "in_review", "approved")

@@ -15,13 +15,12 @@ from accord.core.machine import NextMove
 from accord.missions.branches import MissionGit, git_of, short_ref
 from accord.missions.lifecycle import (
     REOPENED,
-    THROUGH,
     WAITING,
-    WORK_PACKAGE,
     Blockers,
     MoveFacts,
     MoveRequest,
     needs_of,
+    reachable,
 )
 from accord.missions.load import Mission
 from accord.missions.models import WorkPackageStatus
@@ -62,18 +61,11 @@ def next_moves(
         mission.log.check_readable(wp_id)
         source = mission.status_of(wp_id)
         ahead = [_FORWARD[source]] if source in _FORWARD else []
-        targets = ahead if ahead_only else list(dict.fromkeys([*ahead, *_reachable(source)]))
+        targets = ahead if ahead_only else list(dict.fromkeys([*ahead, *reachable(source)]))
         git = git_of(mission, wp_id)
         return [_next_move(mission, wp_id, source, target, command, git, now) for target in targets]
     except BrokenContract:
         return []
-
-
-def _reachable(source: WorkPackageStatus) -> list[WorkPackageStatus]:
-    """Return the statuses that one command can reach, in one or two edges."""
-    direct = WORK_PACKAGE.targets(source)
-    further = [target for between in THROUGH if between in direct for target in WORK_PACKAGE.targets(between)]
-    return [target for target in (*direct, *further) if target != source]  # type: ignore[misc]
 
 
 def _next_move(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from accord.core.clock import future_problem
 from accord.core.documents import short_name
@@ -25,24 +25,20 @@ from accord.missions.lifecycle import (
     WORK_PACKAGE,
     MoveFacts,
     MoveRequest,
-    approval_of,
-    has_override,
-    lets_start,
-    people_of,
 )
 from accord.missions.load import (
-    SPECS,
     Mission,
     hint_of,
     lines_of,
     load_mission,
-    mission_entries,
     missions_by_id,
     repeated_id,
 )
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
+from accord.missions.projects import SPECS, mission_entries
 from accord.missions.query import mission_status
+from accord.missions.replay import has_override, lets_start, replay
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
 
@@ -95,66 +91,6 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
     return found
 
 
-class Forgery(NamedTuple):
-    """An event that no move writes, and the reason; ``is_approval``: only who approved is at fault."""
-
-    event: StatusEvent
-    reason: str
-    is_approval: bool = False
-
-
-def forgeries(events: Sequence[StatusEvent], written: str = "") -> Iterator[Forgery]:
-    """Yield the events of a work package, in the order of time, that no move writes.
-
-    ``written`` is the status in the file of the work package, with which old missions began.
-    """
-    status: str | None = None
-    for i, event in enumerate(events):
-        source, target, before = event.from_lane, event.to_lane, events[:i]
-        repeats = i and (source, target) == (before[-1].from_lane, before[-1].to_lane)
-        if repeats and target in ("planned", "claimed", "in_progress"):
-            continue  # other tools repeat the start of work
-        reason, is_approval = "", False
-        if source in STATUSES and source not in ((status,) if status else ("planned", written)):
-            reason = f"It leaves {source}, but {event.wp_id} was {status or 'planned'}."
-        elif source in STATUSES and source != target and not event.force and target not in WORK_PACKAGE.targets(source):
-            reason = f"No move leads from {source} to {target}."
-        elif source not in STATUSES and (status or target != "planned"):
-            reason = f"It does not say that it leaves {status or 'planned'}."
-        elif not event.actor.strip() or (event.force and not (event.reason or "").strip()):
-            reason = "It is forced without a reason." if event.actor.strip() else "It names no actor."
-        elif target == "done" != source and approval_of(before) is None:
-            reason, is_approval = f"{event.wp_id} becomes done without an approval that counts.", source == "approved"
-        elif target == "approved":
-            reason, is_approval = _approval_problem(event, before), True
-        if reason:
-            yield Forgery(event, reason, is_approval)
-        status = target
-
-
-def _approval_problem(event: StatusEvent, before: Sequence[StatusEvent]) -> str:
-    if event.is_denied:
-        return f"The verdict of its review is {short_name(event.review['verdict'])}."
-    is_own = people_of(before).is_implementer(event.actor.strip()) and not has_override(event)
-    return f"{short_name(event.actor)} did this work and approves it, and no reason overrides that." if is_own else ""
-
-
-def _is_judged_by_another(event: StatusEvent, events: Sequence[StatusEvent]) -> bool:
-    """Return whether an old approval, or that of a done event, names a reviewer who did not do the work.
-
-    Other tools record their own name for all who use them.
-    """
-    before = events[: events.index(event)]
-    if event.to_lane == "done":
-        approved = [one for one in before if one.to_lane == "approved"]
-        return bool(approved) and _is_judged_by_another(approved[-1], events)
-    people = people_of(before)
-    names = [name for name in (event.reviewer, people.reviewer) if name]
-    return (
-        event.to_lane == "approved" and not event.is_denied and any(not people.is_implementer(name) for name in names)
-    )
-
-
 def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]:
     """Replay the log: events that no move writes are errors where the change since ``start`` added them."""
     path, name = log_path(mission.folder), f"{SPECS}/{mission.slug}/{FILE}"
@@ -171,18 +107,15 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
     for wp_id, events in mission.log.by_work_package.items():
         added = [event for event in events if start and (wp_id, event.event_id) not in old.lines]
         yield from _future(mission, wp_id, added, now)
-        forged = list(forgeries(events, mission.written.get(wp_id, "")))
-        found = [each.event for each in forged]
-        for event in (each for each in added if each not in found):
-            problem = _refusal(mission, event) or (_unproven(mission, event) if event is added[-1] else "")
-            if is_old and event.mission_slug not in names:
-                problem = f"It names the mission {short_name(event.mission_slug)}."
-            forged += [Forgery(event, problem)] if problem else []
-        for event, reason, is_approval in forged:
-            line = mission.log.lines[wp_id, event.event_id]
-            if event not in added:
-                illegal += [] if is_approval and _is_judged_by_another(event, events) else [(line, reason)]
-            else:
+        for event, reason, _ in replay(events, mission.written.get(wp_id, "")):
+            line, is_added = mission.log.lines[wp_id, event.event_id], event in added
+            if is_added and not reason:
+                reason = _refusal(mission, event) or (_unproven(mission, event) if event is added[-1] else "")
+                if is_old and event.mission_slug not in names:
+                    reason = f"It names the mission {short_name(event.mission_slug)}."
+            if reason and not is_added:
+                illegal.append((line, reason))
+            elif reason:
                 hint = "Remove the line, and move the work package with `accord mission move`."
                 yield replace(Finding("event-illegal", f"No move writes this line. {reason}", hint=hint), line=line)
     if illegal:
@@ -226,7 +159,9 @@ def _was_ready(mission: Mission, name: str, event: StatusEvent) -> bool:
     by_time = [one for one in known if (one.at, one.event_id) < (event.at, event.event_id)]
     by_line = [one for one in known if mission.log.lines[name, one.event_id] < place]
     written = next((status for status in STATUSES if status == mission.written.get(name)), None)
-    return any(lets_start(found[-1].to_lane if found else written, found) for found in (by_time, by_line))
+    return any(
+        lets_start(found[-1].to_lane if found else written, found, written or "") for found in (by_time, by_line)
+    )
 
 
 def _unproven(mission: Mission, event: StatusEvent) -> str:
@@ -258,8 +193,8 @@ def _of_log(mission: Mission) -> list[Finding]:
     return found
 
 
-_UNCLEAR = re.compile(r"[^\w\s./*?@+()\[\]$%=&^-]|\.\w+\s+\S|\s\([^()]*\)\Z|(?:\A|/)\.\.(?:/|\Z)")
-"""Parts that a path rarely has: a mark such as a backtick or a colon, words behind a suffix, a remark, ``..``."""
+_UNCLEAR = re.compile(r"[^\w\s./*?@+()\[\]$%=&^-]|\.\w+\s+\S|\s\([^()]*\)\Z")
+"""Parts that a path rarely has: a mark such as a backtick or a colon, words behind a suffix, a remark."""
 
 
 def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
@@ -277,8 +212,10 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     findings += [found for _, _, found in unread_keys(head, "", "dependencies", mission.files, wp_id)]
     findings += _of_dependencies(mission, wp_id)
     for i, name in enumerate(head.owned_files):
-        if _UNCLEAR.search(name) and not os.path.lexists(mission.root / name):
-            message = f"`{short_name(name)}` is read as one path, which does not exist."
+        is_outside = name.strip().startswith("/") or ".." in name.split("/")
+        if is_outside or (_UNCLEAR.search(name) and not os.path.lexists(mission.root / name)):
+            why = "is absolute, or leaves the project" if is_outside else "is read as one path, which does not exist"
+            message = f"`{short_name(name)}` {why}."
             hint = (
                 "Write paths or patterns of git, one an entry, such as `src/*.py`, and none that another package owns."
             )

@@ -104,7 +104,8 @@ def _session_tasks(root: Path) -> Iterator[tuple[int, LinkedDocument]]:
 
 
 def _work_packages(root: Path) -> Iterator[tuple[int, LinkedDocument]]:
-    from accord.missions.load import load_mission, mission_slugs
+    from accord.missions.load import load_mission
+    from accord.missions.projects import mission_slugs
 
     for slug in mission_slugs(root):
         with suppress(AccordError):

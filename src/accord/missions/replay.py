@@ -1,0 +1,129 @@
+"""The replay of a work package's events through the lifecycle: people, and whether a review of its work counts. Pure.
+
+The log is a file that anything can write. Every status counts as written, but a review counts only where a move could
+have written it. Source: mission contracts, "Planning-Artifact Lifecycle".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from accord.core.documents import short_name
+from accord.missions.lifecycle import REOPENED, People, reachable
+from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
+
+_ACCEPTED = ("approved", "done")
+_BEGUN = ("planned", "claimed", "in_progress")
+_REVIEWED = ("for_review", "in_review", "approved")
+
+
+def people_of(events: Iterable[StatusEvent]) -> People:
+    """Return who works on a work package and who judges it, by its events in the order of time.
+
+    Claiming, starting and handing in are work. A review that sends it back, or its author taking it back, leaves it
+    with the worker; ``planned`` frees it.
+    """
+    worker, reviewer, workers, implementers = "", "", set[str](), set[str]()
+    for event in events:
+        actor, is_judged = event.actor.strip(), event.from_lane in _REVIEWED
+        if event.to_lane == "planned":
+            worker, workers = "", set()
+        elif event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor:
+            worker = worker if worker and event.to_lane == "for_review" else actor
+            workers.add(actor.casefold())
+            implementers.add(actor.casefold())
+        if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
+            reviewer = actor
+    return People(worker, frozenset(workers), reviewer, frozenset(implementers))
+
+
+def began_at(events: Iterable[StatusEvent]) -> datetime | None:
+    """Return when the present work began: the first move to in_progress since it was last planned."""
+    began = None
+    for event in events:
+        if event.to_lane == "planned":
+            began = None
+        elif event.to_lane == "in_progress":
+            began = began or event.at
+    return began
+
+
+class ReplayedEvent(NamedTuple):
+    """An event, why no move writes it, empty for a legal one, and whether an approval counts after it."""
+
+    event: StatusEvent
+    problem: str
+    is_approved: bool
+
+
+def replay(events: Sequence[StatusEvent], written: str = "") -> Iterator[ReplayedEvent]:
+    """Yield the events of a work package, in the order of time. Work that moves on from an approval needs a new one.
+
+    ``written`` is the status in its file, with which old missions began.
+    """
+    status, is_approved = "", False
+    for i, event in enumerate(events):
+        if not status and event.from_lane == written:
+            status, is_approved = written, written in _ACCEPTED
+        problem = _edge_problem(event, status, events[i - 1] if i else None)
+        if not problem and event.to_lane == "approved":
+            problem = _approval_problem(event, people_of(events[:i]))
+        elif not problem and event.to_lane == "done" != event.from_lane and not is_approved:
+            problem = f"{event.wp_id} becomes done without an approval that counts."
+        is_kept = event.to_lane in ("done", "blocked") or event.from_lane == event.to_lane
+        is_approved = (event.to_lane == "approved" and not problem) or (is_approved and is_kept)
+        status = event.to_lane
+        yield ReplayedEvent(event, problem, is_approved)
+
+
+def _edge_problem(event: StatusEvent, status: str, before: StatusEvent | None) -> str:
+    """Return why the lifecycle has no such move from a status, or its actor cannot make it; empty if it has."""
+    source, target = event.from_lane, event.to_lane
+    if before and (source, target) == (before.from_lane, before.to_lane) and target in _BEGUN:
+        return ""  # other tools repeat the start of work
+    if event.is_foreign:
+        return f"It names the mission {short_name(event.mission_slug)}."
+    if source not in STATUSES:
+        return f"It does not say that it leaves {status or 'planned'}." if status or target != "planned" else ""
+    if source != (status or "planned"):
+        return f"It leaves {source}, but {event.wp_id} was {status or 'planned'}."
+    if not event.actor.strip():
+        return "It names no actor."
+    if event.force:
+        return "" if (event.reason or "").strip() else "It is forced without a reason."
+    return "" if target in (source, *reachable(source)) else f"No move leads from {source} to {target}."
+
+
+def _approval_problem(event: StatusEvent, people: People) -> str:
+    """Return why an approval does not count. Some tools write their own name as the actor for all who use them.
+
+    There the reviewer in the evidence gave it, or if that is unknown, the one who claimed the review; never by force.
+    """
+    given = event.review.get("reviewer", "")
+    judge = (people.reviewer if given == "unknown" else given) or event.actor.strip()
+    names = [judge, *([event.actor.strip()] if event.force else [])]
+    if event.is_denied:
+        return f"The verdict of its review is {short_name(event.review['verdict'])}."
+    if own := [name for name in names if people.is_implementer(name) and not has_override(event)]:
+        return f"{short_name(own[0])} did this work and approves it, and no reason overrides that."
+    if event.from_lane == "in_progress" and not (event.force or event.review_ref or event.review):
+        return "It skips the review and names none."
+    return ""
+
+
+def lets_start(status: WorkPackageStatus | None, events: Sequence[StatusEvent], written: str = "") -> bool:
+    """Tell whether the dependents of a work package may start: its review passed. Without events, its file says so."""
+    return status in _ACCEPTED and is_approved(events, written)
+
+
+def is_approved(events: Sequence[StatusEvent], written: str = "") -> bool:
+    """Tell whether an approval of a work package counts; without events, its file says so."""
+    return [written in _ACCEPTED, *(each.is_approved for each in replay(events, written))][-1]
+
+
+def has_override(event: StatusEvent) -> bool:
+    """Tell whether an event has the recorded reason for breaking a rule."""
+    policy = event.policy_metadata
+    return isinstance(policy, Mapping) and bool(str(policy.get("override_reason") or "").strip())

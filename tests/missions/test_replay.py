@@ -1,0 +1,176 @@
+"""The replay of a log: who works and judges, and which lines let the dependents of a work package start."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from support.missions import NOW, SLUG, Project, event
+
+from accord.core.errors import BrokenContract
+from accord.missions.models import StatusEvent
+from accord.missions.query import readiness
+from accord.missions.replay import is_approved, lets_start, people_of
+from accord.missions.rules import mission_findings
+
+
+def log(*moves: Any) -> list[StatusEvent]:
+    return [
+        StatusEvent.model_validate(
+            event("WP01", source, target, NOW + timedelta(minutes=i), actor=actor, **dict(*more))
+        )
+        for i, (source, target, actor, *more) in enumerate(moves)
+    ]
+
+
+DONE_BY_ADA = (("planned", "claimed", "Ada"), ("claimed", "in_progress", "Ada"), ("in_progress", "for_review", "Ada"))
+IN_REVIEW = (*DONE_BY_ADA, ("for_review", "in_review", "rev"))
+APPROVED = (*IN_REVIEW, ("in_review", "approved", "rev"))
+OVERRIDE = {"policy_metadata": {"self_review": True, "override_reason": "No one else is here."}}
+FORCED = {"force": True, "reason": "hurry"}
+
+
+def reviewed(reviewer: str | None, verdict: str | None = "approved") -> dict[str, Any]:
+    return {"evidence": {"review": {"reviewer": reviewer, "verdict": verdict}}}
+
+
+@pytest.mark.parametrize(
+    ("actor", "more", "counts"),
+    [
+        ("rev", FORCED, True),
+        ("rev", {"force": True}, False),
+        ("rev", {}, True),
+        ("", {}, False),
+        (" ", FORCED, False),
+        ("rev", {"is_foreign": True}, False),
+        ("Ada", {}, False),
+        ("Ada", FORCED, False),
+        ("Ada", OVERRIDE, True),
+        ("Ada", {"evidence": None}, False),
+        ("tool", reviewed("ada"), False),
+        ("ADA ", {**FORCED, "review_ref": "PR 1"}, False),
+        ("ada", {**FORCED, "policy_metadata": {"override_reason": " "}}, False),
+        ("ada", {**FORCED, **OVERRIDE}, True),
+        ("ada", {**FORCED, **reviewed("rev")}, False),
+        ("ada", reviewed("eve"), True),  # other tools write one name for all who use them
+        ("ada", reviewed("unknown"), True),  # rev claimed the review
+        ("rev", {"evidence": None}, True),  # other tools record no review
+        ("rev", reviewed("unknown", None), True),
+        ("rev", reviewed("eve", "Approved"), True),
+        ("rev", reviewed("rev", "changes_requested"), False),
+        ("rev", {**FORCED, **reviewed(None, "rejected")}, False),
+        ("rev", reviewed("ADA"), False),
+        ("rev", {**reviewed("ada"), **OVERRIDE}, True),
+    ],
+)
+def test_an_approval_counts_if_a_move_of_another_actor_could_write_it(actor: str, more: Any, counts: bool) -> None:
+    events = log(*IN_REVIEW, ("in_review", "approved", actor, more))
+    assert (is_approved(events), lets_start("approved", events)) == (counts, counts)
+    events = log(*IN_REVIEW, ("in_review", "approved", actor, more), ("approved", "done", "rev"))
+    assert lets_start("done", events) == counts
+
+
+JUMPS: dict[str, tuple[Any, ...]] = {
+    "done from for_review": (*DONE_BY_ADA, ("for_review", "done", "rev")),
+    "done from in_review": (*IN_REVIEW, ("in_review", "done", "rev", reviewed("rev"))),
+    "done by force": (*DONE_BY_ADA, ("for_review", "done", "rev", FORCED)),
+    "done from planned": (("planned", "done", "rev"),),
+    "approved from claimed": (DONE_BY_ADA[0], ("claimed", "approved", "rev")),
+    "approved without its review": (("in_review", "approved", "rev"),),
+    "approved from nowhere": ((None, "approved", "rev"),),
+    "approved from in_progress without a review": (
+        *DONE_BY_ADA[:2],
+        ("in_progress", "approved", "rev", {"evidence": None}),
+    ),
+    "approved after it was sent back": (
+        *IN_REVIEW,
+        ("in_review", "in_progress", "rev"),
+        ("in_review", "approved", "rev"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", JUMPS)
+def test_a_status_that_skips_the_review_lets_no_dependent_start(case: str) -> None:
+    events = log(*JUMPS[case])
+    assert not lets_start(events[-1].to_lane, events)
+    assert lets_start("approved", log(*DONE_BY_ADA, ("for_review", "approved", "rev"))), "in_review may be skipped"
+
+
+SENT_BACK = (*DONE_BY_ADA, ("for_review", "in_review", "rev"), ("in_review", "in_progress", "rev"))
+
+
+@pytest.mark.parametrize(
+    ("moves", "worker", "reviewer", "workers", "implementers"),
+    [
+        ((("genesis", "planned", "finalize"),), "", "", set(), set()),
+        (DONE_BY_ADA, "Ada", "", {"ada"}, {"ada"}),
+        (SENT_BACK, "Ada", "rev", {"ada"}, {"ada"}),
+        ((*DONE_BY_ADA, ("for_review", "in_progress", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
+        ((*SENT_BACK, ("in_progress", "for_review", "bob")), "Ada", "rev", {"ada", "bob"}, {"ada", "bob"}),
+        ((*SENT_BACK, ("in_progress", "blocked", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
+        ((*SENT_BACK, ("in_progress", "blocked", "m"), ("blocked", "in_progress", "m")), "m", "rev",
+         {"ada", "m"}, {"ada", "m"}),
+        ((*DONE_BY_ADA, ("in_review", "approved", "rev"), ("approved", "in_progress", "lead")), "Ada", "lead",
+         {"ada"}, {"ada"}),
+        ((*DONE_BY_ADA, ("in_review", "planned", "rev")), "", "rev", set(), {"ada"}),
+        ((*DONE_BY_ADA, ("in_review", "planned", "rev"), ("planned", "claimed", "bob")), "bob", "rev",
+         {"bob"}, {"ada", "bob"}),
+    ],
+)  # fmt: skip
+def test_worker_and_reviewer_are_facts_of_the_log(
+    moves: Any, worker: str, reviewer: str, workers: set[str], implementers: set[str]
+) -> None:
+    found = people_of(log(*moves))
+    assert (found.worker, found.reviewer) == (worker, reviewer)
+    assert (found.workers, found.implementers) == (workers, implementers)
+    assert found.may_continue("ADA") == (not worker or "ada" in workers)
+
+
+def test_an_approval_counts_until_the_work_moves_on() -> None:
+    done = [*APPROVED, ("approved", "blocked", "ada")]
+    assert is_approved(log(*done))
+    assert is_approved(log(*APPROVED, ("approved", "approved", "ada"))), "a line that changes nothing"
+    for target in ("in_progress", "planned", "for_review", "canceled"):
+        assert not is_approved(log(*done, ("blocked", target, "ada")))
+
+
+@pytest.mark.parametrize("written", ["approved", "done"])
+def test_the_log_of_an_old_mission_continues_the_status_of_its_file(written: Any) -> None:
+    assert lets_start(written, [], written)
+    assert lets_start("done", log((written, "done", "rev")), written)
+    assert not lets_start("approved", log(("in_review", "approved", "rev")), written)
+    assert lets_start("approved", log(("for_review", "approved", "rev")), "for_review")
+
+
+LAST: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "its author": ("in_review", "approved", {"actor": "ADA"}),
+    "no actor": ("in_review", "approved", {"actor": " "}),
+    "another mission": ("in_review", "approved", {"actor": "rev", "mission_slug": "099-other"}),
+    "a jump": ("in_review", "done", {"actor": "rev"}),
+    "the next mission": ("in_review", "approved", {"actor": "rev", "mission_slug": "001-next"}),
+    "another actor": ("in_review", "approved", {"actor": "rev"}),
+    "the older name": ("in_review", "approved", {"actor": "rev", "mission_slug": "001-old"}),
+    "the same id": ("in_review", "approved", {"actor": "rev", "mission_slug": "099-other", "mission_id": "01KX"}),
+}
+COUNTING = ("another actor", "the older name", "the same id")
+
+
+@pytest.mark.parametrize("case", LAST)
+def test_every_command_knows_which_lines_give_no_review(project: Project, case: str) -> None:
+    project.begin(mission_id="01KX")
+    Project(project.root, "001-next").begin()
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact", dependencies=["WP01"])
+    for i, (source, target, actor) in enumerate(IN_REVIEW):
+        slug = "001-next" if case == "the next mission" else SLUG if i else "001-old"
+        project.event("WP01", source, target, NOW + timedelta(minutes=i), actor=actor, mission_slug=slug)
+    source, target, more = LAST[case]
+    project.event("WP01", source, target, NOW + timedelta(hours=1), **more)
+    mission = project.load()
+    assert mission.status_of("WP01") == target
+    assert readiness(mission)["WP02"].ready == (case in COUNTING)
+    found = mission_findings(mission, NOW + timedelta(hours=2))[f"kitty-specs/{SLUG}/status.events.jsonl"]
+    assert [one.code for one in found] == ([] if case in COUNTING else ["event-illegal"])
+    if case not in COUNTING:
+        with pytest.raises(BrokenContract, match="WP01, whose review has not passed"):
+            project.move("WP02", "in_progress")
