@@ -26,7 +26,7 @@ from accord.results.label_sync import apply_labels, plan_labels, shipped_labels
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
-from accord.results.run_options import RunOptions
+from accord.results.run_options import PlanOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Fault, RunningSandbox, SandboxSettings, serving
@@ -42,7 +42,7 @@ def with_accord(server: RunningSandbox, plan: dict[str, Any]) -> None:
     receipt = apply_plan(
         GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)")),
         read_plan(read_shape(PlannerResult, plan)),
-        RunOptions(server.repository, SystemClock(), Redactor(), PostingPolicy()),
+        PlanOptions(server.repository, SystemClock(), Redactor(), PostingPolicy()),
     )
     assert receipt.exit_code == 0, receipt.error
 

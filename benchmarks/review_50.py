@@ -24,7 +24,7 @@ from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import ReviewerResult
 from accord.results.reviewer.run import apply_review
-from accord.results.run_options import RunOptions
+from accord.results.run_options import ReviewOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Fault, RunningSandbox, SandboxSettings, serving
@@ -62,7 +62,7 @@ def result(comments: int) -> dict[str, Any]:
 def with_accord(server: RunningSandbox, document: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     adapter = GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)"))
-    options = RunOptions(server.repository, SystemClock(), Redactor(), PostingPolicy(), pull=PULL)
+    options = ReviewOptions(server.repository, SystemClock(), Redactor(), PostingPolicy(), pull=PULL)
     receipt = apply_review(adapter, read_shape(ReviewerResult, document), options)
     assert receipt.exit_code == 0, receipt.error
 
@@ -72,7 +72,7 @@ def with_pygithub(server: RunningSandbox, document: dict[str, Any]) -> None:
     client = github.Github(auth=github.Auth.Token(server.token), base_url=server.url)
     repository = client.get_repo(server.repository)
     pull = repository.get_pull(PULL)
-    commit = repository.get_commit(pull.head.sha)
+    commit = pull.get_commits()[0]
     for comment in review["comments"]:
         pull.create_review_comment(comment["body"], commit, comment["path"], line=comment["line"], side="RIGHT")
     pull.create_review(commit, review["summary"], "REQUEST_CHANGES")
