@@ -576,8 +576,9 @@ def test_line_ends_that_were_escaped_twice_are_named_once(name: str) -> None:
 
 
 IN_BODIES = """
-criteria-missing objective-long options-too-few placeholder-left quote-missing scope-empty scope-outside scope-overlap
-scope-unread section-empty section-missing section-repeated spec-path-missing spec-section-missing trade-off-missing
+criteria-missing criterion-unboxed objective-long options-too-few placeholder-left quote-missing scope-empty
+scope-outside scope-overlap scope-unread section-empty section-missing section-repeated spec-path-missing
+spec-section-missing trade-off-missing
 """
 
 

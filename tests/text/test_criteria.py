@@ -39,6 +39,28 @@ ITEM = """## Objective
 - [ ] It works
 """
 
+SPLIT = """## Acceptance Criteria
+
+- [ ] One
+  - a detail
+    - of it
+- Two
+
+### Tests
+
+- Unit
+  - [ ] Three
+  - Four
+
+#### Acceptance criteria
+
+1. Five
+
+## Notes
+
+- [ ] Six
+"""
+
 
 def safe(text: str) -> str:
     return posted_text(text, Redactor(("correct-horse",)), PostingPolicy())
@@ -55,6 +77,8 @@ def section(*criteria: str, before: str = "") -> str:
         ("# acceptance criteria:\n\n1. One\n2. Two\n", ["One", "Two"]),
         ("## Acceptance Criteria\n\nNone\n", []),
         ("- [ ] It works\n", []),
+        (SPLIT, ["One", "Two", "Three", "Four", "Five"]),
+        ("# Acceptance Criteria\n\n- Group\n  - One\n- Two\n", ["Group", "One", "Two"]),
         ("## Acceptance Criteria\n\n- [ ] <!-- rebase-check -->If you want to rebase\n", []),
     ],
 )

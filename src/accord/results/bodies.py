@@ -83,7 +83,7 @@ class Body:
     @cached_property
     def scopes(self) -> tuple[ScopeList, ScopeList]:
         """The paths in scope, and those out of scope."""
-        return read_scope(self._under(IN_SCOPE)), read_scope(self._under(OUT_OF_SCOPE), is_out=True)
+        return read_scope(self.below(IN_SCOPE)), read_scope(self.below(OUT_OF_SCOPE), is_out=True)
 
     @property
     def scope(self) -> Scopes:
@@ -100,7 +100,7 @@ class Body:
         """The paths that are out of scope."""
         return self.scopes[1].paths
 
-    def _under(self, heading: Heading) -> Iterator[Section]:
+    def below(self, heading: Heading) -> Iterator[Section]:
         """Yield the section of a required heading and those below it."""
         if found := self.find(heading):
             below = self.sections[self.sections.index(found) + 1 :]

@@ -25,6 +25,7 @@ from accord.results.labels import ItemKind
 from accord.results.scope_entries import wider_entries
 from accord.results.scope_lists import NONE
 from accord.text.block_syntax import Block
+from accord.text.criteria import unboxed
 from accord.text.outline import Section, code_of
 
 _QUOTE_LABEL = re.compile(r"^[^\w\n]*quotes?[^\w\n:\uff1a]*[:\uff1a][^\w]*\w", re.IGNORECASE | re.MULTILINE)
@@ -89,10 +90,16 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
         for line, text in scope.unread if scope.paths or heading is OUT_OF_SCOPE else ():
             message = f"`{heading.title}` (line {line} of the body) has an entry that is not wholly read: {text[:80]}"
             yield warning("scope-unread", message, path, hint=_UNREAD)
-    criteria = body.find(CRITERIA)
-    if criteria and not any(item.checked is not None for item in criteria.items):
+    criteria = [section.items for section in body.below(CRITERIA)]
+    has_box = any(item.checked is not None for items in criteria for item in items)
+    if criteria and not has_box:
         message = "`Acceptance Criteria` has no checkbox."
         yield Finding("criteria-missing", message, path, hint="Write each criterion as `- [ ] …`.")
+    for entry in (each for items in criteria for each in unboxed(items)) if has_box else ():
+        message = f"`Acceptance Criteria` (line {entry.line} of the body) has an entry without a box: {entry.text[:80]}"
+        yield warning(
+            "criterion-unboxed", message, path, hint="Write it as `- [ ] …`, or indent it below its criterion."
+        )
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:

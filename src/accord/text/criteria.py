@@ -6,12 +6,13 @@ the text of the posted box, which is the same whenever the same criterion is pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import accumulate
 
 from accord.text.markdown import as_code
 from accord.text.markers import defuse, write_marker
-from accord.text.outline import ChecklistTask, Section, sections, tasks, with_ticks
+from accord.text.outline import ChecklistTask, ListItem, Section, sections, tasks, with_ticks
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -26,15 +27,29 @@ _OPEN = "- [ ] "
 
 
 def criteria_sections(body: str) -> list[Section]:
-    """Return the sections of a work item's body that list its acceptance criteria."""
-    return [section for section in sections(body) if _is_criteria(section)]
+    """Return the sections of a work item's body that list its acceptance criteria, and those below them."""
+    found, level = [], 0
+    for section in sections(body):
+        level = level if 0 < level < section.level else section.level if _is_criteria(section) else 0
+        found += [section] if level else []
+    return found
 
 
 def criteria_in(body: str) -> list[str]:
-    """Return the acceptance criteria of a work item: the text of each box, or, without boxes, of each entry."""
-    entries = (entry for section in criteria_sections(body) for entry in section.items)
-    found = [task.text for task in _item_boxes(body)] or [entry.text for entry in entries if entry.checked is None]
-    return list(dict.fromkeys(text for text in found if text))
+    """Return the acceptance criteria of a work item in its order: the text of each box, and of entries without one."""
+    entries = (entry for section in criteria_sections(body) for entry in unboxed(section.items))
+    found = sorted([(box.line, box.text) for box in _item_boxes(body)] + [(each.line, each.text) for each in entries])
+    return list(dict.fromkeys(text for _, text in found if text))
+
+
+def unboxed(entries: Sequence[ListItem]) -> Iterator[ListItem]:
+    """Yield the entries without a box that are neither below one with a box nor the title of such entries."""
+    depth = 0
+    for i, entry in enumerate(entries):
+        depth = depth if 0 < depth < entry.depth else entry.depth if entry.checked is not None else 0
+        end = next((at for at in range(i + 1, len(entries)) if entries[at].depth <= entry.depth), len(entries))
+        if not depth and all(each.checked is None for each in entries[i:end]):
+            yield entry
 
 
 def checklist(criteria: Sequence[str], before: str, make_safe: Callable[[str], str], item: int) -> str:
@@ -91,10 +106,9 @@ def with_item_ticks(body: str, done: Collection[str], make_safe: Callable[[str],
 
 def _item_boxes(body: str) -> list[ChecklistTask]:
     """Return the boxes below the headings of the criteria."""
-    headings = sections(body)
-    ends = [*(section.line for section in headings[1:]), len(body) + 2]
-    ranges = [(found.line, end) for found, end in zip(headings, ends, strict=False) if _is_criteria(found)]
-    return [task for task in tasks(body) if any(first < task.line < last for first, last in ranges)]
+    own = {section.line for section in criteria_sections(body)}
+    lines = [section.line for section in sections(body)]
+    return [task for task in tasks(body) if lines[max(0, bisect_left(lines, task.line) - 1)] in own] if own else []
 
 
 def _is_criteria(section: Section) -> bool:
