@@ -86,7 +86,7 @@ class Calls:
 
     def git(self, *arguments: str) -> str:
         """Ask git in the repository on the local GitHub."""
-        return GitStorage(self.folder / "sandbox" / "git").open(CONSUMER).text(*arguments)
+        return GitStorage(self.folder / "sandbox" / "git").open(CONSUMER).git.line(*arguments)
 
     @property
     def artifacts(self) -> dict[str, str]:
