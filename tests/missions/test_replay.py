@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.growth import grows_too_fast
 from support.missions import NOW, SLUG, Project, event
 
 from accord.core.errors import BrokenContract
@@ -174,3 +175,8 @@ def test_every_command_knows_which_lines_give_no_review(project: Project, case: 
     if case not in COUNTING:
         with pytest.raises(BrokenContract, match="WP01, whose review has not passed"):
             project.move("WP02", "in_progress")
+
+
+def test_a_log_of_many_reviews_is_replayed_in_proportion_to_its_length() -> None:
+    events = log(*(*APPROVED[1:], ("approved", "planned", "rev"), ("planned", "claimed", "Ada")) * 1500)
+    assert not grows_too_fast(lambda size: is_approved(events[:size]), len(events))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
@@ -251,11 +251,13 @@ def steps_between(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple
     return ((source, target),)
 
 
-def reachable(source: str) -> list[WorkPackageStatus]:
-    """Return the statuses that one command can reach, in one or two edges."""
+@cache
+def reachable(source: str) -> tuple[WorkPackageStatus, ...]:
+    """Return the statuses that one command can reach, in one or two edges, the nearer ones first."""
     direct = WORK_PACKAGE.targets(source)
     further = [target for between in THROUGH if between in direct for target in WORK_PACKAGE.targets(between)]
-    return [target for target in (*direct, *further) if target != source]  # type: ignore[misc]
+    order = [*direct, *further]
+    return tuple(sorted((one for one in STATUSES if one in order and one != source), key=order.index))
 
 
 WAITING = ("planned", "claimed", "blocked")

@@ -7,7 +7,9 @@ have written it. Source: mission contracts, "Planning-Artifact Lifecycle".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import reduce
 from typing import NamedTuple
 
 from accord.core.documents import short_name
@@ -25,18 +27,20 @@ def people_of(events: Iterable[StatusEvent]) -> People:
     Claiming, starting and handing in are work. A review that sends it back, or its author taking it back, leaves it
     with the worker; ``planned`` frees it.
     """
-    worker, reviewer, workers, implementers = "", "", set[str](), set[str]()
-    for event in events:
-        actor, is_judged = event.actor.strip(), event.from_lane in _REVIEWED
-        if event.to_lane == "planned":
-            worker, workers = "", set()
-        elif event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor:
-            worker = worker if worker and event.to_lane == "for_review" else actor
-            workers.add(actor.casefold())
-            implementers.add(actor.casefold())
-        if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
-            reviewer = actor
-    return People(worker, frozenset(workers), reviewer, frozenset(implementers))
+    return reduce(_with_event, events, People())
+
+
+def _with_event(people: People, event: StatusEvent) -> People:
+    actor, is_judged = event.actor.strip(), event.from_lane in _REVIEWED
+    if event.to_lane == "planned":
+        people = replace(people, worker="", workers=frozenset())
+    elif event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor:
+        names, is_same = {actor.casefold()}, people.worker and event.to_lane == "for_review"
+        workers, implementers = people.workers | names, people.implementers | names
+        people = People(people.worker if is_same else actor, workers, people.reviewer, implementers)
+    if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
+        people = replace(people, reviewer=actor)
+    return people
 
 
 def began_at(events: Iterable[StatusEvent]) -> datetime | None:
@@ -63,18 +67,18 @@ def replay(events: Sequence[StatusEvent], written: str = "") -> Iterator[Replaye
 
     ``written`` is the status in its file, with which old missions began.
     """
-    status, is_approved = "", False
+    status, is_approved, people = "", False, People()
     for i, event in enumerate(events):
         if not status and event.from_lane == written:
             status, is_approved = written, written in _ACCEPTED
         problem = _edge_problem(event, status, events[i - 1] if i else None)
         if not problem and event.to_lane == "approved":
-            problem = _approval_problem(event, people_of(events[:i]))
+            problem = _approval_problem(event, people)
         elif not problem and event.to_lane == "done" != event.from_lane and not is_approved:
             problem = f"{event.wp_id} becomes done without an approval that counts."
         is_kept = event.to_lane in ("done", "blocked") or event.from_lane == event.to_lane
         is_approved = (event.to_lane == "approved" and not problem) or (is_approved and is_kept)
-        status = event.to_lane
+        status, people = event.to_lane, _with_event(people, event)
         yield ReplayedEvent(event, problem, is_approved)
 
 

@@ -214,7 +214,7 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     for i, name in enumerate(head.owned_files):
         is_outside = name.strip().startswith("/") or ".." in name.split("/")
         if is_outside or (_UNCLEAR.search(name) and not os.path.lexists(mission.root / name)):
-            why = "is absolute, or leaves the project" if is_outside else "is read as one path, which does not exist"
+            why = "is absolute or has `..`" if is_outside else "is read as one path, which does not exist"
             message = f"`{short_name(name)}` {why}."
             hint = (
                 "Write paths or patterns of git, one an entry, such as `src/*.py`, and none that another package owns."
