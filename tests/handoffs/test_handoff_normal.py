@@ -175,11 +175,14 @@ def test_a_verdict_without_what_it_judges_is_a_warning(change: dict[str, Any], v
         ("planningArtifact", {"goals": [1]}, "/metadata/planningArtifact/goals/0"),
         ("awaitingHumanArtifact", {"options": [{}]}, "/metadata/awaitingHumanArtifact/options/0/label"),
         ("workflow", {"branchName": 5}, "/metadata/workflow/branchName"),
+        ("acceptanceCriteria", 5, "/acceptanceCriteria"),
+        ("acceptanceCriteria", True, "/acceptanceCriteria"),
         ("workflowRuntime", {"actionHistory": {}}, "/metadata/workflowRuntime/actionHistory"),
     ],
 )
 def test_a_wrong_shape_is_named_with_its_path(artifact: str, content: Any, path: str) -> None:
-    given = {"metadata": {artifact: content}} if artifact != "status" else {"status": content}
+    own = {artifact: content}
+    given = {"metadata": own} if path.startswith("/metadata") else {"status": "planning", **own}
     _, findings = checked(given)
     assert [(finding.code, finding.path) for finding in findings] == [("schema", path)]
 

@@ -362,6 +362,8 @@ def test_the_architect_may_refer_to_the_review_in_a_plan_and_only_append_there()
     for references in (["r1"], ["r1", "r2"]):
         decided = decide_patch(task, patch(**{P: {"reviewReferences": references}}), by("architect"))
         assert decided.reasons == ()
+        kept = {key: value for key, value in decided.task["metadata"][P].items() if key != "reviewReferences"}
+        assert {**kept, "reviewReferences": 0} == {**task["metadata"][P], "reviewReferences": 0}, "no stamp"
         task = decided.task
     again = decide_patch(task, patch(**{P: {"reviewReferences": ["r2"]}}), by("architect"))
     assert codes(again.reasons) == [("append-only", "/metadata/planningArtifact/reviewReferences")]

@@ -297,7 +297,7 @@ class Handoff(_HandoffModel):
 
     title: str | None = None
     description: str | None = None
-    acceptance_criteria: Any = None
+    acceptance_criteria: str | list[Any] | dict[str, Any] | None = None
     dependencies: list[Any] | None = None
     status: Status = "backlog"
     completed_at: Timestamp | None = Field(None, description="Set and cleared by the engine.")

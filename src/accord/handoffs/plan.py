@@ -116,7 +116,8 @@ def decide_patch(
     merged, reasons = _with_new_question(task, merged, wanted, author)
     before, after, now = read_handoff(task), read_handoff(merged), parse_timestamp(author.at)
     changes = list(rules.field_changes(task, merged))
-    touched = [one for one in rules.ARTIFACTS if any(rules.is_within(change.location, one) for change in changes)]
+    own = [change.location for change in changes if change.location not in rules.REVIEW_REFERENCES]
+    touched = [one for one in rules.ARTIFACTS if any(rules.is_within(location, one) for location in own)]
     reasons += [*rules.role_findings(author.role, changes), *rules.mutability_findings(task, merged, changes)]
     reasons += _author_findings(wanted, touched, author)
     known = future_findings(before.metadata, now)
