@@ -188,6 +188,10 @@ def test_a_move_to_the_current_status_has_no_steps_and_claims_no_work_of_another
     if status == "in_progress":
         with pytest.raises(BrokenContract, match="stays in_progress: It is lost"):
             plan(status, status, dict(NONE, lane_problem=LOST))
+    if status == "approved":
+        assert plan(status, status, dict(NONE, is_approved=False)) == ((status, status),)
+        with pytest.raises(BrokenContract, match="stays approved: It is lost"):
+            plan(status, status, dict(NONE, is_approved=False, lane_problem=LOST))
     if status in ("claimed", "in_review"):
         with pytest.raises(BrokenContract, match="bob has claimed it"):
             plan(status, status, dict(NONE, people=People(worker="bob", reviewer="bob")))

@@ -184,6 +184,23 @@ def test_an_approval_of_a_log_without_evidence_or_by_force_gets_none(planning: P
     assert lines(planning)[-1]["evidence"] is None
 
 
+def test_an_approval_that_counts_for_nothing_is_given_again_by_another_actor(planning: Project) -> None:
+    planning.work_package("WP02", PLANNING, dependencies=["WP01"])
+    for target in ("in_progress", "for_review"):
+        planning.move("WP01", target)
+    planning.event("WP01", "for_review", "approved", NOW + timedelta(minutes=1))
+    (move,) = next_moves(planning.load(), "WP01", "accord mission", NOW, ahead_only=True)
+    assert (move.missing, move.command.split()[-4:]) == (("an approval",), ["--to", "approved", "--actor", "REVIEWER"])
+    with pytest.raises(BrokenContract, match="ada did this work"):
+        planning.move("WP01", "approved")
+    with pytest.raises(BrokenContract, match="`--force` needs a reason"):
+        planning.move("WP01", "approved", "rev", is_forced=True)
+    assert len(planning.move("WP01", "approved", "rev").events) == 1
+    assert planning.move("WP01", "approved", "rev").events == ()
+    assert planning.move("WP02", "in_progress").events
+    assert planning.move("WP01", "done").events
+
+
 def test_one_actor_reviews_its_own_work_only_when_the_log_says_so(planning: Project) -> None:
     for target in ("in_progress", "for_review"):
         planning.move("WP01", target)

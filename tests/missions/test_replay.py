@@ -9,7 +9,7 @@ from support.missions import NOW, SLUG, Project, event
 
 from accord.core.errors import BrokenContract
 from accord.missions.models import StatusEvent
-from accord.missions.query import readiness
+from accord.missions.query import guard_failures, readiness
 from accord.missions.replay import is_approved, lets_start, people_of
 from accord.missions.rules import mission_findings
 
@@ -170,6 +170,8 @@ def test_every_command_knows_which_lines_give_no_review(project: Project, case: 
     mission = project.load()
     assert mission.status_of("WP01") == target
     assert readiness(mission)["WP02"].ready == (case in COUNTING)
+    gaps = [f"WP01 is {target}, without a review that counts"] if case not in COUNTING else []
+    assert guard_failures(mission, "review") == [*gaps, "WP02 is planned, not yet approved"]
     found = mission_findings(mission, NOW + timedelta(hours=2))[f"kitty-specs/{SLUG}/status.events.jsonl"]
     assert [one.code for one in found] == ([] if case in COUNTING else ["event-illegal"])
     if case not in COUNTING:

@@ -158,7 +158,7 @@ def _reviewer(facts: MoveFacts) -> Iterator[Need]:
 def _complete(facts: MoveFacts) -> Iterator[Need]:
     if not facts.is_approved:
         text = "No approval of its present state counts: none is recorded, or its own author or no reviewer gave it."
-        yield Need(f"{text} Move it to approved first; where it is approved, to in_progress before.", "an approval")
+        yield Need(f"{text} Let another `--actor` move it to approved first.", "an approval")
     elif facts.merge_problem and not facts.request.override_reason:
         hint = "`--override-reason TEXT` allows it without a merge; `--force` does not."
         others = " and ".join(facts.taken_along)
@@ -211,16 +211,21 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
     if reason := _refusal(source, facts):
         what = f"The move from {source} to {target} is refused" if source != target else f"It stays {source}"
         raise BrokenContract.of(finding_of("illegal-move", f"{what}: {reason}"))
-    if source == target or facts.request.is_forced:
-        return ((source, target),) if source != target else ()
-    return steps_between(source, target)
+    if source == target and not _is_due(facts):
+        return ()
+    return ((source, target),) if facts.request.is_forced else steps_between(source, target)
+
+
+def _is_due(facts: MoveFacts) -> bool:
+    """Tell whether work that is approved already needs an approval that counts."""
+    return facts.request.target == "approved" and not facts.is_approved
 
 
 def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
     request = facts.request
     if problem := actor_problem(request.actor):
         return problem
-    if source == request.target:
+    if source == request.target and not _is_due(facts):
         if source == "in_progress" and facts.lane_problem:
             return facts.lane_problem.text
         holder = {"claimed": facts.people.worker, "in_review": facts.people.reviewer}.get(source, "")
@@ -232,7 +237,8 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
     if request.is_forced:
         guard = {"done": _complete, "approved": _reviewer}.get(request.target)
         return next((need.text for need in guard(facts)), "") if guard else ""
-    refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in steps_between(source, request.target))
+    edges = steps_between("in_review" if source == request.target else source, request.target)
+    refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in edges)
     return next((refusal for refusal in refusals if refusal), "")
 
 

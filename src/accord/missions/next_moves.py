@@ -128,7 +128,9 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
             return f"{command} start {mission.slug} {wp_id}"
         git_there = f"git -C {shlex.quote(path)}"
         return f"{git_there} add --all && {git_there} commit --message TEXT && {move}"
-    if target == "done" and facts.is_approved:
+    if target == "done" and not facts.is_approved:
+        return f"{command} move {mission.slug} {wp_id} --to approved --actor {REVIEWER}"
+    if target == "done":
         root, base = shlex.quote(str(mission.root)), shlex.quote(git.target_name)
         branch = resolve_workspace(mission, wp_id).branch_name or ""
         refs = git.refs(branch)

@@ -69,9 +69,13 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
     enough = {"implement": ("for_review", "in_review", "approved", "done"), "review": ("approved", "done")}
     if not (reached := enough.get(step_id or "")):
         return []
-    statuses = ((wp_id, mission.known_status(wp_id) or "unknown") for wp_id in mission.files)
-    open_ones = ((wp_id, status) for wp_id, status in statuses if status not in (*reached, "canceled"))
-    return [f"{wp_id} is {status}, not yet {reached[0]}" for wp_id, status in open_ones]
+    statuses = {wp_id: mission.known_status(wp_id) or "unknown" for wp_id in mission.files}
+    unreviewed = [wp_id for wp_id in statuses if step_id == "review" and not mission.lets_start(wp_id)]
+    return [
+        f"{wp_id} is {status}, {'without a review that counts' if status in reached else f'not yet {reached[0]}'}"
+        for wp_id, status in statuses.items()
+        if status not in (*reached, "canceled") or (status in reached and wp_id in unreviewed)
+    ]
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
