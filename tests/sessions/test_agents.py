@@ -11,7 +11,19 @@ from typing import Any, get_args
 import pytest
 from support.disks import contents
 from support.missions import Project
-from support.sessions import GATES, NAME, SINGLE, TASKS, agent_output, clock, decision, done, make_session, writer
+from support.sessions import (
+    GATES,
+    NAME,
+    SINGLE,
+    TASKS,
+    agent_output,
+    clock,
+    decision,
+    done,
+    make_session,
+    outputs,
+    writer,
+)
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors
@@ -224,8 +236,11 @@ def test_a_waiver_is_recorded_with_its_reason_and_the_reviews_that_it_replaces(t
     assert not has_errors(check_session(folder)[0][2])
 
 
+REVIEWS = outputs(("Reviewer", "OK"), ("QA", "OK")) + outputs(("Reviewer", "OK"), task="T-002")
+
+
 def test_the_final_review_can_be_waived_with_a_reason(tmp_path: Path) -> None:
-    texts = {"tasks.yaml": done()}
+    texts = {"tasks.yaml": done(), "outputs.jsonl": REVIEWS}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts=texts)
     with pytest.raises(BrokenContract, match="needs a final review"):
         advance(writer(folder), "INTEGRATE", role="Orchestrator")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.sessions import (
+    ALL_REVIEWED,
     ARCHITECTURE,
     AT,
     GATES,
@@ -302,7 +303,8 @@ def test_a_task_that_no_agent_worked_on_keeps_a_session_with_records_from_integr
     with pytest.raises(BrokenContract, match=r"T-002 \(Coder, Reviewer\)"):
         advance(writer(folder), "INTEGRATE", role="Orchestrator")
     (folder / "outputs.jsonl").unlink()
-    advance(writer(folder), "INTEGRATE", role="Orchestrator")  # other tools keep the records
+    with pytest.raises(BrokenContract, match=r"T-001 \(Reviewer, QA\); T-002 \(Reviewer\)"):
+        advance(writer(folder), "INTEGRATE", role="Orchestrator")
 
 
 @pytest.mark.parametrize("mode", ["lean", "per-batch", "single-final"])
@@ -442,6 +444,7 @@ def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Pat
 
 def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path) -> None:
     folder = finished(tmp_path, "DONE")
+    (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
     codes = changes_of(folder)
     reopen(writer(folder))
     for state in ("INTEGRATE", "RELEASE", "DONE"):

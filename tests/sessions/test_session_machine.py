@@ -6,7 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import GATES, SINGLE, SPEC, TASKS, decision, done, make_session, outputs, status, writer
+from support.sessions import (
+    ALL_REVIEWED,
+    GATES,
+    SINGLE,
+    SPEC,
+    TASKS,
+    decision,
+    done,
+    make_session,
+    outputs,
+    status,
+    writer,
+)
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
@@ -70,6 +82,8 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("BLOCKED", "APPROVE_DESIGN", {"gates": BOTH, "blocked_from": "PLAN", "state": "PLAN"}, ""),
         ("IMPLEMENT_LOOP", "INTEGRATE", {"unreviewed": ("T-001 (QA)",)}, "T-001 (QA)"),
         ("IMPLEMENT_LOOP", "INTEGRATE", {"lacks_final_review": True}, "final review"),
+        ("INTEGRATE", "RELEASE", {"lacks_final_review": True}, "final review"),
+        ("RELEASE", "DONE", {"lacks_final_review": True}, "final review"),
         ("INTEGRATE", "IMPLEMENT_LOOP", {}, "Only a failed review leads back"),
         ("INTEGRATE", "IMPLEMENT_LOOP", {"unfinished": ("T-001",)}, ""),
         ("DESIGN", "APPROVE_DESIGN", {"held": {"Architect": "BLOCKED"}}, "last output of Architect is not OK"),
@@ -295,7 +309,7 @@ def test_a_blocked_session_goes_back_to_where_it_was_and_the_same_move_again_cha
 
 @pytest.mark.parametrize(("start", "mode"), [("INTAKE", "full"), ("INTAKE_LEAN", "lean")])
 def test_a_session_runs_from_its_start_to_done(tmp_path: Path, start: str, mode: str) -> None:
-    texts: dict[str, str | None] = {"tasks.yaml": done()}
+    texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}
     if mode == "lean":
         texts["architecture.md"] = None
     decisions = SINGLE if mode == "full" else []
@@ -356,6 +370,8 @@ def full(decisions: list[Any], tasks: str = TASKS, recorded: str = "", **more: A
 ASK = f"session ask DIR --id {DESIGN} --question"
 ADVANCE = "session advance DIR --to %s --role Orchestrator"
 WORK, GATE, RED = "IMPLEMENT_LOOP", "APPROVE_DESIGN", "CI that is not red"
+REVIEWS = outputs(("Reviewer", "OK"), ("QA", "OK")) + outputs(("Reviewer", "OK"), task="T-002")
+UNREVIEWED = "reviews: T-001 (Reviewer, QA); T-002 (Reviewer)"
 BOTH, LAST = ["completed tasks: T-001, T-002"], ["final review of meta"]
 STUCK = full([decision(state_context="DESIGN")])
 SENT_TO, CORRECTED = (full([CHANGES], **tracked(status)) for status in ("dispatched", "completed"))
@@ -381,7 +397,10 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     (GATE, SENT_TO, "PLAN", [DESIGN], "dispatch DIR meta --role Designer --take OUTPUT.json"),
     (GATE, CORRECTED, "PLAN", [DESIGN], ASK),
     (WORK, full(GATES), "INTEGRATE", BOTH + LAST, "dispatch DIR T-001 --role Coder --into"),
-    (WORK, full(GATES, done()), "INTEGRATE", LAST, "dispatch DIR meta --role Reviewer --into"),
+    (WORK, full(SINGLE, done()), "INTEGRATE", [UNREVIEWED], "session task DIR T-001 --to implemented --role Orch"),
+    ("INTEGRATE", full(SINGLE, done()), "RELEASE", [UNREVIEWED], ADVANCE % WORK),
+    ("RELEASE", full(SINGLE, done()), "DONE", [UNREVIEWED], ADVANCE % WORK),
+    (WORK, full(GATES, done(), REVIEWS), "INTEGRATE", LAST, "dispatch DIR meta --role Reviewer --into"),
     (WORK, full(SINGLE, ONE), "INTEGRATE", BOTH, "dispatch DIR T-002 --role Coder --into"),
     (WORK, full(SINGLE, IMPLEMENTED), "INTEGRATE", BOTH, "dispatch DIR meta --role Reviewer --into"),
     (WORK, full(GATES, ONE, outputs(("QA", "FAIL"))), "FIX_TESTS", [], "session fix DIR T-001 FIX_TESTS --role Orch"),
@@ -390,12 +409,12 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     (WORK, full(GATES, ONE, REVIEWED), "INTEGRATE", BOTH + LAST, "session task DIR T-001 --to completed --role Orch"),
     (
         "INTEGRATE",
-        full(SINGLE, done(), last_ci_result="red"),
+        full(SINGLE, done(), ALL_REVIEWED, last_ci_result="red"),
         "RELEASE",
         [RED],
         "session fix DIR meta FIX_BUILD --role",
     ),
-    ("INTEGRATE", full([], done()), "RELEASE", [DESIGN, "UD-REVIEW-STRATEGY"], ADVANCE % GATE),
+    ("INTEGRATE", full([], done(), ALL_REVIEWED), "RELEASE", [DESIGN, "UD-REVIEW-STRATEGY"], ADVANCE % GATE),
     ("DONE", full(SINGLE, done()), WORK, [], "session reopen DIR"),
     ("ASK_USER", STUCK, "DESIGN", ["answers to UD-1"], "session answer DIR UD-1=ANSWER"),
     ("BLOCKED", full(GATES, blocked_from="PLAN", blocker="x"), "PLAN", [], ADVANCE % "PLAN"),

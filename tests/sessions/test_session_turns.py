@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import GATES, SINGLE, TASKS, agent_output, decision, make_session, outputs, writer
+from support.sessions import ALL_REVIEWED, GATES, SINGLE, TASKS, agent_output, decision, make_session, outputs, writer
 
 from accord.core.errors import BrokenContract, Interrupted
 from accord.sessions.models import AgentOutput
@@ -142,7 +142,7 @@ def test_an_agent_writes_the_files_of_its_role(tmp_path: Path, state: str, name:
 
 @pytest.mark.parametrize("tasks", [TASKS, DONE])
 def test_a_reopened_session_without_an_open_task_waits_for_a_person(tmp_path: Path, tasks: str) -> None:
-    texts = {"tasks.yaml": tasks, "outputs.jsonl": REVIEWED}
+    texts = {"tasks.yaml": tasks, "outputs.jsonl": ALL_REVIEWED}
     folder = make_session(
         tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, reopened_at="2026-01-31T10:00:00Z", texts=texts
     )

@@ -111,6 +111,10 @@ def outputs(*said: tuple[str, str], task: str = "T-001", concerns: int = 0, **ga
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
+ALL_REVIEWED = outputs(("Reviewer", "OK"), ("QA", "OK"), task="meta")
+"""The reviews of every task at once."""
+
+
 def make_session(
     root: Path, state: str = "INTAKE", *, texts: Mapping[str, str | None] | None = None, **changes: Any
 ) -> Path:

@@ -168,7 +168,8 @@ def _tasks(facts: SessionFacts, *_: str) -> Iterator[Need]:
         yield Need(f"These tasks are not completed: {names}. Complete them.", f"completed tasks: {names}", "tasks")
     if facts.unreviewed:
         names = names_of(facts.unreviewed, between="; ")
-        text = f"These tasks are completed without their reviews: {names}. Have them reviewed."
+        how = "Have them reviewed, or waive that with `accord session task` in IMPLEMENT_LOOP."
+        text = f"These tasks are completed without their reviews: {names}. {how}"
         yield Need(text, f"reviews: {names}", "tasks")
 
 
@@ -255,13 +256,14 @@ def _fixable(facts: SessionFacts, source: str, loop: str) -> Iterator[Need]:
         yield Need(text, "a decision of the user", "question")
 
 
+_REVIEWED: tuple[Guard, ...] = (_tasks, _final_review)
 _STEPS: dict[tuple[str, str], tuple[str, tuple[Guard, ...]]] = {
     (APPROVAL, "PLAN"): ("design approved", ()),
     (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", ()),
-    ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", (_tasks, _final_review)),
-    ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", (_tasks, _ci)),
-    ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", (_tasks, _ci)),
-    ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", (_tasks, _ci)),
+    ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", _REVIEWED),
+    ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", (*_REVIEWED, _ci)),
+    ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci)),
+    ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci)),
 }
 """Labels and guards of single steps forward; every step needs valid files, passed gates and no pending question."""
 

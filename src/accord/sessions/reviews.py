@@ -114,13 +114,9 @@ def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
 
 
 def unreviewed_tasks(tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the completed tasks with reviews that they have not passed.
-
-    Where the session has no output of the Coder, other tools keep its records.
-    """
-    has_records = any(output.agent == "Coder" for output in outputs)
+    """Return the completed tasks with reviews that they have not passed."""
     completed = [task for task in tasks if task.status == "completed"]
-    found = {task.id: open_gates(task, outputs) for task in completed if has_records or has_record(task, outputs)}
+    found = {task.id: open_gates(task, outputs) for task in completed}
     return {name: gates for name, gates in found.items() if gates}
 
 
