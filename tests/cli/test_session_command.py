@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.commands import Accord
-from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, make_session
+from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, make_session, outputs
 from support.stage import Stage
 
 from accord_sandbox.planting import STRANGER_TOKEN
@@ -104,6 +104,29 @@ def test_each_thing_that_a_refused_move_lacks_is_one_finding_with_its_own_hint(
         assert "is missing" not in finding["hint"]
 
 
+def test_an_output_that_moves_the_session_says_so_and_is_taken_once(session: Session) -> None:
+    play = session("DESIGN", user_decisions=[])
+    taken = play.take("meta", "Architect", agent_output())
+    assert (taken["changed"], taken["repeated"]) == (["the session goes to APPROVE_DESIGN"], False)
+    before = play.files()
+    taken = play.take("meta", "Architect", agent_output())
+    assert (taken["changed"], taken["repeated"]) == ([], True)
+    assert play.files() == before
+
+
+@pytest.mark.parametrize("status", ["OK", "FAIL"])
+def test_an_output_is_taken_once_also_where_the_next_agent_has_started(session: Session, status: str) -> None:
+    texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #"), "outputs.jsonl": outputs(("Coder", "OK"))}
+    play = session(texts=texts)
+    file = str(play.accord.file("output.json", agent_output(status=status)))
+    words = ("--take", file, "--role", "Reviewer", "--task", "T-001", "--into", str(play.folder.parent / "input"))
+    for is_repeated in (False, True):
+        before = play.files()
+        ended = play.accord("session", "run", str(play.folder), *words)
+        assert ("already recorded in outputs.jsonl" in ended.out) == is_repeated, ended
+        assert (play.files() == before) == is_repeated
+
+
 @pytest.mark.slow
 def test_a_session_goes_from_its_beginning_to_its_end_and_is_opened_again(accord: Accord) -> None:
     play = begin(accord)
@@ -129,7 +152,7 @@ def test_a_session_goes_from_its_beginning_to_its_end_and_is_opened_again(accord
         waived = ("--to", "completed", "--role", "Orchestrator", "--waive-reviews", "tried by hand")
         assert "completed" in [task["status"] for task in play("task", name, *waived)["tasks"] if task["id"] == name]
     play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--role", "Orchestrator")
-    assert play.take("meta", "Reviewer", agent_output())["changed"] == []
+    assert play.take("meta", "Reviewer", agent_output())["changed"] == ["the session goes to DONE"]
     assert "accord session reopen" in play.refused("session-done", "task", "T-001", "--to", "blocked", "--role", "QA")
     assert play("resume")["state"] == "DONE"
     assert play("reopen")["state"] == "IMPLEMENT_LOOP"

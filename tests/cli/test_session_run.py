@@ -222,7 +222,7 @@ def test_a_program_that_changes_what_its_role_does_not_write_ends_the_run(projec
     project.write({"SpecAgent": {**FILES["SpecAgent"], **dict.fromkeys(paths, "a = 1\n")}})
     found = project.run(code=1)["findings"]
     assert {each["code"] for each in found} == {"role-forbidden"}
-    for said in ("only Coder", "other sessions are read-only"):
+    for said in ("Only the Coder", "other sessions are read-only"):
         assert [said in each["message"] for each in found].count(True) == 1
     assert (project.state(), project.turns()) == ("INTAKE", ["SpecAgent meta"])
 

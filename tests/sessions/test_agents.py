@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ import pytest
 from support.disks import contents
 from support.missions import Project
 from support.sessions import (
+    ALL_REVIEWED,
     GATES,
     NAME,
     SINGLE,
@@ -31,6 +33,7 @@ from accord.core.kinds import KINDS
 from accord.sessions.dispatch import CHECKLISTS, FORMS, RULES, agent_input, output_schema, prompt_of
 from accord.sessions.folder import Session, read_session, status_of
 from accord.sessions.folder_rules import check_session
+from accord.sessions.machine import INTEGRATION
 from accord.sessions.models import ROLES, AgentOutput, ProjectType
 from accord.sessions.next_moves import next_moves
 from accord.sessions.outputs import apply_output, plan_output
@@ -317,12 +320,39 @@ def test_a_security_question_is_asked_again_when_the_work_did_not_settle_it(tmp_
     ]
 
 
-@pytest.mark.parametrize(("role", "wrong"), [("Docs", [0, 1, 4, 5]), ("Coder", [1, 4]), ("Reviewer", [0, 1, 2, 4, 5])])
+def reporting(key: str, *names: str) -> AgentOutput:
+    return AgentOutput.model_validate(agent_output(artifacts={**agent_output()["artifacts"], key: list(names)}))
+
+
+@pytest.mark.parametrize("key", ["files_changed", "tests_added_or_updated"])
+@pytest.mark.parametrize(
+    ("role", "state", "is_taken"),
+    [
+        ("Docs", "RELEASE", False),
+        ("Integrator", "IMPLEMENT_LOOP", False),
+        ("Integrator", "FIX_TESTS", False),
+        ("Integrator", "RELEASE", False),
+        ("Integrator", "INTEGRATE", True),
+        ("Integrator", "FIX_BUILD", True),
+        ("Coder", "FIX_TESTS", True),
+    ],
+)
+def test_an_output_that_reports_code_is_taken_only_from_those_who_write_it_then(
+    tmp_path: Path, role: str, state: str, is_taken: bool, key: str
+) -> None:
+    texts = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED} if state in INTEGRATION else None
+    folder = make_session(tmp_path, state, mode="full", user_decisions=SINGLE, texts=texts)
+    before = contents(folder)
+    with nullcontext() if is_taken else pytest.raises(BrokenContract, match="Only the Coder"):
+        apply_output(writer(folder), "meta", role, reporting(key, "README.md", "tests/test_app.py"))
+    assert (contents(folder) != before) == is_taken
+
+
+@pytest.mark.parametrize(("role", "wrong"), [("Docs", [0, 3, 4]), ("Coder", [0, 3]), ("Reviewer", [0, 1, 3, 4])])
 def test_an_output_that_reports_files_of_other_roles_gets_warnings(tmp_path: Path, role: str, wrong: list[int]) -> None:
-    names = ["src/app.py", f".agents-work/{NAME}/spec.md", str(tmp_path / "README.md"), ".agents-work/<session>/x.md"]
+    names = [f".agents-work/{NAME}/spec.md", str(tmp_path / "README.md"), ".agents-work/<session>/x.md"]
     names += [f"{place}/.agents-work/{NAME}/spec.md" for place in (tmp_path.name, "another")]
-    artifacts = {**agent_output()["artifacts"], "files_changed": names}
-    output = AgentOutput.model_validate(agent_output(artifacts=artifacts))
+    output = reporting("files_changed", *names)
     session = read_session(implementing(tmp_path))
     found = plan_output(session, "T-001", role, output, now=clock().now())[0].findings
     assert [one.path for one in found] == [f"/artifacts/files_changed/{i}" for i in wrong]

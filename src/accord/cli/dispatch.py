@@ -33,7 +33,7 @@ from accord.sessions.dispatch import output_schema, prompt_of
 from accord.sessions.folder import Session
 from accord.sessions.models import ROLES, AgentOutput, ProjectType
 from accord.sessions.next_moves import following, next_moves
-from accord.sessions.outputs import OutputEffects, apply_output
+from accord.sessions.outputs import OutputEffects, apply_output, moves_between
 from accord.sessions.run import fail_agent, start_agent
 from accord.sessions.turns import move_on
 
@@ -71,10 +71,11 @@ def dispatch(given: _DispatchArguments) -> None:
         with refusals(given, folder, task, given.take):
             output, found = read_output(given.take, role)
         with refusals(given, folder, task, str(folder)):
+            before = writer.read()
             effects = apply_output(writer, task, role, output)
             if output.status == "OK":
                 move_on(writer)
-        _present_effects(given, writer, effects, [*found, *effects.findings])
+        _present_effects(given, writer, before, effects, [*found, *effects.findings])
     elif given.failed is not None:
         with refusals(given, folder, task, str(folder)):
             fail_agent(writer, task, role, given.failed)
@@ -92,14 +93,22 @@ def dispatch(given: _DispatchArguments) -> None:
 
 
 def _present_effects(
-    given: _DispatchArguments, writer: SessionWriter, effects: OutputEffects, findings: Sequence[Finding]
+    given: _DispatchArguments,
+    writer: SessionWriter,
+    before: Session,
+    effects: OutputEffects,
+    findings: Sequence[Finding],
 ) -> None:
     session = writer.read()
-    document = {"ok": True, "changed": effects.summary, "findings": [finding.as_json() for finding in findings]}
+    is_repeated = session.outputs == before.outputs
+    changed = [*effects.summary, *moves_between(before, session, effects)]
+    document = {"ok": True, "changed": changed, "repeated": is_repeated}
+    document |= {"findings": [finding.as_json() for finding in findings]}
     gates = list(effects.open_gates)
     document |= {"open_gates": gates, "next_moves": moves_to_json(next_moves(session)), **dry_run_keys(given, writer)}
     lines = [*finding_lines(findings, given.take or ""), *(planned_lines(writer) if given.dry_run else ())]
-    lines.append(one_line("; ".join(effects.summary) or "recorded in outputs.jsonl, no other change"))
+    told = [*(["already recorded in outputs.jsonl"] if is_repeated else []), *changed]
+    lines.append(one_line("; ".join(told) or "recorded in outputs.jsonl, no other change"))
     lines += [f"{given.task} is open until an OK of {' and '.join(gates)}"] if gates else []
     present(given, document, [*lines, *session_next(session)])
 

@@ -13,7 +13,7 @@ import click
 
 from accord.cli.dispatch import read_output, write_run_files
 from accord.cli.options import FOLDER, Choice, argument, command, option
-from accord.cli.output import one_line
+from accord.cli.output import finding_lines, one_line
 from accord.cli.session_output import (
     CLOCK,
     ChangeSessionArguments,
@@ -64,9 +64,13 @@ def run_turns(given: _RunSessionArguments) -> int:
     with refusals(given, given.folder):
         if texts:
             answer(writer, texts)
-        turn = None
+        turn, taken = None, list[str]()
         if given.take is not None and given.role:
-            turn = take_turn(writer, given.task, given.role, read_output(given.take, given.role)[0])
+            output, found = read_output(given.take, given.role)
+            before = writer.read()
+            effects, turn = take_turn(writer, given.task, given.role, output)
+            taken = finding_lines([*found, *effects.findings], given.take)
+            taken += ["already recorded in outputs.jsonl"] if writer.read().outputs == before.outputs else []
         if turn is None:
             try:
                 turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
@@ -79,7 +83,7 @@ def run_turns(given: _RunSessionArguments) -> int:
     next_command = turn.command or (_taking(given, turn) if turn.role else "")
     shown = {"who": turn.role or ("user" if is_waiting else ""), "task": turn.task, "why": turn.reason}
     document = {**as_document(session), **dry_run_keys(given, writer), "turn": {**shown, "command": next_command}}
-    lines = [*(planned_lines(writer) if given.dry_run else ()), *screen(session), ""]
+    lines = [*taken, *(planned_lines(writer) if given.dry_run else ()), *screen(session), ""]
     if turn.role:
         lines.append(one_line(f"{turn.role} works on {turn.task}, with {given.into / 'prompt.md'}"))
     lines += [f"A person is needed. {one_line(turn.reason)}"] if is_waiting else []

@@ -24,7 +24,7 @@ from accord.sessions.folder import (
 )
 from accord.sessions.machine import leads_to, working_state
 from accord.sessions.models import GATES, LOOPS, SessionStatus, SessionTask, UserDecision
-from accord.sessions.policy import WORK, artifacts_of, forbidden_status, is_forbidden_code
+from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
 _ALTERED = "Restore it, and make the change with `accord session`."
@@ -144,14 +144,15 @@ def foreign_changes(session: Session, role: str, paths: Iterable[str]) -> Iterat
 
     Those of the session's own folder are judged by ``turn_findings``.
     """
+    state = working_state(session.status) if session.status else ""
     hint = "Undo it, or commit it if you made it. Then run the command again."
     for path in paths:
         _, work, rest = f"/{path}".partition(f"/{WORK}/")
         if work and not rest.startswith(f"{session.name}/"):
             message = f"`{short_name(path)}` changed in the turn of {role}, and other sessions are read-only."
             yield Finding("role-forbidden", message, hint=hint)
-        elif not work and is_forbidden_code(role, path):
-            message = f"`{short_name(path)}` changed in the turn of {role}, but only Coder and Integrator write code."
+        elif not work and is_forbidden_code(role, path, state):
+            message = f"`{short_name(path)}` changed in the turn of {role}. {CODE_WRITERS}"
             yield Finding("role-forbidden", message, hint=hint)
 
 

@@ -30,7 +30,7 @@ from accord.sessions.plan import (
 from accord.sessions.policy import WORK, WriteContext, check_path, check_task, refuse
 from accord.sessions.questions import UserQuestion, dispatched_corrector, with_completed_correction, with_questions
 from accord.sessions.reviews import has_record, open_gates, unreviewed_tasks
-from accord.sessions.rules import is_low
+from accord.sessions.rules import code_findings, is_low
 from accord.sessions.run import ROLE
 
 
@@ -56,6 +56,15 @@ class OutputEffects:
         changes += ["correction of the design completed"] if self.completes_correction else []
         changes += ["the session goes back to IMPLEMENT_LOOP"] if self.returns_to_tasks else []
         return [*changes, *(["the user is asked"] if self.question else [])]
+
+
+def moves_between(before: Session, after: Session, effects: OutputEffects) -> list[str]:
+    """Return how the tasks and the state of a session moved beyond the effects of an output, for people."""
+    old = {task.id: task.status for task in before.plan} | dict(effects.tasks)
+    moves = [f"{task.id} {task.status}" for task in after.plan if task.status != old.get(task.id)]
+    state = status_of(after).current_state
+    is_moved = state != status_of(before).current_state and not effects.returns_to_tasks
+    return [*moves, *([f"the session goes to {state}"] if is_moved else [])]
 
 
 def apply_output(writer: SessionWriter, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
@@ -84,6 +93,8 @@ def plan_output(
         if is_recorded(session, entry):
             return OutputEffects(findings=foreign), []
         raise refuse("The output cannot be taken.", forbidden)
+    if code := list(code_findings(output, role, working_state(status_of(session)))):
+        raise refuse("The output cannot be taken.", code)
     record = plan_entry(session, entry, now=now)
     statuses = _statuses(with_operations(session, record), task_id, role, output)
     operations = [*write_tasks(session, statuses), *record]

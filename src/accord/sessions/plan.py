@@ -169,8 +169,10 @@ def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[F
 
 
 def is_recorded(session: Session, entry: OutputEntry) -> bool:
-    """Return whether an output is the last one on its task, or on ``meta``."""
-    about = _outputs_about(session, entry.task_id)
+    """Return whether an output is the last one on its task, or on ``meta``; work that only began is no output."""
+    about = [
+        one for one in _outputs_about(session, entry.task_id) if entry.agent == "Coder" or one.status != DISPATCHED
+    ]
     return bool(about) and _without_time(about[-1]) == _without_time(entry)
 
 

@@ -89,6 +89,9 @@ OWNERS: Mapping[str, frozenset[str]] = {
 
 _IMPLEMENTERS = ("Coder", "Integrator")
 _INTEGRATION = ("INTEGRATE", "FIX_BUILD")
+CODE_WRITERS = (
+    f"Only the Coder, and in {' and '.join(_INTEGRATION)} the Integrator, writes code, tests and configuration."
+)
 _FORMS = (".md", ".markdown", ".rst", ".adoc", ".asciidoc")
 _NAMES = "CHANGES HISTORY NEWS LICENCE COPYING NOTICE AUTHORS CONTRIBUTORS CONTRIBUTING SECURITY"
 _NAMES_IN_ANY_CASE = ("readme", "license", "changelog")
@@ -124,9 +127,13 @@ def check_path(role: str, path: str, context: WriteContext) -> str | None:
     return f"Only {' or '.join(sorted(owners))} writes {parts[2]}, not {role}."
 
 
-def is_forbidden_code(role: str, path: str) -> bool:
-    """Return whether a role may not write a file outside of sessions because it is more than documentation."""
-    return role not in _IMPLEMENTERS and not _is_documentation(normpath(path))
+def is_forbidden_code(role: str, path: str, state: str = "") -> bool:
+    """Return whether a role may not write a file outside of sessions because it is more than documentation.
+
+    Without ``state``, that of the session's work, the Integrator may be in a state in which it does.
+    """
+    may_write = role == "Coder" or (role == "Integrator" and state in ("", *_INTEGRATION))
+    return not may_write and not _is_documentation(normpath(path))
 
 
 def _is_documentation(path: str) -> bool:
@@ -143,13 +150,8 @@ def _is_documentation(path: str) -> bool:
 def _check_outside(role: str, path: str, context: WriteContext) -> str | None:
     if role != "Docs" and role not in _IMPLEMENTERS and _is_documentation(path):
         return f"Only Docs, Coder and Integrator write documentation, not {role}."
-    if is_forbidden_code(role, path):
-        return (
-            f"Only Coder and Integrator write source code, tests and configuration, not {role}. "
-            f"Write files of the session below {WORK}/{context.session}."
-        )
-    if role == "Integrator" and context.state not in _INTEGRATION:
-        return f"The Integrator fixes builds only in {' and '.join(_INTEGRATION)}, not in {context.state}."
+    if is_forbidden_code(role, path, context.state):
+        return f"{CODE_WRITERS} Write files of the session below {WORK}/{context.session}."
     return None
 
 

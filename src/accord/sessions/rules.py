@@ -31,7 +31,7 @@ from accord.sessions.models import (
     SessionStatus,
     SessionTasks,
 )
-from accord.sessions.policy import WORK, is_forbidden_code
+from accord.sessions.policy import CODE_WRITERS, WORK, is_forbidden_code
 
 MOST_RETRIES = 3
 """How often a task may enter one fix loop before the user is asked."""
@@ -157,19 +157,19 @@ def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
     if output.status != "BLOCKED":
         found += _grave_entries(output, output.gates.security_concerns, "/gates/security_concerns")
         found += _grave_entries(output, output.artifacts.findings if role == "Security" else [], "/artifacts/findings")
-    found += _code_files(output, role) if role else []
+    found += code_findings(output, role) if role else []
     if len(_SENTENCE_END.findall(output.summary)) > 3:
         message = "The summary has more than three sentences."
         found.append(warning("summary-long", message, "/summary", hint="Shorten it."))
     return found
 
 
-def _code_files(output: AgentOutput, role: str) -> Iterator[Finding]:
+def code_findings(output: AgentOutput, role: str, state: str = "") -> Iterator[Finding]:
     """Find files outside of sessions that a role reports as written, and may not ("Role boundaries")."""
     for key in ("files_changed", "tests_added_or_updated"):
         for i, path in enumerate(map(normpath, getattr(output.artifacts, key))):
-            if WORK not in PurePosixPath(path).parts and is_forbidden_code(role, path):
-                message = f"{role} reports a change of `{short_name(path)}`, but only Coder and Integrator write code."
+            if WORK not in PurePosixPath(path).parts and is_forbidden_code(role, path, state):
+                message = f"{role} reports a change of `{short_name(path)}`. {CODE_WRITERS}"
                 hint = "Undo that change, leave it to the Coder, and take the output without the file."
                 yield Finding("role-forbidden", message, pointer("artifacts", key, i), hint=hint)
 

@@ -18,7 +18,7 @@ from accord.sessions.folder import Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
 from accord.sessions.moves import broken_files, facts_of
 from accord.sessions.next_moves import first_step, main_moves
-from accord.sessions.outputs import apply_output
+from accord.sessions.outputs import OutputEffects, apply_output
 from accord.sessions.policy import artifacts_of, refuse
 from accord.sessions.questions import UserQuestion
 from accord.sessions.rules import MOST_RETRIES
@@ -103,12 +103,14 @@ def start_turn(writer: SessionWriter, turn: NextActor) -> dict[str, Any]:
     return run.start_agent(writer, turn.task, turn.role, goal=turn.goal)
 
 
-def take_turn(writer: SessionWriter, task: str, role: str, output: AgentOutput) -> NextActor | None:
-    """Take an agent's output; return why a person is needed, None where the session may go on."""
-    apply_output(writer, task, role, output)
+def take_turn(
+    writer: SessionWriter, task: str, role: str, output: AgentOutput
+) -> tuple[OutputEffects, NextActor | None]:
+    """Take an agent's output; return its effects, and why a person is needed, None where the session may go on."""
+    effects = apply_output(writer, task, role, output)
     if output.status in ("OK", "NEEDS_DECISION", *(("FAIL",) if role in REVIEWS else ())):
-        return None
-    return NextActor(reason=f"{role} returned {output.status} on {task}: {output.summary}")
+        return effects, None
+    return effects, NextActor(reason=f"{role} returned {output.status} on {task}: {output.summary}")
 
 
 def run_session(writer: SessionWriter, work: Work, ask: Callable[[], bool], *, goal: str = "") -> NextActor:
@@ -135,5 +137,5 @@ def run_session(writer: SessionWriter, work: Work, ask: Callable[[], bool], *, g
                 raise refuse(f"{role} on {task}: the session's files changed in its turn.", forbidden)
         if isinstance(output, str):
             run.fail_agent(writer, task, role, output)
-        elif stop := take_turn(writer, task, role, output):
+        elif stop := take_turn(writer, task, role, output)[1]:
             return stop
