@@ -140,6 +140,15 @@ def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Pat
         move_task(writer(folder), "T-001", "in-progress", role="Coder")
 
 
+def test_no_agent_works_while_a_question_waits_for_the_user(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=[*GATES, decision()])
+    assert (refused(folder, "T-001"), refused(folder, "meta")) == (["decision-left"], ["decision-left"])
+    with pytest.raises(BrokenContract, match="UD-1=ANSWER"):
+        apply_output(writer(folder), "T-001", "Reviewer", WORK)
+    with pytest.raises(BrokenContract, match="UD-1 waits"):
+        move_task(writer(folder), "T-001", "in-progress", role="Coder")
+
+
 @pytest.mark.parametrize("name", ["spec.md", "acceptance.json", "architecture.md", "tasks.yaml"])
 @pytest.mark.parametrize("task_status", ["not-started", "in-progress", "implemented"])
 def test_an_agent_is_proposed_only_where_the_files_that_it_needs_are_whole(

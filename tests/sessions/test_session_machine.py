@@ -385,6 +385,8 @@ NOT_FIXABLE = {
 }
 SPENT = full(GATES, ONE, outputs(("QA", "FAIL")), retry_counts={"T-001": {"FIX_TESTS": 3}})
 DECIDED = {**SPENT, "user_decisions": [*GATES, ANSWERED]}
+BEFORE = {"asked_at": "2026-01-31T09:00:00Z", "resolved_at": "2026-01-31T10:00:00Z"}
+DECIDED_BEFORE = {**SPENT, "user_decisions": [*GATES, {**ANSWERED, **BEFORE}]}
 MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {"texts": {"spec.md": None}}, "DESIGN", ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
     ("INTAKE", {}, "DESIGN", [], ADVANCE % "DESIGN"),
@@ -406,6 +408,7 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     (WORK, full(GATES, ONE, outputs(("QA", "FAIL"))), "FIX_TESTS", [], "session fix DIR T-001 FIX_TESTS --role Orch"),
     (WORK, SPENT, "INTEGRATE", BOTH + LAST, "session ask DIR --question QUESTION"),
     (WORK, DECIDED, "INTEGRATE", BOTH + LAST, "session set DIR retry_counts.T-001.FIX_TESTS=0 --role Orchestrator"),
+    (WORK, DECIDED_BEFORE, "INTEGRATE", BOTH + LAST, "session ask DIR --question QUESTION"),
     (WORK, full(GATES, ONE, REVIEWED), "INTEGRATE", BOTH + LAST, "session task DIR T-001 --to completed --role Orch"),
     (
         "INTEGRATE",

@@ -292,7 +292,8 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         (decision(category="Security"), None),
         (decision(category="secrity"), ("category-unknown", "category")),
         (decision(category=""), ("category-unknown", "category")),
-        (decision(catgory="security"), ("(key-misspelled)", "catgory")),
+        (decision(catgory="security"), ("key-misspelled", "catgory")),
+        (decision(category=None, Catgory="security"), ("key-misspelled", "Catgory")),
         (without(decision(resolved_by="ada"), "resolved_at"), None),
         (without(decision(resolvd_at="ada"), "resolved_at"), ("(key-misspelled)", "resolvd_at")),
         (decision(status="answered", resolved_at="2026-01-31T09:29:59Z"), ("decision-times", "resolved_at")),
@@ -358,10 +359,15 @@ ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']
         (ONE % ", depends_on: [T-009]", ("dependency-unknown", "/tasks/0")),
         (ONE % ", deps: [T-009]", ("dependency-unknown", "/tasks/0")),
         (ONE % ", deps: T-001", ("dependency-cycle", "/tasks/0")),
-        (ONE % ", risk_flags: [data]", ("(risk-flag-unknown)", "/tasks/0/risk_flags/0")),
+        (ONE % ", risk_flags: [data]", ("risk-flag-unknown", "/tasks/0/risk_flags/0")),
         (ONE % ", context_files: [/etc/passwd]", ("path-outside", "/tasks/0/context_files/0")),
         (ONE % ", depends_on:", None),
-        *((ONE % f", {k}: x", ("(key-misspelled)", f"/tasks/0/{k}")) for k in ("dependsOn", "risk_flag", "titles")),
+        (ONE % ", risk_flags: [Security, ' breaking change']", None),
+        (ONE % ", risk_flags: [securty]", ("risk-flag-unknown", "/tasks/0/risk_flags/0")),
+        (ONE.replace("cmd:", "Cmd :") % "", ("check-form", "/tasks/0/acceptance_checks/0")),
+        *((ONE % f", {k}: x", ("(key-misspelled)", f"/tasks/0/{k}")) for k in ("dependsOn", "titles")),
+        *((ONE % f", {k}: x", ("key-misspelled", f"/tasks/0/{k}")) for k in ("risk_flag", "riskFlags", "risk-flags")),
+        (ONE % ", risk_flags: [], riskflags: [security]", ("key-misspelled", "/tasks/0/riskflags")),
         *(
             (ONE % "" + ONE.replace("001", "002") % f", {key}: {names}", ("(key-misspelled)", f"/tasks/1/{key}"))
             for key, names in (("blocked_by", "[T-001, T-002]"), ("needs", "'T-001, T-009'"), ("parent", "T-001"))

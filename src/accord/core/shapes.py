@@ -317,9 +317,11 @@ def unread_keys(
     That is a key of which it is a misspelling. Where the key ``order`` is missing, it is that one for a key with names
     of ``known`` besides the model's ``own``, and others that differ from them only in digits.
     """
-    unused = type(model).model_fields.keys() - model.model_fields_set
+    fields = type(model).model_fields.keys()
+    unused = fields - model.model_fields_set
+    empty = {name for name in fields if getattr(model, name) in (None, [])}
     for key, value in (model.model_extra or {}).items():
-        meant = correct_spelling(key, unused)
+        meant = correct_spelling(key, unused | empty)
         message, hint = f"Unknown key `{short_name(key)}`.", f"Did you mean `{meant}`?"
         names = _LISTED.findall(str(value)) if order in unused and not meant else []
         forms = {_DIGITS.sub("0", name) for name in names if name in known and name != own}

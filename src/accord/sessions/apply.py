@@ -91,10 +91,12 @@ class SessionWriter:
             self._planned = Session(self.folder, {name: Part(name) for name in FILES})
 
         def plan(session: Session) -> list[FileOperation]:
-            if session.parts[STATUS_FILE].is_missing:
+            names = [name for name, part in session.parts.items() if not part.is_missing]
+            if not names:
                 return [operation]
-            message = f"{self.folder / STATUS_FILE} already exists."
-            found = Finding("session-exists", message, hint="Choose another name, or continue that session.")
+            message = f"{self.folder / names[0]} already exists."
+            way = "continue that session" if STATUS_FILE in names else f"restore its {STATUS_FILE}"
+            found = Finding("session-exists", message, hint=f"Choose another name, or {way}.")
             raise refuse("The session already exists.", found)
 
         self.change(plan)

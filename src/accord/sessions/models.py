@@ -6,6 +6,7 @@ checking; a write changes a few places of the document as it was read, so that n
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
@@ -61,6 +62,11 @@ def _check_as_text(value: Any) -> Any:
         return value
     text = "" if content is None else str(content).lower() if isinstance(content, bool) else str(content)
     return f"{key}: {text}"
+
+
+def _as_flags(values: list[str]) -> list[str]:
+    """Return flags as the contract spells them: `Security` is `security`."""
+    return [re.sub(r"[\s_]+", "-", value.strip().lower()) for value in values]
 
 
 def _with_text(value: str) -> str:
@@ -311,7 +317,7 @@ class SessionTask(OpenModel):
     non_goals: Texts = Field([], description="Excluded goals.")
     context_files: Texts = Field([], description="Files to read first.")
     files_expected: Texts = Field([], description="Files that will change.")
-    risk_flags: Texts = Field([], description="Risks.")
+    risk_flags: Annotated[Texts, AfterValidator(_as_flags)] = Field([], description="Risks.")
     done_when: Texts = Field([], description="Criteria for a finished task.")
 
 

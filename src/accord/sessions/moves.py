@@ -17,7 +17,7 @@ from accord.core.suggest import did_you_mean
 from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
-from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
+from accord.sessions.models import GATE_OF, GATES, LOOPS, ROLES, STATES, SessionTask
 from accord.sessions.policy import OPTIONAL, OWNERS, REQUIRED, check_task, refuse, role_unknown, task_unknown
 
 
@@ -128,6 +128,11 @@ def check_state(session: Session, states: Sequence[str], what: str) -> Finding |
             message = f"The session is in {state}, but {reason}"
             hint = f"Go back with `{advance_command(session, GATES[decision_id])}`, and ask the user."
             return Finding("gate-open", message, "/user_decisions", hint=hint)
+    waiting = [one.decision_id for one in status.pending] if state not in ("ASK_USER", *GATE_OF) else []
+    if waiting:
+        message = f"The session is in {state}, but {', '.join(waiting)} waits for the user."
+        answers = command_of(session, "answer", *(f"{name}=ANSWER" for name in waiting))
+        return Finding("decision-left", message, "/user_decisions", hint=f"Record the answers with `{answers}`.")
     return None
 
 

@@ -282,10 +282,10 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
 
 
 def _is_decided(session: Session, task_id: str) -> bool:
-    """Return whether the user answered a question since the last output about a task."""
+    """Return whether the user answered a question that was asked since the last output about a task."""
     last = next((one.at for one in reversed(session.outputs) if one.task_id == task_id), "")
     decisions = [one for one in status_of(session).user_decisions if one.decision_id not in GATES]
-    return any(one.status == "answered" and not is_before(one.resolved_at or "", last) for one in decisions)
+    return any(one.status == "answered" and not is_before(one.asked_at, last) for one in decisions)
 
 
 def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove | None:

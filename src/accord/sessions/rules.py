@@ -6,14 +6,15 @@ Source: global agent contract; each rule names its section. ``folder_rules`` has
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from posixpath import normpath
 from typing import Any, get_args
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding, pointer, warning
+from accord.core.findings import Finding, Severity, pointer, warning
 from accord.core.machine import find_cycle
 from accord.core.shapes import unread_keys
 from accord.core.suggest import did_you_mean
@@ -122,7 +123,8 @@ def _checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
         if check.strip() and not (sign and word in _CHECKS) and (text.strip() or word.strip() not in _CHECKS):
             message = "The check begins with neither `cmd:` nor `manual:`."
             hint = did_you_mean(f"{word}:" if sign else "", [f"{one}:" for one in _CHECKS])
-            yield warning("check-form", message, place + pointer(i), hint=hint or "Begin it with one of them.")
+            found = warning("check-form", message, place + pointer(i), hint=hint or "Begin it with one of them.")
+            yield replace(found, severity=Severity.ERROR) if hint else found
 
 
 def _empty_checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
@@ -140,7 +142,7 @@ def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     for i, flag in enumerate(flags):
         if flag not in known:
             message, hint = f"Unknown risk flag `{short_name(flag)}`.", did_you_mean(flag, known)
-            yield warning("risk-flag-unknown", message, place + pointer(i), hint=hint or f"Use {', '.join(known)}.")
+            yield Finding("risk-flag-unknown", message, place + pointer(i), hint=hint or f"Use {', '.join(known)}.")
 
 
 def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
@@ -205,8 +207,14 @@ def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     found += _missing_number(ids)
     for i, decision in enumerate(status.user_decisions):
         found += decision_findings(decision, pointer("user_decisions", i), now)
-        found += [each for _, _, each in unread_keys(decision, pointer("user_decisions", i))]
+        found += _unread_keys(decision, pointer("user_decisions", i))
     return [*found, *_retries(status), *_state(status), *_records(status)]
+
+
+def _unread_keys(part: OpenModel, place: str, order: str = "", known: Collection[str] = ()) -> Iterator[Finding]:
+    """Find unknown keys that were meant as known ones: an error where a slip would pass over Security."""
+    for _, meant, found in unread_keys(part, place, order, known):
+        yield replace(found, severity=Severity.ERROR) if meant in ("risk_flags", "category") else found
 
 
 def _missing_number(ids: Sequence[str]) -> Iterator[Finding]:
@@ -310,7 +318,7 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     position = {task.id: i for i, task in enumerate(tasks.tasks)}
     waits: dict[int, list[int]] = {i: [] for i in range(len(tasks.tasks))}
     for i, task in enumerate(tasks.tasks):
-        yield from (found for _, _, found in unread_keys(task, pointer("tasks", i), "depends_on", position))
+        yield from _unread_keys(task, pointer("tasks", i), "depends_on", position)
         for name in task.depends_on:
             if name in position:
                 waits[i].append(position[name])

@@ -33,11 +33,11 @@ ROLE = "Orchestrator"
 
 def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry_run: bool = False) -> SessionWriter:
     """Create a session, named by the day and the slug. Raises ``session-exists``, or ``path-outside`` for a link."""
-    if (root / WORK).is_symlink():
-        hint = "Replace it with a directory in the repository."
-        finding = Finding("path-outside", f"{root / WORK} is a link.", hint=hint)
-        raise refuse("The session cannot be created.", finding)
     folder = root / WORK / f"{clock.now():%Y-%m-%d}_{slug}"
+    if links := [one for one in (root / WORK, folder) if one.is_symlink()]:
+        hint = "Replace it with a directory in the repository."
+        finding = Finding("path-outside", f"{links[0]} is a link.", hint=hint)
+        raise refuse("The session cannot be created.", finding)
     first: dict[str, Any] = {
         "current_state": "INTAKE_LEAN" if is_lean else "INTAKE",
         "session": folder.name,
