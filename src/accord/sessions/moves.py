@@ -120,6 +120,7 @@ def check_state(session: Session, states: Sequence[str], what: str) -> Finding |
         hints = {
             "ASK_USER": f"Record the answers, then go on with `{command_of(session, 'resume', '--apply')}`.",
             "BLOCKED": f"Resolve what blocks it, then return with `{back}`.",
+            **dict.fromkeys(machine.INTEGRATION, "Only an open task or a failed review leads back to the tasks."),
         }
         hint = hints.get(state, "Advance the session first.")
         return Finding("state-forbids", message, "/current_state", hint=hint)
