@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, get_args
@@ -140,13 +140,29 @@ def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Pat
         move_task(writer(folder), "T-001", "in-progress", role="Coder")
 
 
-def test_no_agent_works_while_a_question_waits_for_the_user(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=[*GATES, decision()])
-    assert (refused(folder, "T-001"), refused(folder, "meta")) == (["decision-left"], ["decision-left"])
-    with pytest.raises(BrokenContract, match="UD-1=ANSWER"):
-        apply_output(writer(folder), "T-001", "Reviewer", WORK)
-    with pytest.raises(BrokenContract, match="UD-1 waits"):
-        move_task(writer(folder), "T-001", "in-progress", role="Coder")
+SILENT = {"category": "security", "resolution_reason": "no response provided"}
+
+
+@pytest.mark.parametrize(
+    ("code", "broken"),
+    [
+        ("decision-left", {"user_decisions": [*GATES, decision()]}),
+        ("decision-record", {"user_decisions": [{**GATES[0], "resolved_at": None}, GATES[1]]}),
+        ("security-cancelled", {"user_decisions": [*GATES, decision(status="cancelled", **SILENT)]}),
+        ("retry-budget", {"user_decisions": GATES, "retry_counts": {"T-001": {"FIX_TESTS": 4}}}),
+    ],
+)
+def test_no_agent_works_while_the_status_breaks_its_rules(tmp_path: Path, code: str, broken: dict[str, Any]) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", **broken)
+    assert (refused(folder, "T-001"), refused(folder, "meta")) == ([code], [code])
+    changes: list[Callable[[], object]] = [
+        lambda: apply_output(writer(folder), "T-001", "Reviewer", WORK),
+        lambda: move_task(writer(folder), "T-001", "in-progress", role="Coder"),
+    ]
+    for change in changes:
+        with pytest.raises(BrokenContract) as caught:
+            change()
+        assert [one.code for one in caught.value.findings] == [code]
 
 
 @pytest.mark.parametrize("name", ["spec.md", "acceptance.json", "architecture.md", "tasks.yaml"])

@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import ALL_REVIEWED, GATES, SINGLE, TASKS, agent_output, decision, make_session, outputs, writer
+from support.sessions import (
+    ALL_REVIEWED,
+    AT,
+    GATES,
+    SINGLE,
+    TASKS,
+    agent_output,
+    decision,
+    make_session,
+    outputs,
+    writer,
+)
 
 from accord.core.errors import BrokenContract, Interrupted
 from accord.sessions.models import AgentOutput
@@ -135,7 +146,7 @@ def test_an_agent_writes_the_files_of_its_role(tmp_path: Path, state: str, name:
 
     def act() -> None:
         (folder / name).write_text(text)
-        change_status(folder, assumptions=["one"], known_issues=["two"], last_ci_result="green", last_update="now")
+        change_status(folder, assumptions=["one"], known_issues=["two"], last_ci_result="green", last_update=AT)
 
     assert play(folder, act).reason.startswith(f"{ROLE[state]} returned FAIL")
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from accord.core.clock import timestamp
 from accord.core.documents import short_name
-from accord.core.findings import Finding, finding_of
+from accord.core.findings import Finding, finding_of, has_errors
 from accord.core.suggest import did_you_mean
 from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate
-from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
-from accord.sessions.models import GATE_OF, GATES, LOOPS, ROLES, STATES, SessionTask
+from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of, status_value
+from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
 from accord.sessions.policy import OPTIONAL, OWNERS, REQUIRED, check_task, refuse, role_unknown, task_unknown
 
 
@@ -105,11 +105,11 @@ def broken_files(session: Session, role: str) -> list[str]:
     """Return the files of the session that an agent must read, does not write, and that are missing or broken."""
     of_state = machine.files_needed(machine.working_state(status_of(session)), session.mode)
     optional = [name for name in OPTIONAL.get(role, ()) if name in of_state and role not in OWNERS[name]]
-    return [name for name in (*REQUIRED[role], *optional) if session.parts[name].problem]
+    return [name for name in (STATUS_FILE, *REQUIRED[role], *optional) if session.parts[name].problem]
 
 
 def check_state(session: Session, states: Sequence[str], what: str) -> Finding | None:
-    """Return why the state of a session, or a gate that it passed without its answer, forbids work; None if none."""
+    """Return why the state of a session, an open gate that it passed, or an error of its status forbids work."""
     status = status_of(session)
     state = status.current_state
     if state == "DONE":
@@ -129,12 +129,7 @@ def check_state(session: Session, states: Sequence[str], what: str) -> Finding |
             message = f"The session is in {state}, but {reason}"
             hint = f"Go back with `{advance_command(session, GATES[decision_id])}`, and ask the user."
             return Finding("gate-open", message, "/user_decisions", hint=hint)
-    waiting = [one.decision_id for one in status.pending] if state not in ("ASK_USER", *GATE_OF) else []
-    if waiting:
-        message = f"The session is in {state}, but {', '.join(waiting)} waits for the user."
-        answers = command_of(session, "answer", *(f"{name}=ANSWER" for name in waiting))
-        return Finding("decision-left", message, "/user_decisions", hint=f"Record the answers with `{answers}`.")
-    return None
+    return next((one for one in session.parts[STATUS_FILE].findings if has_errors([one])), None)
 
 
 def status_in(

@@ -304,8 +304,8 @@ def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove 
         step = _dispatch(session, task.id, role, *_TAKE)
     elif target == "completed" and facts.open_gates:
         missing, step = facts.open_gates, _task_step(session, task) or next_task_step(session)
-    if found := check_state(session, IMPLEMENTATION, "tasks move"):
+    if check_state(session, IMPLEMENTATION, "tasks move"):
         waiting = ", ".join(one.decision_id for one in status_of(session).pending)
-        missing = (f"answers to {waiting}" if found.code == "decision-left" else "IMPLEMENT_LOOP", *missing)
+        missing = (f"answers to {waiting}" if waiting else "IMPLEMENT_LOOP", *missing)
         step = next((move.step for move in next_moves(session)), step)
     return SessionMove(target, missing, step.command, step)
