@@ -169,7 +169,7 @@ def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[F
 
 
 def is_recorded(session: Session, entry: OutputEntry) -> bool:
-    """Return whether an output is the last one on its task, or on ``meta``; work that only began is no output."""
+    """Return whether an output is the last one on its task, or on ``meta``, except work that only began."""
     about = [
         one for one in _outputs_about(session, entry.task_id) if entry.agent == "Coder" or one.status != DISPATCHED
     ]
