@@ -14,6 +14,7 @@ from accord.core.clock import Clock
 from accord.files.store import Disk
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
+from accord.sessions.folder import FILES
 
 AT = "2026-01-31T09:30:00Z"
 CHANGES = "changes-requested: smaller"
@@ -45,7 +46,8 @@ def act(name: str, folder: Path, disk: Disk, hour: int = 12) -> None:
     elif name == "output":
         record(_writer(folder, now, disk=disk))
     else:
-        (folder / "status.json").unlink(missing_ok=True)
+        for file in FILES:
+            (folder / file).unlink(missing_ok=True)
         _writer(folder, now, disk=disk).create(status(), role="SpecAgent")
 
 
