@@ -106,6 +106,8 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("PLAN", "ASK_USER", {}, "`accord session ask` first"),
         ("PLAN", "ASK_USER", {"pending": {"UD-1": "PLAN"}}, ""),
         ("ASK_USER", "PLAN", {"returns_to": "DESIGN"}, "came up in DESIGN"),
+        ("ASK_USER", "IMPLEMENT_LOOP", {"mode": "lean", "returns_to": "PLAN"}, "Correct `state_context`"),
+        ("BLOCKED", "IMPLEMENT_LOOP", {"mode": "lean", "blocked_from": "PLAN"}, "Set `blocked_from`"),
         ("ASK_USER", "PLAN", {"returns_to": "PLAN", "pending": {"UD-1": "PLAN"}}, "Resolve them first"),
         ("APPROVE_DESIGN", "PLAN", {"pending": {"UD-APPROVE-DESIGN": "APPROVE_DESIGN"}}, "Resolve them first"),
         ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"pending": {"UD-9": "REVIEW_STRATEGY"}}, "Resolve them first"),

@@ -214,6 +214,18 @@ def test_texts_of_an_output_are_judged_by_its_rules() -> None:
         ({"retry_counts": {"T-001": {"FIX_TESTS": -1}}}, ("schema", "/retry_counts/T-001/FIX_TESTS")),
         ({"tasks": {"T-001": "completed"}}, ("task-status-duplicated", "/tasks")),
         ({"mode": "lean"}, ("mode-state", "/current_state")),
+        (
+            {"mode": "lean", "current_state": "INTEGRATE", "user_decisions": [decision("UD-1", "answered")]},
+            None,
+        ),
+        (
+            {
+                "mode": "lean",
+                "current_state": "INTEGRATE",
+                "user_decisions": [decision("UD-1", "answered", state_context="PLAN")],
+            },
+            ("mode-state", "/user_decisions/0/state_context"),
+        ),
         ({"mode": "quick"}, ("schema", "/mode")),
         ({"current_state": "ASK_USER"}, ("question-missing", "/user_decisions")),
         ({"current_state": "ASK_USER", "user_decisions": GATES}, ("question-missing", "/user_decisions")),
@@ -228,6 +240,10 @@ def test_texts_of_an_output_are_judged_by_its_rules() -> None:
         (
             {"current_state": "BLOCKED", "blocked_from": "DONE", "blocker": "x"},
             ("blocked-from-invalid", "/blocked_from"),
+        ),
+        (
+            {"mode": "full", "current_state": "BLOCKED", "blocked_from": "INTAKE_LEAN", "blocker": "x"},
+            ("mode-state", "/blocked_from"),
         ),
         ({"retry_counts": {"T-001": {"FIX_TEST": 1}}}, ("retry-unknown", "/retry_counts/T-001/FIX_TEST")),
         (tracked({"correction_status": "dispatched"}), ("correction-record", "/gate_tracking/APPROVE_DESIGN")),
@@ -294,14 +310,18 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         (decision(category=""), ("category-unknown", "category")),
         (decision(catgory="security"), ("key-misspelled", "catgory")),
         (decision(category=None, Catgory="security"), ("key-misspelled", "Catgory")),
-        (without(decision(resolved_by="ada"), "resolved_at"), None),
-        (without(decision(resolvd_at="ada"), "resolved_at"), ("(key-misspelled)", "resolvd_at")),
+        (without(decision(), "answer"), ("decision-record", "")),
+        (without(decision(), "resolved_at"), ("decision-record", "")),
+        (without(decision(), "resolution_reason"), ("decision-record", "")),
+        (without(decision(status="answered"), "resolution_reason"), None),
+        (without(decision(status="cancelled", resolved_by="ada"), "answer"), None),
+        (without(decision(status="cancelled", anser="x"), "answer"), ("(key-misspelled)", "anser")),
         (decision(status="answered", resolved_at="2026-01-31T09:29:59Z"), ("decision-times", "resolved_at")),
         (decision(status="answered", resolved_at="2026-01-31T10:30:00+01:00"), None),
     ],
 )
 def test_a_decision_record_is_valid_or_says_why_not(entry: dict[str, Any], expected: tuple[str, str] | None) -> None:
-    wanted = [(expected[0], f"/user_decisions/0/{expected[1]}")] if expected else []
+    wanted = [(expected[0], f"/user_decisions/0/{expected[1]}".rstrip("/"))] if expected else []
     assert found(STATUS, status("APPROVE_DESIGN", user_decisions=[entry])) == wanted
 
 

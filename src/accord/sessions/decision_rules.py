@@ -88,7 +88,10 @@ def decision_findings(decision: UserDecision, place: str, now: datetime) -> Iter
 
 def _pending(decision: UserDecision, place: str) -> Iterator[Finding]:
     for key in ("answer", "resolved_at", "resolution_reason"):
-        if getattr(decision, key) is not None:
+        if key not in decision.model_fields_set:
+            message, hint = f"A pending decision needs the key `{key}`.", f'Add `"{key}": null`.'
+            yield Finding("decision-record", message, place, hint=hint)
+        elif getattr(decision, key) is not None:
             message, hint = f"A pending decision cannot have `{key}`.", "Set it to null, or resolve the decision."
             yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
 

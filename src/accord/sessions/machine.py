@@ -24,7 +24,7 @@ from accord.sessions.models import (
     SessionStatus,
     UserDecision,
 )
-from accord.sessions.rules import MOST_RETRIES
+from accord.sessions.rules import MOST_RETRIES, STATES_OF_OTHER_MODE
 
 APPROVAL, STRATEGY = GATES[APPROVE_DESIGN], GATES[REVIEW_STRATEGY]
 ORDER: dict[str, tuple[str, ...]] = {
@@ -217,8 +217,13 @@ def _question(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
 
 
 def _return(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
-    if facts.returns_to != target and not _has_passed_open(facts, target):
-        state = facts.returns_to or "no state"
+    state = facts.returns_to or "no state"
+    if state == target or _has_passed_open(facts, target):
+        return
+    if state in STATES_OF_OTHER_MODE[facts.mode]:
+        text = f"A {facts.mode} session has no state {state}. Correct `state_context` in status.json."
+        yield Need(text, "state_context")
+    else:
         text = f"The questions came up in {state}. The session can only return there."
         yield Need(text, f"a question of {target}", NEVER)
 
@@ -226,11 +231,13 @@ def _return(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
 def _block(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
     if facts.blocked_from == target or _has_passed_open(facts, target):
         return
-    if facts.blocked_from:
+    if facts.blocked_from and facts.blocked_from not in STATES_OF_OTHER_MODE[facts.mode]:
         text = f"The session was blocked in {facts.blocked_from}. It can only return there."
         yield Need(text, f"a block in {target}", NEVER)
     else:
-        yield Need("The state before the block is not recorded. Set `blocked_from` in status.json.", "blocked_from")
+        lacks = f"A {facts.mode} session has no state {facts.blocked_from}" if facts.blocked_from else ""
+        text = f"{lacks or 'The state before the block is not recorded'}. Set `blocked_from` in status.json."
+        yield Need(text, "blocked_from")
 
 
 def _blocker(facts: SessionFacts, *_: str) -> Iterator[Need]:

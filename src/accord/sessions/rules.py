@@ -42,10 +42,12 @@ _SESSION_NAME = re.compile(r"\A(\d{4}-\d\d-\d\d)_[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _CHANGED = "/task/session_changed_files"
 _ABOVE = re.compile(r"\A(?:\.\./)+(?=.)")
 _CRITERION = re.compile(r"AC-[0-9]{3,}")
-_OTHER_MODE = {
+STATES_OF_OTHER_MODE = {
     "full": {"INTAKE_LEAN"},
     "lean": {"INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE"},
 }
+"""The states that a session of each mode does not have."""
+
 _STATUS_KEYS = frozenset({"tasks", "task_status", "task_statuses", "tasks_status"})
 
 STATUS_OF_ONE_ROLE = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}
@@ -208,7 +210,7 @@ def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     for i, decision in enumerate(status.user_decisions):
         found += decision_findings(decision, pointer("user_decisions", i), now)
         found += _unread_keys(decision, pointer("user_decisions", i))
-    return [*found, *_retries(status), *_state(status), *_records(status)]
+    return [*found, *_retries(status), *_mode(status), *_state(status), *_records(status)]
 
 
 def _unread_keys(part: OpenModel, place: str, order: str = "", known: Collection[str] = ()) -> Iterator[Finding]:
@@ -265,11 +267,20 @@ def _retries(status: SessionStatus) -> Iterator[Finding]:
                 yield Finding("retry-budget", message, place, hint=hint)
 
 
+def _mode(status: SessionStatus) -> Iterator[Finding]:
+    """Find states that the session's mode does not have: its own, and those that it returns to."""
+    states: dict[str, str | None] = {"/current_state": status.current_state, "/blocked_from": status.blocked_from}
+    for i, decision in enumerate(status.user_decisions):
+        if decision.decision_id not in GATES:
+            states[pointer("user_decisions", i, "state_context")] = decision.state_context
+    for place, name in states.items():
+        if status.mode and name in STATES_OF_OTHER_MODE[status.mode]:
+            message, key = f"A {status.mode} session has no state {name}.", place.rpartition("/")[2]
+            yield Finding("mode-state", message, place, hint=f"Correct `mode` or `{key}`.")
+
+
 def _state(status: SessionStatus) -> Iterator[Finding]:
     state = status.current_state
-    if status.mode and state in _OTHER_MODE[status.mode]:
-        message = f"A {status.mode} session has no state {state}."
-        yield Finding("mode-state", message, "/current_state", hint="Correct `mode` or `current_state`.")
     if state == "BLOCKED" and not (status.blocker or "").strip():
         message = "The session is blocked, but not by what."
         yield warning("blocker-missing", message, "/blocker", hint="Set `blocker` to what blocks it.")
