@@ -114,6 +114,38 @@ def test_a_last_line_that_stands_alone_is_what_the_program_said(
     assert words_of(reader.failure("plain", f"{before}{line}\n".encode(), exit_code=1)) == words
 
 
+JSON_429 = '{\n  "error": {\n    "code": 429,\n    "message": "Slow down."\n  }\n}'
+PER_DAY = (
+    '{"error": {"code": 429, "message": "Used up.", "details": [{"violations": [{"quotaId": "RequestsPerDay"}]}]}}'
+)
+STAMP = "2026-11-27T10:03:00.0000000Z "
+STEP_END = f"{STAMP}##[error]Process completed with exit code 1.\n{STAMP}Post job cleanup."
+
+
+@pytest.mark.parametrize(
+    ("printed", "rule"),
+    [
+        ("429 daily limit reached, retry after 30 seconds", "http-429"), ("429 daily limit reached", "hard-quota"),
+        (JSON_429, "http-429"), (f"[{JSON_429}\n]", "http-429"), (f"It answered:\nError: {JSON_429}", "http-429"),
+        (PER_DAY, "hard-quota"), (PER_DAY.replace("Used up.", "Used up, retry in 9s."), "http-429"),
+        *((f"{STAMP}{line}\n{STEP_END}", rule) for line, rule in [
+            ("Bad credentials", "says-credential"), ("##[error]No space left on device : '/a'", "says-disk"),
+            ("Done.", "no-evidence"),
+        ]),
+        (f"agent\tRun it\t{STAMP}##[error]The operation was canceled.", "says-interrupted"),
+        ("::error title=Agent::The action 'Run' has timed out after 30 minutes.", "says-time"),
+        ("git@github.com: Permission denied (publickey).\nfatal: Could not read from remote.", "says-credential"),
+        *((line, "no-evidence") for line in [
+            "Test failed: expected 401 got 403", 'Error: expected 200 "OK", got 403 "Forbidden"',
+            "FAIL: login: got 403", "AssertionError: 401 != 403", "Error: expect(401) was 403",
+            "Got status 403 from the stub, want 200", f"E   assert 403 == 401\n{STEP_END}",
+        ]),
+    ],
+)  # fmt: skip
+def test_the_log_of_a_step_names_the_cause_and_results_of_tests_do_not(reader: Reader, printed: str, rule: str) -> None:
+    assert reader.failure("plain", f"{printed}\n".encode(), exit_code=1).evidence.rule == rule
+
+
 def test_a_limit_of_a_plan_counts_above_the_advice_to_raise_it(reader: Reader) -> None:
     printed = "I read the code.\n5-hour limit reached ∙ resets 3pm\n     /upgrade to increase your usage limit.\n"
     found = reader.failure("plain", printed.encode(), exit_code=1)

@@ -21,7 +21,7 @@ from accord.runner.models import Classification, Evidence, InternalError, Source
 from accord.runner.transcripts import error_rules as rules
 from accord.runner.transcripts.account import Account, AgentError, CommandFailure
 from accord.runner.transcripts.formats import FORMATS
-from accord.runner.transcripts.lines import cut, evidence_line
+from accord.runner.transcripts.lines import cut, evidence_line, json_prefix
 from accord.runner.transcripts.wording import delay_in, error_from
 from accord.text.hidden import as_seen
 
@@ -35,12 +35,28 @@ _Scope: TypeAlias = Literal["reports", "beginnings", "all"]
 _REPORT = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
     r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|npm error |\[?API Error\b|"
+    r"[\w.-]+@[\w.-]+: |\[?\{ ?[\"']error[\"']: ?\{|"
     r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
     r"[\w./-]{1,40}: (?:error|fatal):|"
     r"curl: \(\d+\)|\{\"type\": ?\"error\"|An unexpected (?:critical )?error)",
     re.IGNORECASE,
 )
 """Beginnings of lines in which programs report errors; prose about errors begins otherwise."""
+
+_LOG_PREFIX = re.compile(r"^(?:[^\t]{1,80}\t[^\t]{1,80}\t)?\ufeff?\d{4}-\d\d-\d\dT[\d:]{8}\.\d{7}Z ?")
+_ERROR_COMMAND = re.compile(r"^(?:##\[error\]|::error(?: [^:]*)?::)")
+"""How logs of GitHub Actions begin a line, and one with an error."""
+
+_STEP_END = "\nError: Process completed with exit code "
+"""The end of a failed step, and what GitHub Actions prints after it."""
+
+_JSON_BLOCK = re.compile(r"^(?!\s).*(\{[ \t]*\n(?:[ \t].*\n)+\}).*$", re.MULTILINE)
+_COMPARED = re.compile(
+    r"\b(?:expect(?:ed)?|want(?:ed)?|assert\w*)\b.{0,80}\b(?:20\d|30\d|4[0-2]\d|50\d)\b"
+    r"|\b(?:20\d|30\d|4[0-2]\d|50\d)\b.{0,20}\b(?:want|expected)\b|\btests? failed\b|^(?-i:FAIL(?:ED)?)\b",
+    re.IGNORECASE,
+)
+"""Results of tests: what they expect is a status of the tested program, not of the agent's provider."""
 
 _GLYPHS = re.compile(r"^\s*(?:(?![•✓✔✅])[^\w\s\x00-\x7f]{1,3}\s{1,3})+")
 """Marks that CLIs print before a line, such as a cross."""
@@ -58,7 +74,8 @@ _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
     r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? |\bcode E)"
-    r"([45]\d\d)(?=[:;,.)]|$| \{| [A-Z]| from\b| [45]\d\d\b| page not found| [a-z_]*[a-rt-z_]: \S+$)"
+    r"([45]\d\d)(?=[:;,.)]|$| [{(]| [A-Z]| from\b| [45]\d\d\b| page not found"
+    r"| [\w -]{0,40}\b(?:limit|quota)\b| [a-z_]*[a-rt-z_]: \S+$)"
 )
 """Statuses in a program's line, where ``status_in`` knows only those that are called so; counts have a plural."""
 
@@ -296,7 +313,7 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
     found: list[AgentError] = []
     is_counted = follows_git = False
     scope = _scope(text, source, account)
-    lines = [_GLYPHS.sub("", as_seen(line).rstrip()) for line in text.rstrip().splitlines()[-_LAST_LINES:]]
+    lines = _printed_lines(text)
     for number, line in enumerate(lines, 1):
         if source == "text" and number == len(lines) and not (number > 1 and _GOES_ON.search("\n".join(lines[-2:]))):
             scope = "all"  # no text leads to the line: the program said it as it ended
@@ -312,6 +329,15 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
     return found
 
 
+def _printed_lines(text: str) -> list[str]:
+    """Return the last lines as their program printed them, but JSON over several lines in one."""
+    lines = (_LOG_PREFIX.sub("", as_seen(line).rstrip()) for line in text.rstrip().splitlines()[-_LAST_LINES:])
+    whole = "\n".join(_ERROR_COMMAND.sub("Error: ", line) for line in lines)
+    joined = _JSON_BLOCK.sub(lambda at: at[0] if json_prefix(at[1]) is None else " ".join(at[0].split()), whole)
+    before, end, _ = joined.rpartition(_STEP_END)
+    return [_GLYPHS.sub("", line) for line in (before if end else joined).splitlines()]
+
+
 def _scope(text: str, source: Source, account: Account) -> _Scope:
     if source == "text" or account.errors or rules.CONVERSATION.search(text):
         return "reports"
@@ -319,7 +345,7 @@ def _scope(text: str, source: Source, account: Account) -> _Scope:
 
 
 def _is_report(line: str, scope: _Scope) -> bool:
-    if not line or rules.BACKGROUND.search(line):
+    if not line or rules.BACKGROUND.search(line) or ("{" not in line and _COMPARED.search(line)):
         return False
     if _REPORT.match(line) or rules.VERBATIM.match(line):
         return True

@@ -178,10 +178,11 @@ _TEXTS = {
     "memory": "ENOMEM|cannot allocate memory|not enough memory|out of memory|memory allocation of * bytes failed"
     "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled|OOM killer|oom-kill|Killed signal terminated"
     "|Killed process * total-vm",
-    "disk": "ENOSPC|no space left on device|EDQUOT|not enough space on the disk|disk full",
+    "disk": "ENOSPC|no space left on device|EDQUOT|not enough space on the disk",
     "prompt": "E2BIG|ENAMETOOLONG|argument list too long",
     "killed": "signal: killed",
-    "interrupted": "signal: terminated",
+    "interrupted": "signal: terminated|operation was canceled|received a shutdown signal",
+    "time": "exceeded the maximum execution time|the action '*' has timed out",
     "upload": "RPC failed; HTTP 413|requested URL returned error: 413|exceeds GitHub's file size limit"
     "|pack exceeds maximum|code E413|413 * - PUT http",
     "push": "remote rejected|protected branch hook|protected branch update|protected ref|repository rule violations"
@@ -189,8 +190,8 @@ _TEXTS = {
     "budget": "reached maximum budget",
     "turns": "reached max session turns",
     "certificate": "PKIX path building failed",
-    "quota": "hit your limit|have no quota|quota exceeded.|exhausted your capacity|exhausted your daily quota"
-    "|issue with billing|check your billing|Payment Required|no payment method",
+    "quota": "hit your limit|have no quota|quota exceeded.|exhausted your capacity"
+    "|issue with billing|check your billing|no payment method",
     "rate-limit": "rate limited|Too Many Requests|too many tokens",
     "context": "maximum context length|ran out of * in the model's context window|context low|request too large"
     "|request exceeds the maximum size",
@@ -201,9 +202,8 @@ _TEXTS = {
     "|error in *settings.json|TOML parse error|--json-schema is not valid JSON|failed to read output schema"
     "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
     "|no prompt provided|cannot be used with root|not a git repository|dubious ownership|HttpError: Not Found"
-    "|could not resolve to a Repository|ERESOLVE|EBADENGINE|EBADPLATFORM|ETARGET|EJSONPARSE|EUSAGE|npm error code E404"
-    "|npm error 404|npm ERR! code E404|npm ERR! 404",
-    "model": "unknown model|model does not support|issue with the selected model|from --model flag is not available",
+    "|could not resolve to a Repository|ERESOLVE|EBADENGINE|EBADPLATFORM|ETARGET|EJSONPARSE|EUSAGE|npm *404",
+    "model": "model does not support|issue with the selected model|from --model flag is not available",
     "credential": "Unauthorized|Forbidden|resource not accessible by|permission to * denied to|failed to authenticate"
     "|not logged in|run *login|auth login|sign in again|refresh_token_reused|invalid_grant|ENEEDAUTH"
     "|missing environment variable|set an auth method|request not allowed|permission denied (publickey"
@@ -256,7 +256,7 @@ _FORMS = {
     f" ~ {_UNKNOWN_WORDS}|no such|not an?|malformed|missing|not (?:provided|supplied)|no matching"
     "|(?:couldn't|could not|unable to) find|(?:failed|unable) to (?:parse|load|read)"
     " / daemon ~ (?:cannot|could not|failed to) connect|not running"
-    " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used",
+    " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used|must be",
     "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no access to|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
     "|(?:access|refresh|bearer|OAuth|OIDC|bedrock) token|credentials?|authentication"
@@ -350,9 +350,9 @@ def words(cause: str) -> re.Pattern[str]:
 
 
 PRECEDENCE = (
-    *("sandbox", "machine", "memory", "disk", "prompt", "upload", "push", "budget", "turns", "certificate", "quota"),
-    *("rate-limit", "context", "output", "refusal", "settings", "model", "credential", "outage", "broken-answer"),
-    *("network", "request", "killed", "interrupted"),
+    *("sandbox", "machine", "memory", "disk", "prompt", "upload", "push", "budget", "turns", "time", "certificate"),
+    *("quota", "rate-limit", "context", "output", "refusal", "settings", "model", "credential", "outage"),
+    *("broken-answer", "network", "request", "killed", "interrupted"),
 )
 """The first of these causes that a line names decides: limits of the machine come before those of a plan or provider,
 these before faults of the call, its model and its credential, and a lost answer or a refused request last."""

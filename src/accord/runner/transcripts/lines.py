@@ -169,6 +169,6 @@ def number_of(event: dict[str, Any], key: str) -> float | None:
 
 
 def status_of(event: dict[str, Any], key: str) -> int | None:
-    """Return an HTTP status field, or None."""
-    value = integer_of(event, key)
+    """Return an HTTP status field, a number or its digits, or None."""
+    value = int(text) if len(text := text_of(event, key)) == 3 and text.isdecimal() else integer_of(event, key)
     return value if value is not None and 100 <= value <= 599 else None

@@ -62,7 +62,8 @@ def bounded_delay(seconds: float | None) -> float | None:
 def error_from(message: str, line: bytes | str, *, status: int | None = None, kind: str = "") -> AgentError:
     """Return the error in a CLI's text and in the provider's JSON that it may contain."""
     answer = _provider_answer(message)
-    inner = text_of(answer, "message") or message
+    limits = (text_of(each, "quotaId") for of in objects_of(answer, "details") for each in objects_of(of, "violations"))
+    inner = " ".join(filter(None, (text_of(answer, "message") or message, *limits)))
     delay = delay_in(_retry_info(answer)) if answer else None
     field = status or status_of(answer, "code")
     return AgentError(
