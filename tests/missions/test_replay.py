@@ -1,5 +1,6 @@
 """The replay of a log: who works and judges, and which lines let the dependents of a work package start."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +9,7 @@ from support.growth import grows_too_fast
 from support.missions import NOW, SLUG, Project, event
 
 from accord.core.errors import BrokenContract
+from accord.missions.log import Log
 from accord.missions.models import StatusEvent
 from accord.missions.query import guard_failures, readiness
 from accord.missions.replay import is_approved, lets_start, people_of
@@ -182,3 +184,23 @@ def test_every_command_knows_which_lines_give_no_review(project: Project, case: 
 def test_a_log_of_many_reviews_is_replayed_in_proportion_to_its_length() -> None:
     events = log(*(*APPROVED[1:], ("approved", "planned", "rev"), ("planned", "claimed", "Ada")) * 1500)
     assert not grows_too_fast(lambda size: is_approved(events[:size]), len(events))
+
+
+def test_a_change_of_many_lines_is_checked_in_proportion_to_its_length(project: Project) -> None:
+    project.begin()
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact", dependencies=["WP01"])
+    mission, start = project.repository().load(), project.git("rev-parse", "HEAD")
+    turn = log(*APPROVED, ("approved", "planned", "rev", {"review_ref": "PR 1"}))
+    events = [
+        each.model_copy(update={"event_id": f"{i}/{j}", "wp_id": name, "at": NOW + timedelta(minutes=i, seconds=j)})
+        for i in range(800)
+        for j, each in enumerate(turn)
+        for name in ("WP01", "WP02")
+    ]
+
+    def check(size: int) -> object:
+        places = {(one.wp_id, one.event_id): line for line, one in enumerate(events[:size], start=1)}
+        return mission_findings(replace(mission, log=Log(tuple(events[:size]), lines=places)), NOW, start)
+
+    assert not grows_too_fast(check, len(events))

@@ -122,6 +122,12 @@ def lets_start(status: WorkPackageStatus | None, events: Sequence[StatusEvent], 
     return status in _ACCEPTED and is_approved(events, written)
 
 
+def starts_by(events: Sequence[StatusEvent], written: str = "") -> list[bool]:
+    """Return whether dependents may start, before each event and after the last."""
+    found = (each.is_approved and each.event.to_lane in _ACCEPTED for each in replay(events, written))
+    return [written in _ACCEPTED, *found]
+
+
 def is_approved(events: Sequence[StatusEvent], written: str = "") -> bool:
     """Tell whether an approval of a work package counts; without events, its file says so."""
     return [written in _ACCEPTED, *(each.is_approved for each in replay(events, written))][-1]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,7 @@ from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
 from accord.missions.projects import SPECS, mission_entries
 from accord.missions.query import mission_status
-from accord.missions.replay import has_override, lets_start, replay
+from accord.missions.replay import has_override, replay, starts_by
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
 
@@ -91,6 +93,9 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
     return found
 
 
+_Passed = tuple[Sequence[Any], Sequence[bool]]
+
+
 def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]:
     """Replay the log: events that no move writes are errors where the change since ``start`` added them."""
     path, name = log_path(mission.folder), f"{SPECS}/{mission.slug}/{FILE}"
@@ -103,14 +108,15 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
     if start and not (path.read_bytes() if path.is_file() else b"").startswith(kept):
         message = f"This change removes or alters lines of {FILE}, which may only grow."
         yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
-    illegal = []
+    illegal, passed = [], cache(partial(_passed, mission))
     for wp_id, events in mission.log.by_work_package.items():
-        added = [event for event in events if start and (wp_id, event.event_id) not in old.lines]
+        added = {one.event_id: one for one in events if start and (wp_id, one.event_id) not in old.lines}
         yield from _future(mission, wp_id, added, now)
         for event, reason, _ in replay(events, mission.written.get(wp_id, "")):
-            line, is_added = mission.log.lines[wp_id, event.event_id], event in added
+            line, is_added = mission.log.lines[wp_id, event.event_id], event.event_id in added
             if is_added and not reason:
-                reason = _refusal(mission, event) or (_unproven(mission, event) if event is added[-1] else "")
+                is_last = event.event_id == next(reversed(added))
+                reason = _refusal(mission, event, passed) or (_unproven(mission, event) if is_last else "")
                 if is_old and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
             if reason and not is_added:
@@ -125,17 +131,17 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
         yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}", hint=hint), line=line)
 
 
-def _future(mission: Mission, wp_id: str, added: Sequence[StatusEvent], now: datetime) -> Iterator[Finding]:
+def _future(mission: Mission, wp_id: str, added: Collection[str], now: datetime) -> Iterator[Finding]:
     """Find the first line of a work package with a time in the future: an error where the change added it."""
     lines = {mission.log.lines[wp_id, one.event_id]: one for one in mission.log.by_work_package[wp_id]}
     if line := min((line for line, one in lines.items() if future_problem(one.at, now)), default=0):
         message = f"{future_problem(lines[line].at, now)} Later moves of {wp_id} are written after it."
         hint = "Correct `at` there, and in the lines of later moves."
         found = warning("timestamp-future", message, "/at", hint=hint)
-        yield replace(found, line=line, severity=Severity.ERROR if lines[line] in added else found.severity)
+        yield replace(found, line=line, severity=Severity.ERROR if lines[line].event_id in added else found.severity)
 
 
-def _refusal(mission: Mission, event: StatusEvent) -> str:
+def _refusal(mission: Mission, event: StatusEvent, passed: Callable[[str], list[_Passed]]) -> str:
     """Return why a move refuses what a line says, by the log alone: git and boxes may have changed since."""
     source, target, actor = event.from_lane, event.to_lane, event.actor.strip()
     given = (event.review.get("verdict"), event.review.get("reviewer", "").casefold())
@@ -146,22 +152,28 @@ def _refusal(mission: Mission, event: StatusEvent) -> str:
         return ""
     work_package = mission.work_packages.get(event.wp_id)
     needed = work_package.head.dependencies if work_package else ()
-    waits_for = tuple(name for name in dict.fromkeys(needed) if not _was_ready(mission, name, event))
+    here = ((event.at, event.event_id), mission.log.lines[event.wp_id, event.event_id])
+    waits_for = tuple(
+        name
+        for name in dict.fromkeys(needed)
+        if not any(known[bisect_left(places, place)] for place, (places, known) in zip(here, passed(name), strict=True))
+    )
     request = MoveRequest(
         event.wp_id, event.to_lane, event.actor, review_ref=event.review_ref or "", reason=event.reason or ""
     )
     return WORK_PACKAGE.refusal(source, target, MoveFacts(request, is_approved=True, waits_for=waits_for))
 
 
-def _was_ready(mission: Mission, name: str, event: StatusEvent) -> bool:
-    """Tell whether an event could rest on a dependency: by the times, or by the lines where clocks differ."""
-    place, known = mission.log.lines[event.wp_id, event.event_id], mission.log.by_work_package.get(name, [])
-    by_time = [one for one in known if (one.at, one.event_id) < (event.at, event.event_id)]
-    by_line = [one for one in known if mission.log.lines[name, one.event_id] < place]
-    written = next((status for status in STATUSES if status == mission.written.get(name)), None)
-    return any(
-        lets_start(found[-1].to_lane if found else written, found, written or "") for found in (by_time, by_line)
-    )
+def _passed(mission: Mission, wp_id: str) -> list[_Passed]:
+    """Return whether dependents may start, by the times of a work package's events, and by lines where clocks differ.
+
+    Each has the places of the events, and what holds before each of them and after the last.
+    """
+    events, lines = mission.log.by_work_package.get(wp_id, []), mission.log.lines
+    by_time = {(event.at, event.event_id): event for event in events}
+    by_line = dict(sorted({lines[wp_id, event.event_id]: event for event in events}.items()))
+    written = mission.written.get(wp_id, "")
+    return [(list(each), starts_by(list(each.values()), written)) for each in (by_time, by_line)]
 
 
 def _unproven(mission: Mission, event: StatusEvent) -> str:
