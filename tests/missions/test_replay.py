@@ -204,3 +204,16 @@ def test_a_change_of_many_lines_is_checked_in_proportion_to_its_length(project: 
         return mission_findings(replace(mission, log=Log(tuple(events[:size]), lines=places)), NOW, start)
 
     assert not grows_too_fast(check, len(events))
+
+
+def test_the_log_of_what_many_work_packages_wait_for_is_replayed_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.begin()
+    project.work_package("WP01", "planning_artifact")
+    for i in range(2, 9):
+        project.work_package(f"WP{i:02}", "planning_artifact", dependencies=["WP01"])
+    replayed: list[Any] = []
+    monkeypatch.setattr("accord.missions.load.lets_start", lambda *known: replayed.append(known))
+    assert [name for name, one in project.load().blockers.items() if one.waits_for == ("WP01",)][-1] == "WP08"
+    assert len(replayed) == 1

@@ -114,9 +114,8 @@ class Mission:
         stuck = {wp_id: CANCELED for wp_id in self.ids if self.known_status(wp_id) == "canceled"}
         stuck |= dict.fromkeys(filter(None, self.log.problems), IN_DOUBT)
         wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
-        waits_for = {
-            one: tuple(x for x in names if x in stuck or not self.lets_start(x)) for one, names in wanted.items()
-        }
+        unready = {x for x in set().union(*wanted.values()) if x in stuck or not self.lets_start(x)}
+        waits_for = {one: tuple(x for x in names if x in unready) for one, names in wanted.items()}
         unsure = {one: each.head.order_problem(self.files) for one, each in self.work_packages.items()}
         return blockers_of(waits_for, self.files, stuck, unsure)
 
