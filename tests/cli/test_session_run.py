@@ -13,6 +13,7 @@ import support.session_agent
 from support.commands import Accord
 from support.sessions import (
     ARCHITECTURE,
+    AT,
     REPORT,
     SINGLE,
     SPEC,
@@ -264,12 +265,17 @@ def test_a_file_that_broke_during_a_correction_needs_a_person(project: Project) 
     sent = {"agent": "Architect", "task_id": "meta", "at": "2026-01-31T10:00:00Z"}
     tracked = {"APPROVE_DESIGN": {"correction_status": "dispatched", "last_correction_dispatch": sent}}
     home, changes = project.accord.home, {"user_decisions": asked, "gate_tracking": tracked}
-    folder = make_session(home, "APPROVE_DESIGN", mode="full", texts={"spec.md": "{"}, **changes)
+    line = {"at": AT, "decision_id": "UD-APPROVE-DESIGN", "answer": asked[0]["answer"], "state_context": "DESIGN"}
+    texts: dict[str, str | None] = {"spec.md": "{", "approve-design-history.jsonl": json.dumps(line)}
+    folder = make_session(home, "APPROVE_DESIGN", mode="full", texts=texts, **changes)
     turn = project.accord.document("session", "run", folder, code=3)["turn"]
     assert "spec.md: The section `Goals` is missing." in turn["why"]
-    assert turn["command"].endswith("meta --role Architect --take OUTPUT.json")
+    assert turn["command"].startswith("accord session show ")
     output = project.accord.file("output.json", agent_output())
-    assert project.accord(*turn["command"].replace("OUTPUT.json", str(output)).split()[1:]).code == 0
+    taking = ("dispatch", folder, "meta", "--role", "Architect", "--take", output)
+    assert project.accord(*taking).code == 1, "without its files, an output does not count"
+    (folder / "spec.md").write_text(SPEC)
+    assert project.accord(*taking).code == 0
 
 
 def test_a_new_session_needs_its_goal(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -530,8 +531,29 @@ def test_a_task_waits_for_its_dependencies_and_its_context_files(tmp_path: Path)
     assert agent_input(read_session(folder), "T-002", "Coder")["task"]["id"] == "T-002"
     (folder / "tasks.yaml").write_text(TASKS.replace("owner: 'someone'", "context_files: [docs/none.md]"))
     (said,) = findings(folder, "T-001")
-    assert (said.code, said.path) == ("context-file-missing", "/task/context_files/3")
-    assert "docs/none.md" in said.message
+    assert (said.code, "docs/none.md" in said.message) == ("context-file-missing", True)
+
+
+@pytest.mark.parametrize("role", ["Coder", "Reviewer", "QA"])
+@pytest.mark.parametrize("name", ["spec.md", "src/none.py"])
+def test_an_ok_counts_only_with_the_files_that_its_agent_must_read(tmp_path: Path, role: str, name: str) -> None:
+    folder = implementing(tmp_path, "in-progress")
+    plan = (folder / "tasks.yaml").read_text()
+    (folder / "tasks.yaml").write_text(plan.replace("owner: 'someone'", "context_files: [src/none.py]"))
+    if name == "spec.md":
+        (folder / name).write_text("# Nothing")
+        (folder / "tasks.yaml").write_text(plan)
+    changes: list[Callable[[], object]] = [lambda: apply_output(writer(folder), "T-001", role, WORK)]
+    if role == "Coder":
+        changes.append(lambda: move_task(writer(folder), "T-001", "implemented", role="Coder"))
+    for change in changes:
+        with pytest.raises(BrokenContract, match=re.escape(name)) as caught:
+            change()
+        assert [one.code for one in caught.value.findings] == ["context-file-missing"]
+    blocked = AgentOutput.model_validate(agent_output(status="BLOCKED"))
+    assert summary(read_session(folder), "T-001", role, blocked) == ["T-001 blocked"]
+    if role == "Coder" and name != "spec.md":
+        assert summary(read_session(folder), "T-001", role, reporting("files_changed", name)) == ["T-001 implemented"]
 
 
 def test_a_prompt_names_exactly_the_files_that_the_role_may_write(tmp_path: Path) -> None:

@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accord.agents.registry import shipped_registry
-from accord.core.documents import read_object, short_name
-from accord.core.findings import Finding, finding_of, has_errors, pointer
+from accord.core.documents import read_object
+from accord.core.findings import has_errors
 from accord.core.kinds import KINDS
 from accord.core.schemas import strict_schema
 from accord.git.extraction import changed_paths
 from accord.git.program import Git
 from accord.sessions.folder import STATUS_FILE, Session, status_of
-from accord.sessions.folder_rules import missing_files
 from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
-from accord.sessions.moves import broken_files, check_work
+from accord.sessions.moves import check_files, check_work
 from accord.sessions.policy import INTO, OPTIONAL, REQUIRED, WORK, artifacts_of, check_task, refuse
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
@@ -45,12 +44,11 @@ def agent_input(
     has_git = not head.returncode
     branch, _, place = (head.stdout if has_git else b"HEAD").decode("utf-8", "replace").partition("\n")
     place = place.strip().rstrip("/")
-    context = context_files(session, role, session.task(task_id))
     document = {
         "task": {
             **_task(session, task_id),
             **({"goal": goal} if goal else {}),
-            "context_files": context,
+            "context_files": context_files(session, role, session.task(task_id)),
             "session_changed_files": changed_files(session) if role == "Reviewer" and has_git else [],
             "constraints": [f"All paths are relative to the directory `{place}` of the repository."] if place else [],
         },
@@ -61,11 +59,6 @@ def agent_input(
         "agent": role,
     }
     _, found = KINDS["agent-input"].read_model(read_object(json.dumps(document).encode()))
-    missing = missing_files(session, context)
-    for i, path in enumerate(context):
-        if path in missing:
-            message, at = f"The context file `{short_name(path)}` does not exist.", pointer("task", "context_files", i)
-            found.append(Finding("context-file-missing", message, at, hint="Write it, or correct the path."))
     if has_errors(found):
         raise refuse(f"No valid input can be built for {role}.", found)
     return document
@@ -98,10 +91,7 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
 
 def _check_dispatch(session: Session, task_id: str, role: str) -> None:
     """Raise BrokenContract where a state, a gate, a dependency or a document that it does not write stops the agent."""
-    if forbidden := check_work(session, role, task_id):
-        raise refuse(f"{role} cannot be dispatched.", forbidden)
-    if broken := broken_files(session, role):
-        found = [finding_of("context-file-missing", session.parts[name].problem) for name in broken]
+    if found := check_work(session, role, task_id) or check_files(session, role, task_id):
         raise refuse(f"{role} cannot be dispatched.", found)
 
 

@@ -6,7 +6,7 @@ Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "T
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from accord.core.suggest import did_you_mean
 from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of, status_value
+from accord.sessions.folder_rules import missing_files
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
 from accord.sessions.policy import OPTIONAL, OWNERS, REQUIRED, check_task, refuse, role_unknown, task_unknown
 
@@ -106,6 +107,19 @@ def broken_files(session: Session, role: str) -> list[str]:
     of_state = machine.files_needed(machine.working_state(status_of(session)), session.mode)
     optional = [name for name in OPTIONAL.get(role, ()) if name in of_state and role not in OWNERS[name]]
     return [name for name in (STATUS_FILE, *REQUIRED[role], *optional) if session.parts[name].problem]
+
+
+def check_files(session: Session, role: str, task_id: str, changed: Collection[str] = ()) -> list[Finding]:
+    """Find the missing and broken files without which an agent neither starts on a task nor counts with its OK.
+
+    ``changed`` are files that it changed itself: it may have removed them.
+    """
+    found = [finding_of("context-file-missing", session.parts[name].problem) for name in broken_files(session, role)]
+    task = session.task(task_id)
+    for path in sorted(missing_files(session, task.context_files if task else ()) - {*changed}):
+        message = f"The context file `{short_name(path)}` does not exist."
+        found.append(Finding("context-file-missing", message, hint="Write it, or correct the path in tasks.yaml."))
+    return found
 
 
 def check_state(session: Session, states: Sequence[str], what: str) -> Finding | None:

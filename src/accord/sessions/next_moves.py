@@ -207,7 +207,7 @@ def _writing(session: Session, name: str) -> ProposedStep:
     role = "SpecAgent" if session.mode == "lean" and name == "tasks.yaml" else WRITERS[name][0]
     sent = dispatched_corrector(status) if status.current_state == "APPROVE_DESIGN" else ""
     if sent and role in CORRECTORS and role != sent:
-        return taking(session, "meta", sent)
+        return _command(session, "show") if broken_files(session, sent) else taking(session, "meta", sent)
     return _dispatch(session, "meta", role, needs_goal=session.acceptance is None and role == "SpecAgent")
 
 
@@ -219,7 +219,7 @@ def _gate_step(session: Session, decision_id: str) -> ProposedStep:
     if step == "dispatch-correction":
         return _dispatch(session, "meta", "Architect")
     if step == "verify-correction":
-        return taking(session, "meta", dispatched_corrector(status) or "Architect")
+        return _dispatch(session, "meta", dispatched_corrector(status) or "Architect", *_TAKE)
     decision = status.decision(decision_id)
     question = decision.question if decision else GATE_QUESTIONS[decision_id]
     words = ("--id", decision_id, "--question", question)

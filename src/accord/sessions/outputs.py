@@ -16,7 +16,7 @@ from accord.sessions.decision_rules import SECURITY, is_about_security, is_befor
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
 from accord.sessions.machine import INTEGRATION, MACHINES, working_state
 from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, SessionTask
-from accord.sessions.moves import check_work, facts_of, open_fix, status_in
+from accord.sessions.moves import check_files, check_work, facts_of, open_fix, status_in
 from accord.sessions.plan import (
     FileOperation,
     StatusStep,
@@ -89,7 +89,9 @@ def plan_output(
     """
     check_task(session.tasks, task_id)
     entry, foreign = _entry(task_id, role, output, now), tuple(_foreign_files(session, role, output))
-    if forbidden := check_work(session, role, task_id):
+    changed = [_path_in_project(session, path) for path in output.artifacts.files_changed]
+    lacks = check_files(session, role, task_id, changed) if output.status == "OK" else None
+    if forbidden := check_work(session, role, task_id) or lacks:
         if is_recorded(session, entry):
             return OutputEffects(findings=foreign), []
         raise refuse("The output cannot be taken.", forbidden)

@@ -21,7 +21,7 @@ from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, 
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
 from accord.sessions.models import ROLES, OutputEntry
-from accord.sessions.moves import check_state, check_task_move, done_finding, waiver_forbidden
+from accord.sessions.moves import check_files, check_state, check_task_move, done_finding, waiver_forbidden
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 from accord.sessions.reviews import DISPATCHED, has_final_review, held_agents, open_gates
 
@@ -102,6 +102,8 @@ def plan_task(
     task = session.task(name)
     waived = open_gates(task, session.outputs) if task and waiver and target == "completed" else ()
     is_work = role == "Coder" and task is not None and task.status != target and target in _WORK_RECORDS
+    if is_work and (lacks := check_files(session, role, name)):
+        raise refuse("The task cannot be moved.", lacks)
     work = plan_work(session, name, target, now=now) if is_work else []
     return [*write_tasks(session, {name: target}), *work, *_plan_waiver(session, name, waived, waiver, now)]
 
