@@ -385,6 +385,39 @@ def test_an_output_that_reports_files_of_other_roles_gets_warnings(tmp_path: Pat
     assert {(one.code, one.severity) for one in found} == {("role-forbidden", "warning")}
 
 
+@pytest.mark.parametrize("key", ["files_changed", "tests_added_or_updated"])
+@pytest.mark.parametrize("path", ["./.agents-work/{}/spec.md", ".agents-work/<session>/../{}/a.py", "{root}/{}/x"])
+@pytest.mark.parametrize("role", ["Coder", "Docs"])
+def test_an_output_that_reports_files_of_another_session_is_refused(
+    tmp_path: Path, role: str, path: str, key: str
+) -> None:
+    folder = implementing(tmp_path)
+    output = reporting(key, path.format("2026-01-01_old", root=folder.parent))
+    with pytest.raises(BrokenContract, match="Other sessions are read-only"):
+        apply_output(writer(folder), "T-001", role, output)
+    assert not (folder / "outputs.jsonl").exists()
+
+
+def test_the_reviewer_reads_what_changed_in_sessions_from_before(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    before, folder = (
+        make_session(tmp_path, "IMPLEMENT_LOOP", mode="lean", session=name) for name in ("2026-01-01_old", NAME)
+    )
+    project.git("init", "--quiet", "--initial-branch=main")
+    project.git("add", str(before))
+    project.commit("before")
+    (before / "spec.md").unlink()
+    (before / "new.md").write_text("new")
+    (folder.parent / "2026-02-01_other").mkdir()
+    (folder.parent / "2026-02-01_other/spec.md").write_text("later")
+    found = agent_input(read_session(folder), "T-001", "Reviewer")["task"]["session_changed_files"]
+    place = ".agents-work/2026-01-01_old"
+    assert found == [
+        {"path": f"{place}/new.md", "change_type": "added"},
+        {"path": f"{place}/spec.md", "change_type": "deleted"},
+    ]
+
+
 @pytest.mark.parametrize(
     "line", ['{"at": "2026-01-31T10:00:00Z", "task_id": "T-001", "agent": "QA", "status": "FAILED"}', '"QA: FAIL"']
 )

@@ -113,18 +113,26 @@ def _path(session: Session, name: str) -> str:
 
 
 def changed_files(session: Session) -> list[dict[str, str]]:
-    """Return the files that the session changed, uncommitted and new files included, apart from those of sessions.
+    """Return the files that the session changed, uncommitted and new files included, apart from its own ones.
 
-    A file that left the project's directory, or never was in it, has a path that begins with ``../``.
+    Files of sessions from before it, which are read-only, are among them, those of later ones are not. A file that left
+    the project's directory, or never was in it, has a path that begins with ``../``.
     """
-    found, top = [], Git(session.root).line("rev-parse", "--show-prefix")
-    for letter, *names in changed_paths(session.root, _start_of(session), shipped_registry().state_patterns):
+    git, start = Git(session.root), _start_of(session)
+    top, before = git.line("rev-parse", "--show-prefix"), git.line("ls-tree", "-z", "--name-only", start, f"{WORK}/")
+    earlier = tuple(f"{name}/" for name in before.split("\0") if name and name != f"{WORK}/{session.name}")
+
+    def is_left_out(path: str) -> bool:
+        return _is_of_session(path) and not path.startswith(earlier)
+
+    found = []
+    for letter, *names in changed_paths(session.root, start, shipped_registry().state_patterns):
         path, old = (name and os.path.relpath(name, top or ".") for name in names)
-        if old and _is_of_session(path):
+        if old and is_left_out(path):
             letter, path, old = "D", old, ""
-        elif _is_of_session(old):
+        elif is_left_out(old):
             letter, old = "A", ""
-        if not _is_of_session(path):
+        if not is_left_out(path):
             entry = {"path": path, "change_type": _CHANGES[letter]}
             found.append({**entry, "old_path": old} if old else entry)
     return found

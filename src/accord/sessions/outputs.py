@@ -6,11 +6,12 @@ Source: global agent contract, "Status enum - usage guide", "Task status lifecyc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from posixpath import normpath
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding, finding_of, pointer, warning
+from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
 from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
@@ -27,7 +28,7 @@ from accord.sessions.plan import (
     with_operations,
     write_tasks,
 )
-from accord.sessions.policy import WORK, WriteContext, check_path, check_task, refuse
+from accord.sessions.policy import READ_ONLY, WORK, WriteContext, check_path, check_task, refuse
 from accord.sessions.questions import UserQuestion, dispatched_corrector, with_completed_correction, with_questions
 from accord.sessions.reviews import has_record, open_gates, unreviewed_tasks
 from accord.sessions.rules import code_findings, is_low
@@ -95,8 +96,9 @@ def plan_output(
         if is_recorded(session, entry):
             return OutputEffects(findings=foreign), []
         raise refuse("The output cannot be taken.", forbidden)
-    if code := list(code_findings(output, role, working_state(status_of(session)))):
-        raise refuse("The output cannot be taken.", code)
+    reported = (*foreign, *code_findings(output, role, working_state(status_of(session))))
+    if errors := [one for one in reported if has_errors([one])]:
+        raise refuse("The output cannot be taken.", errors)
     record = plan_entry(session, entry, now=now)
     statuses = _statuses(with_operations(session, record), task_id, role, output)
     operations = [*write_tasks(session, statuses), *record]
@@ -180,18 +182,24 @@ def _session_operations(session: Session, effects: OutputEffects, now: datetime)
 
 
 def _foreign_files(session: Session, role: str, output: AgentOutput) -> Iterator[Finding]:
-    """Find the files that an agent reports as changed, and that the contract keeps from its role."""
+    """Find the files that an agent reports as changed, and that the contract keeps from its role.
+
+    It is an error where a file is that of another session.
+    """
     context = WriteContext(session.name, working_state(status_of(session)), session.mode == "lean")
-    for i, path in enumerate(output.artifacts.files_changed):
-        if reason := check_path(role, _path_in_project(session, path), context):
-            message = f"{role} reports a change of `{short_name(path)}`. {reason}"
-            place = pointer("artifacts", "files_changed", i)
-            yield warning("role-forbidden", message, place, hint="Review that change before you continue.")
+    for key in ("files_changed", "tests_added_or_updated"):
+        for i, path in enumerate(getattr(output.artifacts, key)):
+            if reason := check_path(role, _path_in_project(session, path), context):
+                message = f"{role} reports a change of `{short_name(path)}`. {reason}"
+                place = pointer("artifacts", key, i)
+                found = warning("role-forbidden", message, place, hint="Review that change before you continue.")
+                hint = "Undo that change, and take the output without the file."
+                yield replace(found, severity=Severity.ERROR, hint=hint) if reason == READ_ONLY else found
 
 
 def _path_in_project(session: Session, path: str) -> str:
     """Return a path relative to the project: agents may also start with the root of the disk or of the repository."""
-    path = path.removeprefix(f"{session.root}/").replace("<session>", session.name)
+    path = normpath(path).removeprefix(f"{session.root}/").replace("<session>", session.name)
     folder, work, rest = f"/{path}".partition(f"/{WORK}/")
     return f"{WORK}/{rest}" if work and str(session.root).endswith(folder) else path
 

@@ -109,6 +109,9 @@ class WriteContext:
     is_lean: bool = False
 
 
+READ_ONLY = "Other sessions are read-only. A session writes only in its own folder."
+
+
 def check_path(role: str, path: str, context: WriteContext) -> str | None:
     """Return why a role may not write a file of the repository in this session; None when it may."""
     parts = PurePosixPath(path).parts
@@ -117,7 +120,7 @@ def check_path(role: str, path: str, context: WriteContext) -> str | None:
     if parts[0] != WORK:
         return _check_outside(role, path, context)
     if len(parts) < 3 or parts[1] != context.session:
-        return "Other sessions are read-only. A session writes only in its own folder."
+        return READ_ONLY if len(parts) > 2 else "A session writes only in its own folder."
     if context.state == "DONE":
         return "The session is done and read-only. Reopen it to change it."
     owners = OWNERS.get(parts[2])
