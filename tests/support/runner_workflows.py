@@ -61,6 +61,8 @@ RUNNER = f"""\
         run: agent < "$PROMPT"
         env:
           PROMPT: ${{{{ inputs.prompt_file }}}}
+          APPENDIX: ${{{{ inputs.appendix }}}}
+        timeout-minutes: ${{{{ inputs.max_runtime_minutes }}}}
 """
 """A runner with steps of its own; ``model`` is an input that the contract does not know."""
 

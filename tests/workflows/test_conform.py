@@ -260,12 +260,13 @@ def test_a_long_chain_of_jobs_with_two_ways_each_is_followed_to_its_end() -> Non
 NAMED = "".join(f'          echo "{name}=$X" >> "$GITHUB_OUTPUT"\n' for name in OUTPUTS if name != "exit-code")
 BLOCK = "          {{\n" + NAMED.replace(' >> "$GITHUB_OUTPUT"', "") + '{more}          }} >> "$GITHUB_OUTPUT"\n'
 CODE = "          echo exit-code=0\n"
+SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
 
 
 @pytest.mark.parametrize(
     ("script", "is_found"),
     [
-        (NAMED, True), (NAMED + CODE, False), (f"          codex exec -\n{NAMED}", True),
+        (NAMED, True), (NAMED + CODE, True), (f"          codex exec -\n{NAMED}", True),
         (f'          B=$(base64 -w0 a.txt | tr -d "x")\n{NAMED}', True), (f"          python run.py\n{NAMED}", False),
         (f"          ./run.sh\n{NAMED}", False), (f'{NAMED}          echo "$NAME=0" >> "$GITHUB_OUTPUT"\n', False),
         (f'{NAMED}          printf "%s=%s\\n" "$A" 0 >> "$GITHUB_OUTPUT"\n', False),
@@ -281,6 +282,21 @@ CODE = "          echo exit-code=0\n"
                 'echo "${{ steps.p.outputs.all }}"', "cat <<END\n          $RESULTS\n          END\n          :")
         ],
         (f"          ${{{{ inputs.iteration }}}}\n{NAMED}", False),
+        *[
+            (f"{NAMED}          {line}\n", True)
+            for line in ('# echo "exit-code=0" >> "$GITHUB_OUTPUT"', "echo hi # exit-code=0",
+                'echo "exit-code=0" >> "$GITHUB_ENV"', 'echo "exit-code=0" >> out.txt', f"exit 0\n{SET}",
+                f"if true; then\n            exit 1\n          fi\n          exit $CODE\n{SET}",
+                f"if false; then\n  {SET}\n          fi", f"if false\n          then\n  {SET}\n          fi")
+        ],
+        *[
+            (f"{NAMED}          {line}\n", False)
+            for line in (f"if false; then\n            :\n          else\n  {SET}\n          fi",
+                'echo "::set-output name=exit-code::0"', f"f() {{\n          exit 0\n          }}\n{SET}",
+                f"if true; then\n          exit 0\n          fi\n{SET}",
+                f"cat > a.sh <<END\n          exit 0\n          END\n{SET}", SET.replace("exit", "a=1\\nexit").strip(),
+                f"case $X in\n          a)\n          exit 0\n          ;;\n          esac\n{SET}")
+        ],
     ],
 )  # fmt: skip
 def test_an_output_that_a_script_never_sets_is_found(script: str, is_found: bool) -> None:
@@ -290,6 +306,31 @@ def test_an_output_that_a_script_never_sets_is_found(script: str, is_found: bool
     assert [each.hint for each in findings if 'echo "exit-code=VALUE" >> "$GITHUB_OUTPUT"' not in each.hint] == []
     shell = text.replace("        env:\n", "        shell: python\n        env:\n")
     assert "output-unwired" not in codes(shell)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_idle"),
+    [
+        ("${{ inputs.skip }}", True), ("inputs.skip == true", True), ("${{ inputs.skip && always() }}", True),
+        ("inputs.skip == 'false'", True), ("${{ !inputs.skip && false }}", True),
+        ("${{ !inputs.skip }}", False), ("inputs.skip != true && inputs.mode == 'autofix'", False),
+        ("${{ !inputs.skip || failure() }}", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("old", "path"), [(STEP, "/steps/1/if"), ("    runs-on: ubuntu-latest\n", "/if")])
+def test_outputs_of_a_step_or_job_that_only_runs_when_it_is_skipped_are_found(
+    condition: str, is_idle: bool, old: str, path: str
+) -> None:
+    given = "        if: ${{ !inputs.skip }}\n"
+    text = edited(RUNNER, (given, ""), (old, f"{old}{' ' * (8 if old == STEP else 4)}if: {condition}\n"))
+    expected = [("output-unwired", f"/jobs/agent{path}")] * is_idle
+    assert [(each.code, each.path) for each in found(text)] == expected
+
+
+def test_a_step_for_skipped_runs_may_set_the_same_outputs() -> None:
+    skipped = "      - id: none\n        if: ${{ inputs.skip }}\n        run: ./none.sh\n"
+    value = "      exit-code: ${{ steps.none.outputs.exit-code || steps.run.outputs.exit-code }}\n"
+    assert found(edited(RUNNER, (JOB_VALUE, value), (STEP, skipped + STEP))) == []
 
 
 # Inputs that have no effect
@@ -313,6 +354,16 @@ def test_a_runner_that_ignores_skip_or_the_prompt_is_found(old: str, new: str, u
     ]
 
 
+@pytest.mark.parametrize("name", ["pr_ref", "appendix", "max_runtime_minutes"])
+def test_an_input_of_a_run_that_nothing_reads_is_a_warning_unless_its_description_says_so(name: str) -> None:
+    text = edited(RUNNER, (f"${{{{ inputs.{name} }}}}", "60"))
+    (finding,) = found(text)
+    assert (finding.code, finding.severity, finding.path) == (
+        "input-unused", "warning", f"/on/workflow_call/inputs/{name}"
+    )  # fmt: skip
+    assert found(edited(text, (f"      {name}:\n", f"      {name}:\n        description: Ignored.\n"))) == []
+
+
 # Thin runners
 
 
@@ -320,7 +371,7 @@ def test_a_thin_runner_must_pass_on_its_inputs() -> None:
     text = edited(THIN, ("      appendix: ${{ inputs.appendix }}\n", ""))
     (finding,) = found(text, agent=RUNNER)
     assert (finding.code, finding.path) == ("input-unused", "/jobs/run/with")
-    assert found(text) == []
+    assert [(each.severity, each.path) for each in found(text)] == [("warning", "/on/workflow_call/inputs/appendix")]
 
 
 @pytest.mark.parametrize(

@@ -227,13 +227,14 @@ class CalledFiles:
             script = _EXPRESSION.sub(
                 lambda at: f"$GITHUB_{at[1].upper()}" if at[1] else f"${at[2] or 'PWD'}", waiting.pop()
             )
-            for words in commands_of(script):
-                mounts |= {at[2]: at[1] for at in map(_MOUNT.search, words) if at}
-                word = words[1] if words[0] in {"source", "."} and words[1:] else words[0]
+            commands = commands_of(script)
+            mounts |= {at[2]: at[1] for words in commands for at in map(_MOUNT.search, words) if at}
+            for first, second in dict.fromkeys((words[0], [*words, ""][1]) for words in commands):
+                word = second if first in {"source", "."} and second else first
                 for name in dict.fromkeys(
                     _placed(each, mounts, folders) for each in (posixpath.join(below, word), word)
                 ):
-                    text = None if name in scripts else self._read_script(name, is_sourced=word != words[0])
+                    text = None if name in scripts else self._read_script(name, is_sourced=word != first)
                     if text is not None:
                         scripts[name] = text
                         waiting.append(text)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from accord.core.findings import Finding, pointer
+from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import reads
@@ -189,7 +189,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
         else:
             message = f"The output `{name}` of the runner contract is missing. Add it."
             yield Finding("missing-output", message, _OUTPUTS, hint=hint)
-    wiring = Wiring(workflow, called)
+    wiring, idle = Wiring(workflow, called), dict[str, str]()
     for name, output in call.outputs.items():
         place = _OUTPUTS + pointer(name, "value")
         found = wiring.break_of(output.value, place)
@@ -202,6 +202,11 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
             if found.link.job:
                 hint = _from_step(workflow, found.link.job, found.link.name)
             yield Finding("output-unwired", message, found.link.path, hint=found.hint or hint)
+        elif name in _NAMED_BY_CONTRACT and (at := wiring.idle_at(output.value)):
+            idle.setdefault(at, name)
+    for at, name in idle.items():
+        message = f"The output `{name}` is never set: this condition is false unless the caller skips the run."
+        yield Finding("output-unwired", message, at, hint=_OBEYED["skip"])
 
 
 def _source(workflow: Workflow, call: WorkflowCall) -> str:
@@ -232,8 +237,17 @@ def _from_step(workflow: Workflow, job_id: str, name: str) -> str:
     return f"# in jobs.{job_id}.outputs:\n{name}: ${{{{ steps.{step}.outputs.{name} }}}}"
 
 
-_OBEYED = {"skip": "if: ${{ !inputs.skip }}", "prompt_file": "env:\n  PROMPT: ${{ inputs.prompt_file }}"}
-"""Inputs without which a runner does other work than its caller asks for."""
+_OBEYED = {
+    "skip": "if: ${{ !inputs.skip }}", "prompt_file": "env:\n  PROMPT: ${{ inputs.prompt_file }}",
+    "pr_ref": "with:\n  ref: ${{ inputs.pr_ref }}", "appendix": "env:\n  APPENDIX: ${{ inputs.appendix }}",
+    "max_runtime_minutes": "timeout-minutes: ${{ inputs.max_runtime_minutes }}",
+}  # fmt: skip
+"""Inputs without which a runner does other work than its caller asks for.
+
+The others name the run, or are the agent's to interpret.
+"""
+
+_NEEDED = ("skip", "prompt_file")
 
 
 def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, Workflow]) -> Iterator[Finding]:
@@ -258,9 +272,13 @@ def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, 
             reported.add(name)
         yield from _unknown_inputs(job.uses, job.given, inputs, path) if target else ()
     for name, hint in _OBEYED.items():
-        if name in call.inputs and name not in reported and not read & {name, "*"}:
-            message = f"The workflow ignores its input `{name}`: no job reads it. Use it."
-            yield Finding("input-unused", message, _INPUTS + pointer(name), hint=hint)
+        if name not in call.inputs or name in reported or read & {name, "*"}:
+            continue
+        message = f"The workflow ignores its input `{name}`: no job reads it. Use it"
+        if name in _NEEDED:
+            yield Finding("input-unused", f"{message}.", _INPUTS + pointer(name), hint=hint)
+        elif "ignored" not in call.inputs[name].description.lower():
+            yield warning("input-unused", f"{message}, or describe it as ignored.", _INPUTS + pointer(name), hint=hint)
 
 
 def _step_findings(workflow: Workflow) -> Iterator[Finding]:

@@ -238,12 +238,12 @@ def checks_person(step: Step) -> bool:
 def _is_off(condition: object, event: str, actor: Actor) -> bool:
     """Return whether a condition is surely false."""
     parsed = parse_condition(condition)
-    return parsed is not None and not _value_of(parsed, event, actor)
+    return parsed is not None and not value_of(parsed, event, actor)
 
 
-def _value_of(node: Node, event: str, actor: Actor) -> _Value:
+def value_of(node: Node, event: str, actor: Actor) -> _Value:
     """Return the value of an expression for the event of a person; of ``and`` and ``or`` only whether it is true."""
-    parts = [_value_of(part, event, actor) for part in node.parts]
+    parts = [value_of(part, event, actor) for part in node.parts]
     match node.kind, parts:
         case "literal", _:
             return node.value

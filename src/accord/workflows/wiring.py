@@ -9,14 +9,16 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from accord.core.findings import pointer
 from accord.workflows.agents import shipped_agents
 from accord.workflows.commands import commands_of, program_of
-from accord.workflows.expressions import Reference, all_reads, reads
-from accord.workflows.models import Step, Workflow
+from accord.workflows.expressions import Node, Reference, all_reads, parse_condition, reads
+from accord.workflows.models import Job, Step, Workflow
+from accord.workflows.trust import CALLED, Actor, value_of
 
 
 class OutputLink(NamedTuple):
@@ -58,6 +60,22 @@ class Wiring:
             return None
         link = next(link for link in reversed(chain) if link.name.lower() == name)
         return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
+
+    def idle_at(self, value: Any) -> str:
+        """Return the place of a condition that keeps an output from being set in every run; empty without one."""
+        found = [end for end in self._ends(value, OutputLink("")) if not isinstance(end, Break)]
+        places = [next(self._idle_parts(chain, ref), "") for chain, ref in found]
+        return places[0] if places and all(places) else ""
+
+    def _idle_parts(self, chain: tuple[OutputLink, ...], ref: Reference) -> Iterator[str]:
+        """Yield the conditions of the jobs and the step on a chain that are false unless the caller skips the run."""
+        jobs = {link.job: self.workflow.jobs[link.job] for link in chain if link.job}
+        found = self.workflow.job(ref[1]) if ref[0] != "steps" else None
+        jobs |= {found[0]: found[1]} if found else {}
+        yield from (pointer("jobs", name, "if") for name, job in jobs.items() if _is_idle(job))
+        for step in jobs[chain[-1].job].steps if ref[0] == "steps" else ():
+            if step.id.lower() == ref[1] and _is_idle(step):
+                yield pointer("jobs", chain[-1].job) + step.place + "/if"
 
     def _ends(self, value: Any, start: OutputLink) -> Iterator[Break | _End]:
         """Yield the ends of all sources of a value. Each output of a job is followed once."""
@@ -133,18 +151,33 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
             return Break(link, f'`{step.uses}` has no output "{name}"', hint)
         inner = [each for each in reads(values[name]) or () if each[0] == "steps"]
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
-    if name and step.run and name not in "".join(step.shell_texts).lower() and _is_plain(step):
+    written = _written(step.shell_texts, step.shell, frozenset(step.scripts)) if step.run else None
+    if name and written is not None and name not in written:
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)
     return None
 
 
+def _is_idle(part: Step | Job) -> bool:
+    condition = parse_condition(part.condition)
+    return condition is not None and not value_of(_unskipped(condition), CALLED, Actor.WRITER)
+
+
+def _unskipped(node: Node) -> Node:
+    """Return a condition as it is where the caller does not skip the run."""
+    if node.reference == ("inputs", "skip"):
+        return Node("literal", value=False)
+    return replace(node, parts=tuple(map(_unskipped, node.parts)))
+
+
+_COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
 _PLAIN = frozenset({
     ":", "[", "[[", "base64", "cat", "cd", "cp", "cut", "date", "echo", "env", "exit", "export", "false", "fi", "done",
     "esac", "git", "grep", "head", "jq", "local", "ls", "mkdir", "mktemp", "npx", "printf", "rm", "sed", "set", "sleep",
     "tail", "test", "timeout", "touch", "tr", "true", "wc",
 })  # fmt: skip
-"""Commands that set no output themselves, as agents: any other may, for the file is in its environment."""
+"""Commands that, like agents, never write outputs. Any other program may, as the file is in its environment,
+and only its name tells the two apart. Without a name here, a fault is not found."""
 
 _BLOCK = re.compile(r"^[ \t]*\{[ \t]*\n((?:(?![ \t]*[{}]).*\n)*)[ \t]*\}(.*GITHUB_OUTPUT.*)$", re.MULTILINE)
 _NAMING = re.compile(
@@ -154,15 +187,33 @@ _NAMING = re.compile(
 )
 """One command that writes outputs, with their names as text."""
 
+_DEAD = re.compile(
+    r"^([ \t]*)if false[ \t]*(?:;[ \t]*|\n[ \t]*)then\b.*\n(?:.*\n){0,200}?(?=\1(?:fi|else|elif)\b)", re.MULTILINE
+)
+_OPENING = re.compile(r"[ \t]*(?:if|case|for|while|until|select)\b|.*(?:[{(][ \t]*$|(?<!<)<<(?!<))")
+_CLOSING = re.compile(r"[ \t]*(?:(?:fi|esac|done)\b|[})])")
 
-def _is_plain(step: Step) -> bool:
-    """Return whether the text of a step's script names all outputs that it sets."""
-    text = "\n".join(step.shell_texts)
-    programs = {program_of(words[0]) for words in commands_of(text)}
-    known = _PLAIN | shipped_agents().programs | {posixpath.basename(path) for path in step.scripts}
+
+def _live(text: str) -> str:
+    """Return a script without comments, what ``if false`` guards, and what follows an exit outside of blocks."""
+    lines, depth = _DEAD.sub("", _COMMENT.sub("", text)).splitlines(), 0
+    for number, line in enumerate(lines):
+        depth += bool(_OPENING.match(line)) - bool(_CLOSING.match(line))
+        if not depth and re.fullmatch(r"exit(?: [\w$?{}\"]+)?[ \t]*", line):
+            return "\n".join(lines[:number])
+    return "\n".join(lines)
+
+
+@lru_cache(maxsize=64)
+def _written(texts: tuple[str, ...], shell: str, scripts: frozenset[str]) -> str | None:
+    """Return the commands by which scripts write outputs, in lower case; None if they may set others."""
+    text = "\n".join(map(_live, texts))
+    programs = {program_of(words[0]) for each in texts for words in commands_of(each)}
+    known = _PLAIN | shipped_agents().programs | {posixpath.basename(path) for path in scripts}
     lines = _BLOCK.sub(lambda at: "\n".join(line + at[2] for line in at[1].splitlines() if line.strip()), text)
-    is_named = all(_NAMING.fullmatch(line) for line in lines.splitlines() if "GITHUB_OUTPUT" in line)
-    return is_named and step.shell in {"", "bash", "sh"} and programs <= known
+    writes = [line for line in lines.splitlines() if "GITHUB_OUTPUT" in line or "::set-output" in line]
+    is_named = all(map(_NAMING.fullmatch, writes)) and shell in {"", "bash", "sh"} and programs <= known
+    return "\n".join(writes).lower() if is_named else None
 
 
 def inputs_of(workflow: Workflow) -> set[str]:
