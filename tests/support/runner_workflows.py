@@ -51,6 +51,9 @@ RUNNER = f"""\
     runs-on: ubuntu-latest
     permissions:
       contents: read
+    timeout-minutes: ${{{{ inputs.max_runtime_minutes }}}}
+    env:
+      APPENDIX: ${{{{ inputs.appendix }}}}
     outputs:
 {"".join(f"      {name}: ${{{{ steps.run.outputs.{name} }}}}{chr(10)}" for name in OUTPUTS)}    steps:
       - uses: actions/checkout@{SHA} # v7.0.1
@@ -61,8 +64,6 @@ RUNNER = f"""\
         run: agent < "$PROMPT"
         env:
           PROMPT: ${{{{ inputs.prompt_file }}}}
-          APPENDIX: ${{{{ inputs.appendix }}}}
-        timeout-minutes: ${{{{ inputs.max_runtime_minutes }}}}
 """
 """A runner with steps of its own; ``model`` is an input that the contract does not know."""
 
