@@ -173,6 +173,13 @@ def test_a_verdict_without_what_it_judges_is_a_warning(change: dict[str, Any], v
         ("doneArtifact", {"completedAt": "yesterday"}, "/metadata/doneArtifact/completedAt"),
         ("planningArtifact", {"createdAt": "2026-02-18T20:00:00"}, "/metadata/planningArtifact/createdAt"),
         ("planningArtifact", {"goals": [1]}, "/metadata/planningArtifact/goals/0"),
+        ("planningArtifact", {"reviewReferences": {"a": 1}}, "/metadata/planningArtifact/reviewReferences"),
+        (
+            "testingArtifacts",
+            {"planned": {"reviewReferences": 5}},
+            "/metadata/testingArtifacts/planned/reviewReferences",
+        ),
+        ("testingArtifacts", {"status": "final"}, "/metadata/testingArtifacts/status"),
         ("awaitingHumanArtifact", {"options": [{}]}, "/metadata/awaitingHumanArtifact/options/0/label"),
         ("workflow", {"branchName": 5}, "/metadata/workflow/branchName"),
         ("acceptanceCriteria", 5, "/acceptanceCriteria"),

@@ -145,7 +145,11 @@ class TaskWorkflow(_HandoffModel):
     pull_request_url: str | None = None
 
 
-class PlanningArtifact(StageArtifact):
+class _PlannerOutput(StageArtifact):
+    review_references: list[Any] = Field([], description="The architect's references to its review; only grows.")
+
+
+class PlanningArtifact(_PlannerOutput):
     """The planner's plan; changing goals, steps or risks needs a new transitionNote."""
 
     created_at: Timestamp | None = Field(None, description="Immutable once set.")
@@ -154,7 +158,7 @@ class PlanningArtifact(StageArtifact):
     risks: Texts = []
 
 
-class PlannedTests(StageArtifact):
+class PlannedTests(_PlannerOutput):
     """The planner's tests; changing them needs a new transitionNote."""
 
     gherkin_scenarios: Texts = []
@@ -172,7 +176,7 @@ class ImplementedTests(StageArtifact):
     notes: str | None = None
 
 
-class TestingArtifacts(_HandoffModel):
+class TestingArtifacts(StageArtifact):
     """Planned and existing tests."""
 
     __test__ = False

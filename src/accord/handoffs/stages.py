@@ -70,8 +70,8 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
     yield from _missing("missing-awaiting-human-artifact", metadata, name, ["question", "requestedAt"], _ASK)
     if asked := _present(metadata.awaiting_human_artifact):
         labels = [option.label for option in asked.options if not is_placeholder(option.label)]
-        if len(set(labels)) < _LEAST_OPTIONS:
-            message, path = f"The {name} has fewer than two options.", f"/metadata/{name}/options"
+        if len({label.strip().casefold() for label in labels}) < _LEAST_OPTIONS:
+            message, path = f"The {name} has fewer than two different options.", f"/metadata/{name}/options"
             yield Finding("missing-awaiting-human-artifact", message, path, hint=_ASK)
         if asked.recommended_option not in labels:
             message = "The recommendedOption is not the label of an option."
