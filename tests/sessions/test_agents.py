@@ -98,7 +98,7 @@ def test_a_correction_is_completed_by_the_output_of_the_agent_that_was_sent(tmp_
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], gate_tracking=tracking)
     session = read_session(folder)
     assert summary(session, "meta", "Designer", WORK) == ["correction of the design completed"]
-    assert summary(session, "meta", "Designer", UNDONE) == []
+    assert summary(session, "meta", "Designer", UNDONE) == ["correction of the design queued"]
     for other in ("Researcher", "SpecAgent", "Architect"):
         assert summary(session, "meta", other, WORK) == []
     assert summary(session, "T-001", "Designer", WORK) == []
@@ -314,12 +314,32 @@ def test_a_correction_is_dispatched_to_one_agent_only(tmp_path: Path) -> None:
     asked = [decision(DESIGN), decision()]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked)
     answer(writer(folder), {DESIGN: "changes-requested: smaller"})
-    for _ in range(2):
-        start_agent(writer(folder), "meta", "Designer")
-        assert status_of(read_session(folder)).correction_status == "dispatched"
-    for role in ("Architect", "SpecAgent"):
+    start_agent(writer(folder), "meta", "Designer")
+    assert status_of(read_session(folder)).correction_status == "dispatched"
+    for role in ("Designer", "Architect", "SpecAgent"):
         with pytest.raises(BrokenContract, match="dispatched to Designer already"):
             start_agent(writer(folder), "meta", role)
+
+
+@pytest.mark.parametrize("ended", ["FAIL", "BLOCKED", "undone", "no output"])
+def test_a_correction_that_failed_is_dispatched_again_and_a_completed_one_is_not(tmp_path: Path, ended: str) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[decision(DESIGN)])
+    answer(writer(folder), {DESIGN: "changes-requested: smaller"})
+    start_agent(writer(folder), "meta", "Architect")
+    if ended == "no output":
+        fail_agent(writer(folder), "meta", "Architect", ended)
+        advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
+    else:
+        failed = UNDONE if ended == "undone" else AgentOutput.model_validate(agent_output(status=ended))
+        assert apply_output(writer(folder), "meta", "Architect", failed).correction == "queued"
+    assert status_of(read_session(folder)).correction_status == "queued"
+    start_agent(writer(folder), "meta", "Designer")
+    apply_output(writer(folder), "meta", "Designer", WORK)
+    for role in ("Designer", "Architect", "SpecAgent"):
+        with pytest.raises(BrokenContract, match="correction of the design is completed"):
+            start_agent(writer(folder), "meta", role)
+    (folder / "architecture.md").write_text("# Nothing")
+    start_agent(writer(folder), "meta", "Architect")
 
 
 def test_a_security_question_is_asked_again_when_the_work_did_not_settle_it(tmp_path: Path) -> None:
@@ -331,11 +351,11 @@ def test_a_security_question_is_asked_again_when_the_work_did_not_settle_it(tmp_
 
     assert apply("T-001", "Security", FINDING) == ["the user is asked"]
     answer(writer(folder, now), {"UD-1": "close it"})
-    resume(writer(folder, now), agent="Architect")
+    resume(writer(folder, now))
     assert apply("T-001", "Security", FINDING) == []
     assert apply("T-002", "Security", FINDING) == ["the user is asked"]
     answer(writer(folder, now), {"UD-2": "close it"})
-    resume(writer(folder, now), agent="Architect")
+    resume(writer(folder, now))
     apply("T-001", "Coder", WORK)
     assert apply("T-001", "Security", FINDING) == ["the user is asked"]
     asked = [(item.question, item.status) for item in status_of(read_session(folder)).user_decisions if item.category]

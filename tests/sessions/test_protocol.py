@@ -104,13 +104,13 @@ def test_an_answer_repeated_after_a_crash_is_in_the_history_once(tmp_path: Path)
     later.sleep(60)
     for again in (
         lambda: run.answer(writer(folder, later), {DESIGN: "changes-requested: smaller"}),
-        lambda: run.resume(writer(folder), agent="Designer"),
+        lambda: run.resume(writer(folder)),
     ):
         (folder / "status.json").write_bytes(before)
         again()
         assert (folder / "approve-design-history.jsonl").read_bytes() == lines
         assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
-    assert run.resume(writer(folder), agent="Designer").next == "verify-correction"
+    assert run.resume(writer(folder)).next == "dispatch-correction"
 
 
 class Overtaken(Disk):
@@ -126,12 +126,12 @@ class Overtaken(Disk):
         return super().read(path)
 
 
-def test_two_processes_that_resume_at_once_dispatch_one_agent(tmp_path: Path) -> None:
+def test_two_processes_that_dispatch_a_correction_at_once_send_one_agent(tmp_path: Path) -> None:
     folder = gate(tmp_path)
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
     other = with_dispatched_correction(read_session(folder), "Designer", now=clock().now())
-    found = run.resume(writer(folder, disk=Overtaken(folder, other)), agent="Architect")
-    assert found.next == "verify-correction"
+    with pytest.raises(BrokenContract, match="dispatched to Designer already"):
+        run.start_agent(writer(folder, disk=Overtaken(folder, other)), "meta", "Designer")
     assert json.loads((folder / "status.json").read_text()) == other
 
 
@@ -156,7 +156,7 @@ def with_line(**wrong: str) -> dict[str, str | None]:
 def test_a_broken_line_of_the_history_is_not_an_answer(tmp_path: Path, wrong: dict[str, str]) -> None:
     asked = [decision(DESIGN)]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line(**wrong))
-    assert run.resume(writer(folder), agent="Architect").next == "ask"
+    assert run.resume(writer(folder)).next == "ask"
     assert entry(folder, DESIGN)["status"] == "pending"
 
 
@@ -168,7 +168,7 @@ def test_a_wrong_timestamp_is_a_finding_until_the_question_is_asked_again(
 ) -> None:
     asked = [decision(DESIGN, asked_at=wrong)]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line())
-    refused(code, run.resume, writer(folder), agent="Architect")
+    refused(code, run.resume, writer(folder))
     cancelled = decision(DESIGN, "cancelled", asked_at=wrong)
     (folder / "status.json").write_text(json.dumps(status("APPROVE_DESIGN", mode="full", user_decisions=[cancelled])))
     ask(folder, "Approve?", decision_id=DESIGN)
@@ -221,8 +221,10 @@ def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path
     said = decision(DESIGN, "answered", answer="changes-requested: smaller")
     texts = with_line(at=said["resolved_at"], answer=said["answer"])
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], texts=texts)
-    steps = [run.resume(writer(folder), agent="SpecAgent").next for _ in range(2)]
-    assert steps == ["dispatch-correction", "verify-correction"]
+    assert run.resume(writer(folder)).next == "dispatch-correction"
+    assert status_of(read_session(folder)).correction_status == "queued"
+    run.start_agent(writer(folder), "meta", "SpecAgent")
+    assert run.resume(writer(folder)).next == "verify-correction"
 
 
 def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again(tmp_path: Path) -> None:
@@ -232,13 +234,14 @@ def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again
     assert json.loads(line)["answer"] == "changes-requested: smaller"
     refused("correction-open", ask, folder, "Approve?", decision_id=DESIGN)
     now = ManualClock(datetime(2026, 1, 31, 12, tzinfo=UTC))
-    steps = [run.resume(writer(folder, now), agent="Architect").next for _ in range(3)]
-    assert steps == ["dispatch-correction", "verify-correction", "verify-correction"]
+    assert run.resume(writer(folder, now)).next == "dispatch-correction"
+    run.start_agent(writer(folder, now), "meta", "Architect")
+    assert run.resume(writer(folder, now)).next == "verify-correction"
     writer(folder, now).change_status(with_completed_correction, role="Orchestrator")
-    assert run.resume(writer(folder, now), agent="Architect").next == "re-ask"
+    assert run.resume(writer(folder, now)).next == "re-ask"
     ask(folder, "Approve?", decision_id=DESIGN)
     assert entry(folder, DESIGN)["status"] == "pending"
-    assert run.resume(writer(folder, now), agent="Architect").next == "ask"  # the old answer is not taken again
+    assert run.resume(writer(folder, now)).next == "ask"  # the old answer is not taken again
     answer(folder, UD_APPROVE_DESIGN="approved")
     with pytest.raises(BrokenContract, match="To take a wrong answer back, restore"):
         answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
@@ -254,7 +257,7 @@ def test_an_answered_session_goes_back_to_where_it_asked(tmp_path: Path, state: 
     answer(folder, UD_1="the first")
     refused("decision-resolved", answer, folder, UD_1="the other")
     refused("decision-unknown", answer, folder, UD_2="x")
-    found = run.resume(writer(folder), agent="Architect")
+    found = run.resume(writer(folder))
     assert (found.next, found.state) == ("continue", state)
     assert status_of(read_session(folder)).current_state == state
 

@@ -145,7 +145,7 @@ class Walk:
             f"ask {question}": lambda w: run.ask(w, [question]),
             f"answer {decision}": lambda w: run.answer(w, {decision: pick(ANSWERS)}, is_final=pick((True, False))),
             f"close {decision}": lambda w: run.close_question(w, decision, pick(("cancelled", "skipped")), "later"),
-            "resume": lambda w: run.resume(w, agent="Architect"),
+            "resume": run.resume,
             "reopen": run.reopen,
             "correct": lambda w: w.change_status(with_completed_correction, role="Orchestrator"),
             f"set {setting}": lambda w: run.set_values(w, [parse_setting(setting)], role=role),

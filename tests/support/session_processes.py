@@ -81,7 +81,9 @@ def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     elif name == "correct":
         _writer(folder, now, disk=disk).change_status(with_completed_correction, role="Orchestrator")
     else:
-        run.resume(_writer(folder, now, disk=disk), agent="Architect")
+        session = _writer(folder, now, disk=disk)
+        if run.resume(session).next == "dispatch-correction":
+            session.change(lambda one: run.plan_start(one, "meta", "Architect", now=now.now()))
 
 
 def _apply_output(name: str, folder: Path, disk: Disk, now: Clock) -> None:
@@ -180,4 +182,4 @@ def _move(folder: str, rounds: int) -> None:
             run.advance(_writer(place, clock), back, role="Orchestrator")
         except BrokenContract:  # its questions were answered meanwhile, and nothing waits there any more
             run.advance(_writer(place, clock), "ASK_USER", role="Orchestrator")
-        run.resume(_writer(place, clock), agent="Architect")
+        run.resume(_writer(place, clock))

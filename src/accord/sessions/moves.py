@@ -19,7 +19,16 @@ from accord.sessions.decision_rules import check_gate
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of, status_value
 from accord.sessions.folder_rules import missing_files
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
-from accord.sessions.policy import OPTIONAL, OWNERS, REQUIRED, check_task, refuse, role_unknown, task_unknown
+from accord.sessions.policy import (
+    OPTIONAL,
+    OWNERS,
+    REQUIRED,
+    artifacts_of,
+    check_task,
+    refuse,
+    role_unknown,
+    task_unknown,
+)
 
 
 def command_of(session: Session, name: str, *words: str) -> str:
@@ -120,6 +129,12 @@ def check_files(session: Session, role: str, task_id: str, changed: Collection[s
         message = f"The context file `{short_name(path)}` does not exist."
         found.append(Finding("context-file-missing", message, hint="Write it, or correct the path in tasks.yaml."))
     return found
+
+
+def broken_artifacts(session: Session, role: str) -> list[str]:
+    """Return the problems of the files whose content an agent writes."""
+    parts = (session.parts.get(name) for name in artifacts_of(role, session.mode))
+    return [part.problem for part in parts if part and part.problem]
 
 
 def check_state(session: Session, states: Sequence[str], what: str) -> Finding | None:

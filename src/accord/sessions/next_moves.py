@@ -206,7 +206,7 @@ def _writing(session: Session, name: str) -> ProposedStep:
     status = status_of(session)
     role = "SpecAgent" if session.mode == "lean" and name == "tasks.yaml" else WRITERS[name][0]
     sent = dispatched_corrector(status) if status.current_state == "APPROVE_DESIGN" else ""
-    if sent and role in CORRECTORS and role != sent:
+    if sent and role in CORRECTORS:
         return _command(session, "show") if broken_files(session, sent) else taking(session, "meta", sent)
     return _dispatch(session, "meta", role, needs_goal=session.acceptance is None and role == "SpecAgent")
 

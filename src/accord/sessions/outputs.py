@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from posixpath import normpath
+from typing import Literal
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
@@ -29,7 +30,13 @@ from accord.sessions.plan import (
     write_tasks,
 )
 from accord.sessions.policy import READ_ONLY, WORK, WriteContext, check_path, check_task, refuse
-from accord.sessions.questions import UserQuestion, dispatched_corrector, with_completed_correction, with_questions
+from accord.sessions.questions import (
+    UserQuestion,
+    dispatched_corrector,
+    with_completed_correction,
+    with_questions,
+    with_queued_correction,
+)
 from accord.sessions.reviews import has_record, open_gates, unreviewed_tasks
 from accord.sessions.rules import code_findings, is_low
 from accord.sessions.run import ROLE
@@ -44,7 +51,7 @@ class OutputEffects:
 
     tasks: tuple[tuple[str, str], ...] = ()
     question: UserQuestion | None = None
-    completes_correction: bool = False
+    correction: Literal["", "completed", "queued"] = ""
     ends_fix: bool = False
     returns_to_tasks: bool = False
     open_gates: tuple[str, ...] = ()
@@ -54,7 +61,7 @@ class OutputEffects:
     def summary(self) -> list[str]:
         """The changes, for people."""
         changes = [f"{name} {status}" for name, status in self.tasks]
-        changes += ["correction of the design completed"] if self.completes_correction else []
+        changes += [f"correction of the design {self.correction}"] if self.correction else []
         changes += ["the session goes back to IMPLEMENT_LOOP"] if self.returns_to_tasks else []
         return [*changes, *(["the user is asked"] if self.question else [])]
 
@@ -112,7 +119,7 @@ def plan_output(
     effects = OutputEffects(
         tasks=tuple(statuses.items()),
         question=_question(session, task_id, output) if output.status == "NEEDS_DECISION" else None,
-        completes_correction=_completes_correction(session, task_id, role, output),
+        correction=_correction(session, task_id, role, output),
         ends_fix=open_fix(session) == (task_id, role),
         returns_to_tasks=_is_behind(after) and not _refusal_to_return(after),
         open_gates=open_gates(task, after.outputs) if task and task.status == "implemented" else (),
@@ -148,12 +155,15 @@ def _status(session: Session, task: SessionTask, task_id: str, role: str, output
     return "completed" if is_reviewed and output.status == "OK" else status
 
 
-def _completes_correction(session: Session, task_id: str, role: str, output: AgentOutput) -> bool:
+def _correction(session: Session, task_id: str, role: str, output: AgentOutput) -> Literal["", "completed", "queued"]:
+    """Return what an output makes of a correction of the design: one that is not done is dispatched again."""
     status = status_of(session)
     is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
     is_done = output.status == "OK" and output.gates.meets_definition_of_done
     is_own = role == (dispatched_corrector(status) or role)
-    return is_sent and is_done and is_own and role in CORRECTORS and task_id == "meta"
+    if not (is_sent and is_own and role in CORRECTORS and task_id == "meta"):
+        return ""
+    return "completed" if is_done else "queued"
 
 
 def _is_behind(session: Session) -> bool:
@@ -168,7 +178,8 @@ def _refusal_to_return(session: Session) -> str:
 
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:
     """Plan the changes of ``status.json`` as one write."""
-    steps: list[StatusStep] = [with_completed_correction] if effects.completes_correction else []
+    corrections: dict[str, StatusStep] = {"completed": with_completed_correction, "queued": with_queued_correction}
+    steps = [corrections[effects.correction]] if effects.correction else []
     if effects.ends_fix:
         steps.append(lambda one: {**status_value(one), "fix_task": None})
     if effects.returns_to_tasks:

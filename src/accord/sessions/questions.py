@@ -275,6 +275,13 @@ def with_completed_correction(session: Session) -> Record:
     return value
 
 
+def with_queued_correction(session: Session) -> Record:
+    """Return the status with a correction of the design that waits for its agent, also after it failed."""
+    value = status_value(session)
+    _set_correction(value, "queued")
+    return value
+
+
 def next_step(session: Session) -> SessionStep:
     """Return what a session does next, by its durable documents alone."""
     status = status_of(session)

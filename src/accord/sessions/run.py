@@ -19,7 +19,7 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
 from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, SessionStatus, UserDecision
-from accord.sessions.moves import check_work, reopened_status, status_in
+from accord.sessions.moves import broken_artifacts, check_work, reopened_status, status_in
 from accord.sessions.plan import FileOperation, plan_line, plan_meta_waiver, plan_status, plan_task, plan_work
 from accord.sessions.policy import WORK, Setting, check_loop, check_task, refuse, with_settings
 
@@ -107,17 +107,14 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
     if role == "Coder" and task:
         moved = plan_task(session, task_id, "in-progress", role=role, now=now)
         return moved or plan_work(session, task_id, "in-progress", now=now)
-    is_correction = status.current_state == "APPROVE_DESIGN" and role in CORRECTORS and task_id == "meta"
-    step = questions.next_at_gate(status, APPROVE_DESIGN) if is_correction else None  # whatever else waits
-    if not step or step.next not in ("dispatch-correction", "verify-correction"):
+    if status.current_state != "APPROVE_DESIGN" or role not in CORRECTORS or task_id != "meta":
         return []
-    if agent := questions.dispatched_corrector(status):
-        if agent != role:
-            message = f"The correction of the design was dispatched to {agent} already."
-            raise refuse(
-                f"{role} cannot be dispatched.",
-                Finding("correction-open", message, hint="Run `accord session resume` to see what is next."),
-            )
+    sent, is_broken = questions.dispatched_corrector(status), bool(broken_artifacts(session, role))
+    if sent or (status.correction_status == "completed" and not is_broken):
+        message = f"The correction of the design {f'was dispatched to {sent} already' if sent else 'is completed'}."
+        hint = "Run `accord session resume` to see what is next."
+        raise refuse(f"{role} cannot be dispatched.", Finding("correction-open", message, hint=hint))
+    if questions.next_at_gate(status, APPROVE_DESIGN).next != "dispatch-correction":  # whatever else waits
         return []
     return plan_status(
         session, lambda one: questions.with_dispatched_correction(one, role, now=now), role=ROLE, now=now
@@ -137,7 +134,10 @@ def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> Sess
     if not reason.strip():
         finding = Finding("reason-missing", "No reason given.", hint="Say with `--failed` why the agent failed.")
         raise refuse("The session cannot be blocked.", finding)
-    check_task(writer.read().tasks, task)
+    session = writer.read()
+    check_task(session.tasks, task)
+    if task == "meta" and questions.dispatched_corrector(status_of(session)) == role:
+        writer.change_status(questions.with_queued_correction, role=ROLE)
     blocker = f"subagent_failure: {role} on {task}: {reason.strip()}"
     return advance(writer, "BLOCKED", role=ROLE, blocker=blocker)
 
@@ -176,8 +176,8 @@ def close_question(
     )
 
 
-def resume(writer: SessionWriter, *, agent: str) -> questions.SessionStep:
-    """Find the next step, and record first what must be durable before it: that ``agent`` corrects the design."""
+def resume(writer: SessionWriter) -> questions.SessionStep:
+    """Find the next step, and record first what must be durable before it: an answer, or a queued correction."""
     session = writer.read()
     found = questions.next_step(session)
     if found.next == "done":
@@ -187,9 +187,9 @@ def resume(writer: SessionWriter, *, agent: str) -> questions.SessionStep:
 
     def step(session: Session) -> dict[str, Any]:
         nonlocal found
-        found = questions.next_step(session)  # under the lock, so that two processes do not both dispatch an agent
+        found = questions.next_step(session)
         if found.next == "dispatch-correction":
-            return questions.with_dispatched_correction(session, agent, now=now)
+            return questions.with_queued_correction(session)
         return questions.without_ask_user(session) if found.next == "continue" else status_value(session)
 
     writer.change_status(step, role=ROLE)

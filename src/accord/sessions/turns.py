@@ -16,11 +16,11 @@ from accord.sessions.changes import turn_findings
 from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
-from accord.sessions.moves import broken_files, facts_of
+from accord.sessions.moves import broken_artifacts, broken_files, facts_of
 from accord.sessions.next_moves import first_step, main_moves
 from accord.sessions.outputs import OutputEffects, apply_output
-from accord.sessions.policy import artifacts_of, refuse
-from accord.sessions.questions import UserQuestion
+from accord.sessions.policy import refuse
+from accord.sessions.questions import UserQuestion, dispatched_corrector
 from accord.sessions.rules import MOST_RETRIES
 
 
@@ -77,9 +77,12 @@ def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | Non
     step = first_step(session)
     task, target = step.task, step.target
     if step.name == "dispatch" and step.needs_goal and not goal:
-        problems = [session.parts[name].problem for name in artifacts_of(step.role, session.mode)]
-        reason = f"{step.role} has to write files. {' '.join(filter(None, problems))} Pass it the goal with `--goal`."
+        problems = " ".join(broken_artifacts(session, step.role))
+        reason = f"{step.role} has to write files. {problems} Pass it the goal with `--goal`."
         return NextActor(reason=reason)
+    if step.role and step.role == dispatched_corrector(status_of(session)) and step.name == "dispatch":
+        reason = f"{step.role} corrects the design. Take its output, or pass `--failed REASON` where it gave none."
+        return NextActor(reason=reason, command=step.command)
     if step.name == "dispatch" and not broken_files(session, step.role):
         return NextActor(task, step.role, goal=goal if step.needs_goal else "")
     if step.name == "fix":
