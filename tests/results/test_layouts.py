@@ -85,7 +85,8 @@ def test_a_part_is_there_if_its_label_has_a_text(parts: dict[str, str], line: st
     assert check(text()) == []
     for missing in parts:
         assert check(text()) == [(CODES[missing], "error")], missing
-    for name, placeholder in product(parts, ("", "none", "TBD", "<which one>")):
+    unseen = ("<!-- x -->", "&nbsp;", "<span></span>", "&#8203;", "<br>", "?", "\u3164")
+    for name, placeholder in product(parts, ("", "none", "TBD", "<which one>", *unseen)):
         missing = ""
         if name != "Type":
             assert check(text(**{name: placeholder})) == [(CODES[name], "error")], (name, placeholder)
@@ -138,6 +139,13 @@ SYNONYMS = {
 }
 
 
+@pytest.mark.parametrize(
+    "text", ["Add `<!-- x -->`.", "`<br>a`", "```\n<!-- x -->\n```", "a&nbsp;b", "<img src=a.png>", "<b>range(n)</b>"]
+)
+def test_a_part_of_code_or_with_tags_and_entities_has_a_text(text: str) -> None:
+    assert review_findings(f"**What:** a\n\n**Why:** Criterion 1\n\n### Fix\n\n{text}") == []
+
+
 @pytest.mark.parametrize("part", SYNONYMS)
 def test_synonyms_and_the_contracts_words_are_labels(part: str) -> None:
     parts = next(parts for parts in (BLOCKER, FAILURE, FINDING) if part in parts)
@@ -184,7 +192,13 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
 
 
 @pytest.mark.parametrize(
-    "options", ["1. Retry\n2. Buffer", "- Retry:\n- Buffer \u2192", "| | |\n|-|-|\n| A | |\n| B | |"]
+    "options",
+    [
+        "1. Retry\n2. Buffer",
+        "- Retry:\n- Buffer \u2192",
+        "| | |\n|-|-|\n| A | |\n| B | |",
+        "- A: <!-- x -->\n- B: &nbsp;",
+    ],
 )
 def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None:
     assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")] * 2

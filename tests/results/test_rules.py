@@ -243,7 +243,10 @@ BROKEN_REPORTS = {
     "empty patch of a failed one": ("validation-failure", FAILED, "", "patch-unexpected"),
     "patch of another tool": ("completed", "Done.", "*** Begin Patch\n", "patch-invalid"),
     "no summary": ("completed", " ", PATCH, "summary-empty"),
-    **{f"{word} as a summary": ("completed", word, PATCH, "summary-empty") for word in ("TODO", "...", "N/A", "None.")},
+    **{
+        f"{word} as a summary": ("completed", word, PATCH, "summary-empty")
+        for word in ("TODO", "...", "None.", "&nbsp;")
+    },
     "the contract's summary": (
         "completed",
         "Brief description of what was implemented and tested.",
@@ -313,7 +316,7 @@ BROKEN_RESULTS |= {
     **{f"line {n}": (needs_changes(comment("a.py", n)), "line-invalid", f"{FIRST}/line") for n in (0, -3)},
     **{
         f"path {path!r}": (needs_changes(comment(path, 1)), "path-invalid", f"{FIRST}/path")
-        for path in ("", "/etc/passwd", "../a.py", "a/../../b", "C:\\a.py")
+        for path in ("", "/etc/passwd", "../a.py", "a/../../b", "C:\\a.py", ".", "./", "src/", "src/..", "a\\")
     },
     "the contract's summary of a review": (
         approve(summary="Confirms all checks passed and lists any warnings."),
@@ -321,6 +324,8 @@ BROKEN_RESULTS |= {
         "/review/summary",
     ),
     "no summary of a review": (approve(summary=" "), "summary-empty", "/review/summary"),
+    "a hidden summary of a review": (approve(summary="<span></span>"), "summary-empty", "/review/summary"),
+    "a hidden comment": (approve(comment("a.py", None, "[Warning] <!-- x -->")), "comment-empty", f"{FIRST}/body"),
     "a review to do": (approve(summary="TBD"), "summary-empty", "/review/summary"),
     "the contract's words about approvals": (
         approve(summary="For approvals, it confirms all checks passed and lists any warnings."),

@@ -15,6 +15,7 @@ def codes(body: str, kind: ItemKind = ItemKind.TASK) -> set[str]:
 
 
 TASK = task_body()
+UNSEEN = ("&nbsp;", "<br>", "<span></span>", "...", "?", "\u3164", "-")
 TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "as the template has it": (TASK, set()),
     "CRLF": (TASK.replace("\n", "\r\n"), set()),
@@ -36,6 +37,14 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "empty objective": (task_body(objective=""), {"section-empty"}),
     "objective is None": (task_body(objective="None"), {"section-empty"}),
     "objective is a comment": (task_body(objective="<!-- say it -->"), {"section-empty"}),
+    **{f"objective is {text}": (task_body(objective=text), {"section-empty"}) for text in UNSEEN},
+    **{f"context is {text}": (task_body(context=text), {"section-empty"}) for text in UNSEEN},
+    **{
+        f"a box with {text}": (task_body(criteria=f"- [ ] It works\n- [ ] {text}"), {"criteria-missing"})
+        for text in UNSEEN
+    },
+    "a title of an own criterion": (task_body(criteria="- [ ] Criterion 1 of the spec", context="Criterion 1"), set()),
+    "an address as the context": (task_body(context="<https://example.org/a>"), set()),
     "context is None": (task_body(context="None."), set()),
     "context is empty": (task_body(context=""), {"section-empty"}),
     "nothing out of scope": (task_body(out_of_scope="- None"), set()),
@@ -81,6 +90,11 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "the spec with an anchor": (TASK.replace("a.md`\n- Section(s): All", "a.md#limits`"), set()),
     "the section after the file": (TASK.replace("`\n- Section(s): All", "`, Limits"), set()),
     "two sentences": (task_body(objective="Make it work. Then make it fast."), {"objective-long"}),
+    "two paragraphs": (task_body(objective="Make it work\n\nmake it fast"), {"objective-long"}),
+    "two entries": (task_body(objective="- Make it work\n- Make it fast"), {"objective-long"}),
+    "two Chinese sentences": (task_body(objective="联系人可以导出。文件是CSV。"), {"objective-long"}),
+    "one Chinese sentence": (task_body(objective="联系人可以导出。"), set()),
+    "one sentence with a list": (task_body(objective="Contacts are exported:\n\n- as CSV\n- as vCard"), set()),
     "two sentences on two lines": (task_body(objective="Make it work.\n\n**Make** it fast."), {"objective-long"}),
     "a question and an answer": (task_body(objective="Is it fast? It should be."), {"objective-long"}),
     "one sentence with points": (task_body(objective="Read v1.2 of `a.b. C`, e.g. CSV, etc. And so on"), set()),
@@ -144,6 +158,7 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "wide colon": (refinement_body(quote="- Quote\uff1a「速く」"), set()),
     "pros and cons are not options": (refinement_body(options="1. One\n   - cheap\n   - quick"), {"options-too-few"}),
     "no recommendation": (refinement_body(recommendation=""), {"section-empty"}),
+    "recommendation is hidden": (refinement_body(recommendation="&nbsp;"), {"section-empty"}),
     "recommendation is None": (refinement_body(recommendation="None"), {"section-empty"}),
     "a task's body": (TASK, {"section-missing"}),
 }

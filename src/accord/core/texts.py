@@ -9,7 +9,6 @@ from accord.core.findings import Finding
 
 _TEMPLATES = """
 one sentence: what this task achieves
-criterion
 test: path/to/test.ts passes
 anything the agent needs beyond the spec
 what the agent must not do

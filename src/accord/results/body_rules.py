@@ -26,15 +26,20 @@ from accord.results.scope_entries import wider_entries
 from accord.results.scope_lists import NONE
 from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed
-from accord.text.outline import Section, code_of
+from accord.text.outline import Section, code_of, visible_text
 
 _QUOTE_LABEL = re.compile(r"^[^\w\n]*quotes?[^\w\n:\uff1a]*[:\uff1a][^\w]*\w", re.IGNORECASE | re.MULTILINE)
 _SPEC_PATH = re.compile(r"[\w.-]/[\w./*-]|\w\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b|#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
 _PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
-_SENTENCE_BREAK = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')*_]{0,3}\s+[\"'(*_]{0,3}[A-Z]")
+_SENTENCE_BREAK = re.compile(
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')*_]{0,3}\s+[\"'(*_]{0,3}[A-Z\u0391-\u03a9\u0410-\u042f]"
+    r"|[\u3002\uff01\uff1f]\s*\w"
+)
 _CODE = re.compile(r"`[^`]*`")
+_CRITERION = re.compile(r"[^\w\n]*criterion[\W\d_]*", re.IGNORECASE)
+_LETTER = re.compile(r"\w")
 _PATHS_LEFT_OVER = "path/to/"
 _UNREAD = (
     "Write each path that the task may change as an entry of its own in `In Scope`, and the others in `Out of Scope`."
@@ -72,7 +77,7 @@ def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
 
 def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     objective = body.find(OBJECTIVE)
-    if objective and _SENTENCE_BREAK.search(_CODE.sub("x", objective.text)):
+    if objective and _has_sentences(objective):
         message = f"`Objective` (line {objective.line} of the body) has more than one sentence."
         yield warning("objective-long", message, path, hint="Move what it does not achieve to `Context`.")
     if (listed := body.find(IN_SCOPE)) and not body.in_scope:
@@ -91,15 +96,26 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
             message = f"`{heading.title}` (line {line} of the body) has an entry that is not wholly read: {text[:80]}"
             yield warning("scope-unread", message, path, hint=_UNREAD)
     criteria = [section.items for section in body.below(CRITERIA)]
-    has_box = any(item.checked is not None for items in criteria for item in items)
-    if criteria and not has_box:
+    boxes = [item for items in criteria for item in items if item.checked is not None]
+    if criteria and not boxes:
         message = "`Acceptance Criteria` has no checkbox."
         yield Finding("criteria-missing", message, path, hint="Write each criterion as `- [ ] …`.")
-    for entry in (each for items in criteria for each in unboxed(items)) if has_box else ():
+    for box in (each for each in boxes if not _LETTER.search(visible_text(each.text))):
+        message = f"`Acceptance Criteria` (line {box.line} of the body) has a checkbox without a text."
+        yield Finding("criteria-missing", message, path, hint="Write its criterion, or remove it.")
+    for entry in (each for items in criteria for each in unboxed(items)) if boxes else ():
         message = f"`Acceptance Criteria` (line {entry.line} of the body) has an entry without a box: {entry.text[:80]}"
         yield warning(
             "criterion-unboxed", message, path, hint="Write it as `- [ ] …`, or indent it below its criterion."
         )
+
+
+def _has_sentences(section: Section) -> bool:
+    """Return whether a section has several sentences: a paragraph is one, or each entry where there is only a list."""
+    paragraphs = [each.content.strip() for each in section.blocks if each.kind == "paragraph" and not each.around]
+    entries = [each.text for each in section.items if each.depth == 1] if not paragraphs else []
+    whole = [each for each in paragraphs or entries if not each.endswith((":", "\uff1a")) and visible_text(each)]
+    return len(whole) > 1 or _SENTENCE_BREAK.search(_CODE.sub("x", section.text)) is not None
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
@@ -125,9 +141,14 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
 
 def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
     """Find what the author of a body left of the template."""
+    criteria = [*body.below(CRITERIA)]
     for section in body.sections:
         pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
-        lines = (line for line in section.text.splitlines() if is_template(line))
+        lines = (
+            line
+            for line in section.text.splitlines()
+            if is_template(line) or (section in criteria and _CRITERION.fullmatch(line))
+        )
         token = pattern.search(section.text)
         if left := next(lines, "") or (token.group() if token else ""):
             message = f"`{section.title}` (line {section.line} of the body) still has the template's `{left.strip()}`."
@@ -155,8 +176,8 @@ def _missing(body: Body, heading: Heading) -> tuple[str, str]:
 
 
 def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
-    text = section.text
-    if not text:
+    text = section.visible
+    if not _LETTER.search(text):
         return any(child.level > section.level and is_same(child.parent, section.title) for child in body.sections)
     return heading.may_be_none or not NONE.fullmatch(text)
 

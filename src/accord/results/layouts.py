@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from accord.core.texts import is_template
-from accord.text.outline import blank_code
+from accord.text.outline import blank_code, visible_text
 
 Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
 """The words that name each part. Of two parts that a phrase may name, the first counts."""
@@ -97,7 +97,8 @@ def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
 
 def says_something(text: str) -> bool:
     """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
-    return _LETTER.search(text) is not None and _NOTHING.fullmatch(text) is None and not is_template(text)
+    shown = visible_text(text)
+    return _LETTER.search(shown) is not None and _NOTHING.fullmatch(shown) is None and not is_template(shown)
 
 
 def unfolded(text: str) -> str:
@@ -298,6 +299,7 @@ class Options:
 
 def has_trade_off(option: str) -> bool | None:
     """Return whether an option has a text beside its name; None for a sentence that may be both."""
+    option = visible_text(option)
     named = _NAME.match(option)
     text = option[named.end() :] if named else option
     words = sum(max(1, len(_UNSPACED.findall(word))) for word in text.split() if _LETTER.search(word))

@@ -16,10 +16,12 @@ from typing import Literal, NamedTuple
 
 from accord.text.block_syntax import Block, Blocks
 from accord.text.blocks import read_blocks
+from accord.text.hidden import strip_hidden
 from accord.text.inlines import plain_address, read_inlines, references_of
 
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _VISIBLE = re.compile(r"[^\r\n]")
+_TAG = re.compile(r"<[A-Za-z/!?][^<>]*>")
 _EMPHASIS = re.compile(r"(?<![\\\s])(?:\*+|_+(?!\w))|(?<!\\)(?:\*+|(?<!\w)_+)(?!\s)")
 _VERBATIM = frozenset({"fence", "code", "html"})
 _WORD = re.compile(r"[^\W_]+")
@@ -58,6 +60,11 @@ class Section:
     def text(self) -> str:
         """The visible text of the section, without comments; code and quotes count as content."""
         return "\n".join(text for block in self.blocks for text in _shown(block)).strip()
+
+    @property
+    def visible(self) -> str:
+        """The text of the section as ``visible_text`` reads it."""
+        return _visible(self.blocks)
 
     @property
     def items(self) -> list[ListItem]:
@@ -288,6 +295,36 @@ def _shown(block: Block) -> list[str]:
     if block.kind == "html":
         return [_COMMENT.sub("", block.content).strip()]
     return code_of(block) or [_without_comments(text).strip() for text in block.texts]
+
+
+def visible_text(text: str) -> str:
+    """Return what a reader sees of a Markdown text: no comments, tags and hidden characters; code as it is."""
+    return _visible(read_blocks(text).leaves)
+
+
+def _visible(blocks: Iterable[Block]) -> str:
+    lines: list[str] = []
+    for block in blocks:
+        if block.kind == "html":
+            lines.append(plain_address(_TAG.sub(lambda tag: _shown_tag(tag[0]), _COMMENT.sub("", block.content))))
+        else:
+            lines += code_of(block) or [_without_tags(content) for content in block.texts]
+    return strip_hidden("\n".join(lines)).strip()
+
+
+def _shown_tag(tag: str) -> str:
+    return "image" if tag.lower().startswith("<img ") and "src" in tag else " "
+
+
+def _without_tags(content: str) -> str:
+    pieces, done = [], 0
+    for span in read_inlines(content, {}):
+        if span.start >= done and span.kind in ("code", "html", "autolink"):
+            kept = content[span.start : span.end]
+            shown = _shown_tag(kept) if span.kind == "html" else kept
+            pieces += [plain_address(content[done : span.start]), shown]
+            done = span.end
+    return "".join((*pieces, plain_address(content[done:])))
 
 
 def code_of(block: Block) -> list[str]:

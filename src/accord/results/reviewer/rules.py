@@ -23,8 +23,7 @@ _PARTS = vocabulary_of(
 _NAMES = {"what": "What", "why": "Why", "fix": "Fix"}
 _SUGGESTION = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*suggestion\b", re.MULTILINE)
 _WARNING = re.compile(r"(?<!\s)\s*(?:\*\*|__)?\[warning\]", re.IGNORECASE)
-_OUTSIDE_TREE = re.compile(r"^(?:/|[A-Za-z]:[\\/])|(?:^|[\\/])\.\.(?:[\\/]|$)")
-_WORD = re.compile(r"\w")
+_NO_FILE = re.compile(r"^(?:\s*$|/|[A-Za-z]:[\\/])|(?:^|[\\/])(?:\.\.[\\/]|\.{0,2}$)")
 
 
 def is_warning(comment: AgentReviewComment) -> bool:
@@ -62,12 +61,14 @@ def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
     if comment.line is not None and comment.line < 1:
         message = f"The line {comment.line} is not valid, because lines count from 1."
         yield Finding("line-invalid", message, path + "/line", hint="Use null for the whole file.")
-    if not comment.path.strip() or _OUTSIDE_TREE.search(comment.path):
-        message = f"`{comment.path[:80]}` is not a path in the repository."
+    if _NO_FILE.search(comment.path):
+        message = f"`{comment.path[:80]}` is not the path of a file in the repository."
         inside = comment.path.lstrip("/")
-        example = f", such as `{inside[:80]}`" if inside and not _OUTSIDE_TREE.search(inside) else ""
-        yield Finding("path-invalid", message, path + "/path", hint=f"Use a path relative to its root{example}.")
-    if not _WORD.search(_WARNING.sub("", comment.body, count=1)):
+        example = f", such as `{inside[:80]}`" if inside and not _NO_FILE.search(inside) else ""
+        yield Finding(
+            "path-invalid", message, path + "/path", hint=f"Use the path of a file relative to its root{example}."
+        )
+    if not (_SUGGESTION.search(comment.body) or says_something(_WARNING.sub("", comment.body, count=1))):
         yield Finding("comment-empty", "The comment is empty.", path + "/body", hint="Write its text, or remove it.")
 
 
