@@ -23,7 +23,7 @@ from accord.results.bodies import (
 )  # fmt: skip
 from accord.results.labels import ItemKind
 from accord.results.scope_entries import wider_entries
-from accord.results.scope_lists import NONE
+from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed
 from accord.text.outline import Section, code_of, visible_text

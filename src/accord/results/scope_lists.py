@@ -10,55 +10,33 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from urllib.parse import unquote
 
-from accord.core.texts import is_placeholder
+from accord.results.scope_words import (
+    NO_PATH,
+    NONE,
+    SYMBOL,
+    has_unread_part,
+    names_file,
+    paths_of,
+    read_place,
+    words_of,
+)
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
-from accord.text.inlines import read_inlines
-from accord.text.outline import Section, shown_text, spans
+from accord.text.outline import Section, shown_text
 
-NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
-MOST_ALTERNATIVES = 64
-"""An entry with more alternatives in braces is unread."""
-
-_LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
-_LONGEST_LINES = 60
-_WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
 _BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
-_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]\s,\"'./]*[./][^\[\]\s,\"']*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
-_HTML_CODE = re.compile(r"<(code|kbd|samp|tt)>([^<>`]+)</\1>", re.IGNORECASE)
-_ELSEWHERE = re.compile(r"[#/]|\.\./|\w+:|\Z")
-"""Targets of links that are not files below the top of the repository, as far as they tell."""
-
-_SYMBOL = re.compile(r"(?<=\w)(\.\w+)(?:::|[#:](?=[A-Za-z_])).*", re.DOTALL)
-"""A part of a file, behind its extension: ``a.py::test_b``, ``a.py:Parser.read`` or ``a.md#limits``."""
-_ALL = re.compile(r"everything|anything|all|any", re.IGNORECASE)
 _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGNORECASE)
 _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
 """The heads of a column of folders, and of one of files in them."""
-_CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
-_NO_PATH = re.compile(rf"://|\A!|\A\[[^\]]*\][\[(]|\||{_CUT.pattern}")
-"""Signs of an address, of a pattern that leaves files out, of a link, of alternatives, and of a name cut off."""
-_REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
-"""Dots in the place of a name, for all files and folders there."""
 _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
 _NEGATED = re.compile(r"(?:not|no|never|neither|nor|without|except|exclu\w+|\w+n['\u2019]t)(?!\w)", re.IGNORECASE)
-_EMPHASISED = re.compile(r"(?:(\*\*|[\"'])(?!/)|([*_]|__)(?=[A-Za-z0-9][^*/]*/))([^*]+?)(?:\1|\2)(?![\w/*])")
-"""A word in the marks of emphasis or quotes; between single stars, a path with a folder, unlike `*.min.*`."""
 _OWNED = re.compile(r"(?:owned by #\S+)?", re.IGNORECASE)
-_EXTENSION = re.compile(r"\w[\w.-]*")
 _LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
 """Words in a description that name a file or a folder, and no attribute of an object such as ``Parser.read_all``."""
-_WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
-"""Paths of the whole repository."""
-
-_ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
-_BRACES = re.compile(r"\{([^{},|]*[,|][^{}]*)\}")
-_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 
 
 @dataclass(frozen=True)
@@ -178,7 +156,7 @@ def _entries(section: Section, *, is_out: bool) -> list[_Entry]:
             holder.inner += found
         else:  # further text below a path describes it
             holder.has_more |= block.kind in ("fence", "code", "table") or any(each.is_negated for each in found)
-            holder.has_more |= any(map(_names_file, (path for each in found for path in {*each.paths} | each.named)))
+            holder.has_more |= any(map(names_file, (path for each in found for path in {*each.paths} | each.named)))
             holder.is_phrase |= is_out
         if is_text and (label := _label(block, above, is_out=is_out)):
             labels[place] = label
@@ -210,7 +188,7 @@ def _lines(block: Block) -> Iterator[tuple[int, str]]:
         for number, row in enumerate([head, *(_in_folder(head, row) for row in rows)], block.first + 1):
             is_head = number == block.first + 1
             cells = [cell for cell in row if _read(cell, 0, is_out=False).paths and not cell.isalpha()]
-            if not is_head or any(_names_file(cell.strip("`")) for cell in cells):
+            if not is_head or any(names_file(cell.strip("`")) for cell in cells):
                 shown = [cell for cell in row if cell in cells or _NEGATED.match(cell)]
                 yield number + (not is_head), " ".join(shown if cells else row)
         return
@@ -229,7 +207,7 @@ def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
     titled = [(title.strip("*_`").casefold(), cell) for title, cell in zip(head, row, strict=False)]
     places = [(*each, path) for each in titled if _FOLDER.fullmatch(each[0]) for path in _read(each[1], 0).paths]
     files = {
-        cell: [path for path in _read(cell, 0).paths if _names_file(path) or "file" in title]
+        cell: [path for path in _read(cell, 0).paths if names_file(path) or "file" in title]
         for title, cell in titled
         if _FILES.fullmatch(title) and not _NEGATED.match(cell)
     }
@@ -245,7 +223,7 @@ def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
 def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = _Entry(line, text)
-    words = [] if _DRAWN.search(text) else list(_words(_with_code(text.replace(GUARD, ""))))
+    words = [] if _DRAWN.search(text) else [*words_of(text.replace(GUARD, ""))]
     taken: set[str] = set()
     is_described = is_beside = is_cut = is_behind = False
     for word, is_marked, following in _outside_brackets(words):
@@ -256,10 +234,10 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
         elif not (is_out or is_marked or entry.paths) and _NEGATED.match(word):
             entry.is_negated = True
             break
-        elif not (is_out and _SYMBOL.search(posixpath.basename(read_place(word)[0]))) and (
-            paths := _paths(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described))
+        elif not (is_out and SYMBOL.search(posixpath.basename(read_place(word)[0]))) and (
+            paths := paths_of(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described))
         ):
-            if is_beside and not is_marked and not _names_file(entry.paths[-1]):  # a path with a blank, perhaps
+            if is_beside and not is_marked and not names_file(entry.paths[-1]):  # a path with a blank, perhaps
                 return _Entry(line, text)
             entry.has_more = bool(entry.paths) and is_described
             if entry.has_more:
@@ -271,7 +249,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             is_described, is_beside = False, not is_marked
         else:
             is_described, is_beside = True, False
-            is_cut = is_cut or ("/" in word and _unread(word, is_out=is_out))
+            is_cut = is_cut or ("/" in word and has_unread_part(word, is_out=is_out))
         if entry.paths and word.endswith(":"):
             break
     is_sentence = bool(entry.paths) and is_described and (text.endswith(":") or (is_behind and not is_out))
@@ -291,7 +269,7 @@ def _describe(entry: _Entry, words: Sequence[tuple[str, bool]], taken: Iterable[
     entry.named = {
         posixpath.normpath(each)
         for each in named
-        if not _NO_PATH.search(each) and "<" not in each and _names_file(each) and _LIKE_FILE.fullmatch(each)
+        if not NO_PATH.search(each) and "<" not in each and names_file(each) and _LIKE_FILE.fullmatch(each)
     } - {*entry.paths}
     is_negated = not is_out and bool(entry.paths) and any(_NEGATED.match(each) for each in rest[:4])
     return is_negated or any(each.startswith(inside) and each not in inside for each in named)
@@ -305,89 +283,3 @@ def _outside_brackets(words: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, 
             depth = max(0, depth + (0 if is_marked else word.count("(") - word.count(")")))
         else:
             yield word, is_marked, following
-
-
-def _unread(word: str, *, is_out: bool) -> bool:
-    """Return whether a word that is not read stands for paths: it is cut off, has alternatives, or is a part of one."""
-    is_symbol = is_out and _SYMBOL.search(posixpath.basename(read_place(word)[0])) is not None
-    return is_symbol or re.search(rf"[|{{]|{_CUT.pattern}", word) is not None
-
-
-def _with_code(text: str) -> str:
-    """Return an entry with code in place of HTML and of links, by their targets, which may say more than texts."""
-    for link in reversed(read_inlines(text, {})) if "](" in text else ():
-        if link.kind == "link" and not re.match(r"[\w/]", text[link.start - 1 : link.start]):
-            label, target = text[link.start + 1 : link.label_end].strip("`*"), unquote(link.address or "")
-            name = label if _ELSEWHERE.match(target) else target
-            is_part = " " not in name and ("/" in name or target.endswith(f"/{name}"))
-            is_name = is_part or name == target or _names_file(name)
-            text = f"{text[: link.start]}`{name}`{text[link.end :]}" if is_name else text
-    return _HTML_CODE.sub(r"`\2`", _REFERENCE.sub(r"`\1`", text))
-
-
-def _words(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the words of an entry, and whether each is marked as a name: by backticks, emphasis, quotes or a link."""
-    for span in spans(text[bullet.end() if (bullet := _BULLET.match(text)) else 0 :]):
-        if span.kind == "code":
-            yield span.text.strip("`").strip() if span.text.startswith("`") else span.text, True
-            continue
-        for match in _WORD.finditer(span.text):
-            word = match[0].strip(",;") or match[0]
-            if dressed := _EMPHASISED.match(word):
-                yield dressed[3], True
-                word = word[dressed.end() :]
-            if word.strip("*"):
-                yield word, False
-
-
-def _paths(word: str, following: str, *, is_marked: bool, is_first: bool) -> list[str]:
-    """Return the paths that a word stands for. Without marks, one that begins an entry needs less of a path's form."""
-    path = word if is_marked else _ESCAPE.sub(r"\1", word).rstrip(":")
-    if not is_marked and not path.endswith("..") and path != ".":
-        path = path.rstrip(".")
-    path, _ = read_place(_REST.sub("**", path) if "/" in path else path)
-    path = path[: path.rfind("/") + 1] + _SYMBOL.sub(r"\1", posixpath.basename(path))
-    names_file = _names_file(path) or word == "./"
-    if is_first:
-        is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"
-        is_path = is_marked or names_file or "/" in path or is_alone
-    else:
-        is_path = (names_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
-    is_html = not is_marked and ("<" in path or ">" in path)
-    is_word = not is_marked and _ALL.fullmatch(path)
-    is_blank = is_placeholder(path) and not _WHOLE.fullmatch(path)
-    paths = _alternatives(path)
-    if not is_path or is_html or is_word or is_blank or NONE.fullmatch(path) or any(map(_NO_PATH.search, paths)):
-        return []
-    return [posixpath.normpath(each) for each in paths]
-
-
-def _alternatives(path: str) -> list[str]:
-    """Return the paths that one with braces stands for, from the inner ones; none of too many."""
-    found: list[str] = []
-    left = [path]
-    while left and len(found) + len(left) <= MOST_ALTERNATIVES:
-        each = left.pop(0)
-        if braces := _BRACES.search(each):
-            parts = re.split(r"[,|]", braces[1])[: MOST_ALTERNATIVES + 1]
-            left[:0] = [f"{each[: braces.start()]}{one.strip()}{each[braces.end() :]}" for one in parts]
-        else:
-            found.append(each)
-    return [] if left else found
-
-
-def _names_file(path: str) -> bool:
-    """Return whether a word is a path wherever it stands: it has an extension, a wildcard, or a slash behind it."""
-    name = posixpath.basename(path)
-    stem, _, extension = name.partition(".")
-    is_abbreviation = path == name and len(stem) == len(extension) == 1
-    is_pattern = "*" in path and ("/" in path or "." in path)
-    return is_pattern or path.endswith("/") or (_EXTENSION.fullmatch(extension) is not None and not is_abbreviation)
-
-
-def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
-    """Return path and line from what an agent or a person wrote: ``./a.py``, ``a.py:2-4`` or ``a.py#L2``."""
-    path = path.strip(" \t`")
-    path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./") or path[:1]
-    found = _LINES.search(path, max(0, len(path) - _LONGEST_LINES))
-    return (path[: found.start()], line or int(found[1])) if found else (path, line)

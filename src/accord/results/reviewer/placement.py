@@ -20,7 +20,7 @@ from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS, PULL_FILES
 from accord.results.reviewer.rules import is_warning
 from accord.results.reviewer.threads import COMMENT, Note, OwnThread, read_ids, without_repeats, write_ids
-from accord.results.scope_lists import read_place
+from accord.results.scope_words import read_place
 from accord.text.markdown import as_code
 from accord.text.markers import REVIEW, find_markers, write_marker, write_twice
 from accord.text.sanitise import cut

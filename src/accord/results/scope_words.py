@@ -1,0 +1,129 @@
+"""The words of an entry in a scope list, and the paths that they stand for. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from accord.core.texts import is_placeholder
+from accord.text.inlines import read_inlines
+from accord.text.outline import spans
+
+NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
+MOST_ALTERNATIVES = 64
+"""An entry with more alternatives in braces is unread."""
+
+_LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
+_LONGEST_LINES = 60
+_WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
+_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]\s,\"'./]*[./][^\[\]\s,\"']*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
+_HTML_CODE = re.compile(r"<(code|kbd|samp|tt)>([^<>`]+)</\1>", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"[#/]|\.\./|\w+:|\Z")
+"""Targets of links that are not files below the top of the repository, as far as they tell."""
+
+SYMBOL = re.compile(r"(?<=\w)(\.\w+)(?:::|[#:](?=[A-Za-z_])).*", re.DOTALL)
+"""A part of a file, behind its extension: ``a.py::test_b``, ``a.py:Parser.read`` or ``a.md#limits``."""
+_ALL = re.compile(r"everything|anything|all|any", re.IGNORECASE)
+_CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
+NO_PATH = re.compile(rf"://|\A!|\A\[[^\]]*\][\[(]|\||{_CUT.pattern}")
+"""Signs of an address, of a pattern that leaves files out, of a link, of alternatives, and of a name cut off."""
+_REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
+"""Dots in the place of a name, for all files and folders there."""
+_EMPHASISED = re.compile(r"(?:(\*\*|[\"'])(?!/)|([*_]|__)(?=[A-Za-z0-9][^*/]*/))([^*]+?)(?:\1|\2)(?![\w/*])")
+"""A word in the marks of emphasis or quotes; between single stars, a path with a folder, unlike `*.min.*`."""
+_EXTENSION = re.compile(r"\w[\w.-]*")
+_WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
+"""Paths of the whole repository."""
+
+_ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
+_BRACES = re.compile(r"\{([^{},|]*[,|][^{}]*)\}")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+
+
+def has_unread_part(word: str, *, is_out: bool) -> bool:
+    """Return whether a word that is not read stands for paths: it is cut off, has alternatives, or is a part of one."""
+    is_symbol = is_out and SYMBOL.search(posixpath.basename(read_place(word)[0])) is not None
+    return is_symbol or re.search(rf"[|{{]|{_CUT.pattern}", word) is not None
+
+
+def _with_code(text: str) -> str:
+    """Return an entry with code in place of HTML and of links, by their targets, which may say more than texts."""
+    for link in reversed(read_inlines(text, {})) if "](" in text else ():
+        if link.kind == "link" and not re.match(r"[\w/]", text[link.start - 1 : link.start]):
+            label, target = text[link.start + 1 : link.label_end].strip("`*"), unquote(link.address or "")
+            name = label if _ELSEWHERE.match(target) else target
+            is_part = " " not in name and ("/" in name or target.endswith(f"/{name}"))
+            is_name = is_part or name == target or names_file(name)
+            text = f"{text[: link.start]}`{name}`{text[link.end :]}" if is_name else text
+    return _HTML_CODE.sub(r"`\2`", _REFERENCE.sub(r"`\1`", text))
+
+
+def words_of(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the words of an entry, and whether each is marked as a name: by backticks, emphasis, quotes or a link."""
+    text = _with_code(text)
+    for span in spans(text[bullet.end() if (bullet := _BULLET.match(text)) else 0 :]):
+        if span.kind == "code":
+            yield span.text.strip("`").strip() if span.text.startswith("`") else span.text, True
+            continue
+        for match in _WORD.finditer(span.text):
+            word = match[0].strip(",;") or match[0]
+            if dressed := _EMPHASISED.match(word):
+                yield dressed[3], True
+                word = word[dressed.end() :]
+            if word.strip("*"):
+                yield word, False
+
+
+def paths_of(word: str, following: str, *, is_marked: bool, is_first: bool) -> list[str]:
+    """Return the paths that a word stands for. Without marks, one that begins an entry needs less of a path's form."""
+    path = word if is_marked else _ESCAPE.sub(r"\1", word).rstrip(":")
+    if not is_marked and not path.endswith("..") and path != ".":
+        path = path.rstrip(".")
+    path, _ = read_place(_REST.sub("**", path) if "/" in path else path)
+    path = path[: path.rfind("/") + 1] + SYMBOL.sub(r"\1", posixpath.basename(path))
+    is_file = names_file(path) or word == "./"
+    if is_first:
+        is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"
+        is_path = is_marked or is_file or "/" in path or is_alone
+    else:
+        is_path = (is_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
+    is_html = not is_marked and ("<" in path or ">" in path)
+    is_word = not is_marked and _ALL.fullmatch(path)
+    is_blank = is_placeholder(path) and not _WHOLE.fullmatch(path)
+    paths = _alternatives(path)
+    if not is_path or is_html or is_word or is_blank or NONE.fullmatch(path) or any(map(NO_PATH.search, paths)):
+        return []
+    return [posixpath.normpath(each) for each in paths]
+
+
+def _alternatives(path: str) -> list[str]:
+    """Return the paths that one with braces stands for, from the inner ones; none of too many."""
+    found: list[str] = []
+    left = [path]
+    while left and len(found) + len(left) <= MOST_ALTERNATIVES:
+        each = left.pop(0)
+        if braces := _BRACES.search(each):
+            parts = re.split(r"[,|]", braces[1])[: MOST_ALTERNATIVES + 1]
+            left[:0] = [f"{each[: braces.start()]}{one.strip()}{each[braces.end() :]}" for one in parts]
+        else:
+            found.append(each)
+    return [] if left else found
+
+
+def names_file(path: str) -> bool:
+    """Return whether a word is a path wherever it stands: it has an extension, a wildcard, or a slash behind it."""
+    name = posixpath.basename(path)
+    stem, _, extension = name.partition(".")
+    is_abbreviation = path == name and len(stem) == len(extension) == 1
+    is_pattern = "*" in path and ("/" in path or "." in path)
+    return is_pattern or path.endswith("/") or (_EXTENSION.fullmatch(extension) is not None and not is_abbreviation)
+
+
+def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
+    """Return path and line from what an agent or a person wrote: ``./a.py``, ``a.py:2-4`` or ``a.py#L2``."""
+    path = path.strip(" \t`")
+    path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./") or path[:1]
+    found = _LINES.search(path, max(0, len(path) - _LONGEST_LINES))
+    return (path[: found.start()], line or int(found[1])) if found else (path, line)
