@@ -305,6 +305,28 @@ LISTS = {
     "two columns of paths": ("| Path | Test |\n|-|-|\n| src/a.py | tests/a.py |", "src/a.py tests/a.py"),
     "a head with paths": ("| src/a.py | new |\n|-|-|\n| src/b.py | old |", "src/a.py src/b.py"),
     "a fold": ("<details>\n<summary>Files</summary>\n\n- src/a.py\n\n</details>", "src/a.py"),
+    "words of a change": (
+        "- Create the file `src/a.py`.\n- T4 All below src/b/\n- ✅ src/c.py and its tests\n- `src/d.py` L16: new",
+        "src/a.py src/b src/c.py src/d.py",
+    ),
+    "a title in bold": (
+        "- **Files:** src/a.py\n- **Tests**: tests/b.py\n- **New** src/c.py",
+        "src/a.py tests/b.py src/c.py",
+    ),
+    "titles in bold": ("**Backend**\n\n- src/a.py\n\n**Changed**\n\n- web/b.ts", "src/a.py web/b.ts"),
+    "titles of two words": ("Files/modules:\n\n- src/a.py\n\n#### UI/UX\n\n- web/b.ts", "src/a.py web/b.ts"),
+    "a lone name in bold": ("**Makefile**", "Makefile"),
+    "a heading with a folder": (
+        "#### `src/`\n\n- a.py\n- src/b.py\n\n##### lib\n\n- c.py\n\n#### tests/x\n\n- d.py",
+        "src/a.py src/b.py src/c.py tests/x/d.py",
+    ),
+    "a line with a folder": ("Files below `src/x`:\n- a.py\n- src/x/b.py", "src/x/a.py src/x/b.py"),
+    "a title with a file": ("**src/a.py**:\n- src/b.py", "src/a.py src/b.py"),
+    "names of routes": (
+        "- a/[id]/page.tsx\n- a/[id].vue\n- a/[[lang]]/x.md\n- a/[post-id].json",
+        "a/[id]/page.tsx a/[id].vue a/[[lang]]/x.md a/[post-id].json",
+    ),
+    "numbers of rows": ("| No. | ID | File |\n|-|-|-|\n| 1 | WP-1 | src/a.py |", "src/a.py"),
     "a lone word": ("- Dockerfile\n- LICENSE — new year", "Dockerfile LICENSE"),
 }
 UNREAD = {
@@ -314,6 +336,17 @@ UNREAD = {
     "one of two names that is cut off": "- src/pars..., src/b.py",
     "prose": "- src/a.py\n- the tests of the parser",
     "prose around the list": "Only the parser changes.\n\n- src/a.py",
+    "all but a path": "- src/a.py\n- Everything but `src/b.py`",
+    "a set of characters": "- src/a.py\n- `src/[ab].py`",
+    "a range of characters": "- src/a.py, src/part[0-9]/",
+    "a range of numbers": "- src/a.py\n- `src/p{1..3}.py`",
+    "an address without its scheme": "- src/a.py\n- www.example.org/b.py",
+    "a path that is struck out": "- src/a.py\n- ~~src/b.py~~",
+    "a link to another file": "- src/a.py\n- [src/b.py](lib/c.py)",
+    "a link to another file of a page": "- [src/b.py](https://example.org/blob/main/src/c.py)",
+    "a pattern below a folder": "- src/\n  - !b.py",
+    "a title for another folder": "Changes in `src/`:\n- lib/a.py",
+    "a title within a paragraph": "src/a.py\nProtected files:\nsrc/b.py",
     "a second path in a sentence": "- src/a.py uses src/b.py",
     "a second path after words": "- Rename `old.py` to `new.py`",
     "an exception": "- Everything in `src/` except `src/legacy/`",
@@ -380,6 +413,30 @@ KEPT_OUT = {
     "a remark": ("- src/b.py (do not change)", "src/b.py"),
     "a sentence": ("- leave src/b.py alone", "src/b.py"),
     "words beside a file": ("| Path | Name |\n|-|-|\n| src/x.py | not Parser |", "src/x.py"),
+    "the other list in brackets": ("- src/b.py (out of scope)", "src/b.py"),
+    "a right in brackets": ("- src/b.py (read only, by the tests)", "src/b.py"),
+    "a right behind a dash": ("- src/b.py — read-only", "src/b.py"),
+    "words behind a path": ("- `src/b.py` is off limits", "src/b.py"),
+    "words of another language": ("- src/a.py\n- `src/b.py` 以外", "src/a.py src/b.py"),
+    "an exception in words": ("- src/ (all files except generated ones)", "src"),
+    "tests of a file": ("- tests for src/a.py", "src/a.py"),
+    "all outside a folder": ("- src/a.py\n- Everything outside `src/`", "src/a.py"),
+    "all apart from a path": ("- src/a.py\n- All files apart from src/b.py", "src/a.py"),
+    "a title in the entry": ("- src/a.py\n- **Off limits:** src/b.py", "src/a.py"),
+    "a title in a list": ("- src/a.py\n- **Off limits**\n  - src/b.py", "src/a.py"),
+    "a remark below a folder": ("- src/\n  - a.py\n  - b.py (out of scope)", "src/a.py"),
+    "words below a folder": ("- src/\n  - b.py is off limits", "src"),
+    "a heading that forbids": ("- src/a.py\n\n#### Do not touch\n\n- src/b.py", "src/a.py"),
+    "a heading below one that forbids": ("- src/a.py\n\n#### Off limits\n\n##### CLI\n\n- src/b.py", "src/a.py"),
+    "a bold line that forbids": ("- src/a.py\n\n**Out of scope**\n\n`src/b.py`", "src/a.py"),
+    "a line of a paragraph that forbids": ("src/a.py\nDo not touch:\nsrc/b.py", "src/a.py"),
+    "a column of exclusions": ("| In | Out |\n|-|-|\n| src/a.py | src/b.py |", "src/a.py"),
+    "a column that forbids": ("| Change | Do not change |\n|-|-|\n| `src/a.py` | `src/b.py` |", "src/a.py"),
+    "a mark in a column that forbids": (
+        "| Path | Off limits |\n|-|-|\n| src/a.py | |\n| src/b.py | x |",
+        "src/a.py src/b.py",
+    ),
+    "a cell that forbids": ("| Path | Change |\n|-|-|\n| src/b.py | off limits |", "src/b.py"),
     "a column": ("| Path | In scope? |\n|-|-|\n| src/a.py | yes |\n| src/b.py | no |", "src/a.py src/b.py"),
 }
 
@@ -420,6 +477,11 @@ def test_an_exception_below_an_excluded_folder_is_found_and_removes_no_exclusion
     (_, excluded) = read_body(task_body(out_of_scope=f"- src/vendor/\n  - {below}")).scopes
     line = below.split("\n")[EXCEPTED[below] - 1].removeprefix("  - ")
     assert (excluded.paths[0], [text for _, text in excluded.unread]) == ("src/vendor", [line])
+
+
+def test_a_folder_with_an_owner_stays_out_of_scope_beside_files_below_it() -> None:
+    (_, excluded) = read_body(task_body(out_of_scope="- src/ (owned by #2)\n  - a.py (owned by #3)")).scopes
+    assert (excluded.paths, excluded.unread) == (("src", "src/a.py"), ())
 
 
 @pytest.mark.parametrize("below", ["a.py", "`a.py` (owned by #3)", "[ ] a.py", "a.py, owned by #vcard-writer"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from accord.results.scope_words import (
@@ -30,11 +30,24 @@ _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
 _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGNORECASE)
 _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
 """The heads of a column of folders, and of one of files in them."""
+_NUMBER = re.compile(r"\W*no\W*", re.IGNORECASE)
 _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
-_NEGATED = re.compile(r"(?:not|no|never|neither|nor|without|except|exclu\w+|\w+n['\u2019]t)(?!\w)", re.IGNORECASE)
-_OWNED = re.compile(r"(?:owned by #\S+)?", re.IGNORECASE)
+_BOLD = re.compile(r"(\*\*|__)[^*_`/.]+\1")
+_EXCEPTED = re.compile(r"\b(?:but|except\w*|apart|outside|unless)\b")
+_LEFT_OUT = re.compile(rf"{_EXCEPTED.pattern}|\b(?:no|nor|without)\b|\Aout\Z")
+_NEGATED = re.compile(
+    r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|read only)\b"
+)
+"""Words that take a path out of a list in front of it or first in a remark, and those that do it anywhere."""
+_CHANGE = re.compile(
+    r"(?:creat|add|chang|modif|updat|edit|extend|renam|mov|delet|remov|replac|fix|refactor|rewrit|implement|adjust)\w*"
+    r"|new|only|the|its|an?|\w?\d*|(?:every|any)thing|all|tests?|files?|folders?|director(?:y|ies)|modules?|packages?"
+    r"|to|in|below|under|inside|within"
+)
+"""A word beside a path that says no more than that it changes. Others may turn its meaning."""
+_OWNED = re.compile(r"owned by #\S+", re.IGNORECASE)
 _LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
 """Words in a description that name a file or a folder, and no attribute of an object such as ``Parser.read_all``."""
 
@@ -57,8 +70,10 @@ class _Entry:
     inner: list[_Entry] = field(default_factory=list)
     named: set[str] = field(default_factory=set)  # paths in its description
     has_more: bool = False
+    is_title: bool = False
     is_bare: bool = False  # its path is one plain word, as the first word of a description
-    is_phrase: bool = False  # words are beside its path, which may turn its meaning
+    is_phrase: bool = False  # words that no form explains are beside its path, which may turn its meaning
+    is_owned: bool = False
     is_negated: bool = False
 
     @property
@@ -69,12 +84,18 @@ class _Entry:
 
 def read_scope(sections: Iterable[Section], *, is_out: bool = False) -> ScopeList:
     """Read a section and those below it. In scope, a path behind a negation is not read; out of scope it ``is_out``."""
-    paths: dict[str, None] = {}
-    unread: list[tuple[int, str]] = []
+    titles: list[tuple[int, _Entry]] = []
     for section in sections:
-        for entry in _entries(section, is_out=is_out):
-            paths |= dict.fromkeys(_collect(entry, "", unread, unread, is_out=is_out))
-    return ScopeList(tuple(paths), tuple(sorted(unread)))
+        title = _title(section.title if titles else "In Scope", section.line, is_out=is_out)
+        title.paths = [] if title.is_bare else title.paths
+        _read_blocks(title, section.blocks, is_out=is_out)
+        titles = [each for each in titles if each[0] < section.level]
+        if titles:
+            titles[-1][1].inner.append(title)
+        titles.append((section.level, title))
+    unread: list[tuple[int, str]] = []
+    paths = [path for _, title in titles[:1] for path in _collect(title, "", unread, unread, is_out=is_out)]
+    return ScopeList(tuple(dict.fromkeys(paths)), tuple(sorted(unread)))
 
 
 def _collect(
@@ -93,22 +114,25 @@ def _collect(
     """
     if not entry.text:
         return []
+    if entry.is_title:
+        _settle(entry)
     own = [_within(above, path) for path in entry.paths]
     lost: list[tuple[int, str]] = []
     inner: list[str] = []
     before = len(unread)
     for each in entry.inner:
-        is_apart = entry.is_bare and not above and _is_apart(each, entry.folder)
+        is_apart = entry.is_bare and bool(own) and not above and _is_apart(each, entry.folder)
         each.has_more |= is_apart
         folder = "" if is_apart else _within(above, entry.folder)
-        inner += _collect(each, folder, unread, lost, is_out=is_out, is_below=bool(own))
+        inner += _collect(each, folder, unread, lost, is_out=is_out, is_below=bool(own) and not entry.is_title)
     has_unread = is_out and (len(unread) > before or bool(lost))
     entry.is_phrase |= is_out and bool(lost)
     if is_below and entry.is_bare and not inner:  # one word, which describes the path above
         return []
-    if not own or inner:
+    if not own or inner or entry.is_title:
         vague += lost
-    is_answer = NONE.fullmatch(entry.text) or entry.text.endswith(":") or entry.text[0] + entry.text[-1] == "()"
+    is_answer = entry.is_title or NONE.fullmatch(entry.text) or entry.text[0] + entry.text[-1] == "()"
+    is_answer = is_answer or entry.text.endswith(":")
     is_barred = bool(own or inner) and (entry.is_negated or (is_below and (entry.is_phrase or not own)))
     if entry.has_more or is_barred:
         unread.append((entry.line, entry.text))
@@ -116,7 +140,8 @@ def _collect(
         vague.append((entry.line, entry.text))
     if is_barred:
         return []
-    return inner if inner and entry.folder and not (entry.has_more or has_unread) else own + inner
+    is_whole = entry.has_more or (is_out and (has_unread or entry.is_owned))
+    return inner if inner and entry.folder and not is_whole else own + inner
 
 
 def _is_apart(entry: _Entry, word: str) -> bool:
@@ -129,76 +154,98 @@ def _within(folder: str, path: str) -> str:
     return path if is_whole else posixpath.normpath(posixpath.join(folder, path))
 
 
-def _entries(section: Section, *, is_out: bool) -> list[_Entry]:
-    """Return the entries at the top: of lists, with those in them, lines of paragraphs and code, and rows of tables.
+def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
+    """Add to a title the entries of lists, with those in them, lines of paragraphs and code, and rows of tables.
 
-    Those behind a label line that is not the first, or below a heading that negates, are in that label's entry.
+    Those behind a line that is a title, or below a heading, are in the entry of that title.
     """
-    is_negated = not is_out and _NEGATED.match(section.title) is not None
-    top = _Entry(section.line, section.title, is_negated=is_negated)
     every: list[_Entry] = []
     known: dict[Block | None, _Entry] = {None: top}
     labels: dict[Block | None, _Entry] = {}
-    for block in section.blocks:
+    for block in blocks:
         items: list[Block | None] = [*(each for each in block.around if each.kind == "item"), None]
         is_first = bool(len(items) > 1 and block.texts) and items[0] not in known
-        lines = [(block.first + 1, shown_text(block.texts[0]))] if is_first else _lines(block)
-        found = [_read(text, line, is_out=is_out) for line, text in lines]
+        lines = [(block.first + 1, shown_text(block.texts[0]))] if is_first else _lines(block, is_out=is_out)
         place = next(each for each in items if each in known)
         above = known[place]
-        known |= {items[0]: found[0]} if is_first else {}
-        every += found
         is_text = block.kind == "paragraph" and not is_first
-        if is_text:
-            labels.pop(place, None)
-        holder = labels.get(place, above)
-        if is_first or not holder.paths:
-            holder.inner += found
-        else:  # further text below a path describes it
-            holder.has_more |= block.kind in ("fence", "code", "table") or any(each.is_negated for each in found)
-            holder.has_more |= any(map(names_file, (path for each in found for path in {*each.paths} | each.named)))
-            holder.is_phrase |= is_out
-        if is_text and (label := _label(block, above, is_out=is_out)):
-            labels[place] = label
-            above.inner.append(label)
+        for line, text in lines:
+            if is_text and _is_title(text):
+                is_next = bool(above.paths) or any(each.paths or each.inner for each in above.inner)
+                labels[place] = label = _title(text, line, is_out=is_out)
+                label.has_more = label.is_phrase and (is_next or label.is_negated)
+                label.is_negated &= is_next
+                above.inner.append(label)
+                continue
+            entry = _read(text, line, is_out=is_out)
+            every.append(entry)
+            known |= {items[0]: entry} if is_first else {}
+            if is_text and not entry.paths:
+                labels.pop(place, None)
+            holder = labels.get(place, above)
+            if is_first or not holder.paths or holder.is_title:
+                holder.inner.append(entry)
+            else:  # further text below a path describes it
+                holder.has_more |= block.kind in ("fence", "code", "table") or entry.is_negated
+                holder.has_more |= any(map(names_file, {*entry.paths} | entry.named))
+                holder.is_phrase |= is_out
     listed = {path for each in every for path in each.paths}
     for each in every:
         each.has_more |= not each.named <= listed
-    return [top] if is_negated else top.inner
 
 
-def _label(block: Block, above: _Entry, *, is_out: bool) -> _Entry | None:
-    """Return the entry of a label line at the end of a paragraph, unless it is the first that introduces a list."""
-    text = shown_text(block.lines[-1])
-    if not text.endswith(":"):
-        return None
-    read = _read(text, block.first + len(block.lines), is_out=is_out)
-    is_next = bool(above.paths) or any(each.paths or each.inner for each in above.inner)
-    is_more = is_next or read.is_negated
-    return _Entry(read.line, text, has_more=is_more, is_negated=is_next and read.is_negated) if is_more else None
+def _is_title(line: str) -> bool:
+    """Return whether a line of a paragraph is the title of what follows: by a colon, or all of it in bold."""
+    return line.rstrip("*_").endswith(":") or _BOLD.fullmatch(line) is not None
 
 
-def _lines(block: Block) -> Iterator[tuple[int, str]]:
+def _title(text: str, line: int, *, is_out: bool) -> _Entry:
+    """Read the words above a list. A path among them is in code or alone, is a file, or has a slash behind it."""
+    read = _read(text, line, is_out=False)
+    is_alone = read.is_bare or (text.islower() and " " not in text)
+    paths = [path for path in read.paths if is_alone or "`" in text or f"{path}/" in text or names_file(path)]
+    is_negated = not is_out and (read.is_negated or _is_negated(text))
+    return replace(read, paths=paths, has_more=False, is_title=True, is_negated=is_negated)
+
+
+def _settle(title: _Entry) -> None:
+    """Leave to a title its path if that is surely a folder of all below it, or a path without other words."""
+    below = [path for each in title.inner for path in each.paths if _within(title.folder, path) != path]
+    is_apart = bool(title.folder) and any("/" in path or title.is_phrase for path in below)
+    title.has_more |= is_apart and "/" in title.text
+    if is_apart or title.is_phrase or (title.is_bare and title.inner):
+        title.paths = []
+
+
+def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
     """Yield the lines of a block that say something, with their numbers; of a table, the cells with paths of each row.
 
     The names in a tree that is drawn are parts of paths, so that its other lines say nothing.
     """
     if block.kind == "table":
-        head, *rows = block.cells
-        for number, row in enumerate([head, *(_in_folder(head, row) for row in rows)], block.first + 1):
+        titles = [*block.cells[0]]
+        barred = [not is_out and _NUMBER.fullmatch(title) is None and _is_negated(title) for title in titles]
+        for number, every in enumerate(block.cells, block.first + 1):
             is_head = number == block.first + 1
-            cells = [cell for cell in row if _read(cell, 0, is_out=False).paths and not cell.isalpha()]
+            head, row = (
+                [each for each, is_barred in zip(cells, barred, strict=False) if not is_barred]
+                for cells in (titles, every)
+            )
+            row = row if is_head else [*_in_folder(head, row)]
+            cells = [cell for cell in row if (read := _read(cell, 0, is_out=False)).paths and not read.is_bare]
             if not is_head or any(names_file(cell.strip("`")) for cell in cells):
-                shown = [cell for cell in row if cell in cells or _NEGATED.match(cell)]
+                shown = [cell for cell in row if cell in cells or _is_negated(cell)]
                 yield number + (not is_head), " ".join(shown if cells else row)
+            for title, cell, is_barred in zip(titles, every, barred, strict=False):
+                if is_barred and not is_head and re.search(r"\w", cell):
+                    yield number + 1, f"{title}: {cell}"
         return
     is_fence = block.kind == "fence"
     lines = [*enumerate(block.lines[is_fence:], block.first + 1 + is_fence)]
     drawn = [(number, line) for number, line in lines if _DRAWN.search(line)]
     for number, line in drawn or lines:
         text = line.strip() if block.kind in ("fence", "code") else shown_text(line)
-        is_intro = block.kind == "paragraph" and text.endswith(":")
-        if text and not is_intro and not _FOLD.fullmatch(text):
+        if text and not _FOLD.fullmatch(text):
             yield number, text
 
 
@@ -209,7 +256,7 @@ def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
     files = {
         cell: [path for path in _read(cell, 0).paths if names_file(path) or "file" in title]
         for title, cell in titled
-        if _FILES.fullmatch(title) and not _NEGATED.match(cell)
+        if _FILES.fullmatch(title) and not _is_negated(cell)
     }
     if len(places) != 1 or any("/" in path for paths in files.values() for path in paths):
         return row
@@ -225,14 +272,13 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     entry = _Entry(line, text)
     words = [] if _DRAWN.search(text) else [*words_of(text.replace(GUARD, ""))]
     taken: set[str] = set()
-    is_described = is_beside = is_cut = is_behind = False
+    front: list[str] = []
+    loose: list[str] = []  # words in front of the first path, then those behind it
+    is_described = is_beside = is_cut = False
     for word, is_marked, following in _outside_brackets(words):
         if word in _BETWEEN:
             is_described, is_beside = is_described and not entry.paths, False
         elif word in _DESCRIPTION and (entry.paths or is_described):
-            break
-        elif not (is_out or is_marked or entry.paths) and _NEGATED.match(word):
-            entry.is_negated = True
             break
         elif not (is_out and SYMBOL.search(posixpath.basename(read_place(word)[0]))) and (
             paths := paths_of(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described))
@@ -242,37 +288,55 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             entry.has_more = bool(entry.paths) and is_described
             if entry.has_more:
                 break
+            if not entry.paths:
+                front, loose = loose, []
             taken.add(word)
-            is_behind = is_behind or is_described
             entry.paths += paths
             entry.is_bare = len(words) == 1 and not is_marked and not re.search(r"[/.*]", word)
             is_described, is_beside = False, not is_marked
         else:
+            loose.append(word)
             is_described, is_beside = True, False
-            is_cut = is_cut or ("/" in word and has_unread_part(word, is_out=is_out))
+            is_cut = is_cut or word.startswith("!") or ("/" in word and has_unread_part(word, is_out=is_out))
         if entry.paths and word.endswith(":"):
             break
-    is_sentence = bool(entry.paths) and is_described and (text.endswith(":") or (is_behind and not is_out))
-    entry.is_phrase = is_behind
-    entry.has_more = entry.has_more or is_cut or is_sentence or _describe(entry, words, taken, is_out=is_out)
+    entry.has_more |= is_cut or (bool(entry.paths) and is_described and text.endswith(":"))
+    rest = [word for word, _ in words if word not in taken]
+    _judge(entry, rest, *((front, loose) if entry.paths else (loose, [])), is_out=is_out)
     return entry
 
 
-def _describe(entry: _Entry, words: Sequence[tuple[str, bool]], taken: Iterable[str], *, is_out: bool) -> bool:
-    """Note the paths in an entry's description; return whether it leaves out a part of the entry."""
-    rest = [each for word, _ in words if word not in taken for each in re.split(r"[\s(),;]+", word) if each]
-    stripped = [each.strip("*_`'\"").rstrip(".:") for each in rest]
-    named = {read_place(each)[0] for before, each in pairwise(["", *stripped]) if before.casefold() != "see"}
+def _judge(entry: _Entry, rest: Sequence[str], front: Sequence[str], behind: Sequence[str], *, is_out: bool) -> None:
+    """Note what is beside the paths of an entry: words that may turn its meaning, and paths in its description."""
+    split = [each.strip("*_`'\"").rstrip(".:") for word in rest for each in re.split(r"[\s(),;]+", word) if each]
+    named = {read_place(each)[0] for before, each in pairwise(["", *split]) if before.casefold() != "see"}
     inside = tuple(f"{path}/" for path in entry.paths)
-    remark = " ".join(each for each in rest if each not in _BETWEEN)
-    entry.is_phrase |= is_out and _OWNED.fullmatch(remark) is None
     entry.named = {
         posixpath.normpath(each)
         for each in named
         if not NO_PATH.search(each) and "<" not in each and names_file(each) and _LIKE_FILE.fullmatch(each)
     } - {*entry.paths}
-    is_negated = not is_out and bool(entry.paths) and any(_NEGATED.match(each) for each in rest[:4])
-    return is_negated or any(each.startswith(inside) and each not in inside for each in named)
+    note = " ".join(word.strip("()") for word in rest if word not in _BETWEEN)
+    title = " ".join(front).rstrip("*_")
+    entry.is_owned = _OWNED.fullmatch(note) is not None
+    if is_out:
+        entry.is_phrase = bool(note) and not entry.is_owned
+        is_turned = _EXCEPTED.search(title.casefold()) is not None
+    else:
+        is_titled = bool(entry.paths) and title.endswith(":")
+        words = [*(() if is_titled else front), *(() if entry.is_owned else behind)]
+        is_plain = all(_CHANGE.fullmatch(re.sub(r"[\W_]", "", word.casefold())) for word in words)
+        entry.is_negated = _is_negated(title, is_front=True)
+        is_turned = entry.is_phrase = not is_plain or (bool(entry.paths) and _is_negated(note))
+    is_part = any(each.startswith(inside) and each not in inside for each in named)
+    entry.has_more |= bool(entry.paths) and (is_turned or is_part)
+
+
+def _is_negated(text: str, *, is_front: bool = False) -> bool:
+    """Return whether a title, a remark or words in front of a path take it out of a list in scope."""
+    words = re.findall(r"\w+(?:['\u2019]\w+)?", text.casefold())
+    found = _LEFT_OUT.search(" ".join(words)) if is_front else _LEFT_OUT.match(" ".join(words))
+    return found is not None or _NEGATED.search(" ".join(words if is_front else words[:4])) is not None
 
 
 def _outside_brackets(words: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, bool, str]]:

@@ -23,12 +23,16 @@ _HTML_CODE = re.compile(r"<(code|kbd|samp|tt)>([^<>`]+)</\1>", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[#/]|\.\./|\w+:|\Z")
 """Targets of links that are not files below the top of the repository, as far as they tell."""
 
+_ADDRESS = re.compile(r"\A\w+://[^/]*/|\A(?:\.{1,2}/)+|[?#].*", re.DOTALL)
+
 SYMBOL = re.compile(r"(?<=\w)(\.\w+)(?:::|[#:](?=[A-Za-z_])).*", re.DOTALL)
 """A part of a file, behind its extension: ``a.py::test_b``, ``a.py:Parser.read`` or ``a.md#limits``."""
 _ALL = re.compile(r"everything|anything|all|any", re.IGNORECASE)
 _CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
-NO_PATH = re.compile(rf"://|\A!|\A\[[^\]]*\][\[(]|\||{_CUT.pattern}")
-"""Signs of an address, of a pattern that leaves files out, of a link, of alternatives, and of a name cut off."""
+_SET = re.compile(r"\{[\w-]*\.\.|\[(?:[!^]|\w-\w)|(?<=[^/\[])\[\w+\]|\[\w+\](?![/*\]]|\Z|\.[a-z]?[jt]sx?|\.\w{3,})")
+"""A range or a set of characters; a whole name in brackets, such as ``[id]`` or ``[id].tsx``, is one of a route."""
+NO_PATH = re.compile(rf"://|\A(?:!|~~|www\.)|\A\[[^\]]*\][\[(]|\||{_CUT.pattern}|{_SET.pattern}")
+"""Signs of an address, of text struck out, of a pattern, of a link, of alternatives, and of a name cut off."""
 _REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
 """Dots in the place of a name, for all files and folders there."""
 _EMPHASISED = re.compile(r"(?:(\*\*|[\"'])(?!/)|([*_]|__)(?=[A-Za-z0-9][^*/]*/))([^*]+?)(?:\1|\2)(?![\w/*])")
@@ -45,7 +49,7 @@ _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 def has_unread_part(word: str, *, is_out: bool) -> bool:
     """Return whether a word that is not read stands for paths: it is cut off, has alternatives, or is a part of one."""
     is_symbol = is_out and SYMBOL.search(posixpath.basename(read_place(word)[0])) is not None
-    return is_symbol or re.search(rf"[|{{]|{_CUT.pattern}", word) is not None
+    return is_symbol or re.search(rf"[|{{]|{_CUT.pattern}|{_SET.pattern}", word) is not None
 
 
 def _with_code(text: str) -> str:
@@ -56,7 +60,10 @@ def _with_code(text: str) -> str:
             name = label if _ELSEWHERE.match(target) else target
             is_part = " " not in name and ("/" in name or target.endswith(f"/{name}"))
             is_name = is_part or name == target or names_file(name)
-            text = f"{text[: link.start]}`{name}`{text[link.end :]}" if is_name else text
+            ends = [re.split(r"/+", each)[::-1] for each in (read_place(label)[0], _ADDRESS.sub("", target))]
+            is_other = bool(target) and names_file(label) and any(a != b for a, b in zip(*ends, strict=False))
+            code = f"`{name}` !" if is_other else f"`{name}`"
+            text = f"{text[: link.start]}{code}{text[link.end :]}" if is_name else text
     return _HTML_CODE.sub(r"`\2`", _REFERENCE.sub(r"`\1`", text))
 
 
@@ -70,8 +77,9 @@ def words_of(text: str) -> Iterator[tuple[str, bool]]:
         for match in _WORD.finditer(span.text):
             word = match[0].strip(",;") or match[0]
             if dressed := _EMPHASISED.match(word):
-                yield dressed[3], True
-                word = word[dressed.end() :]
+                is_path = re.search(r"[/.]", dressed[3]) is not None
+                word = word[dressed.end() :] if is_path else dressed[3] + word[dressed.end() :]
+                yield from [(dressed[3], True)] if is_path else ()
             if word.strip("*"):
                 yield word, False
 
