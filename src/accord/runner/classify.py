@@ -35,10 +35,10 @@ _Scope: TypeAlias = Literal["reports", "beginnings", "all"]
 _REPORT = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
     r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|npm error |\[?API Error\b|"
-    r"[\w.-]+@[\w.-]+: |\[?\{ ?[\"']error[\"']: ?\{|"
+    r"E: |[\w.-]+@[\w.-]+: |\[?\{ ?[\"']error[\"']: ?\{|"
     r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
     r"[\w./-]{1,40}: (?:error|fatal):|"
-    r"curl: \(\d+\)|\{\"type\": ?\"error\"|An unexpected (?:critical )?error)",
+    r"[\w ]{1,40} failed: [45]\d\d [A-Z]|curl: \(\d+\)|\{\"type\": ?\"error\"|An unexpected (?:critical )?error)",
     re.IGNORECASE,
 )
 """Beginnings of lines in which programs report errors; prose about errors begins otherwise."""
@@ -74,7 +74,7 @@ _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
     r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? |\bcode E)"
-    r"([45]\d\d)(?=[:;,.)]|$| [{(]| [A-Z]| from\b| [45]\d\d\b| page not found"
+    r"(?:(?<=: )\[)?([45]\d\d)(?=[\]:;,.)]|$| [{(\"]| [A-Z]| from\b| [45]\d\d\b| page not found"
     r"| [\w -]{0,40}\b(?:limit|quota)\b| [a-z_]*[a-rt-z_]: \S+$)"
 )
 """Statuses in a program's line, where ``status_in`` knows only those that are called so; counts have a plural."""
@@ -177,7 +177,10 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
 
 
 def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Iterator[_Hit]:
-    """Yield hits by the fields of an error from the most to the least specific, by its words, by its weak fields."""
+    """Yield hits by the fields of an error from the most to the least specific, by its words, by its weak fields.
+
+    A status in words comes before them, but one that only says that a request was refused comes after them.
+    """
 
     def hit(rule: str, cause: str, source: Source = source, line: str = error.line) -> _Hit:
         return _Hit(rule, cause, source, line, error.message, delay)
@@ -200,9 +203,10 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
     if error.kind in rules.BROAD_KINDS:
         yield hit(*_refined(error.kind, rules.BROAD_KINDS[error.kind], error.message))
     rule, cause = _status_rule(worded, error.message)
-    if cause:
+    worded_cause = _worded_cause(error.message)
+    if cause and not (worded_cause and cause == "request"):
         yield hit(rule, cause)
-    if worded_cause := _worded_cause(error.message):
+    if worded_cause:
         is_hard = worded_cause == "rate-limit" and _is_hard_quota(error)
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
     if error.kind in rules.WEAK_KINDS:

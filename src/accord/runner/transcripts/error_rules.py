@@ -188,42 +188,42 @@ _TEXTS = {
     "push": "remote rejected|protected branch hook|protected branch update|protected ref|repository rule violations"
     "|failed to push some refs|[rejected]|refusing to allow",
     "budget": "reached maximum budget",
-    "turns": "reached max session turns",
+    "turns": "reached max session turns|agent reached max*iteration",
     "certificate": "PKIX path building failed",
-    "quota": "hit your limit|have no quota|quota exceeded.|exhausted your capacity"
-    "|issue with billing|check your billing|no payment method",
+    "quota": "hit your limit|have no quota|quota exceeded.|exhausted your capacity|issue with billing"
+    "|check your billing|no payment method",
     "rate-limit": "rate limited|Too Many Requests|too many tokens",
     "context": "maximum context length|ran out of * in the model's context window|context low|request too large"
     "|request exceeds the maximum size",
     "output": "reason: max_output_tokens|output token maximum",
     "refusal": "unable to respond to this request",
-    "settings": "ENOENT|no such file or directory|sh: *not found|exec format error|cannot find module '/"
-    "|invalid value * for|requires --|invalid auth method|error loading config|failed to reload config|yaml: line"
-    "|error in *settings.json|TOML parse error|--json-schema is not valid JSON|failed to read output schema"
-    "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
-    "|no prompt provided|cannot be used with root|not a git repository|dubious ownership|HttpError: Not Found"
-    "|could not resolve to a Repository|ERESOLVE|EBADENGINE|EBADPLATFORM|ETARGET|EJSONPARSE|EUSAGE|npm *404",
+    "settings": "ENOENT|EACCES|EPERM|no such file or directory|sh: *not found|exec format error"
+    "|cannot find module '/|invalid value * for|requires --|invalid auth method|error loading config"
+    "|failed to reload config|yaml: line|error in *settings.json|TOML parse error|--json-schema is not valid JSON"
+    "|failed to read output schema|not inside a trusted directory|not running in a trusted directory"
+    "|input must be provided|no input provided|no prompt provided|cannot be used with root|dubious ownership"
+    "|HttpError: Not Found|could not resolve to a Repository|ERESOLVE|EBADENGINE|EBADPLATFORM|ETARGET|EJSONPARSE"
+    "|EUSAGE|npm *404",
     "model": "model does not support|issue with the selected model|from --model flag is not available",
-    "credential": "Unauthorized|Forbidden|resource not accessible by|permission to * denied to|failed to authenticate"
-    "|not logged in|run *login|auth login|sign in again|refresh_token_reused|invalid_grant|ENEEDAUTH"
-    "|missing environment variable|set an auth method|request not allowed|permission denied (publickey"
-    "|permission denied on resource|permission '* denied on|not have permission|not authorized|not have access to"
-    "|resolve authentication method|authentication header|authentication timed out|authentication error"
-    "|must be verified|no authentication|security token included in the request|error when retrieving credentials"
-    "|setting the GOOGLE_CLOUD_PROJECT",
-    "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|HttpError: Server Error|overloaded"
-    "|experiencing high|at capacity|no capacity available|no healthy upstream|temporarily unavailable"
+    "credential": "Unauthorized|Forbidden|resource not accessible by|permission to * denied to|not logged in"
+    "|run *login|auth login|sign in again|refresh_token_reused|invalid_grant|ENEEDAUTH|missing environment variable"
+    "|set an auth method|request not allowed|permission denied (publickey|permission denied on resource"
+    "|permission '* denied on|not have permission|not authorized|not have access to|resolve authentication method"
+    "|authentication header|authentication timed out|authentication error|no authentication|must be verified"
+    "|security token included in the request|error when retrieving credentials|setting the GOOGLE_CLOUD_PROJECT",
+    "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|HttpError: Server Error"
+    "|overloaded|experiencing high|at capacity|no capacity available|no healthy upstream|temporarily unavailable"
     "|currently unavailable|temporarily limiting requests|internal error has occurred"
     "|failed to get response from the AI model",
-    "broken-answer": "stream disconnected|stream closed|stream error|incomplete JSON segment"
+    "broken-answer": "hash sum mismatch|stream disconnected|stream closed|stream error|incomplete JSON segment"
     "|empty or malformed response|empty response|without a finish reason|malformed function call"
     "|unexpected end of JSON input|unexpected EOF|early EOF|EOF occurred in violation|failed to parse SSE event"
     "|closed mid-response",
     "network": "ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND"
     "|EAI_AGAIN|name resolution|Name or service not known|net::ERR_|transport is closing|unable to connect"
-    "|failed to connect to|fetch failed|error sending request|timeout of * exceeded|deadline exceeded"
-    "|upstream connect error|timeout error|request timeout|idle timeout|i/o timeout|UND_ERR|GOAWAY|SSL_ERROR_SYSCALL"
-    "|aborted due to timeout|unexpected disconnect|premature close|server misbehaving|RPC failed; curl",
+    "|failed to connect to|fetch failed|error sending request|timeout of * exceeded|upstream connect error"
+    "|timeout error|request timeout|idle timeout|i/o timeout|UND_ERR|GOAWAY|SSL_ERROR_SYSCALL|aborted due to timeout"
+    "|unexpected disconnect|premature close|server misbehaving|RPC failed; curl|unable to access 'http",
     "request": "Bad Request|Unprocessable Entity|Validation Failed|malformed prompt",
 }
 """Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
@@ -259,14 +259,14 @@ _FORMS = {
     " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used|must be",
     "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no access to|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
-    "|(?:access|refresh|bearer|OAuth|OIDC|bedrock) token|credentials?|authentication"
+    "|(?:access|refresh|bearer|OAuth|OIDC|bedrock|\\w+-to-server) tokens?|credentials?|authentication"
     f" ~ {_REFUSED_WORDS}|not (?:granted|configured)|unable to locate|insufficient|no|required"
     "|failed|could not (?:be|read|load|fetch|get|resolve)|verification failed|(?:didn't|not) provide"
     " / access|permissions|scopes ~ denied|missing|rejected|revoked|insufficient|required|not granted"
     " / location|territory ~ not supported"
     " / token|JWT|session|login|API key|account|organization ~ expired|revoked|required|has been disabled",
-    "outage": "server|service|backend|upstream|provider|model|Bedrock"
-    " ~ had an error|unavailable|busy|not ready|unable to process|not respond",
+    "outage": "server|services?|backend|upstream|provider|model|Bedrock"
+    " ~ had an error|unavailable|(?:aren't|isn't) available|busy|not ready|unable to process|not respond",
     "broken-answer": "reply|answer ~ empty|malformed|truncated",
     "network": "connection|socket|stream|transfer|host(?:name)?(?: address)?|network|remote end|server|proxy|handshake"
     " ~ reset|refused|closed|is closing|aborted|dropped|failed|failure|error|terminated|disconnected|timeout|lost"
@@ -287,7 +287,7 @@ _EXCEPTIONS = {
     "settings": "ModuleNotFound|FileNotFound",
     "outage": "InternalServer|ModelNotReady|ServiceUnavailable|Overloaded",
     "network": "APIConnection|APITimeout|ConnectTimeout|HeadersTimeout|BodyTimeout",
-    "request": "BadRequest|InvalidRequest|UnprocessableEntity",
+    "request": "BadRequest|InvalidRequest|UnprocessableEntity|Validation(?=Exc)",
 }
 """Ends of the names of exceptions in clients of providers, before ``Error`` or ``Exception``."""
 
@@ -314,7 +314,7 @@ _ENDS = (
 
 _ENDED = (
     r"|^(?i:{0})(?:: \d+)?$|^(?:\S{{1,80}}: )?line \d+: *\d+ {0}\b|^zsh: (?i:{0}) "
-    r"|(?i:\bexit(?:ed with)? (?:code|status) {1}|\bsignal {2})\W*$"
+    r"|(?i:\bexit(?:ed)?(?: with)?(?: code| status)?:? {1}|\bsignal {2})\W*$"
 )
 """Lines by which shells and other programs say that a signal ended their command: its name, exit code and constant."""
 
@@ -322,7 +322,9 @@ _MORE_WORDS = {
     "quota": f"|(?:^|: ){_ALLOWANCE}",
     "killed": _ENDED.format("Killed", 137, "SIGKILL"),
     "interrupted": _ENDED.format("Terminated", 143, "SIGTERM"),
-    "credential": r"|(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)",
+    "credential": r"|(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
+    r"|\b(?i:(?:failed|unable) to|error) (?:log ?in|sign ?in|authenticat(?:e|ing)|authorize)"
+    r"(?=\W*$|[.:,;]| (?:to|as|with)\b)",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
     "network": r"|rror: terminated\W*$",
 }
@@ -377,12 +379,10 @@ VERBATIM = re.compile(
     r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"
     r"No input provided via stdin|Not inside a trusted directory|Gemini CLI is not running in a trusted directory|"
     r"Failed to read output schema|--dangerously-skip-permissions cannot be used|Reached max session turns|"
-    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|"
-    r"Failed to authenticate\. |"
-    r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
+    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|Request too large \(|"
+    r"Failed to (?:authenticate|log ?in)\. |You've hit your [\w-]+ limit · |There's an issue with the selected model |"
     r"(?:stream error: )?unexpected status [45]\d\d [A-Z]|stream disconnected before completion: |"
-    r"No space left on device(?: \(os error 28\))?$|"
-    rf"<--- Last few GCs|FATAL ERROR: |{_ALLOWANCE})"
+    rf"No space left on device(?: \(os error 28\))?$|<--- Last few GCs|FATAL ERROR: |{_ALLOWANCE})"
 )
 """Error lines of the known CLIs that begin otherwise."""
 

@@ -23,7 +23,8 @@ _REASONS = (
 )
 _STATUS = re.compile(
     rf"\b(?:status(?: code)?|error code|http(?:/[\d.]+)?|C?API ?Error|refresh token)[:= (]+([1-5]\d\d)\b"
-    rf"|\b([1-5]\d\d) (?:{_REASONS}|status code)\b|\(([45]\d\d)\)|\b(?:status|code)['\"]?: ?([45]\d\d)\b",
+    rf"|\b([1-5]\d\d) +(?:{_REASONS}|status code)\b|\(([45]\d\d)\)"
+    r"|\b(?:(?:http)?status(?:_?code)?|code)['\"]?: ?([45]\d\d)\b",
     re.IGNORECASE,
 )
 
