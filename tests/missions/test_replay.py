@@ -44,6 +44,7 @@ def reviewed(reviewer: str | None, verdict: str | None = "approved") -> dict[str
         ("rev", {}, True),
         ("", {}, False),
         (" ", FORCED, False),
+        ("ad\u200ba", {}, False),
         ("rev", {"is_foreign": True}, False),
         ("Ada", {}, False),
         ("Ada", FORCED, False),

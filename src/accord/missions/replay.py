@@ -13,6 +13,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from accord.core.documents import short_name
+from accord.core.texts import actor_problem
 from accord.missions.lifecycle import REOPENED, People, reachable
 from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
 
@@ -93,8 +94,8 @@ def _edge_problem(event: StatusEvent, status: str, before: StatusEvent | None) -
         return f"It does not say that it leaves {status or 'planned'}." if status or target != "planned" else ""
     if source != (status or "planned"):
         return f"It leaves {source}, but {event.wp_id} was {status or 'planned'}."
-    if not event.actor.strip():
-        return "It names no actor."
+    if actor_problem(event.actor):
+        return "It names no actor, or not in one line of printable characters."
     if event.force:
         return "" if (event.reason or "").strip() else "It is forced without a reason."
     return "" if target in (source, *reachable(source)) else f"No move leads from {source} to {target}."
