@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.missions import NOW, Project
+from support.missions import NOW, SLUG, Project
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Severity
 from accord.missions import load
 from accord.missions.models import Frontmatter
 from accord.missions.modes import settle_mode
-from accord.missions.query import mission_status
+from accord.missions.query import mission_status, readiness
 from accord.missions.rules import mission_findings
 from accord.missions.workspace import resolve_workspace
 
@@ -200,6 +200,16 @@ def test_two_lanes_of_a_code_change_are_an_error_even_with_a_default() -> None:
         with pytest.raises(BrokenContract) as broken:
             settled_by(lanes=("lane-a", "lane-b"), default=CODE, execution_mode=declared)
         assert [finding.code for finding in broken.value.findings] == ["mode-contradiction"]
+
+
+@pytest.mark.parametrize(("slug", "lane"), [(SLUG, "a..b"), (SLUG, "a."), (SLUG, "a.lock"), ("078..ships", "lane-a")])
+def test_a_lane_whose_branch_git_does_not_take_is_not_ready(tmp_path: Path, slug: str, lane: str) -> None:
+    project = Project(tmp_path, slug).begin()
+    project.work_package("WP01", CODE)
+    project.lanes(**{lane: ["WP01"]})
+    assert not readiness(project.load())["WP01"].ready
+    found = mission_findings(project.load(), NOW)[f"kitty-specs/{slug}/tasks/WP01-part.md"]
+    assert [item.code for item in found] == ["lane-unclear"]
 
 
 def test_a_check_warns_of_a_lane_that_contradicts_the_declared_mode(tmp_path: Path) -> None:

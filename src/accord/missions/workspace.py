@@ -6,10 +6,12 @@ artifacts run in the root of the repository, without branch, lane and context fi
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypeGuard
 
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.missions.load import Mission
@@ -80,6 +82,9 @@ def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
             branch = context.branch_name
         elif context.branch_name:
             notes.append(f"{path.name} names a branch that is not a mission's. {branch} counts.")
+    if _NOT_A_BRANCH.search(branch):
+        message = f"Git takes no branch `{short_name(branch)}`."
+        raise BrokenContract.of(Finding("lane-unclear", message, hint="Rename the lane or the mission."))
     return replace(
         known,
         resolution_kind="lane_workspace",
@@ -112,4 +117,8 @@ def lane_branch(slug: str, lane_id: str) -> str:
 
 def is_lane_branch(name: object) -> TypeGuard[str]:
     """Tell whether a value that a file holds is the name of a lane's branch."""
-    return isinstance(name, str) and name.startswith(BRANCHES)
+    return isinstance(name, str) and name.startswith(BRANCHES) and not _NOT_A_BRANCH.search(name)
+
+
+_NOT_A_BRANCH = re.compile(r"\.\.|@\{|//|/\.|\.lock(?:/|\Z)|[./]\Z|[\x00-\x20\x7f~^:?*\[\\]")
+"""A part that git refuses in the name of a branch. Source: git-check-ref-format."""
