@@ -22,7 +22,6 @@ LOCAL_NAMES = {
     "accord.github.pulls._closing": [{"CLOSING_KEYWORDS": CLOSING_KEYWORDS}],
     "accord.core.refusals.known_refusal": [{"known": known, "text": ""} for known in REFUSALS],
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
-    "accord.results.implementor.rules._test_names": [{"family": (".ts", ".tsx")}],
     "accord.results.implementor.rules._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
     "accord.runner.transcripts.error_rules.words": [{"pattern": words(cause).pattern} for cause in PRECEDENCE],
     "accord.text.markdown.longer_run": [{"char": "`"}],

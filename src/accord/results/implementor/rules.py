@@ -263,6 +263,10 @@ def _check_validation(summary: str) -> Iterator[Finding]:
 
 
 _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
+_TEST_NAME_END = re.compile(
+    r"(?:(?:[._](?:unit|integration|internal))?[._-](?:test|spec|cy|e2e)s?|Tests?|Specs?|IT)\.\w+|\.bats"
+)
+"""The rest of a test's name behind that of its subject. Its extension may be another, as of ``Foo.vue`` the ``.ts``."""
 
 
 @dataclass(frozen=True)
@@ -306,12 +310,8 @@ def is_test_of(path: str, subject: str) -> bool:
     test_folder, test_name = posixpath.split(path)
     folders = {posixpath.normpath(posixpath.join(folder, name)) for name in _TEST_FOLDERS}
     folders.add(posixpath.normpath(re.sub(r"(^|/)src/main/", r"\1src/test/", folder + "/")))
-    return posixpath.normpath(test_folder) in folders and test_name in _test_names(stem, extension)
-
-
-def _test_names(stem: str, extension: str) -> set[str]:
-    families = ((".ts", ".tsx", ".mts", ".cts"), (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".js"), (".tsx", ".jsx"))
-    alike = {extension}.union(*(family for family in families if extension in family))
-    after = (".test", ".spec", "_test", "_spec", "-test", "Test", "Tests", "Spec", "IT")
-    names = (f"test_{stem}", *(f"{stem}{word}" for word in after))
-    return {f"{name}{ending}" for name in names for ending in alike}
+    if posixpath.normpath(test_folder) not in folders:
+        return False
+    is_named = test_name.startswith(stem) and _TEST_NAME_END.fullmatch(test_name[len(stem) :]) is not None
+    is_named = is_named or posixpath.splitext(test_name)[0] == f"test_{stem}"
+    return is_named or (posixpath.basename(test_folder) == "__tests__" and posixpath.splitext(test_name)[0] == stem)
