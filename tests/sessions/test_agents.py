@@ -147,6 +147,7 @@ SILENT = {"category": "security", "resolution_reason": "no response provided"}
 @pytest.mark.parametrize(
     ("code", "broken"),
     [
+        ("text-around", {"user_decisions": GATES}),
         ("decision-left", {"user_decisions": [*GATES, decision()]}),
         ("decision-record", {"user_decisions": [{**GATES[0], "resolved_at": None}, GATES[1]]}),
         ("security-cancelled", {"user_decisions": [*GATES, decision(status="cancelled", **SILENT)]}),
@@ -155,6 +156,8 @@ SILENT = {"category": "security", "resolution_reason": "no response provided"}
 )
 def test_no_agent_works_while_the_status_breaks_its_rules(tmp_path: Path, code: str, broken: dict[str, Any]) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", **broken)
+    if code == "text-around":
+        (folder / "status.json").write_text(f"```json\n{(folder / 'status.json').read_text()}```\n")
     assert (refused(folder, "T-001"), refused(folder, "meta")) == ([code], [code])
     changes: list[Callable[[], object]] = [
         lambda: apply_output(writer(folder), "T-001", "Reviewer", WORK),
@@ -220,6 +223,9 @@ def test_a_failed_review_names_the_broken_file_that_keeps_the_session_from_its_t
     with pytest.raises(BrokenContract) as refused:
         apply_output(writer(folder), "T-001", "Reviewer", FAIL)
     assert [one.text for one in refused.value.findings] == ["spec.md: The section `Goals` is missing. Correct it."]
+    (folder / "outputs.jsonl").write_text(outputs(("Reviewer", "FAIL")))
+    apply_output(writer(folder), "meta", "SpecAgent", WORK)
+    assert read_session(folder).outputs[-1].agent == "SpecAgent", "who writes the file is not kept from it"
 
 
 @pytest.mark.parametrize("task", ["T-001", "meta"])

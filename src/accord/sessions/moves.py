@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from accord.core.clock import timestamp
 from accord.core.documents import short_name
-from accord.core.findings import Finding, finding_of, has_errors
+from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.suggest import did_you_mean
 from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate
@@ -158,7 +159,8 @@ def check_state(session: Session, states: Sequence[str], what: str) -> Finding |
             message = f"The session is in {state}, but {reason}"
             hint = f"Go back with `{advance_command(session, GATES[decision_id])}`, and ask the user."
             return Finding("gate-open", message, "/user_decisions", hint=hint)
-    return next((one for one in session.parts[STATUS_FILE].findings if has_errors([one])), None)
+    errors = (one for one in session.parts[STATUS_FILE].findings if has_errors([one]))
+    return next((replace(one, path=pointer(STATUS_FILE) + one.path) for one in errors), None)
 
 
 def status_in(
