@@ -320,6 +320,10 @@ LISTS = {
         "#### `src/`\n\n- a.py\n- src/b.py\n\n##### lib\n\n- c.py\n\n#### tests/x\n\n- d.py",
         "src/a.py src/b.py src/c.py tests/x/d.py",
     ),
+    "a bold line with a folder": (
+        "**Files in `src/`**\n\n- a.py\n\n**`lib/`**\n\n- b.py\n\n**web/c_d.ts**\n\n**/e/**",
+        "src/a.py lib/b.py web/c_d.ts **/e/**",
+    ),
     "a line with a folder": ("Files below `src/x`:\n- a.py\n- src/x/b.py", "src/x/a.py src/x/b.py"),
     "a title with a file": ("**src/a.py**:\n- src/b.py", "src/a.py src/b.py"),
     "names of routes": (
@@ -433,7 +437,7 @@ KEPT_OUT = {
     "a column of exclusions": ("| In | Out |\n|-|-|\n| src/a.py | src/b.py |", "src/a.py"),
     "a column that forbids": ("| Change | Do not change |\n|-|-|\n| `src/a.py` | `src/b.py` |", "src/a.py"),
     "a mark in a column that forbids": (
-        "| Path | Off limits |\n|-|-|\n| src/a.py | |\n| src/b.py | x |",
+        "| Path | Off limits |\n|-|-|\n| src/a.py | |\n| src/b.py | ✓ |\n| src/a.py | no |",
         "src/a.py src/b.py",
     ),
     "a cell that forbids": ("| Path | Change |\n|-|-|\n| src/b.py | off limits |", "src/b.py"),

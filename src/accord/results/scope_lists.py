@@ -31,10 +31,11 @@ _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGN
 _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
 """The heads of a column of folders, and of one of files in them."""
 _NUMBER = re.compile(r"\W*no\W*", re.IGNORECASE)
+_UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
 _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
-_BOLD = re.compile(r"(\*\*|__)[^*_`/.]+\1")
+_BOLD = re.compile(r"\*\*(?!/)[^*]+\*\*|__[^_]+__")
 _EXCEPTED = re.compile(r"\b(?:but|except\w*|apart|outside|unless)\b")
 _LEFT_OUT = re.compile(rf"{_EXCEPTED.pattern}|\b(?:no|nor|without)\b|\Aout\Z")
 _NEGATED = re.compile(
@@ -237,7 +238,7 @@ def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
                 shown = [cell for cell in row if cell in cells or _is_negated(cell)]
                 yield number + (not is_head), " ".join(shown if cells else row)
             for title, cell, is_barred in zip(titles, every, barred, strict=False):
-                if is_barred and not is_head and re.search(r"\w", cell):
+                if is_barred and not is_head and not _UNMARKED.fullmatch(cell):
                     yield number + 1, f"{title}: {cell}"
         return
     is_fence = block.kind == "fence"
