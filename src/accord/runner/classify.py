@@ -36,7 +36,8 @@ _REPORT = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
     r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|npm error |\[?API Error\b|"
     r"E: |[\w.-]+@[\w.-]+: |\[?\{ ?[\"']error[\"']: ?\{|"
-    r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
+    r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|"
+    r"(?:(?:error|fatal|\(node:\d+\) Unhandled\w+:) +)?[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
     r"[\w./-]{1,40}: (?:error|fatal):|"
     r"[\w ]{1,40} failed: [45]\d\d [A-Z]|curl: \(\d+\)|\{\"type\": ?\"error\"|An unexpected (?:critical )?error)",
     re.IGNORECASE,

@@ -162,9 +162,8 @@ WEAK_KINDS: dict[str, str] = {
 CLASSES = KINDS.keys() | BROAD_KINDS.keys() | WEAK_KINDS.keys()
 
 HARD_QUOTA = re.compile(
-    r"daily (?:quota|limit)|per[ _]?day|quota exceeded\W*$|\bcredits?\b|\bbilling\b|insufficient.quota|usage limit"
-    r"|(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
-    re.IGNORECASE,
+    r"(?i)daily (?:rate )?(?:quota|limit)|per[ _]?day|quota exceeded\W*$|\bcredits?\b|\bbilling\b|insufficient.quota"
+    r"|usage limit|(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
 )
 """Limits that a short wait does not lift; a text with a delay does not count."""
 
@@ -259,7 +258,7 @@ _FORMS = {
     " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used|must be",
     "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no access to|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
-    "|(?:access|refresh|bearer|OAuth|OIDC|bedrock|\\w+-to-server) tokens?|credentials?|authentication"
+    "|(?:access|refresh|bearer|OAuth|OIDC|bedrock|\\w+-to-server) tokens?|credentials?|authentication(?! handshake)"
     f" ~ {_REFUSED_WORDS}|not (?:granted|configured)|unable to locate|insufficient|no|required"
     "|failed|could not (?:be|read|load|fetch|get|resolve)|verification failed|(?:didn't|not) provide"
     " / access|permissions|scopes ~ denied|missing|rejected|revoked|insufficient|required|not granted"
@@ -327,6 +326,7 @@ _MORE_WORDS = {
     r"(?=\W*$|[.:,;]| (?:to|as|with)\b)",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
     "network": r"|rror: terminated\W*$",
+    "settings": r"|(?<=/)\S+ (?:connect: )?(?i:permission denied)\W*$",
 }
 """Limits of plans, signals, variables of credentials, OpenSSL's names, undici's message for a broken answer."""
 
