@@ -111,8 +111,9 @@ def outputs(*said: tuple[str, str], task: str = "T-001", concerns: int = 0, **ga
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-ALL_REVIEWED = outputs(("Reviewer", "OK"), ("QA", "OK"), task="meta")
-"""The reviews of every task at once."""
+WORKED_ON = outputs(("Coder", "OK")) + outputs(("Coder", "OK"), task="T-002")
+ALL_REVIEWED = WORKED_ON + outputs(("Reviewer", "OK"), ("QA", "OK"), task="meta")
+"""The work on every task, and its reviews all at once."""
 
 
 def make_session(

@@ -95,16 +95,13 @@ def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[s
 
 
 def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether the Coder implemented a task, or a waiver replaces that.
-
-    Where the session has no output of the Coder, other tools keep its records.
-    """
+    """Return whether the Coder implemented a task, or a waiver replaces that."""
     own = [
         one.status
         for one in outputs
         if one.task_id == task.id and (one.agent == "Coder" or "Coder" in one.waived_reviews)
     ]
-    return own[-1] == "OK" if own else not any(output.agent == "Coder" for output in outputs)
+    return own[-1:] == ["OK"]
 
 
 def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
