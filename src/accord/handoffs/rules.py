@@ -84,12 +84,16 @@ def input_findings(metadata: Metadata) -> Iterator[Finding]:
 
 
 def sole_author(metadata: Metadata) -> str:
-    """Return the actor that wrote the work, the review and the verification; empty if they are several or unknown."""
+    """Return the actor that wrote the work, the review and the verification; empty if they are several or unknown.
+
+    Names compare without case.
+    """
     tests, review, verified = metadata.testing_artifacts, metadata.review_artifact, metadata.verification_artifact
-    workers = {metadata.workflow.owner if metadata.workflow else None, tests.implemented.updated_by if tests else None}
-    who = review.updated_by if review else None
-    is_sole = bool(who) and verified is not None and verified.updated_by == who and who in workers
-    return str(who) if is_sole else ""
+    artifacts = (review, verified, tests.implemented if tests else None)
+    signed = [each.updated_by if each else None for each in artifacts]
+    signed.append(metadata.workflow.owner if metadata.workflow else None)
+    who, verifier, *workers = (str(name or "").strip().casefold() for name in signed)
+    return str(signed[0]) if who and who == verifier and who in workers else ""
 
 
 Location = tuple[str, ...]
