@@ -30,6 +30,8 @@ BODY_CHARACTERS = 30_000
 _SKEW = timedelta(minutes=10)
 """How much the clocks of this machine and of GitHub may differ."""
 
+_CUT = "> The rest of the proposal is left out."
+
 _UNDERLINE = re.compile(r" {0,3}(?:-+|=+)\s*")
 _KNOWN = re.compile(r"task:implement|priority:(?:high|medium|low)|complexity:(?:trivial|low|medium|high)")
 _DEFAULTS = {"task": "implement", "priority": "medium", "complexity": "low"}
@@ -105,10 +107,10 @@ def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str
     ]
     last = [("## Constraints", _part(item.body, "Constraints") or "None")]
     rest = sum(len(heading) + len(text) + 4 for heading, text in (*parts, ("## Context", ""), *last))
-    free = BODY_CHARACTERS - rest - len("\n> […]")
+    free = BODY_CHARACTERS - rest - len(_CUT) - 1
     sizes = accumulate(len(line) + 1 for line in proposal)
     shown = [line for line, size in zip(proposal, sizes, strict=True) if size <= free]
-    quoted = "\n".join([*shown, "> […]"] if len(shown) < len(proposal) else shown)
+    quoted = "\n".join([*shown, _CUT] if len(shown) < len(proposal) else shown)
     return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in (*parts, ("## Context", quoted), *last))
 
 

@@ -177,7 +177,7 @@ def _missing(body: Body, heading: Heading) -> tuple[str, str]:
 
 def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
     text = section.visible
-    if not _LETTER.search(text):
+    if not _LETTER.search(text) and "*" not in text:  # a pattern such as `**` fills a list
         return any(child.level > section.level and is_same(child.parent, section.title) for child in body.sections)
     return heading.may_be_none or not NONE.fullmatch(text)
 
