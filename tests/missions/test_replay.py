@@ -32,7 +32,7 @@ OVERRIDE = {"policy_metadata": {"self_review": True, "override_reason": "No one 
 FORCED = {"force": True, "reason": "hurry"}
 
 
-def reviewed(reviewer: str | None, verdict: str | None = "approved") -> dict[str, Any]:
+def reviewed(reviewer: Any, verdict: Any = "approved") -> dict[str, Any]:
     return {"evidence": {"review": {"reviewer": reviewer, "verdict": verdict}}}
 
 
@@ -62,7 +62,11 @@ def reviewed(reviewer: str | None, verdict: str | None = "approved") -> dict[str
         ("rev", reviewed("eve", "Approved"), True),
         ("rev", reviewed("rev", "changes_requested"), False),
         ("rev", {**FORCED, **reviewed(None, "rejected")}, False),
+        ("rev", reviewed("rev", False), False),
+        ("rev", reviewed("rev", ["approved"]), False),
         ("rev", reviewed("ADA"), False),
+        ("tool", reviewed({"tool": "Ada", "role": "reviewer"}), False),
+        ("ada", reviewed({"tool": "eve"}), True),
         ("rev", {**reviewed("ada"), **OVERRIDE}, True),
     ],
 )

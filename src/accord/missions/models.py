@@ -319,10 +319,10 @@ class StatusEvent(BaseModel):
 
     @property
     def review(self) -> dict[str, str]:
-        """The texts of the review in the evidence, such as ``verdict``."""
+        """The values of the review in the evidence as texts, such as ``verdict``."""
         review = self.evidence.get("review") if isinstance(self.evidence, dict) else None
-        texts = review.items() if isinstance(review, dict) else ()
-        return {key: text.strip() for key, text in texts if isinstance(text, str)}
+        values = {**review, "reviewer": _actor(review.get("reviewer"))} if isinstance(review, dict) else {}
+        return {key: str(value).strip() for key, value in values.items() if value not in (None, "")}
 
     @property
     def is_denied(self) -> bool:
