@@ -178,7 +178,7 @@ def _check_startable(mission: Mission, request: MoveRequest, source: str, is_nam
         message = f"{wp_id} is {source}, and only planned, claimed and blocked work can start."
         raise BrokenContract.of(finding_of("illegal-move", f"{message} Use `accord mission move`."))
     people = mission.people_of(wp_id)
-    if is_named and source == "in_progress" and not people.may_continue(request.actor):
+    if is_named and source in ("claimed", "in_progress") and not people.may_continue(request.actor):
         message = f"{people.worker} works on {wp_id}."
         raise BrokenContract.of(Finding("illegal-move", message, hint="Choose another work package."))
 
