@@ -288,6 +288,16 @@ REFERENCES = [
     'See docs/specs/a.md (section Reading), which says: "A stream is read."',
     "Spec reference (file, section, quote): docs/specs/a.md → Reading → 'A stream is read.'",
     "| Spec | docs/specs/a.md |\n| Section | Reading |\n| Quote | A stream is read. |",
+    'Spec reference: docs/specs/a.md, ## Reading: "A stream is read."',
+    'Spec reference: docs/specs/a.md, heading reading: "A stream is read."',
+    'Spec reference: docs/specs/a.md, subsection Reading: "A stream is read."',
+    'Spec reference: docs/specs/a.md, "Reading": "A stream is read."',
+    'Spec reference: "docs/specs/a.md", the "Reading" section: "A stream is read."',
+    'Spec reference:\n\n- docs/specs/a.md\n- Reading\n- "A stream is read."',
+    "Spec reference:\n\n- `docs/specs/a.md`\n- ## Reading\n- > A stream is read.\n",
+    "Spec reference: docs/specs/a.md, section Reading. Quote: A stream is read.",
+    "Spec reference: docs/specs/a.md (Reading). Excerpt: A stream is read.",
+    "Spec: docs/specs/a.md\nSections:\n- Reading\n- Size\nQuote: A stream is read.",
 ]
 
 
@@ -304,6 +314,15 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         "Spec reference: docs/specs/a.md",
         'Spec reference: section Reading: "A stream is read."',
         "Spec reference: docs/specs/a.md, section Reading",
+        'Spec reference: docs/specs/a.md, section "Reading"',
+        'Spec reference: docs/specs/a.md, "Reading" section',
+        'Spec reference: docs/specs/a.md, section: "A stream is read."',
+        'Spec reference: "docs/specs/a.md", section Reading',
+        'Spec reference: docs/specs/a.md, section Reading: "None"',
+        "Spec reference: docs/specs/a.md, section Reading. Quote: TBD",
+        'Spec reference: docs/specs/a.md, section Reading <!-- "A stream is read." -->',
+        "Spec: docs/specs/a.md\nSection: Reading\nQuote: None",
+        'Spec: docs/specs/a.md\nSection: None\nQuote: "A stream is read."',
         "Spec: docs/specs/<name>.md\nSection: <relevant sections>\nQuote: <relevant text from spec>",
     ],
 )

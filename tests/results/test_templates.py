@@ -126,6 +126,26 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "bold label": (refinement_body(quote="- **Quote:** It shall be fast."), set()),
     "no quote": (refinement_body(quote=""), {"quote-missing"}),
     "empty quote": (refinement_body(quote="- Quote:"), {"quote-missing"}),
+    **{
+        f"quote is {text}": (refinement_body(quote=f"- Quote: {text}"), {"quote-missing"})
+        for text in ("None", "TBD", "&nbsp;", '"..."', "<!-- It shall be fast. -->")
+    },
+    "quote on its own line": (refinement_body(quote='\nIt says: "It shall be fast."'), set()),
+    "quote before the file": (refinement_body(quote="- Quote:\n- Spec: `docs/specs/b.md`"), {"quote-missing"}),
+    "quote below its label": (refinement_body(quote="- Quote:\n\n  > It shall be fast."), set()),
+    "quote as code": (refinement_body(quote="- Quote:\n\n  ```\n  It shall be fast.\n  ```"), set()),
+    "quoted section only": (
+        refinement_body(quote="").replace("- Section(s): Speed", '- Section(s): "Speed"'),
+        {"quote-missing"},
+    ),
+    "sections as a list": (
+        refinement_body().replace("- Section(s): Speed", "- Section(s):\n  - Speed\n  - Size"),
+        set(),
+    ),
+    "no name of a section": (
+        refinement_body().replace("- Section(s): Speed", "- Section(s):"),
+        {"spec-section-missing"},
+    ),
     "quote of nothing": (refinement_body(quote='- Quote: ""'), {"quote-missing"}),
     "one option": (refinement_body(options="1. **One** is enough"), {"options-too-few"}),
     "options as prose": (refinement_body(options="One or two."), {"options-too-few"}),

@@ -39,13 +39,6 @@ CRITERIA = Heading("Acceptance Criteria")
 SPEC_REFERENCE = Heading("Spec Reference")
 OPTIONS = Heading("Options")
 
-SECTION = re.compile(
-    r"\u00a7|(?<!\w)(?i:sections?)\b(?!(?:\(s\))?[^\w\n]*$)|#[\w-]+"
-    r"|\.\w{2,8}[`*_]{0,3}[ \t]*[,;:(>\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}[A-Z0-9]",
-    re.MULTILINE,
-)
-"""The section that a reference to a specification names, after its file or by the word."""
-
 _CONTEXT, _CONSTRAINTS, _BLOCKED = (
     Heading(title, may_be_none=True) for title in ("Context", "Constraints", "Blocked Tasks")
 )

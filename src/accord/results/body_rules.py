@@ -14,13 +14,13 @@ from accord.results.bodies import (
     OBJECTIVE,
     OPTIONS,
     OUT_OF_SCOPE,
-    SECTION,
     SPEC_REFERENCE,
     TEMPLATES,
     Body,
     Heading,
     is_same,
 )  # fmt: skip
+from accord.results.contents import reference_gaps
 from accord.results.labels import ItemKind
 from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
@@ -28,8 +28,7 @@ from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed
 from accord.text.outline import Section, code_of, visible_text
 
-_QUOTE_LABEL = re.compile(r"^[^\w\n]*quotes?[^\w\n:\uff1a]*[:\uff1a][^\w]*\w", re.IGNORECASE | re.MULTILINE)
-_SPEC_PATH = re.compile(r"[\w.-]/[\w./*-]|\w\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b|#\d")
+_ISSUE = re.compile(r"#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
 _PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
@@ -65,14 +64,30 @@ def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
             hint = "Fill it in, or write `None`." if heading.may_be_none else "Fill it in."
             yield Finding("section-empty", message, path, hint=hint)
     yield from _check_placeholders(body, path)
-    reference = body.find(SPEC_REFERENCE)
-    if reference and reference.text and not _SPEC_PATH.search(reference.text):
-        message = f"`Spec Reference` (line {reference.line} of the body) names no file."
-        yield Finding("spec-path-missing", message, path, hint="Add a line such as `- Spec: docs/specs/export.md`.")
-    elif reference and reference.text and not SECTION.search(reference.text):
-        message = f"`Spec Reference` (line {reference.line} of the body) names no section."
-        yield warning("spec-section-missing", message, path, hint="Add a line such as `- Section(s): Limits`.")
+    yield from _reference_findings(body, kind, path)
     yield from (_task_findings if kind is ItemKind.TASK else _refinement_findings)(body, path)
+
+
+def _reference_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
+    reference = body.find(SPEC_REFERENCE)
+    if reference is None or not reference.text:
+        return
+    last = [*body.below(SPEC_REFERENCE)][-1].line
+    end = next((each.line - 1 for each in body.sections if each.line > last), None)
+    text = "\n".join(body.text.split("\n")[reference.line : end])
+    gaps, where = (
+        reference_gaps(_PLACEHOLDER_IN_SPEC.sub("x", text)),
+        f"`Spec Reference` (line {reference.line} of the body)",
+    )
+    if "path" in gaps and not _ISSUE.search(text):
+        hint = "Add a line such as `- Spec: docs/specs/export.md`."
+        yield Finding("spec-path-missing", f"{where} names no file.", path, hint=hint)
+    elif "section" in gaps:
+        hint = "Add a line such as `- Section(s): Limits`."
+        yield warning("spec-section-missing", f"{where} names no section.", path, hint=hint)
+    if "quote" in gaps and kind is ItemKind.REFINEMENT:
+        hint = "Add a line `- Quote: …` with the words of the spec."
+        yield Finding("quote-missing", f"{where} contains no quote.", path, hint=hint)
 
 
 def _task_findings(body: Body, path: str) -> Iterator[Finding]:
@@ -121,12 +136,6 @@ def _has_sentences(section: Section) -> bool:
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     from accord.results.layouts import trade_off_gaps  # imported here: its patterns take as long as ten bodies
 
-    reference = body.find(SPEC_REFERENCE)
-    blocks = reference.blocks if reference else ()
-    is_quoted = any(each.kind == "quote" for block in blocks for each in block.around)
-    if reference and not is_quoted and not _QUOTE_LABEL.search(reference.text):
-        message = "`Spec Reference` contains no quote."
-        yield Finding("quote-missing", message, path, hint="Add a line `- Quote: …` with the words of the spec.")
     options = body.find(OPTIONS)
     found = _options(body, options) if options else []
     if options and len(found) < 2:

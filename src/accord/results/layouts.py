@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
 
-from accord.core.texts import is_template
+from accord.results.contents import says_something
 from accord.text.outline import blank_code, visible_text
 
 Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
@@ -40,10 +40,6 @@ _BRACKETED = re.compile(r"\([^()\n]{0,80}\)")
 _WORD = re.compile(r"\w[\w'-]*")
 _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
 _LETTER = re.compile(r"\w")
-_NOTHING = re.compile(
-    r"[^\w<]*(?:(?:none|nothing|n/?a|tbd|todo|unknown|not applicable)[^\w<]*|(?:<[A-Za-z][^<>\n]{0,80}>[^\w<]*)+)?",
-    re.IGNORECASE,
-)
 _FOLDING = re.compile(r"</?(?:details|summary)(?: [^<>]*)?>", re.IGNORECASE)
 _HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
@@ -93,12 +89,6 @@ class Reading:
 def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
     """Make a vocabulary of words that are separated by spaces."""
     return {name: frozenset(text.split()) for name, text in words.items()}
-
-
-def says_something(text: str) -> bool:
-    """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
-    shown = visible_text(text)
-    return _LETTER.search(shown) is not None and _NOTHING.fullmatch(shown) is None and not is_template(shown)
 
 
 def unfolded(text: str) -> str:

@@ -20,7 +20,7 @@ from accord.git.filters import pointers_replaced
 from accord.git.patch_text import header_names, patch_findings
 from accord.git.steering import audit_paths
 from accord.git.unfinished import marked_files, marker_findings
-from accord.results.bodies import SECTION
+from accord.results.contents import reference_gaps, says_something
 from accord.results.fixes import recount
 from accord.results.layouts import (
     Options,
@@ -28,7 +28,6 @@ from accord.results.layouts import (
     labelled_options,
     options_among,
     read_parts,
-    says_something,
     trade_off_gaps,
     unfolded,
     vocabulary_of,
@@ -71,16 +70,6 @@ _TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b")
 _RECOMMENDED = re.compile(r"[(\[*_](?:recommended|preferred)[)\]*_]", re.IGNORECASE)
 """The mark of the option that the author recommends."""
-
-_PATH = re.compile(r"[\w.-]/[\w./-]|\w-*\.(?:md|mdx|rst|txt|adoc|ya?ml|json)\b")
-_PLACEHOLDER = re.compile(r"[^\s<>]{0,200}<[A-Za-z][A-Za-z0-9 _-]{0,60}>[^\s<>]{0,200}")
-_QUOTED = re.compile(
-    r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{3,}"
-    r"[\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]|(?<!\w)['\u2018\u201a\u2039][^\n]{3,}['\u2018\u2019\u203a](?!\w)"
-    r"|^[ \t]*>[ \t]*\S",
-    re.MULTILINE,
-)
-
 
 _SIDE = re.compile(r'\A(?:.* )?"?[a-z]/')
 """The part of a header before the path: of a pair, before the second one."""
@@ -225,20 +214,20 @@ def _check_options(options: Options) -> Iterator[Finding]:
         yield Finding("blocker-options", message, "/summary", severity, hint="Add its advantages and its costs.")
 
 
+_REFERENCE = {
+    "path": ("the file's path", "`Spec: docs/specs/export.md`"),
+    "section": ("the section", "`Section: Limits`"),
+    "quote": ("a quote", "`Quote: …` with the words of the spec"),
+}
+
+
 def _check_spec(reading: Reading) -> Iterator[Finding]:
-    parts = [reading.parts.get(name, "") for name in ("spec", "section", "quote", "description", "type")]
-    text = _PLACEHOLDER.sub(" ", "\n".join([*parts, reading.free]))
-    missing = []
-    if not _PATH.search(text):
-        missing.append("the file's path")
-    if not reading.has("section") and not SECTION.search(text):
-        missing.append("the section")
-    if not reading.has("quote") and not _QUOTED.search(text):
-        missing.append("a quote")
-    if missing:
-        verb = "is" if len(missing) == 1 else "are"
-        message = f"A spec blocker needs a reference; {', '.join(missing)} {verb} missing."
-        yield Finding("blocker-spec-reference", message, "/summary", hint="Add `Spec reference: …`.")
+    labelled = (f"{name}: {reading.parts[name]}" for name in ("spec", "section", "quote") if name in reading.parts)
+    others = (reading.parts.get(name, "") for name in ("description", "type"))
+    if missing := reference_gaps("\n".join([reading.free, *others, *labelled])):
+        names, lines = zip(*(_REFERENCE[part] for part in missing), strict=True)
+        message = f"A spec blocker needs a reference; {', '.join(names)} {'is' if len(names) == 1 else 'are'} missing."
+        yield Finding("blocker-spec-reference", message, "/summary", hint=f"Add a line {', and one '.join(lines)}.")
 
 
 def _check_validation(summary: str) -> Iterator[Finding]:

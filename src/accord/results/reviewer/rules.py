@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
 from accord.core.texts import line_end_findings
-from accord.results.layouts import read_parts, says_something, unfolded, vocabulary_of
+from accord.results.contents import says_something
+from accord.results.layouts import read_parts, unfolded, vocabulary_of
 
 if TYPE_CHECKING:
     from accord.results.models import AgentReviewComment, ReviewerResult

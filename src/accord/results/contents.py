@@ -1,0 +1,82 @@
+"""Contents of a text in a result: whether it says something, and the parts of a reference to a specification. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from accord.core.texts import is_template
+from accord.text.outline import visible_text
+
+_LETTER = re.compile(r"\w")
+_NOTHING = re.compile(
+    r"[^\w<]*(?:(?:none|nothing|n/?a|tbd|todo|unknown|not applicable)[^\w<]*|(?:<[A-Za-z][^<>\n]{0,80}>[^\w<]*)+)?",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_PLACEHOLDER = re.compile(r"[^\s<>]{0,200}<[A-Za-z][A-Za-z0-9 _-]{0,60}>[^\s<>]{0,200}")
+_PATH = re.compile(r"[\w.-]/[\w./*-]|\w-*\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b")
+_QUOTED = re.compile(
+    r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{2,}"
+    r"[\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]|(?<!\w)['\u2018\u201a\u2039][^\n]{3,2000}?['\u2018\u2019\u203a](?!\w)"
+    r"|^[ \t]*(?:[-*+][ \t]+)?>[ \t]*\S[^\n]*",
+    re.MULTILINE,
+)
+_SECTION_WORD = r"(?:\u00a7|(?<!\w)(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b)(?:\(s\)|(?!\(s\)))"
+_LABEL = r"(?:quotes?|quotation|excerpt|specs?|specification|reference|file|path|sections?)(?:\(s\))?[^\w\n]*[:\uff1a]"
+_SECTION = re.compile(
+    rf"{_SECTION_WORD}(?:[^\w\n\u00a7]|\n(?![ \t]*>))*(?!{_LABEL})(\w[^\n]*)|(#[\w-]+)"
+    r"|(?<=[^\n#])\#{2,6}[ \t]+(\w[^\n]*)"
+    r"|\.\w{2,8}[`*_\"')\]\u201d]{0,3}(?:[ \t]*[,;:(>\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}(?-i:(?![a-z]))"
+    rf"|[ \t]*\n\s*(?:[-*+\u2022]|\d{{1,2}}[.)]|\#{{1,6}})[ \t]+[`*_]{{0,3}}(?!{_LABEL}))([^\W_][^\n]*)",
+    re.IGNORECASE,
+)
+"""The name of a section: behind a word for it, an anchor, a heading, or what follows the file's path."""
+
+_NAMED_NEXT = re.compile(rf"{_SECTION_WORD}\Z", re.IGNORECASE)
+_NAMED_BEHIND_COLON = re.compile(rf"(?:\A|[\n,;:.(\uff1a\u2013\u2014-])[ \t*_`]{{0,4}}{_SECTION_WORD}\Z", re.IGNORECASE)
+_AFTER_PATH = re.compile(r"\.\w{2,8}[^\n]{0,30}\Z")
+_BEHIND_NAME = re.compile(r"[\s*_`]*(?:sub)?(?:section|heading|chapter|clause)\b", re.IGNORECASE)
+_QUOTE = re.compile(
+    r"(?:^[ \t]*|(?<=[.;,|)*\u3002]))[^\w\n]{0,9}(?:quotes?|quotation|excerpt)\b[^\w\n:\uff1a|]*[:\uff1a|]"
+    rf"((?:[^\n]|\n(?![^\w\n]*{_LABEL}))*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def says_something(text: str) -> bool:
+    """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
+    shown = visible_text(text)
+    return _LETTER.search(shown) is not None and _NOTHING.fullmatch(shown) is None and not is_template(shown)
+
+
+def reference_gaps(text: str) -> list[str]:
+    """Return which parts a reference to a specification lacks: its ``path``, ``section`` and ``quote``.
+
+    A path or a section's name in quotation marks is not a quote; of two quoted texts, the first may name the section.
+    """
+    text = _PLACEHOLDER.sub(" ", _COMMENT.sub("", text.replace("\r\n", "\n")))
+    quotes = [hit for hit in _QUOTED.finditer(text) if _is_quote(text, hit)]
+    inline = [hit for hit in quotes if not _is_block(hit)]
+    is_labelled = any(says_something(hit[1]) for hit in _QUOTE.finditer(text))
+    has_section = any(says_something(hit[hit.lastindex or 0]) for hit in _SECTION.finditer(text))
+    has_section = has_section or (len(inline) > 1 and _AFTER_PATH.search(_before(text, inline[0])) is not None)
+    found = {"path": _PATH.search(text) is not None, "section": has_section, "quote": is_labelled or bool(quotes)}
+    return [part for part, is_there in found.items() if not is_there]
+
+
+def _is_quote(text: str, hit: re.Match[str]) -> bool:
+    is_path = " " not in hit[0] and _PATH.search(hit[0]) is not None
+    before = _before(text, hit).rstrip("*_` \t\n")
+    word = before.rstrip(":\uff1a*_`")
+    is_name = _BEHIND_NAME.match(text, hit.end()) or (_NAMED_NEXT if word == before else _NAMED_BEHIND_COLON).search(
+        word
+    )
+    return says_something(hit[0]) and not is_path and (_is_block(hit) or not is_name)
+
+
+def _is_block(hit: re.Match[str]) -> bool:
+    return hit[0].lstrip(" \t-*+").startswith(">")
+
+
+def _before(text: str, hit: re.Match[str]) -> str:
+    return text[max(0, hit.start() - 40) : hit.start()]
