@@ -191,11 +191,37 @@ def test_the_last_commands_are_kept(reader: Reader, codec: str, count: int) -> N
     assert len(account.commands) == min(count, MAX_COMMANDS)
 
 
-def test_a_very_long_message_is_cut_at_its_end(reader: Reader) -> None:
-    result = {"type": "result", "subtype": "success", "is_error": False, "result": "ab" + "x" * 5_000_000}
-    account = reader.account("claude", INIT, {**result, "usage": {"input_tokens": 3}, "total_cost_usd": 0.5})
-    assert (account.ending, account.final_message) == ("success", "ab" + "x" * 999_998)
-    assert (account.usage.input_tokens, account.usage.cost_usd) == (3, 0.5)
+@pytest.mark.parametrize(
+    ("char", "size"),
+    [
+        ("x", 999_990),
+        ("x", 1_100_000),
+        ("x", 5_000_000),
+        ("\N{GRINNING FACE}", 999_990),
+        ("\N{GRINNING FACE}", 1_100_000),
+    ],
+)
+@pytest.mark.parametrize("kind", ["event", "text", "file"])
+def test_of_a_very_long_message_the_beginning_and_the_end_are_read(
+    reader: Reader, tmp_path: Path, kind: str, size: int, char: str
+) -> None:
+    from accord.runner.transcripts.read import read_account
+
+    text = f"Begin{char * size}end"
+    if kind == "event":
+        result = {"type": "result", "subtype": "success", "is_error": False, "result": text}
+        account = reader.account("claude", INIT, {**result, "usage": {"input_tokens": 3}, "total_cost_usd": 0.5})
+        assert (account.ending, account.usage.input_tokens, account.usage.cost_usd) == ("success", 3, 0.5)
+    else:
+        path = tmp_path / "long.txt"
+        path.write_text(text)
+        paths = (path, None) if kind == "text" else (tmp_path / "none", path)
+        account = read_account("plain", "a", paths[0], final_message=paths[1])
+    if size < 1_000_000:
+        assert (account.final_message, account.warnings) == (text, ())
+        return
+    beginning, cut, end = account.final_message.partition("\n[… the middle was left out here …]\n")
+    assert (beginning, cut != "", end) == (f"Begin{char * 499_995}", True, f"{char * 499_997}end")
     assert account.warnings == ("The message is longer than 1,000,000 characters. The transcript has the rest.",)
 
 

@@ -32,6 +32,13 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def without_middle(text: str, head: int, tail: int) -> str:
+    """Cut the middle out of a text of more characters, and mark the cut: reports announce first and conclude last."""
+    if len(text) <= head + tail:
+        return text
+    return f"{text[:head]}\n[… the middle was left out here …]\n{text[-tail:]}"
+
+
 def cell(text: str) -> str:
     """Write any text as the plain content of a table cell, at most 500 characters of it. Guards stay where they are."""
     from accord.text.words import without_keywords

@@ -35,7 +35,7 @@ from accord.runner.transcripts.account import Todo
 from accord.text.block_syntax import Block
 from accord.text.blocks import read_blocks
 from accord.text.hidden import strip_hidden
-from accord.text.markdown import shorten
+from accord.text.markdown import shorten, without_middle
 from accord.text.outline import ChecklistTask, sections, shown_text
 from accord.text.outline import tasks as tasks_of
 from accord.text.redaction import Redactor, redactor_for
@@ -189,6 +189,9 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
     def clean(text: str) -> str:
         return secrets(strip_hidden(_COMMENT.sub(r"\1", text)))
 
+    def within(limit: int, text: str) -> str:
+        return without_middle(text, limit // 4, limit - limit // 4)
+
     def seen(text: str) -> str:
         return secrets(visible_text(text))
 
@@ -198,10 +201,10 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
     todos = "\n".join(f"[{'x' if todo.is_done else ' '}] {clean(todo.text)}" for todo in evidence.todos)
     parts = [
         ("The open tasks", "\n".join([*listed, *more])),
-        ("The agent's final message", _without_middle(clean(evidence.message), MESSAGE_CHARS)),
-        ("The agent's own to-do list", _without_middle(todos, TODOS_CHARS)),
-        ("The agent's commands", _without_middle(clean("\n".join(evidence.commands)), COMMANDS_CHARS)),
-        ("The changes, from git", _without_middle(clean(evidence.diff_stat), DIFF_STAT_CHARS)),
+        ("The agent's final message", within(MESSAGE_CHARS, clean(evidence.message))),
+        ("The agent's own to-do list", within(TODOS_CHARS, todos)),
+        ("The agent's commands", within(COMMANDS_CHARS, clean("\n".join(evidence.commands)))),
+        ("The changes, from git", within(DIFF_STAT_CHARS, clean(evidence.diff_stat))),
     ]
     shown = [f"{title}:\nBEGIN {fence}\n{text}\nEND {fence}" for title, text in parts if text.strip()]
     names = tuple(task.text for task in tasks[: len(listed)])
@@ -227,14 +230,6 @@ def _headings(body: str, tasks: Sequence[ChecklistTask]) -> list[str]:
     found = sections(body)
     above = [bisect_right(found, task.line, key=attrgetter("line")) for task in tasks]
     return [found[i - 1].title if i else "" for i in above]
-
-
-def _without_middle(text: str, limit: int) -> str:
-    """Cut the middle out of a long text and mark the cut: reports announce first and conclude last."""
-    if len(text) <= limit:
-        return text
-    head, tail = limit // 4, limit - limit // 4
-    return f"{text[:head]}\n[… {len(text) - limit} characters were left out here …]\n{text[-tail:]}"
 
 
 def _by_model(provider: Provider, environment: Mapping[str, str], prompt: TaskPrompt, seconds_left: float) -> Analysis:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from accord.runner.transcripts.lines import cut, is_shallow
+from accord.text.markdown import without_middle
 
 MAX_MESSAGE_CHARS = 1_000_000
 """More than an output of a job can hold; the transcript has the rest."""
@@ -110,6 +111,11 @@ class Account:
     session: str = ""  # the name of the conversation, as the CLI printed it
 
 
+def bounded_message(text: str) -> str:
+    """Return a message, without the middle of a very long one."""
+    return without_middle(text, MAX_MESSAGE_CHARS // 2, MAX_MESSAGE_CHARS // 2)
+
+
 class AccountBuilder:
     """Takes what a transcript tells, event by event."""
 
@@ -141,9 +147,7 @@ class AccountBuilder:
     def set_message(self, text: str) -> None:
         """Replace the agent's message."""
         self.work()
-        self._message = text[:MAX_MESSAGE_CHARS]
-        if len(text) > MAX_MESSAGE_CHARS:
-            self.warn(f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. The transcript has the rest.")
+        self._message = bounded_message(text)
 
     def add_command(self, command: str, exit_code: int | None, output: str, *, is_failed: bool) -> None:
         """Add a command that ended."""

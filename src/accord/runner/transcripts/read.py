@@ -17,7 +17,7 @@ from accord.runner.classify import RunEvidence
 from accord.runner.models import InternalError
 from accord.runner.record import open_regular
 from accord.runner.registry import registry_at
-from accord.runner.transcripts.account import MAX_MESSAGE_CHARS, NO_MESSAGE, Account
+from accord.runner.transcripts.account import MAX_MESSAGE_CHARS, NO_MESSAGE, Account, bounded_message
 from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT
 from accord.runner.transcripts.formats import FORMATS, account_of, format_of
 from accord.runner.transcripts.lines import events_in, indented_objects, is_shallow, json_value, lines
@@ -33,20 +33,12 @@ _CHUNK_BYTES = 256 * 1024
 
 
 def plain_account(stream: IO[bytes], agent: str, codec: str = "plain") -> Account:
-    """Return an account with the text as the message; of a very long text the end, where agents conclude."""
-    kept = b""
-    is_cut = False
-    while chunk := stream.read(_CHUNK_BYTES):
-        kept += chunk
-        if len(kept) > 2 * MAX_MESSAGE_CHARS:
-            kept, is_cut = kept[-MAX_MESSAGE_CHARS:], True
-    text = kept.decode("utf-8", "replace").removeprefix("\ufeff")
-    warnings = ("The message is very long. Only its end was read.",) if is_cut else ()
+    """Return an account with the text as the message."""
+    text = _message(stream).removeprefix("\ufeff")
     return Account(
         agent,
         "cut",
-        final_message=text[-MAX_MESSAGE_CHARS:],
-        warnings=warnings,
+        final_message=text,
         is_structured=False,
         codec=codec,
         has_begun=bool(text.strip()),
@@ -66,8 +58,13 @@ def read_account(
     if account is None:
         with _open_or_empty(stdout) as stream:
             account = plain_account(stream, agent, codec)
-    if written := _text(final_message):
+    with _open_or_empty(final_message) as stream:
+        written = _message(stream)
+    if written.strip():
         account = replace(account, final_message=written)
+    if len(account.final_message) > MAX_MESSAGE_CHARS:
+        long = f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. The transcript has the rest."
+        account = replace(account, warnings=(*account.warnings, long))
     if codec in FORMATS and FORMATS[codec].ends_with_result and account.ending != "failure":
         account = replace(account, structured=_object_in(account.final_message))
     return account
@@ -98,7 +95,8 @@ def evidence_in(
     names = (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE)
     stdout, stderr, message = (run_dir / name for name in names)
     evidence = read_evidence(codec, agent, exit_code, stdout, stderr=stderr, final_message=message, error=error)
-    value = _object_in(_text(run_dir / layout.SUBMITTED))
+    with _open_or_empty(run_dir / layout.SUBMITTED) as stream:
+        value = _object_in(_message(stream))
     if value is None:
         return evidence
     warnings = tuple(text for text in evidence.account.warnings if text != NO_STRUCTURED_RESULT)
@@ -190,10 +188,13 @@ def _object_in(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and is_shallow(value) else None
 
 
-def _text(path: Path | None) -> str:
-    with _open_or_empty(path) as stream:
-        text = stream.read(4 * MAX_MESSAGE_CHARS).decode("utf-8", "replace")
-    return text[:MAX_MESSAGE_CHARS] if text.strip() else ""
+def _message(stream: IO[bytes]) -> str:
+    """Read a message of any length in constant memory."""
+    size = 2 * MAX_MESSAGE_CHARS  # half of the bytes that so many characters may have
+    beginning, end = stream.read(size), b""
+    while chunk := stream.read(size):
+        end = (end + chunk)[-size:]
+    return bounded_message((beginning + end).decode("utf-8", "replace"))
 
 
 def _open_or_empty(path: Path | None) -> IO[bytes]:
