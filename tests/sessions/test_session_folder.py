@@ -374,7 +374,9 @@ def test_a_session_does_not_disappear(tmp_path: Path, state: str) -> None:
 def test_a_count_that_is_set_back_in_its_loop_is_not_altered_by_hand(tmp_path: Path, count: int, is_done: bool) -> None:
     counts = {"T-001": {"FIX_SECURITY": count}}
     texts = {"tasks.yaml": TASKS.replace("not-started", "implemented")}
-    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, retry_counts=counts, texts=texts)
+    later = decision("UD-1", "answered", asked_at="2026-01-31T12:30:00Z", resolved_at="2026-01-31T12:30:00Z")
+    said = [*SINGLE, later]
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=said, retry_counts=counts, texts=texts)
     codes = changes_of(folder)
     start_fix(writer(folder), "T-001", "FIX_SECURITY", role="Orchestrator")
     if is_done:

@@ -112,8 +112,8 @@ def test_removing_a_key_is_a_change_and_the_name_stays() -> None:
 BEFORE = {"known_issues": ["old"], "retry_counts": {"T-001": {"FIX_TESTS": 3, "FIX_BUILD": 1}}}
 
 
-def after(root: Path, role: str, *settings: str) -> dict[str, Any]:
-    folder = make_session(root, "DESIGN", mode="full", **BEFORE)
+def after(root: Path, role: str, *settings: str, decided: str = "answered") -> dict[str, Any]:
+    folder = make_session(root, "DESIGN", mode="full", user_decisions=[decision("UD-1", decided)], **BEFORE)
     status = set_values(writer(folder), [parse_setting(text) for text in settings], role=role)
     return status.model_dump(mode="json", by_alias=True, exclude_none=True)
 
@@ -144,6 +144,14 @@ def test_the_orchestrator_sets_flags_and_counts(tmp_path: Path) -> None:
     assert status["retry_counts"]["T-001"]["FIX_BUILD"] == 1
     flags = {"copilot_instructions_exists": True, "copilot_checked_at": "2026-01-31T12:00:00Z"}
     assert status["runtime_flags"] == flags
+
+
+@pytest.mark.parametrize(("loop", "count"), [("FIX_TESTS", 2), ("FIX_BUILD", 0)])
+def test_a_count_is_set_back_only_after_a_decision_of_the_user(tmp_path: Path, loop: str, count: int) -> None:
+    with pytest.raises(BrokenContract, match="the user did not decide"):
+        after(tmp_path, "Orchestrator", f"retry_counts.T-001.{loop}={count}", decided="cancelled")
+    status = after(tmp_path / "more", "Orchestrator", f"retry_counts.T-001.{loop}=3", decided="cancelled")
+    assert status["retry_counts"]["T-001"][loop] == 3
 
 
 @pytest.mark.parametrize(

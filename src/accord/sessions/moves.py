@@ -6,7 +6,7 @@ Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "T
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.suggest import did_you_mean
 from accord.sessions import machine, reviews
-from accord.sessions.decision_rules import check_gate
+from accord.sessions.decision_rules import check_gate, is_before
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of, status_value
 from accord.sessions.folder_rules import missing_files
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
@@ -101,6 +101,23 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     if waits := ", ".join(session.waits_for(task)):
         return Finding("state-forbids", f"{task_id} depends on {waits}.", hint="Implement that first.")
     return None
+
+
+def is_decided(session: Session, task_id: str) -> bool:
+    """Return whether the user answered a question that was asked since the last output about a task."""
+    last = next((one.at for one in reversed(session.outputs) if one.task_id == task_id), "")
+    decisions = [one for one in status_of(session).user_decisions if one.decision_id not in GATES]
+    return any(one.status == "answered" and not is_before(one.asked_at, last) for one in decisions)
+
+
+def check_counts(session: Session, value: Mapping[str, Any]) -> None:
+    """Raise BrokenContract where ``value`` sets a count of retries back, and the user did not decide about its task."""
+    for task, counts in status_of(session).retry_counts.items():
+        for loop in LOOPS:
+            if value["retry_counts"].get(task, {}).get(loop, 0) < counts.of(loop) and not is_decided(session, task):
+                message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
+                hint = "Ask with `accord session ask` how to continue, and record the answer."
+                raise refuse("The count stays.", Finding("retry-budget", message, hint=hint))
 
 
 def open_fix(session: Session) -> tuple[str, str] | None:

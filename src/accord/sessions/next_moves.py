@@ -12,7 +12,6 @@ from typing import Any
 
 from accord.core.machine import Need, NextMove
 from accord.sessions import reviews
-from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import Session, status_of
 from accord.sessions.machine import (
     IMPLEMENTATION,
@@ -31,6 +30,7 @@ from accord.sessions.moves import (
     command_of,
     facts_of,
     facts_of_task,
+    is_decided,
     open_fix,
     passed_open,
     task_facts,
@@ -269,8 +269,8 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
         else:
             needs = needs_of("IMPLEMENT_LOOP", loop, facts_of(session, task=task.id))
             again = _command(session, "set", f"retry_counts.{task.id}.{loop}=0", "--role", "Orchestrator")
-            is_decided = bool(needs) and needs[0].key == "question" and _is_decided(session, task.id)
-            yield again if is_decided else _step(session, needs[0]) if needs else _fix(session, task.id, loop)
+            is_free = bool(needs) and needs[0].key == "question" and is_decided(session, task.id)
+            yield again if is_free else _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     strategy = reviews.strategy_of(status) if session.mode == "full" else ""
     implemented = [one for one in session.plan if one.status in ("implemented", "completed")]
     is_last = [one for one in implemented if reviews.has_work(one, outputs)] == [*session.plan]
@@ -279,13 +279,6 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
         is_of_all = role in together.get(strategy, ())
         is_early = bool(session.waits_for(task)) if role == "Coder" else is_of_all and not is_last
         yield None if is_early else _dispatch(session, "meta" if is_of_all else task.id, role)
-
-
-def _is_decided(session: Session, task_id: str) -> bool:
-    """Return whether the user answered a question that was asked since the last output about a task."""
-    last = next((one.at for one in reversed(session.outputs) if one.task_id == task_id), "")
-    decisions = [one for one in status_of(session).user_decisions if one.decision_id not in GATES]
-    return any(one.status == "answered" and not is_before(one.asked_at, last) for one in decisions)
 
 
 def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove | None:

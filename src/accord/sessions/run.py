@@ -19,7 +19,7 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
 from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, SessionStatus, UserDecision
-from accord.sessions.moves import broken_artifacts, check_work, reopened_status, status_in
+from accord.sessions.moves import broken_artifacts, check_counts, check_work, reopened_status, status_in
 from accord.sessions.plan import FileOperation, plan_line, plan_meta_waiver, plan_status, plan_task, plan_work
 from accord.sessions.policy import WORK, Setting, check_loop, check_task, refuse, with_settings
 
@@ -124,9 +124,14 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
 def set_values(writer: SessionWriter, settings: Sequence[Setting], *, role: str) -> SessionStatus:
     """Set values of ``status.json`` that no other command sets, as far as the role may change them."""
     now = writer.clock.now()
-    return writer.change_status(
-        lambda session: with_settings(status_value(session), session.tasks, settings, now=now), role=role
-    )
+
+    def step(session: Session) -> dict[str, Any]:
+        value = with_settings(status_value(session), session.tasks, settings, now=now)
+        if role == ROLE:
+            check_counts(session, value)
+        return value
+
+    return writer.change_status(step, role=role)
 
 
 def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> SessionStatus:
