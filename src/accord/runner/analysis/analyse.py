@@ -52,9 +52,6 @@ Outcome = Literal["answered", "failed", "skipped"]
 EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""
 
-LONGEST_MESSAGE = 65_536
-"""Characters read from the end of a message; GitHub accepts no longer body."""
-
 _MARKUP = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)|(?<=\])\([^()\s]*\)|[\[\]]")
 _NOT = re.compile(r"\bnot\b|n't\b")
 _LABEL = re.compile(r"[^.!?]{1,60}:[*_]{0,3}|([*_]{2}).{1,60}\1")
@@ -288,7 +285,7 @@ def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -
     The last boxes of a text count, since agents print their plan first and its end state last. Returns the positions of
     the newly completed tasks and the confidence.
     """
-    message = strip_hidden(evidence.message[-LONGEST_MESSAGE:])
+    message = strip_hidden(evidence.message)
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for position, task in enumerate(tasks):
         if task.text:
@@ -297,11 +294,13 @@ def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -
     for todo in evidence.todos:
         boxes[_name(todo.text)].append("\n" if todo.is_done else "")
     lines, denials = _plain_entries(message)
+    denied = "\n".join(denials)
     for box in tasks_of(message):
         boxes[_name(box.text)].append(box.text if box.is_checked and box.line in lines else "")
     done: dict[int, bool] = {}
     for name, of_name in positions.items():
-        if name in boxes and any(name in text and _NOT.search(text.replace(name, "")) for text in denials):
+        near = denials if name in boxes and name in denied else []
+        if any(name in text and _NOT.search(text.replace(name, "")) for text in near):
             continue
         for position, text in zip(of_name, boxes[name][-len(of_name) :], strict=False):
             if text and not tasks[position].is_checked:
