@@ -204,6 +204,19 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
     assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")] * 2
 
 
+@pytest.mark.parametrize(
+    "options",
+    ["- A: small but lossy\n- B: big and whole", "1. **Option A** - small but lossy\n2. **Option B** - whole one"],
+)
+def test_words_behind_a_letter_may_be_a_trade_off(options: str) -> None:
+    assert {severity for _, severity in report_findings(f"{HEAD}Options:\n{options}\n{TAIL}")} == {"warning"}
+
+
+def test_the_columns_of_a_table_tell_what_its_cells_are() -> None:
+    rows = "| Option | Trade-off |\n|-|-|\n| A | small |\n| B | large |"
+    assert report_findings(f"{HEAD}Options:\n\n{rows}\n\n{TAIL}") == []
+
+
 UNUSUAL: dict[str, tuple[str, str, str]] = {
     "another word": ("Step: a\nTried: b\nOut of scope: c", "validation-step-missing", "warning"),
     "more words": ("Step: a\nTried: b\nWhy the cause is outside the task: c", "validation-step-missing", "warning"),

@@ -125,7 +125,6 @@ TOO_LONG = {
     "a title that grows": ({"title": "@a " * (TITLE_CHARS // 3)}, "title-too-long", "/create/0/title"),
     "a title of which nothing is left": ({"title": "\u200b\u2060"}, "title-empty", "/create/0/title"),
     "a body that grows": ({"context": "<x> " * 3_000 + "word " * 9_800}, "body-too-long", "/create/0/body"),
-    "a section of which nothing is left": ({"objective": "\u200b\u202e"}, "section-empty", "/create/0/body"),
 }
 
 

@@ -157,6 +157,7 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     ),
     "pros and cons below": (refinement_body(options="- One\n  - cheap\n- Two\n  - good"), set()),
     "a table of options": (refinement_body(options="| | Cost |\n|-|-|\n| One | small |\n| Two | much |"), set()),
+    "a table of letters": (refinement_body(options="| | Cost |\n|-|-|\n| A | small |\n| B | much |"), set()),
     "a table without costs": (
         refinement_body(options="| | Cost |\n|-|-|\n| One | |\n| Two | |"),
         {"trade-off-missing"},

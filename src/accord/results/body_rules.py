@@ -214,5 +214,7 @@ def _entries(section: Section) -> list[str]:
 
 def _rows(section: Section) -> list[str]:
     """Return the rows of a section's tables, without the heads."""
-    rows = [row for block in section.blocks if block.kind == "table" for row in block.cells[1:]]
-    return [f"{row[0]}: {', '.join(filter(None, row[1:]))}" for row in rows if any(row)]
+    from accord.results.layouts import option_of_row
+
+    tables = (block.cells for block in section.blocks if block.kind == "table")
+    return [option_of_row(cells[0], row) for cells in tables for row in cells[1:] if any(row)]

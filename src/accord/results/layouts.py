@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import TypeAlias
 
 from accord.results.contents import says_something
@@ -276,7 +276,9 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u
 """Two letters of a script without spaces between words: about one word."""
 
 _SENTENCE_WORDS = 4
-"""A text of so many words may be more than a name."""
+"""A text of so many words may be more than a name; behind a letter and one of these signs, two may be."""
+
+_SEPARATORS = frozenset(":\uff1a\u2013\u2014-")
 
 
 @dataclass(frozen=True)
@@ -292,8 +294,11 @@ def has_trade_off(option: str) -> bool | None:
     option = visible_text(option)
     named = _NAME.match(option)
     text = option[named.end() :] if named else option
+    if not (says_something(option) and says_something(text)):
+        return False
     words = sum(max(1, len(_UNSPACED.findall(word))) for word in text.split() if _LETTER.search(word))
-    return True if _BREAK.search(text) else None if words >= _SENTENCE_WORDS else False
+    is_lettered = named is not None and named[0].rstrip(" \t*_")[-1:] in _SEPARATORS
+    return True if _BREAK.search(text) else None if words >= (2 if is_lettered else _SENTENCE_WORDS) else False
 
 
 def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
@@ -373,7 +378,14 @@ def _of_table(text: str) -> tuple[str, ...]:
     if rule < 0:
         return ()
     cells = [[cell.strip() for cell in row.split("|")] for row in rows[rule + 1 :]]
-    return tuple(f"{row[0]}: {', '.join(filter(None, row[1:]))}" for row in cells if any(row))
+    head = [cell.strip() for cell in rows[rule - 1].split("|")] if rule else []
+    return tuple(option_of_row(head, row) for row in cells if any(row))
+
+
+def option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
+    """Return the option in a row of a table: its first cell, and each other one behind the head of its column."""
+    beside = (f"{name}: {cell}" for name, cell in zip_longest(head[1:], row[1:], fillvalue="") if cell)
+    return f"{row[0]}: {', '.join(beside)}"
 
 
 def _of_lines(text: str) -> tuple[str, ...]:
