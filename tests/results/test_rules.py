@@ -481,6 +481,21 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "/create/0/labels/2",
         "Use `priority:high` or `priority:medium`.",
     ),
+    "a label beside the right one": (
+        plan(labelled(task("a"), *TASK_LABELS, "task:test")),
+        "/create/0/labels/4",
+        "Remove it.",
+    ),
+    "a finding of an approval": (
+        approve(comment("a.py", 1, FINDING)),
+        f"{FIRST}/body",
+        "Set `verdict` to `needs-changes`, or begin the comment with `[Warning]`.",
+    ),
+    "a verdict without a finding": (
+        needs_changes(warn("a.py")),
+        "/review/comments",
+        "Add a comment with `What:`, `Why:` and `Fix:`, or set `verdict` to `approve`.",
+    ),
     "a label that no refinement has": (plan(COMPLEX), "/create/0/labels/3", "Remove it."),
     "a key beside its object": (INSIDE, "/summary", "Move it to `/review/summary`."),
     "a key above a list": ({**plan(task("a")), "blockedBy": ["1"]}, "/blockedBy", "Move it to `/create/0/blockedBy`."),

@@ -214,8 +214,11 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
             legal = CREATION_RULES[kind][category] if kind else KNOWN_NAMES
             known = sorted(name for name in legal if category_of(name) is category)
             if known:  # an item without this category gets the finding that it has none
-                hint = did_you_mean(label, known) or f"Use {_choice(known)}."
+                is_beside = any(name in labels for name in known)
+                hint = "Remove it." if is_beside else did_you_mean(label, known) or f"Use {_choice(known)}."
                 yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
+                if is_beside:
+                    continue
         if category and category in first:
             message = f"`{label}` is a second {category.word} label beside `{first[category]}`."
             yield Finding("label-repeated", message, here, hint="Keep one.")

@@ -43,7 +43,7 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
     finding_positions = [i for i, comment in enumerate(review.comments) if not is_warning(comment)]
     if review.verdict == "needs-changes" and not finding_positions:
         message = "The verdict `needs-changes` has no finding."
-        hint = "Add one, or approve."
+        hint = "Add a comment with `What:`, `Why:` and `Fix:`, or set `verdict` to `approve`."
         found.append(Finding("needs-changes-without-finding", message, pointer("review", "comments"), hint=hint))
     for i, comment in enumerate(review.comments):
         path = pointer("review", "comments", i)
@@ -51,7 +51,7 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
         if i in finding_positions:
             if review.verdict == "approve":
                 message = "An approval has no findings."
-                hint = "Begin the comment with `[Warning]`, or request changes."
+                hint = "Set `verdict` to `needs-changes`, or begin the comment with `[Warning]`."
                 found.append(Finding("approve-with-finding", message, path + "/body", hint=hint))
             else:
                 found += _check_parts(comment.body, path + "/body")
