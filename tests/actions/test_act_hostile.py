@@ -70,7 +70,7 @@ def test_hostile_texts_are_applied_as_mere_texts(bench: Bench, github: RunningSa
     titles = [" ".join(text.replace("\x1b[2J", "").replace("\x1b", "").split()) for text in texts(canary)]
     found = [issue["title"] for issue in document(tmp_path / "sandbox")["issues"]]
     assert sorted(title for title in found if not title.startswith("Use ")) == sorted(titles)
-    assert {mark.title for mark in run.annotations} <= {"label-not-there", "secret-redacted"}
+    assert {mark.title for mark in run.annotations} <= {"label-not-there", "objective-long", "secret-redacted"}
     assert "Sanitised before posting: " in run.summary
     assert not canary.exists()
 

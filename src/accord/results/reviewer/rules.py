@@ -69,7 +69,7 @@ def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
         yield Finding(
             "path-invalid", message, path + "/path", hint=f"Use the path of a file relative to its root{example}."
         )
-    if not (_SUGGESTION.search(comment.body) or says_something(_WARNING.sub("", comment.body, count=1))):
+    if not (_SUGGESTION.search(comment.body) or says_something(_WARNING.sub("\n", comment.body, count=1))):
         yield Finding("comment-empty", "The comment is empty.", path + "/body", hint="Write its text, or remove it.")
 
 
