@@ -142,6 +142,10 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         refinement_body().replace("- Section(s): Speed", "- Section(s):\n  - Speed\n  - Size"),
         set(),
     ),
+    "a section with the name of a placeholder": (
+        refinement_body().replace("- Section(s): Speed", "- Section(s): Todo"),
+        set(),
+    ),
     "no name of a section": (
         refinement_body().replace("- Section(s): Speed", "- Section(s):"),
         {"spec-section-missing"},

@@ -32,6 +32,7 @@ _SECTION = re.compile(
 )
 """The name of a section: behind a word for it, an anchor, a heading, or what follows the file's path."""
 
+_UNNAMED = re.compile(r"\W*(?:none|n/?a|tbd)?\W*", re.IGNORECASE)
 _NAMED_NEXT = re.compile(rf"{_SECTION_WORD}\Z", re.IGNORECASE)
 _NAMED_BEHIND_COLON = re.compile(rf"(?:\A|[\n,;:.(\uff1a\u2013\u2014-])[ \t*_`]{{0,4}}{_SECTION_WORD}\Z", re.IGNORECASE)
 _AFTER_PATH = re.compile(r"\.\w{2,8}[^\n]{0,30}\Z")
@@ -58,7 +59,7 @@ def reference_gaps(text: str) -> list[str]:
     quotes = [hit for hit in _QUOTED.finditer(text) if _is_quote(text, hit)]
     inline = [hit for hit in quotes if not _is_block(hit)]
     is_labelled = any(says_something(hit[1]) for hit in _QUOTE.finditer(text))
-    has_section = any(says_something(hit[hit.lastindex or 0]) for hit in _SECTION.finditer(text))
+    has_section = any(not _UNNAMED.fullmatch(visible_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
     has_section = has_section or (len(inline) > 1 and _AFTER_PATH.search(_before(text, inline[0])) is not None)
     found = {"path": _PATH.search(text) is not None, "section": has_section, "quote": is_labelled or bool(quotes)}
     return [part for part, is_there in found.items() if not is_there]
