@@ -340,6 +340,11 @@ LISTS = {
     ),
     "titles in bold": ("**Backend**\n\n- src/a.py\n\n**Changed**\n\n- web/b.ts", "src/a.py web/b.ts"),
     "titles of two words": ("Files/modules:\n\n- src/a.py\n\n#### UI/UX\n\n- web/b.ts", "src/a.py web/b.ts"),
+    "paths in brackets": (
+        "- CSV writer (`src/a.py`)\n- Tests (tests/b.py, tests/c.py)\n- **Docs** (`docs/d.md`)",
+        "src/a.py tests/b.py tests/c.py docs/d.md",
+    ),
+    "paths behind a dash": ("- CSV writer — `src/a.py`\n- Tests - `tests/b.py` and `x/y`", "src/a.py tests/b.py x/y"),
     "a lone name in bold": ("**Makefile**", "Makefile"),
     "a heading with a folder": (
         "#### `src/`\n\n- a.py\n- src/b.py\n\n##### lib\n\n- c.py\n\n#### tests/x\n\n- d.py",

@@ -48,6 +48,8 @@ _CHANGE = re.compile(
     r"|to|in|below|under|inside|within"
 )
 """A word beside a path that says no more than that it changes. Others may turn its meaning."""
+_TITLED = re.compile(r"([^`/.(){}\[\]:,]*[^\s`/.(){}\[\]:,])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)|\s+\((.+)\)\.?)")
+"""Words, then in brackets or behind a dash what may be their paths."""
 _OWNED = re.compile(r"owned by #\S+", re.IGNORECASE)
 _LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
 """Words in a description that name a file or a folder, and no attribute of an object such as ``Parser.read_all``."""
@@ -271,7 +273,7 @@ def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
 def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = _Entry(line, text)
-    words = [] if _DRAWN.search(text) else [*words_of(text.replace(GUARD, ""))]
+    words = [] if _DRAWN.search(text) else [*words_of(_untitled(text.replace(GUARD, "")))]
     taken: set[str] = set()
     front: list[str] = []
     loose: list[str] = []  # words in front of the first path, then those behind it
@@ -305,6 +307,18 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     rest = [word for word, _ in words if word not in taken]
     _judge(entry, rest, *((front, loose) if entry.paths else (loose, [])), is_out=is_out)
     return entry
+
+
+def _untitled(text: str) -> str:
+    """Return an entry with a colon behind its words if paths are all that its brackets, or its dash, hold."""
+    if (titled := _TITLED.fullmatch(text)) is None or _OWNED.fullmatch(titled[3] or ""):
+        return text
+    words = [each for each in words_of(titled[2] or titled[3]) if each[0] not in _BETWEEN]
+    are_paths = all(
+        (is_marked or names_file(word)) and paths_of(word, "", is_marked=is_marked, is_first=False)
+        for word, is_marked in words
+    )
+    return f"{titled[1]}: {titled[2] or titled[3]}" if are_paths and words else text
 
 
 def _judge(entry: _Entry, rest: Sequence[str], front: Sequence[str], behind: Sequence[str], *, is_out: bool) -> None:
