@@ -74,6 +74,17 @@ def test_a_line_of_stderr_is_the_cause_when_the_events_name_none(reader: Reader,
         ("HTTP 404: repository not found", "says-settings"),
         ("npm error code E503", "http-503"),
         ("disk quota reached", "says-disk"),
+        *(
+            (line, "says-disk")
+            for line in ("Error: out of disk space", "Insufficient free disk space", "Disk space exhausted")
+        ),
+        *((line, "says-turns") for line in ("Error: max turns reached", "The turn limit was reached")),
+        *((line, "says-credential") for line in ("Error: not authenticated", "Could not authenticate with the key")),
+        ("Error: the service is down for maintenance", "says-outage"),
+        *((f"Error: {text} prompt", "says-request") for text in ("invalid", "invalid JSON in", "malformed")),
+        ("Error: Invalid prompt: your prompt was flagged by our usage policy", "says-refusal"),
+        ("Error: It turns red when the limit is reached", "unknown-error"),
+        ("The parser reached the space", "no-evidence"),
         *((line, "says-killed") for line in ("Killed", "Killed: 9", "zsh: killed     codex", "Error: exit code 137")),
         ("run.sh: line 3:  1234 Killed                  claude -p", "says-killed"),
         ("npm error signal SIGKILL", "says-killed"),

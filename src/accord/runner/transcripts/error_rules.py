@@ -207,7 +207,7 @@ _TEXTS = {
     "credential": "Unauthorized|Forbidden|resource not accessible by|permission to * denied to|not logged in"
     "|run *login|auth login|sign in again|refresh_token_reused|invalid_grant|ENEEDAUTH|missing environment variable"
     "|set an auth method|request not allowed|permission denied (publickey|permission denied on resource"
-    "|permission '* denied on|not have permission|not authorized|not have access to|resolve authentication method"
+    "|permission '* denied on|not have permission|not have access to|resolve authentication method"
     "|authentication header|authentication timed out|authentication error|no authentication|must be verified"
     "|security token included in the request|error when retrieving credentials|setting the GOOGLE_CLOUD_PROJECT",
     "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|HttpError: Server Error"
@@ -223,7 +223,7 @@ _TEXTS = {
     "|failed to connect to|fetch failed|error sending request|timeout of * exceeded|upstream connect error"
     "|timeout error|request timeout|idle timeout|i/o timeout|UND_ERR|GOAWAY|SSL_ERROR_SYSCALL|aborted due to timeout"
     "|unexpected disconnect|premature close|server misbehaving|RPC failed; curl|unable to access 'http",
-    "request": "Bad Request|Unprocessable Entity|Validation Failed|malformed prompt",
+    "request": "Bad Request|Unprocessable Entity|Validation Failed",
 }
 """Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
 Code, Gemini CLI, Copilot CLI and their providers print; ``*`` is any text in a line."""
@@ -236,9 +236,9 @@ _FORMS = {
     "sandbox": "landlock|(?:PR_SET_)?seccomp(?: filter)?|unshare"
     " ~ failed|error|(?:operation )?not permitted|denied|not supported|not enabled",
     "memory": "memory (?:limit|request|quota) ~ exceeded|reached",
-    "disk": f"(?:disk|storage) quota ~ {_SPENT_WORDS} / disk|device|volume|file ?system ~ full(?! of)",
+    "disk": f"(?:disk|storage) (?:quota|space) ~ {_SPENT_WORDS} / disk|device|volume|file ?system ~ full(?! of)",
     "prompt": "prompt(?: file)? ~ empty|missing|required|not found",
-    "turns": "turns ~ maximum|max|exceeded",
+    "turns": "turns|turn limit ~ maximum|max|exceeded|reached|exhausted|used up",
     "certificate": "certificate(?: chain)?|certification path|x509 ~ self[- ]signed|expired|not yet valid"
     "|verify(?: failed)?|verification failed|unknown authority|issuer|unable to find|not match|not trusted|not OK",
     "quota": "credits?|balance|funds|(?:request )?allowance|(?:token|extra) usage|(?:remaining|premium) requests"
@@ -265,13 +265,13 @@ _FORMS = {
     " / location|territory ~ not supported"
     " / token|JWT|session|login|API key|account|organization ~ expired|revoked|required|has been disabled",
     "outage": "server|services?|backend|upstream|provider|model|Bedrock"
-    " ~ had an error|unavailable|(?:aren't|isn't) available|busy|not ready|unable to process|not respond",
+    " ~ had an error|is down|unavailable|(?:aren't|isn't) available|busy|not ready|unable to process|not respond",
     "broken-answer": "reply|answer ~ empty|malformed|truncated",
     "network": "connection|socket|stream|transfer|host(?:name)?(?: address)?|network|remote end|server|proxy|handshake"
     " ~ reset|refused|closed|is closing|aborted|dropped|failed|failure|error|terminated|disconnected|timeout|lost"
     "|h[au]ng up|unreachable|no route to|(?:couldn't|could not|cannot|unable to|failed to) (?:resolve|connect|reach)"
     "|could not be established / timeout|deadline ~ exceeded|expired",
-    "request": f"request|(?:required )?parameter|value|schema ~ {_UNKNOWN_WORDS}|missing",
+    "request": f"request|prompt|(?:required )?parameter|value|schema ~ {_UNKNOWN_WORDS}|malformed|missing",
 }
 """Subjects ~ predicates: a cause has sentences with one of each, few words apart, that end there or go on as ``_ENDS``
 allows."""
@@ -322,8 +322,8 @@ _MORE_WORDS = {
     "killed": _ENDED.format("Killed", 137, "SIGKILL"),
     "interrupted": _ENDED.format("Terminated", 143, "SIGTERM"),
     "credential": r"|(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
-    r"|\b(?i:(?:failed|unable) to|error) (?:log ?in|sign ?in|authenticat(?:e|ing)|authorize)"
-    r"(?=\W*$|[.:,;]| (?:to|as|with)\b)",
+    r"|\b(?i:(?:failed|unable) to|(?:could|can) ?not|error) (?:log ?in|sign ?in|authenticat(?:e|ing)|authorize)"
+    r"(?=\W*$|[.:,;]| (?:to|as|with)\b)|\b(?i:not auth(?:enticated|orized))\b",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
     "network": r"|rror: terminated\W*$",
     "settings": r"|(?<=/)\S+ (?:connect: )?(?i:permission denied)\W*$",
