@@ -197,7 +197,7 @@ class RunOutputs(BaseModel):
     tokens_output: str = Field("", description="Output tokens of all requests.")
     cost_usd: str = Field("", description="The cost that the agent reported, in US dollars.")
     duration_seconds: str = Field("", description="Duration of the agent's run in seconds.")
-    retry_after_seconds: str = Field("", description="How long to wait before a retry, if the provider said so.")
+    retry_after_seconds: str = Field("", description="Wait before a retry that the provider or the agent named.")
     error_evidence: str = Field("", description="JSON with the rule, source and line that decided the category.")
     run_warnings: str = Field("", description="JSON array of problems that did not fail the run.")
     result_json: str = Field("", description="Structured result of the agent.")
