@@ -121,11 +121,7 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
         is_new = known.get(task.id) not in (task.status, "completed")
         is_shown = {"implemented": has_work, "completed": has_record}.get(task.status)
-        is_kept = task.status == "completed" or any(
-            one.agent == "Coder" for one in after.outputs
-        )  # else by other tools
-        is_hidden = is_new and is_kept and is_shown and not is_shown(task, after.outputs)
-        gates = open_gates(task, after.outputs) if is_hidden else ()
+        gates = open_gates(task, after.outputs) if is_new and is_shown and not is_shown(task, after.outputs) else ()
         if gates:
             names = ", ".join(gates if task.status == "completed" else gates[:1])
             message = f"This change sets {task.id} to {task.status}, but outputs.jsonl has no OK of {names} for it."

@@ -95,13 +95,16 @@ def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[s
 
 
 def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether the Coder implemented a task, or a waiver replaces that."""
+    """Return whether the Coder implemented a task, or a waiver replaces that.
+
+    Where the session has no output of the Coder, other tools keep its records.
+    """
     own = [
         one.status
         for one in outputs
         if one.task_id == task.id and (one.agent == "Coder" or "Coder" in one.waived_reviews)
     ]
-    return own[-1:] == ["OK"]
+    return own[-1] == "OK" if own else not any(output.agent == "Coder" for output in outputs)
 
 
 def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
@@ -111,8 +114,11 @@ def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
 
 
 def unreviewed_tasks(tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the completed tasks with reviews that they have not passed."""
-    completed = [task for task in tasks if task.status == "completed"]
+    """Return the completed tasks with reviews that they have not passed.
+
+    Where the session has no output at all, other tools keep its records.
+    """
+    completed = [task for task in tasks if task.status == "completed" and outputs]
     found = {task.id: open_gates(task, outputs) for task in completed}
     return {name: gates for name, gates in found.items() if gates}
 
