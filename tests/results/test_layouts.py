@@ -132,7 +132,7 @@ SYNONYMS = {
     "Impact": ("Impact if not resolved", "What happens if the blocker is not resolved", "Consequences"),
     "Step": ("Which validation step failed", "Failing step"),
     "Tried": ("What the agent tried", "Attempts"),
-    "Outside": ("Why the failure is outside its scope", "Why outside"),
+    "Outside": ("Why the failure is outside its scope", "Why outside", "Why it is out-of-scope"),
     "What": ("What's wrong", "Issue", "What is wrong", "What?"),
     "Why": ("Why it matters", "Reason", "Why this is wrong"),
     "Fix": ("How to fix it", "Suggestion", "Suggested change"),
@@ -219,6 +219,7 @@ def test_the_columns_of_a_table_tell_what_its_cells_are() -> None:
 
 UNUSUAL: dict[str, tuple[str, str, str]] = {
     "another word": ("Step: a\nTried: b\nOut of scope: c", "validation-step-missing", "warning"),
+    "another word with hyphens": ("Step: a\nTried: b\nOut-of-scope: c", "validation-step-missing", "warning"),
     "more words": ("Step: a\nTried: b\nWhy the cause is outside the task: c", "validation-step-missing", "warning"),
     "an indented list": (
         f"{HEAD}Options:\n    - wait, which costs a day\n    - mock it, which hides faults\n{TAIL}",
@@ -250,7 +251,8 @@ def test_an_unusual_layout_is_a_warning_at_most(text: str, code: str, severity: 
 
 
 @pytest.mark.parametrize(
-    "entry", ["1. Use the reference: slow", "- Split the file: slow", "1. Retry\n   - Impact: slow"]
+    "entry",
+    ["1. Use the reference: slow", "- Split the file: slow", "- Open-source: slow", "1. Retry\n   - Impact: slow"],
 )
 def test_a_label_in_an_option_belongs_to_the_option(entry: str) -> None:
     options = f"Options:\n{entry}\n{entry[:2]} Buffer: more memory"

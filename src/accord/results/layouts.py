@@ -113,7 +113,7 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
             parts[part] = f"{parts.get(part, '')}\n{text[label.text : end]}".strip("\n").rstrip()
         free.append(outside[end:following])
     phrases = (hit for hit in _BEFORE_COLON.finditer(outside) if hit.start() not in known)
-    before_colons = [{*_WORD.findall(hit[1].casefold())} for hit in phrases]
+    before_colons = [{*_words(hit[1])} for hit in phrases]
     hinted = (name for name, words in vocabulary.items() if any(not words.isdisjoint(found) for found in before_colons))
     return Reading(parts, "\n\n".join(part for part in free if part.strip()), frozenset(hinted))
 
@@ -133,13 +133,18 @@ def _part_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool) -> str:
     A phrase that is not marked as a label, by bold or as a heading or a cell, is one if it has at most two words, is a
     question, or has a conjunction behind its first word; it could be a sentence before a colon otherwise.
     """
-    words = _WORD.findall(_BRACKETED.sub(" ", phrase).casefold().replace("\u2019", "'").replace("_", " "))
+    words = _words(_BRACKETED.sub(" ", phrase))
     words = words[1:] if words and words[0] in _ARTICLES else words
     if not words or len(words) > _LABEL_WORDS:
         return ""
     is_label = is_marked or len(words) < 3 or words[0] in _QUESTIONS
     names = {words[0], words[-1]} if is_label else {words[0]} if words[1] in _CONJUNCTIONS else set()
     return next((name for name, known in vocabulary.items() if not known.isdisjoint(names)), "")
+
+
+def _words(phrase: str) -> list[str]:
+    """Return the words of a phrase. Hyphens, as in out-of-scope, do not change what it says."""
+    return _WORD.findall(phrase.casefold().replace("\u2019", "'").replace("_", " ").replace("-of-", " of "))
 
 
 def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_Label]:
