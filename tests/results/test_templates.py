@@ -56,6 +56,32 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "path in a fence": (task_body(in_scope="```\n- src/a.py\n```"), set()),
     "both in and out": (task_body(in_scope="- src/a.py", out_of_scope="- `./src//a.py`"), {"scope-overlap"}),
     "the same folder in and out": (task_body(in_scope="- src/**", out_of_scope="- src/"), {"scope-overlap"}),
+    **{
+        f"out of scope is {text}": (task_body(in_scope="- src/a.py", out_of_scope=f"{text}"), {"scope-unread"})
+        for text in (
+            "- Any file other than `src/a.py`",
+            "- Anything not in src/a.py",
+            "- All tests, excluding `src/a.py`",
+            "- Other functions of `src/a.py`",
+            "- Everything except: src/a.py",
+            "- Everything else (`src/a.py` may change)",
+            "- Everything but\n  - `src/a.py`",
+            "All files besides:\n\n- ./src/a.py",
+            "Anything beyond the file\n`src/a.py`.",
+            "#### Any file other than\n\n- src/a.py",
+            "- `src/a.py` is the only file that may change",
+            "- All but src/a.py and src/test_a.py",
+            "- Everything else",
+        )
+    },
+    **{
+        f"out of scope is also {text}": (task_body(in_scope="- src/a.py", out_of_scope=text), {"scope-overlap"})
+        for text in (
+            "Files/modules explicitly excluded:\n\n- src/a.py (owned by #2)",
+            "- Changes to `src/a.py`",
+            "- `src/a.py` — later",
+        )
+    },
     "folder in, file out": (task_body(in_scope="- src/", out_of_scope="- src/a.py"), set()),
     "file in, folder out": (task_body(in_scope="- src/a.py", out_of_scope="- src/**"), set()),
     "criteria without boxes": (task_body(criteria="- It works"), {"criteria-missing"}),
@@ -422,13 +448,13 @@ def test_paths_are_read_in_every_form_of_list(name: str) -> None:
     text, paths = LISTS[name]
     body = read_body(task_body(in_scope=text))
     assert (body.in_scope, body.scopes[0].unread) == (tuple(paths.split()), ())
-    assert read_body(task_body(out_of_scope=text)).out_of_scope == tuple(paths.split())
+    assert read_body(task_body(in_scope="- z.py", out_of_scope=text)).out_of_scope == tuple(paths.split())
 
 
 @pytest.mark.parametrize("name", UNREAD)
 @pytest.mark.parametrize("place", ["in_scope", "out_of_scope"])
 def test_an_unread_part_of_a_scope_is_found_with_its_line(name: str, place: str) -> None:
-    text = task_body(**{place: UNREAD[name]})
+    text = task_body(**{"in_scope": "- z.py", place: UNREAD[name]})
     (found,) = (each for each in body_findings(read_body(text), ItemKind.TASK, "") if each.code == "scope-unread")
     line = int(re.search(r"line (\d+)", found.message)[1])  # type: ignore[index]
     said = found.message.partition(": ")[2]
@@ -533,6 +559,14 @@ def test_a_path_that_an_entry_excludes_is_not_in_scope(words: str) -> None:
     body = read_body(task_body(in_scope=f"- src/a.py\n- {entry}", out_of_scope=f"- {entry}"))
     assert (body.in_scope, body.out_of_scope) == (("src/a.py",), ("src/b.py",))
     assert [text for _, text in body.scopes[0].unread] == [entry]
+
+
+@pytest.mark.parametrize(
+    "words", ["All but {}", "Everything outside {}", "Any file other than {}", "Nothing except: {}"]
+)
+def test_an_exception_to_what_is_out_of_scope_is_not_excluded(words: str) -> None:
+    (_, excluded) = read_body(task_body(out_of_scope=f"- src/z.py\n- {words.format('src/b.py')}")).scopes
+    assert (excluded.paths, len(excluded.unread)) == (("src/z.py",), 1)
 
 
 def test_the_template_is_guessed_when_no_label_tells() -> None:

@@ -76,7 +76,8 @@ class Body:
     @cached_property
     def scopes(self) -> tuple[ScopeList, ScopeList]:
         """The paths in scope, and those out of scope."""
-        return read_scope(self.below(IN_SCOPE)), read_scope(self.below(OUT_OF_SCOPE), is_out=True)
+        listed = read_scope(self.below(IN_SCOPE))
+        return listed, read_scope(self.below(OUT_OF_SCOPE), listed.paths)
 
     @property
     def scope(self) -> Scopes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*(?!/)[^*]+\*\*|__[^_]+__")
-_EXCEPTED = re.compile(r"\b(?:but|except\w*|apart|outside|unless)\b")
+_EXCEPTED = re.compile(r"\b(?:but|except\w*|apart|other than|outside|unless)\b")
 _LEFT_OUT = re.compile(rf"{_EXCEPTED.pattern}|\b(?:no|nor|without)\b|\Aout\Z")
 _NEGATED = re.compile(
     r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|read only)\b"
@@ -45,7 +45,7 @@ _NEGATED = re.compile(
 _CHANGE = re.compile(
     r"(?:creat|add|chang|modif|updat|edit|extend|renam|mov|delet|remov|replac|fix|refactor|rewrit|implement|adjust)\w*"
     r"|new|only|the|its|an?|\w?\d*|(?:every|any)thing|all|tests?|files?|folders?|director(?:y|ies)|modules?|packages?"
-    r"|to|in|below|under|inside|within"
+    r"|to|in|below|under|inside|within|explicitly|excluded"
 )
 """A word beside a path that says no more than that it changes. Others may turn its meaning."""
 _TITLED = re.compile(r"([^`/.(){}\[\]:,]*[^\s`/.(){}\[\]:,])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)|\s+\((.+)\)\.?)")
@@ -76,6 +76,7 @@ class _Entry:
     is_title: bool = False
     is_bare: bool = False  # its path is one plain word, as the first word of a description
     is_phrase: bool = False  # words that no form explains are beside its path, which may turn its meaning
+    is_vague: bool = False  # out of scope, such words may make an exception of its path, or of those below
     is_owned: bool = False
     is_negated: bool = False
 
@@ -85,19 +86,24 @@ class _Entry:
         return self.paths[0] if len(self.paths) == 1 and "." not in posixpath.basename(self.paths[0]) else ""
 
 
-def read_scope(sections: Iterable[Section], *, is_out: bool = False) -> ScopeList:
-    """Read a section and those below it. In scope, a path behind a negation is not read; out of scope it ``is_out``."""
+def read_scope(sections: Iterable[Section], listed: Iterable[str] | None = None) -> ScopeList:
+    """Read a section and those below it: what is in scope, or out of scope, beside the paths that are ``listed`` in it.
+
+    In scope, a path behind a negation is not read. Out of scope, a listed path beside other words may be an exception.
+    """
+    is_out, known = listed is not None, frozenset(_without_wildcards(path) for path in listed or ())
     titles: list[tuple[int, _Entry]] = []
     for section in sections:
         title = _title(section.title if titles else "In Scope", section.line, is_out=is_out)
         title.paths = [] if title.is_bare else title.paths
+        title.is_vague &= bool(titles)
         _read_blocks(title, section.blocks, is_out=is_out)
         titles = [each for each in titles if each[0] < section.level]
         if titles:
             titles[-1][1].inner.append(title)
         titles.append((section.level, title))
     unread: list[tuple[int, str]] = []
-    paths = [path for _, title in titles[:1] for path in _collect(title, "", unread, unread, is_out=is_out)]
+    paths = [path for _, title in titles[:1] for path in _collect(title, "", unread, unread, known if is_out else None)]
     return ScopeList(tuple(dict.fromkeys(paths)), tuple(sorted(unread)))
 
 
@@ -106,9 +112,10 @@ def _collect(
     above: str,
     unread: list[tuple[int, str]],
     vague: list[tuple[int, str]],
+    listed: Set[str] | None,
     *,
-    is_out: bool,
     is_below: bool = False,
+    is_vague: bool = False,
 ) -> list[str]:
     """Return the paths of an entry and of those in it; what names none below a path describes that path, or is vague.
 
@@ -117,6 +124,7 @@ def _collect(
     """
     if not entry.text:
         return []
+    is_out, is_vague = listed is not None, is_vague or entry.is_vague
     if entry.is_title:
         _settle(entry)
     own = [_within(above, path) for path in entry.paths]
@@ -127,7 +135,8 @@ def _collect(
         is_apart = entry.is_bare and bool(own) and not above and _is_apart(each, entry.folder)
         each.has_more |= is_apart
         folder = "" if is_apart else _within(above, entry.folder)
-        inner += _collect(each, folder, unread, lost, is_out=is_out, is_below=bool(own) and not entry.is_title)
+        is_inner = bool(own) and not entry.is_title
+        inner += _collect(each, folder, unread, lost, listed, is_below=is_inner, is_vague=is_vague)
     has_unread = is_out and (len(unread) > before or bool(lost))
     entry.is_phrase |= is_out and bool(lost)
     if is_below and entry.is_bare and not inner:  # one word, which describes the path above
@@ -137,6 +146,7 @@ def _collect(
     is_answer = entry.is_title or NONE.fullmatch(entry.text) or entry.text[0] + entry.text[-1] == "()"
     is_answer = is_answer or entry.text.endswith(":")
     is_barred = bool(own or inner) and (entry.is_negated or (is_below and (entry.is_phrase or not own)))
+    is_barred |= (is_vague or entry.has_more) and any(_without_wildcards(path) in (listed or ()) for path in own)
     if entry.has_more or is_barred:
         unread.append((entry.line, entry.text))
     elif not (own or inner or is_answer):
@@ -155,6 +165,12 @@ def _is_apart(entry: _Entry, word: str) -> bool:
 def _within(folder: str, path: str) -> str:
     is_whole = not folder or path == folder or path.startswith(f"{folder}/")
     return path if is_whole else posixpath.normpath(posixpath.join(folder, path))
+
+
+def _without_wildcards(path: str) -> str:
+    """Return the folder of a pattern that has all its paths."""
+    folder = path.rstrip("*/")
+    return folder if path[len(folder) :].startswith("/") else path
 
 
 def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
@@ -181,6 +197,8 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
                 above.inner.append(label)
                 continue
             entry = _read(text, line, is_out=is_out)
+            last = every[-1] if is_text and every else None
+            entry.is_vague |= last is not None and last.line == line - 1 and last.is_vague and not last.paths
             every.append(entry)
             known |= {items[0]: entry} if is_first else {}
             if is_text and not entry.paths:
@@ -334,13 +352,15 @@ def _judge(entry: _Entry, rest: Sequence[str], front: Sequence[str], behind: Seq
     note = " ".join(word.strip("()") for word in rest if word not in _BETWEEN)
     title = " ".join(front).rstrip("*_")
     entry.is_owned = _OWNED.fullmatch(note) is not None
+    is_titled = bool(entry.paths) and title.endswith(":") and not is_out
+    words = [*(() if is_titled else front), *(() if entry.is_owned else behind)]
+    is_plain = all(_CHANGE.fullmatch(re.sub(r"[\W_]", "", word.casefold())) for word in words)
+    entry.is_vague = not is_plain or _EXCEPTED.search(note.casefold()) is not None
     if is_out:
         entry.is_phrase = bool(note) and not entry.is_owned
-        is_turned = _EXCEPTED.search(title.casefold()) is not None
+        turned = _EXCEPTED.search(title.casefold())
+        is_turned, entry.is_negated = turned is not None, turned is not None and turned.start() > 0
     else:
-        is_titled = bool(entry.paths) and title.endswith(":")
-        words = [*(() if is_titled else front), *(() if entry.is_owned else behind)]
-        is_plain = all(_CHANGE.fullmatch(re.sub(r"[\W_]", "", word.casefold())) for word in words)
         entry.is_negated = _is_negated(title, is_front=True)
         is_turned = entry.is_phrase = not is_plain or (bool(entry.paths) and _is_negated(note))
     is_part = any(each.startswith(inside) and each not in inside for each in named)
