@@ -156,6 +156,29 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         f"quote is {text}": (refinement_body(quote=f"- Quote: {text}"), {"quote-missing"})
         for text in ("None", "TBD", "&nbsp;", '"..."', "<!-- It shall be fast. -->")
     },
+    **{
+        f"quote below {label}": (refinement_body(quote=f"{label}It shall be fast."), set())
+        for label in (
+            "- Quote 1: ",
+            "- Quote (line 12): ",
+            "- **Quote** (lines 3-4): ",
+            "\n### Quote\n\n",
+            "\n**Quotes**\n\n- ",
+            "- Relevant quote: ",
+            "- Quoted text: ",
+            "\n| Quote | Line |\n|-|-|\n| 2 | ",
+        )
+    },
+    **{
+        f"nothing below {label}": (refinement_body(quote=label), {"quote-missing"})
+        for label in (
+            "- Quote 1: TBD",
+            "- Quote (line 12):",
+            "\n### Quote",
+            "- Quote\n- Spec: `docs/specs/b.md`",
+            "| Quote | N/A |\n| Spec | `docs/specs/b.md` |",
+        )
+    },
     "quote on its own line": (refinement_body(quote='\nIt says: "It shall be fast."'), set()),
     "quote before the file": (refinement_body(quote="- Quote:\n- Spec: `docs/specs/b.md`"), {"quote-missing"}),
     "quote below its label": (refinement_body(quote="- Quote:\n\n  > It shall be fast."), set()),

@@ -22,7 +22,8 @@ _QUOTED = re.compile(
     re.MULTILINE,
 )
 _SECTION_WORD = r"(?:\u00a7|(?<!\w)(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b)(?:\(s\)|(?!\(s\)))"
-_LABEL = r"(?:quotes?|quotation|excerpt|specs?|specification|reference|file|path|sections?)(?:\(s\))?[^\w\n]*[:\uff1a]"
+_PART = r"(?:quotes?|quotation|excerpt|specs?|specification|reference|file|path|sections?)(?:\(s\))?[^\w\n]*"
+_LABEL = rf"{_PART}[:\uff1a]"
 _SECTION = re.compile(
     rf"{_SECTION_WORD}(?:[^\w\n\u00a7]|\n(?![ \t]*>))*(?!{_LABEL})(\w[^\n]*)|(#[\w-]+)"
     r"|(?<=[^\n#])\#{2,6}[ \t]+(\w[^\n]*)"
@@ -38,8 +39,8 @@ _NAMED_BEHIND_COLON = re.compile(rf"(?:\A|[\n,;:.(\uff1a\u2013\u2014-])[ \t*_`]{
 _AFTER_PATH = re.compile(r"\.\w{2,8}[^\n]{0,30}\Z")
 _BEHIND_NAME = re.compile(r"[\s*_`]*(?:sub)?(?:section|heading|chapter|clause)\b", re.IGNORECASE)
 _QUOTE = re.compile(
-    r"(?:^[ \t]*|(?<=[.;,|)*\u3002]))[^\w\n]{0,9}(?:quotes?|quotation|excerpt)\b[^\w\n:\uff1a|]*[:\uff1a|]"
-    rf"((?:[^\n]|\n(?![^\w\n]*{_LABEL}))*)",
+    r"(?:^[ \t]*|(?<=[.;,|)*\u3002]))[^\w\n]{0,9}(?:relevant[ \t]+)?(?:quotes?|quotation|quoted|excerpt)\b"
+    rf"(?:[^\n:\uff1a|]{{0,40}}[:\uff1a|]|[^\w\n]{{0,9}}$)((?:[^\n]|\n(?![^\w\n]*{_PART}[:\uff1a|]))*)",
     re.IGNORECASE | re.MULTILINE,
 )
 
