@@ -224,6 +224,16 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "no section of the spec": (refinement_body().replace("- Section(s): Speed\n", ""), {"spec-section-missing"}),
     "no spec file": (refinement_body().replace("`docs/specs/a.md`", "the spec"), {"spec-path-missing"}),
     "options as headings": (refinement_body(options="### One\n\nCheap.\n\n### Two\n\nGood."), set()),
+    "options as headings of any level": (refinement_body(options="#### One\n\nCheap.\n\n#### Two\n\nGood."), set()),
+    "headings below options": (
+        refinement_body(options="### One\n\n#### Pros\n\nCheap.\n\n### Two\n\n#### Cons\n\nDear."),
+        set(),
+    ),
+    "one option with headings": (
+        refinement_body(options="#### One\n\n##### Pros\n\nCheap.\n\n##### Cons\n\nSlow."),
+        {"options-too-few"},
+    ),
+    "headings without trade-offs": (refinement_body(options="#### One\n\n#### Two"), {"trade-off-missing"}),
     "options as paragraphs": (
         refinement_body(options="**Option A** is cheap, but slow.\n\n**Option B** is good, but dear."),
         set(),

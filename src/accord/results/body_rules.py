@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import correct_spelling
@@ -195,11 +196,11 @@ def _options(body: Body, options: Section) -> list[str]:
     """Return the options with their texts: entries of a list, rows of a table, headings, or paragraphs that count."""
     from accord.results.layouts import options_among
 
-    nested = [
-        f"{child.title}\n{child.text}"
-        for child in body.sections
-        if child.level == options.level + 1 and is_same(child.parent, options.title)
-    ]
+    below = [*body.below(OPTIONS)][1:]
+    top = min((child.level for child in below), default=0)
+    starts = [i for i, child in enumerate(below) if child.level == top]
+    parts = [f"{child.title}\n{child.text}".rstrip() for child in below]
+    nested = ["\n".join(parts[i:end]) for i, end in pairwise([*starts, len(below)])]
     return max(_entries(options), nested, _rows(options), list(options_among(options.text).found), key=len)
 
 
