@@ -99,6 +99,30 @@ def test_labels_in_one_line_and_in_the_head_of_a_table_count(parts: dict[str, st
     table = f"| {' | '.join(parts)} |\n|{'---|' * len(parts)}\n| {' | '.join(parts.values())} |"
     for text in (one_line, bold, table, one_line.upper() if parts is FINDING else one_line):
         assert findings_of(parts)(text) == []
+    for count in ("1) {0}; 2) more.", "(a) {0}, (b) more.", "1. {0}. 2. More."):
+        texts = (text if parts is BLOCKER else count.format(text) for text in parts.values())
+        counted = " ".join(f"{name}: {text.rstrip('.')}." for name, text in zip(parts, texts, strict=True))
+        assert findings_of(parts)(counted) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "1) Retry, simple but slow. 2) Buffer, fast but large.",
+        "(1) Retry; simple but slow. (2) Buffer; fast but large.",
+        "a) Retry (simple, but slow); b) Buffer (fast, but large).",
+        "Option A: retry; simple but slow. Option B: buffer; fast but large.",
+        "1) Retry. Impact: slow. 2) Buffer. Impact: large.",
+    ],
+)
+@pytest.mark.parametrize(
+    "choice", ["Option 1, as it is simple.", "1) because it is simple.", "go with (a), as it is simple"]
+)
+def test_options_in_a_line_end_at_the_next_label(options: str, choice: str) -> None:
+    parts = {**BLOCKER, "Options": options, "Recommendation": choice}
+    for between in (" ", " | ", "\n"):
+        text = between.join(f"{name}: {text.rstrip('.')}." for name, text in parts.items())
+        assert report_findings(text) == [], text
 
 
 @pytest.mark.parametrize("parts", [BLOCKER, FAILURE, FINDING], ids=["blocker", "failure", "finding"])

@@ -30,7 +30,7 @@ _BOLD = re.compile(
 )
 _IN_BRACKETS = re.compile(rf"[(\[](?P<emphasized>[^()\[\]\n]{{1,80}})[)\]](?![(\[]){_AFTER}")
 _SEPARATED = (
-    r"(?P<phrase>(?:[^()\[\]:\uff1a\n]|\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\]){1,80}?)"
+    r"(?P<phrase>(?:[^()\[\]:\uff1a\n.!?;|\u3002]|[.!?;|](?=\S)|\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\]){1,80}?)"
     r"(?:[:\uff1a]|[ \t][\u2013\u2014\u2192=-](?=\s|\Z)|\?(?=[\s*_]|\Z))[*_]*"
 )
 _AT_START = re.compile(_SEPARATED)
@@ -150,9 +150,10 @@ def _words(phrase: str) -> list[str]:
 def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_Label]:
     """Leave out labels in labels, and those below the entries of a part, such as the impact of one option.
 
-    A label without a heading is below one if a heading of another part follows.
+    A label without a heading is below one if a heading of another part follows. Of labels that repeat, the last counts.
     """
     kept: list[_Label] = []
+    last_starts = {label.parts: label.start for label in labels}
     last_heading = max((label.start for label in labels if label.is_heading), default=0)
     for label in labels:
         last = kept[-1] if kept else None
@@ -162,7 +163,8 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
             is_listed = label.mark and not last.mark and not label.is_word
             is_below = last.is_heading and not label.is_heading and label.start < last_heading
             is_below = is_below and _HEADING.search(text, last.text, label.start) is not None
-            if label.depth >= last.depth + 2 or is_listed or is_below:
+            is_repeated = label.start < last_starts[label.parts] and label.parts != last.parts
+            if label.depth >= last.depth + 2 or is_listed or is_below or is_repeated:
                 continue
         kept.append(label)
     return kept
@@ -197,12 +199,10 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary) -
     if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (has_sign or underline is not None):
         return None
     is_marked = has_sign or bool(underline and underline.strip())
-    parts = _parts_of(rest, vocabulary, is_marked=is_marked)
-    return (
-        _Label(parts, start, start + len(line) + len("" if has_sign else underline or ""), depth, is_heading=is_marked)
-        if parts
-        else None
-    )
+    if not (parts := _parts_of(rest, vocabulary, is_marked=is_marked)):
+        return None
+    end = start + len(line) + len("" if has_sign else underline or "")
+    return _Label(parts, start, end, depth, is_heading=is_marked)
 
 
 def _phrase(hit: re.Match[str]) -> str:
