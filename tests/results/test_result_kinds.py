@@ -44,7 +44,7 @@ def test_a_document_that_is_not_a_result_cannot_be_applied() -> None:
     [
         ("completed", PATCH, ("completed", PATCH.decode(), "Done.")),
         ("blocked", PATCH, ("blocked", None, "Done.")),
-        ("completed", b" \n", ("validation-failure", None, "nothing was changed")),
+        ("completed", b" \n", ("validation-failure", None, "Done.")),
     ],
 )
 def test_a_patch_is_put_into_a_completed_result_alone(
@@ -54,6 +54,24 @@ def test_a_patch_is_put_into_a_completed_result_alone(
     result = with_patch(json.dumps(document).encode(), patch, "result.json")
     assert (result["outcome"], result["patch"]) == expected[:2]
     assert expected[2] in str(result["summary"])
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Done.",
+        "Validation: pytest passes. Scope: all files.",
+        "## Step\n\n## Tried\n\nnone",
+        "| Step | Tried | Outside |\n|-|-|-|\n| a | | |",
+        "```\nStep:",
+        "<!-- Tried:",
+        "## What was done\n\n- Step 1: TBD\n- Check:",
+    ],
+)
+def test_a_result_without_a_change_is_a_valid_failure_whatever_its_summary_says(summary: str) -> None:
+    document = {"role": "implementor", "outcome": "completed", "summary": summary}
+    result = read_result(json.dumps(with_patch(json.dumps(document).encode(), b"", "result.json")).encode())
+    assert result.findings == []
 
 
 @pytest.mark.parametrize("raw", [b"[]", b"{}", b"Sorry."])

@@ -92,8 +92,9 @@ def with_patch(raw: bytes, patch: bytes, name: str) -> dict[str, object]:
     if patch.strip():
         return {**result, "patch": patch.decode()}
     reason = (
-        "The validation step that compares the work tree with its base failed: nothing was changed. The agent "
-        "tried something that left no trace, so the cause is outside accord's view."
+        "Step: comparing the work tree with its base, which found no change.\n"
+        "Tried: what the agent reports below.\n"
+        "Outside: the agent reported completed work, but left no change that accord can take."
     )
     return {**result, "outcome": "validation-failure", "patch": None, "summary": f"{reason}\n\n{result['summary']}"}
 
