@@ -400,8 +400,8 @@ LISTS = {
     "titles in bold": ("**Backend**\n\n- src/a.py\n\n**Changed**\n\n- web/b.ts", "src/a.py web/b.ts"),
     "titles of two words": ("Files/modules:\n\n- src/a.py\n\n#### UI/UX\n\n- web/b.ts", "src/a.py web/b.ts"),
     "paths in brackets": (
-        "- CSV writer (`src/a.py`)\n- Tests (tests/b.py, tests/c.py)\n- **Docs** (`docs/d.md`)",
-        "src/a.py tests/b.py tests/c.py docs/d.md",
+        "- Writer (`src/a.py`)\n- Tests (tests/b.py, tests/c.py)\n- **Docs** (`docs/d.md`): new\n- Page (a/(b)/e.ts)",
+        "src/a.py tests/b.py tests/c.py docs/d.md a/(b)/e.ts",
     ),
     "paths behind a dash": ("- CSV writer — `src/a.py`\n- Tests - `tests/b.py` and `x/y`", "src/a.py tests/b.py x/y"),
     "a lone name in bold": ("**Makefile**", "Makefile"),

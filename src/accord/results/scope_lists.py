@@ -48,7 +48,9 @@ _CHANGE = re.compile(
     r"|to|in|below|under|inside|within|explicitly|excluded"
 )
 """A word beside a path that says no more than that it changes. Others may turn its meaning."""
-_TITLED = re.compile(r"([^`/.(){}\[\]:,]*[^\s`/.(){}\[\]:,])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)|\s+\((.+)\)\.?)")
+_TITLED = re.compile(
+    r"([^`/.(){}\[\]:,]*[^\s`/.(){}\[\]:,])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)|\s+\((.+?)\)(\.|\s*[:\u2013\u2014-]\s.*)?)"
+)
 """Words, then in brackets or behind a dash what may be their paths."""
 _OWNED = re.compile(r"owned by #\S+", re.IGNORECASE)
 _LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
@@ -336,7 +338,7 @@ def _untitled(text: str) -> str:
         (is_marked or names_file(word)) and paths_of(word, "", is_marked=is_marked, is_first=False)
         for word, is_marked in words
     )
-    return f"{titled[1]}: {titled[2] or titled[3]}" if are_paths and words else text
+    return f"{titled[1]}: {titled[2] or titled[3]}{titled[4] or ''}" if are_paths and words else text
 
 
 def _judge(entry: _Entry, rest: Sequence[str], front: Sequence[str], behind: Sequence[str], *, is_out: bool) -> None:
