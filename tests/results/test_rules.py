@@ -105,11 +105,6 @@ BROKEN_PLANS: dict[str, Case] = {
         "unknown-reference",
         "/update/0/body",
     ),
-    "blocked by an item that the plan closes": (
-        plan(task("a", "#5"), close=["5"]),
-        "closed-reference",
-        "/create/0/blockedBy/0",
-    ),
     "itself": (plan(task("a", "a")), "self-reference", "/create/0/blockedBy/0"),
     "two in a circle": (plan(task("a", "b"), task("b", "a")), "dependency-cycle", "/create/0/blockedBy"),
     "more dependencies than GitHub allows": (
@@ -362,6 +357,11 @@ UNLABELLED = (
 )
 STEERING = "diff --git a/AGENTS.md b/AGENTS.md\n--- a/AGENTS.md\n+++ b/AGENTS.md\n@@ -1 +1 @@\n-a\n+b\n"
 WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
+    (plan(task("a", "#5"), close=["5"]), [("closed-reference", "/create/0/blockedBy/0")]),
+    (
+        plan(task("b-c"), task("a", out_of_scope="- x/a (owned by b-c)\n- x/b, owned by b-c, a\n- x/c (owned by a d)")),
+        [("unknown-reference", "/create/1/body")],
+    ),
     (plan(update=[update(1, labels=["bug"])]), [("label-missing", "/update/0/labels")]),
     (
         plan(
@@ -623,6 +623,8 @@ MISSPELT_BODY = task_body().replace("Acceptance Criteria", "Acceptance Criterias
 MESSAGES = [
     (plan(MISSPELT, task("bb-task")), "label-unknown", "Did you mean `priority:high`?"),
     (plan(MISSPELT, task("bb-task")), "unknown-reference", "Did you mean `bb-task`?"),
+    (plan(task("b-cd"), task("a", out_of_scope="- x (owned by #bcd)")), "unknown-reference", "Did you mean `#b-cd`?"),
+    (plan(task("b-c"), task("a", out_of_scope="- x/a (owned by b-c)")), "unknown-reference", "Did you mean `#b-c`?"),
     (plan(task("a "), task("b", "a")), "unknown-reference", "Did you mean `a `?"),
     (plan(task("a", body=MISSPELT_BODY)), "section-missing", "Did you mean `Acceptance Criteria`?"),
     (blocked_with("-gap", "-gpa"), "blocker-type-unknown", "Did you mean `spec-gap`?"),

@@ -62,6 +62,7 @@ _PUNCTUATION = ".:!?*'\""
 _WORD = re.compile(_OWNER_WORD)
 _OWNED_BY = re.compile("(?i:owned by) #")
 _OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
+_BARE_OWNER = re.compile(rf"((?i:owned by) )(?!#)({_OWNER_WORD})(?=\s*(?:[)\],;]|\Z))")
 LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 
@@ -204,10 +205,13 @@ def owners_in(text: str, names: Set[str]) -> list[str]:
     return [owner for owner in all_owners(text, names) if owner in names] if _OWNED_BY.search(text) else []
 
 
-def all_owners(text: str, names: Set[str]) -> list[str]:
-    """Return every owner of a text outside of code, one of these names or not, as ``name_owners`` reads it."""
+def all_owners(text: str, names: Set[str], *, is_bare: bool = False) -> list[str]:
+    """Return every owner of a text outside of code, one of these names or not, as ``name_owners`` reads it.
+
+    Those that ``is_bare`` have no sign, so that it leaves them as they are.
+    """
     found: list[str] = []
-    pattern = _owner_pattern(frozenset(names))
+    pattern = _BARE_OWNER if is_bare else _owner_pattern(frozenset(names))
 
     def collect(line: str) -> str:
         found.extend(_owner(match, names)[0] for match in pattern.finditer(line))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -211,13 +211,13 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
                 yield _ambiguous(reference, other, path)
             elif reference not in plan.positions and item_number(reference) is None:
                 unknown += 1
-                yield _unknown(f"`{reference}`", reference, plan, path, unknown)
+                yield _unknown(reference, plan.positions, path, unknown)
 
 
-def _unknown(shown: str, reference: str, plan: Plan, path: str, count: int) -> Finding:
+def _unknown(reference: str, names: Iterable[str], path: str, count: int, shown: str = "") -> Finding:
     """Report an unknown name, the first ones with a suggestion: each of those is compared with every name."""
-    close = did_you_mean(reference, plan.positions) if count <= _MOST_SUGGESTIONS else ""
-    message = f"{shown} is neither a tempID of this result nor a work item number."
+    close = did_you_mean(reference, names) if count <= _MOST_SUGGESTIONS else ""
+    message = f"{shown}`{reference}` is neither a tempID of this result nor a work item number."
     return Finding("unknown-reference", message, path, hint=close or "Use a tempID of this result or a number like 42.")
 
 
@@ -234,7 +234,10 @@ def _check_owners(plan: Plan) -> Iterator[Finding]:
                 yield _ambiguous(f"owned by #{owner}", numbered[owner], path)
             elif not (owner in names or owner.isdigit() or owner.startswith("<")):
                 unknown += 1
-                yield _unknown(f"The owner `#{owner}`", owner, plan, path, unknown)
+                yield _unknown(f"#{owner}", (f"#{name}" for name in names), path, unknown, "The owner ")
+        for owner in filter(plan.names.__contains__, all_owners(text[:BODY_CHARS], names, is_bare=True)):
+            message = f"The owner `{owner}` has no `#`, so it does not become the number of its issue."
+            yield warning("unknown-reference", message, path, hint=f"Did you mean `#{owner}`?")
 
 
 def _check_closed(plan: Plan) -> Iterator[Finding]:
@@ -245,7 +248,7 @@ def _check_closed(plan: Plan) -> Iterator[Finding]:
             if number and number in closed:
                 message = f"`{item.temp_id}` waits for #{number}, which this plan closes."
                 hint = "Remove it from `blockedBy`, or do not close it."
-                yield Finding("closed-reference", message, pointer("create", i, "blockedBy", j), hint=hint)
+                yield warning("closed-reference", message, pointer("create", i, "blockedBy", j), hint=hint)
 
 
 def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
