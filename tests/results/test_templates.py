@@ -115,6 +115,13 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "an empty section of the spec": (TASK.replace("): All", "):"), {"spec-section-missing"}),
     "the spec with an anchor": (TASK.replace("a.md`\n- Section(s): All", "a.md#limits`"), set()),
     "the section after the file": (TASK.replace("`\n- Section(s): All", "`, Limits"), set()),
+    "none as the spec": (TASK.replace("`docs/specs/a.md`", "N/A"), {"spec-path-missing"}),
+    "a word of a template above a list": (task_body(context="TODO:\n\n- It is old."), {"placeholder-left"}),
+    "words of the template above nothing": (task_body(constraints="What the agent must not do:"), {"placeholder-left"}),
+    "words of the template above a list": (
+        task_body(context="Anything the agent needs beyond the spec:\n\n- It is old.", constraints="**What** to do"),
+        set(),
+    ),
     "two sentences": (task_body(objective="Make it work. Then make it fast."), {"objective-long"}),
     "two paragraphs": (task_body(objective="Make it work\n\nmake it fast"), {"objective-long"}),
     "two entries": (task_body(objective="- Make it work\n- Make it fast"), {"objective-long"}),

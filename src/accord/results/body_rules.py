@@ -39,6 +39,7 @@ _SENTENCE_BREAK = re.compile(
 )
 _CODE = re.compile(r"`[^`]*`")
 _CRITERION = re.compile(r"[^\w\n]*criterion[\W\d_]*", re.IGNORECASE)
+_LEAD_IN = re.compile(r"\w \w.*:[*_]*\Z")
 _LETTER = re.compile(r"\w")
 _PATHS_LEFT_OVER = "path/to/"
 _UNREAD = (
@@ -154,10 +155,12 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
     criteria = [*body.below(CRITERIA)]
     for section in body.sections:
         pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
+        every = section.text.splitlines()
         lines = (
             line
-            for line in section.text.splitlines()
-            if is_template(line) or (section in criteria and _CRITERION.fullmatch(line))
+            for line in every
+            if (is_template(line) and (line is every[-1] or not _LEAD_IN.search(line)))
+            or (section in criteria and _CRITERION.fullmatch(line))
         )
         token = pattern.search(section.text)
         if left := next(lines, "") or (token.group() if token else ""):

@@ -14,7 +14,7 @@ _NOTHING = re.compile(
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _PLACEHOLDER = re.compile(r"[^\s<>]{0,200}<[A-Za-z][A-Za-z0-9 _-]{0,60}>[^\s<>]{0,200}")
-_PATH = re.compile(r"[\w.-]/[\w./*-]|\w-*\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b")
+_PATH = re.compile(r"(?![Nn]/[Aa]\b)[\w.-]/[\w./*-]|\w-*\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b")
 _QUOTED = re.compile(
     r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{2,}"
     r"[\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]|(?<!\w)['\u2018\u201a\u2039][^\n]{3,2000}?['\u2018\u2019\u203a](?!\w)"
