@@ -62,7 +62,7 @@ _PUNCTUATION = ".:!?*'\""
 _WORD = re.compile(_OWNER_WORD)
 _OWNED_BY = re.compile("(?i:owned by) #")
 _OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
-_BARE_OWNER = re.compile(rf"((?i:owned by) )(?!#)({_OWNER_WORD})(?=\s*(?:[)\],;]|\Z))")
+_BARE_OWNER = re.compile(rf"((?i:owned by) )(?!#)({_OWNER_WORD})(?=[ \t]*(?:[)\],;\r\n]|\Z))")
 LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 
