@@ -39,7 +39,6 @@ _SENTENCE_BREAK = re.compile(
 )
 _CODE = re.compile(r"`[^`]*`")
 _CRITERION = re.compile(r"[^\w\n]*criterion[\W\d_]*", re.IGNORECASE)
-_LEAD_IN = re.compile(r"\w \w.*:[*_]*\Z")
 _LETTER = re.compile(r"\w")
 _PATHS_LEFT_OVER = "path/to/"
 _UNREAD = (
@@ -159,7 +158,7 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
         lines = (
             line
             for line in every
-            if (is_template(line) and (line is every[-1] or not _LEAD_IN.search(line)))
+            if (is_template(line) and (line is every[-1] or not _is_lead_in(line)))
             or (section in criteria and _CRITERION.fullmatch(line))
         )
         token = pattern.search(section.text)
@@ -169,6 +168,10 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
     for left in (each for each in (*body.in_scope, *body.out_of_scope) if each.startswith(_PATHS_LEFT_OVER)):
         message = f"The scope still has the template's path `{left[:80]}`."
         yield Finding("placeholder-left", message, path, hint="Replace it with a file of the repository.")
+
+
+def _is_lead_in(line: str) -> bool:
+    return line.rstrip("*_").endswith(":") and len(line.split()) > 2
 
 
 def _missing(body: Body, heading: Heading) -> tuple[str, str]:
