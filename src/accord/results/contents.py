@@ -18,7 +18,8 @@ _PATH = re.compile(r"(?![Nn]/[Aa]\b)[\w.-]/[\w./*-]|\w-*\.(?:md|markdown|mdx|rst
 _QUOTED = re.compile(
     r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{2,}"
     r"[\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]|(?<!\w)['\u2018\u201a\u2039][^\n]{3,2000}?['\u2018\u2019\u203a](?!\w)"
-    r"|^[ \t]*(?:[-*+][ \t]+)?>[ \t]*\S[^\n]*",
+    r"|^[ \t]*(?:[-*+][ \t]+)?>[ \t]*\S[^\n]*"
+    r"|^[ \t]*(?P<fence>```|~~~)`*[^`\n]*\n(?:(?![ \t]*(?P=fence))[^\n]*\n)+",
     re.MULTILINE,
 )
 _SECTION_WORD = r"(?:\u00a7|(?<!\w)(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b)(?:\(s\)|(?!\(s\)))"
@@ -37,7 +38,9 @@ _UNNAMED = re.compile(r"\W*(?:none|n/?a|tbd)?\W*", re.IGNORECASE)
 _NAMED_NEXT = re.compile(rf"{_SECTION_WORD}\Z", re.IGNORECASE)
 _NAMED_BEHIND_COLON = re.compile(rf"(?:\A|[\n,;:.(\uff1a\u2013\u2014-])[ \t*_`]{{0,4}}{_SECTION_WORD}\Z", re.IGNORECASE)
 _AFTER_PATH = re.compile(r"\.\w{2,8}[^\n]{0,30}\Z")
-_BEHIND_NAME = re.compile(r"[\s*_`]*(?:sub)?(?:section|heading|chapter|clause)\b", re.IGNORECASE)
+_BEHIND_NAME = re.compile(
+    r"[\s*_`]*(?:sub)?(?:section|heading|chapter|clause)\b(?!(?:\(s\))?[*_`]*[:\uff1a])", re.IGNORECASE
+)
 _QUOTE = re.compile(
     r"(?:^[ \t]*|(?<=[.;,|)*\u3002]))[^\w\n]{0,9}(?:relevant[ \t]+)?(?:quotes?|quotation|quoted|excerpt)\b"
     rf"(?:[^\n:\uff1a|]{{0,40}}[:\uff1a|]|[^\w\n]{{0,9}}$)((?:[^\n]|\n(?![^\w\n]*{_PART}[:\uff1a|]))*)",
@@ -77,7 +80,7 @@ def _is_quote(text: str, hit: re.Match[str]) -> bool:
 
 
 def _is_block(hit: re.Match[str]) -> bool:
-    return hit[0].lstrip(" \t-*+").startswith(">")
+    return hit[0].lstrip(" \t-*+").startswith((">", "```", "~~~"))
 
 
 def _before(text: str, hit: re.Match[str]) -> str:

@@ -215,8 +215,8 @@ def _check_options(options: Options) -> Iterator[Finding]:
 
 
 _REFERENCE = {
-    "path": ("the file's path", "`Spec: docs/specs/export.md`"),
-    "section": ("the section", "`Section: Limits`"),
+    "path": ("the file's path", "`Spec: …` with the path below the root"),
+    "section": ("the section", "`Section: …` with its name"),
     "quote": ("a quote", "`Quote: …` with the words of the spec"),
 }
 
