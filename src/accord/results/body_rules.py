@@ -155,11 +155,11 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
     for section in body.sections:
         pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
         every = section.text.splitlines()
+        lead_ins = {line for line in every[:-1] if line.rstrip("*_").endswith(":") and len(line.split()) > 2}
         lines = (
             line
             for line in every
-            if (is_template(line) and (line is every[-1] or not _is_lead_in(line)))
-            or (section in criteria and _CRITERION.fullmatch(line))
+            if (is_template(line) and line not in lead_ins) or (section in criteria and _CRITERION.fullmatch(line))
         )
         token = pattern.search(section.text)
         if left := next(lines, "") or (token.group() if token else ""):
@@ -168,10 +168,6 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
     for left in (each for each in (*body.in_scope, *body.out_of_scope) if each.startswith(_PATHS_LEFT_OVER)):
         message = f"The scope still has the template's path `{left[:80]}`."
         yield Finding("placeholder-left", message, path, hint="Replace it with a file of the repository.")
-
-
-def _is_lead_in(line: str) -> bool:
-    return line.rstrip("*_").endswith(":") and len(line.split()) > 2
 
 
 def _missing(body: Body, heading: Heading) -> tuple[str, str]:

@@ -93,7 +93,7 @@ def read_scope(sections: Iterable[Section], listed: Iterable[str] | None = None)
 
     In scope, a path behind a negation is not read. Out of scope, a listed path beside other words may be an exception.
     """
-    is_out, known = listed is not None, frozenset(_without_wildcards(path) for path in listed or ())
+    is_out, known = listed is not None, frozenset(path.rstrip("*/") for path in listed or ())
     titles: list[tuple[int, _Entry]] = []
     for section in sections:
         title = _title(section.title if titles else "In Scope", section.line, is_out=is_out)
@@ -148,7 +148,7 @@ def _collect(
     is_answer = entry.is_title or NONE.fullmatch(entry.text) or entry.text[0] + entry.text[-1] == "()"
     is_answer = is_answer or entry.text.endswith(":")
     is_barred = bool(own or inner) and (entry.is_negated or (is_below and (entry.is_phrase or not own)))
-    is_barred |= (is_vague or entry.has_more) and any(_without_wildcards(path) in (listed or ()) for path in own)
+    is_barred |= (is_vague or entry.has_more) and any(path.rstrip("*/") in (listed or ()) for path in own)
     if entry.has_more or is_barred:
         unread.append((entry.line, entry.text))
     elif not (own or inner or is_answer):
@@ -167,12 +167,6 @@ def _is_apart(entry: _Entry, word: str) -> bool:
 def _within(folder: str, path: str) -> str:
     is_whole = not folder or path == folder or path.startswith(f"{folder}/")
     return path if is_whole else posixpath.normpath(posixpath.join(folder, path))
-
-
-def _without_wildcards(path: str) -> str:
-    """Return the folder of a pattern that has all its paths."""
-    folder = path.rstrip("*/")
-    return folder if path[len(folder) :].startswith("/") else path
 
 
 def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
