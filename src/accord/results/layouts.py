@@ -73,13 +73,10 @@ class Reading:
 
     parts: Mapping[str, str]
     free: str
-    hinted: frozenset[str] = frozenset()
+    hinted: frozenset[str]
     """The parts that a phrase before a colon mentions without being a label: their text may be there."""
-
-    @property
-    def is_labelled(self) -> bool:
-        """Whether the author uses labels: then each part that lacks one is missing."""
-        return len(self.parts) > 1
+    is_labelled: bool
+    """Whether the author surely uses labels: then each part that lacks one is missing."""
 
     def has(self, part: str) -> bool:
         """Return whether a part has a label and says something."""
@@ -102,20 +99,23 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
     labels = list(_line_labels(outside, vocabulary))
     if len({part for label in labels for part in label.parts}) < _LABELS_IN_LINES:
         labels += _labels_in_lines(outside, vocabulary)
+    sure = {part for label in labels for part in label.parts}
+    if not whole:  # each part is needed: phrases that could be sentences are labels of those that have no other
+        phrases = *_line_labels(outside, vocabulary, is_any=True), *_labels_in_lines(outside, vocabulary, is_any=True)
+        labels += (label for label in phrases if sure.isdisjoint(label.parts))
     known = {label.start for label in labels}
     labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
     parts = dict[str, str]()
     free = [outside[: labels[0].start] if labels else outside]
-    for i, label in enumerate(labels):
-        following = labels[i + 1].start if i + 1 < len(labels) else len(text)
+    for label, following in zip(labels, [*(label.start for label in labels[1:]), len(text)], strict=False):
         end = following if label.end < 0 else label.end
         for part in label.parts:
             parts[part] = f"{parts.get(part, '')}\n{text[label.text : end]}".strip("\n").rstrip()
         free.append(outside[end:following])
-    phrases = (hit for hit in _BEFORE_COLON.finditer(outside) if hit.start() not in known)
-    before_colons = [{*_words(hit[1])} for hit in phrases]
+    others = (hit for hit in _BEFORE_COLON.finditer(outside) if hit.start() not in known)
+    before_colons = [{*_words(hit[1])} for hit in others]
     hinted = (name for name, words in vocabulary.items() if any(not words.isdisjoint(found) for found in before_colons))
-    return Reading(parts, "\n\n".join(part for part in free if part.strip()), frozenset(hinted))
+    return Reading(parts, "\n\n".join(part for part in free if part.strip()), frozenset(hinted), len(sure) > 1)
 
 
 def _parts_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool = True) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
     return kept
 
 
-def _line_labels(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
+def _line_labels(text: str, vocabulary: Vocabulary, *, is_any: bool = False) -> Iterator[_Label]:
     """Yield the labels with which lines and cells begin."""
     lines = text.splitlines(keepends=True)
     start, top = 0, -1
@@ -179,12 +179,12 @@ def _line_labels(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
         top = (i if top < 0 else top) if is_row else -1
         if is_row:
             yield from _row_labels(lines, i, top, start, vocabulary)
-        elif label := _line_label(line, lines[i + 1] if i + 1 < len(lines) else "", start, vocabulary):
+        elif label := _line_label(line, lines[i + 1] if i + 1 < len(lines) else "", start, vocabulary, is_any):
             yield label
         start += len(line)
 
 
-def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary) -> _Label | None:
+def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary, is_any: bool) -> _Label | None:
     lead = _LEAD.match(line)
     if lead is None:
         return None
@@ -192,7 +192,7 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary) -
     rest = line[begin : begin + 4 * _LABEL_CHARS].rstrip()
     for pattern in (_BOLD, _IN_BRACKETS, _AT_START):
         hit = pattern.match(rest)
-        if hit and (parts := _parts_of(_phrase(hit), vocabulary, is_marked=pattern is not _AT_START)):
+        if hit and (parts := _parts_of(_phrase(hit), vocabulary, is_marked=is_any or pattern is not _AT_START)):
             is_word = " " not in _phrase(hit).strip()
             return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", is_word, has_sign)
     underline = following if rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()) else None
@@ -243,11 +243,11 @@ def _cells(line: str) -> Iterator[tuple[int, int]]:
     return ((begin + 1, end) for begin, end in zip(bars, ends, strict=False))
 
 
-def _labels_in_lines(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
+def _labels_in_lines(text: str, vocabulary: Vocabulary, *, is_any: bool = False) -> Iterator[_Label]:
     """Yield labels in the middle of lines: in bold, or at the beginning of a sentence, before a colon or a dash."""
     for pattern in (_BOLD, _IN_LINE):
         for hit in pattern.finditer(text):
-            if parts := _parts_of(_phrase(hit), vocabulary, is_marked=pattern is _BOLD):
+            if parts := _parts_of(_phrase(hit), vocabulary, is_marked=is_any or pattern is _BOLD):
                 yield _Label(parts, hit.start(), hit.end())
 
 

@@ -233,18 +233,17 @@ def _check_spec(reading: Reading) -> Iterator[Finding]:
 def _check_validation(summary: str) -> Iterator[Finding]:
     """Check that a summary names the step, the attempts and the reason."""
     reading = read_parts(unfolded(summary), _VALIDATION)
-    if not reading.is_labelled:
-        message = "The summary has no labels, so accord cannot tell whether it is complete."
-        hint = "Add the lines `Step:`, `Tried:` and `Outside:`."
-        yield warning("validation-step-missing", message, "/summary", hint=hint)
-        return
     needed = {
         "step": "the validation step that failed",
         "tried": "the attempts to fix it",
         "outside": "the reason why it is outside the task's scope",
     }
     missing = [part for part in needed if not reading.has(part)]
-    if missing:
+    if missing and not reading.is_labelled:
+        message = "The summary has no labels, so accord cannot tell whether it is complete."
+        hint = "Add the lines `Step:`, `Tried:` and `Outside:`."
+        yield warning("validation-step-missing", message, "/summary", hint=hint)
+    elif missing:
         lines = " and ".join(f"`{part.title()}:`" for part in missing)
         message = f"The summary does not name {' nor '.join(needed[part] for part in missing)}."
         hint = f"Add the line{'s' if len(missing) > 1 else ''} {lines}."
