@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -53,7 +53,7 @@ EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""
 
 _MARKUP = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)|(?<=\])\([^()\s]*\)|[\[\]]")
-_NOT = re.compile(r"\b(?:can)?not\b|n't\b")
+_NOT = re.compile(r"\bnot\b|n't\b")
 _LABEL = re.compile(r"[^.!?]{1,60}:[*_]{0,3}|([*_]{2}).{1,60}\1")
 """The last line of a paragraph that is a label of what follows."""
 
@@ -280,9 +280,8 @@ def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -
     """Find completed tasks without a model, by the checked boxes of the agent's message.
 
     Strong evidence is a checked box with exactly the task's text; weaker is one with the same words in other markup or
-    case, or a done entry of the agent's to-do list. A box counts only if its text says nothing else, and no heading or
-    label above it, no text below it in its entry and no other text about the task says "not", because a wrongly ticked
-    task is never looked at again.
+    case, or a done entry of the agent's to-do list. A box counts only if its entry says nothing else, and no heading or
+    label above it and no other text about the task says "not", because a wrongly ticked task is never looked at again.
     The last boxes of a text count, since agents print their plan first and its end state last. Returns the positions of
     the newly completed tasks and the confidence.
     """
@@ -311,11 +310,11 @@ def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -
 
 
 def _plain_entries(message: str) -> tuple[set[int], list[str]]:
-    """Return the lines of boxes with no "not" in heading or label above or text below, and other texts with it.
+    """Return the lines of entries with one paragraph and no "not" in heading or label above, and other texts with it.
 
     An entry with a box within another one is a task of its own.
     """
-    entries, denied, denials = dict[Block, int](), set[Block](), list[str]()
+    counts, denied, denials = Counter[Block](), set[Block](), list[str]()
     is_denied = is_label_denied = False
     for block in read_blocks(message).leaves:
         texts = [_plain(text) for text in block.texts]
@@ -324,13 +323,12 @@ def _plain_entries(message: str) -> tuple[set[int], list[str]]:
         elif block.kind == "paragraph" and not block.around:
             last = block.texts[-1].rsplit("\n", 1)[-1].strip()
             is_label_denied = bool(_LABEL.fullmatch(last) and _NOT.search(_plain(last)))
-        is_task = bool(block.inside and block.inside.box and block.inside not in entries)
-        said = [] if is_task else [text for text in texts if _NOT.search(text)]
-        denials += said
-        denied |= set(block.around) if is_denied or is_label_denied or said else set()
-        if is_task and block.inside:
-            entries[block.inside] = len(texts)
-    return {item.first + 1 for item, count in entries.items() if count == 1 and item not in denied}, denials
+        is_task = bool(block.inside and block.inside.box and not counts[block.inside])
+        denials += [text for text in texts if _NOT.search(text) and not is_task]
+        counts.update(dict.fromkeys([block.inside] if is_task and block.inside else block.around, max(1, len(texts))))
+        denied |= set(block.around) if is_denied or is_label_denied else set()
+    plain = (each for each, count in counts.items() if each.kind == "item" and count == 1 and each not in denied)
+    return {item.first + 1 for item in plain}, denials
 
 
 def _plain(text: str) -> str:
