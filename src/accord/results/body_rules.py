@@ -151,7 +151,7 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
 
 def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
     """Find what the author of a body left of the template."""
-    criteria = [*body.below(CRITERIA)]
+    criteria = {section.line for section in body.below(CRITERIA)}
     for section in body.sections:
         pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
         every = section.text.splitlines()
@@ -159,7 +159,7 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
         lines = (
             line
             for line in every
-            if (is_template(line) and line not in lead_ins) or (section in criteria and _CRITERION.fullmatch(line))
+            if (is_template(line) and line not in lead_ins) or (section.line in criteria and _CRITERION.fullmatch(line))
         )
         token = pattern.search(section.text)
         if left := next(lines, "") or (token.group() if token else ""):
@@ -189,7 +189,7 @@ def _missing(body: Body, heading: Heading) -> tuple[str, str]:
 
 def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
     text = section.visible
-    if not _LETTER.search(text) and "*" not in text:  # a pattern such as `**` fills a list
+    if not _LETTER.search(text) and not (heading is IN_SCOPE and body.in_scope):  # such as `**`
         return any(child.level > section.level and is_same(child.parent, section.title) for child in body.sections)
     return heading.may_be_none or not NONE.fullmatch(text)
 

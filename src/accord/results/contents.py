@@ -64,7 +64,9 @@ def reference_gaps(text: str) -> list[str]:
     inline = [hit for hit in quotes if not _is_block(hit)]
     is_labelled = any(says_something(hit[1]) for hit in _QUOTE.finditer(text))
     has_section = any(not _UNNAMED.fullmatch(visible_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
-    has_section = has_section or (len(inline) > 1 and _AFTER_PATH.search(_before(text, inline[0])) is not None)
+    has_section = has_section or (
+        bool(inline) and len(quotes) > 1 and _AFTER_PATH.search(_before(text, inline[0])) is not None
+    )
     found = {"path": _PATH.search(text) is not None, "section": has_section, "quote": is_labelled or bool(quotes)}
     return [part for part, is_there in found.items() if not is_there]
 

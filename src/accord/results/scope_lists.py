@@ -358,7 +358,8 @@ def _judge(entry: _Entry, rest: Sequence[str], front: Sequence[str], behind: Seq
         is_turned, entry.is_negated = turned is not None, turned is not None and turned.start() > 0
     else:
         entry.is_negated = _is_negated(title, is_front=True)
-        is_turned = entry.is_phrase = not is_plain or (bool(entry.paths) and _is_negated(note))
+        is_turned = entry.is_negated or (bool(entry.paths) and _is_negated(note))
+        entry.is_phrase = is_turned or not is_plain
     is_part = any(each.startswith(inside) and each not in inside for each in named)
     entry.has_more |= bool(entry.paths) and (is_turned or is_part)
 

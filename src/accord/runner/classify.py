@@ -53,8 +53,9 @@ _STEP_END = "\nError: Process completed with exit code "
 
 _JSON_BLOCK = re.compile(r"^(?!\s).*(\{[ \t]*\n(?:[ \t].*\n)+\}).*$", re.MULTILINE)
 _COMPARED = re.compile(
-    r"\b(?:expect(?:ed)?|want(?:ed)?|assert\w*)\b.{0,80}\b(?:20\d|30\d|4[0-2]\d|50\d)\b"
-    r"|\b(?:20\d|30\d|4[0-2]\d|50\d)\b.{0,20}\b(?:want|expected)\b|\btests? failed\b|^(?-i:FAIL(?:ED)?)\b",
+    r"\b(?:expect(?:ed)?|want(?:ed)?|assert\w*)\b.{0,40}\b[2-5]\d\d\b.{0,40}(?:\b(?:got|received|but|found|equal)\b|==)"
+    r"|\b(?:got|received|returned)\b.{0,20}\b[2-5]\d\d\b.{0,20}\b(?:want|expected)\b|\bexpect\([^()\n]{0,80}\)"
+    r"|^\W*(?:\d+ |[\w ]{0,40}: )?tests? failed\b|^(?-i:FAIL(?:ED)?)\b",
     re.IGNORECASE,
 )
 """Results of tests: what they expect is a status of the tested program, not of the agent's provider."""
@@ -339,7 +340,7 @@ def _printed_lines(text: str) -> list[str]:
     lines = (_LOG_PREFIX.sub("", as_seen(line).rstrip()) for line in text.rstrip().splitlines()[-_LAST_LINES:])
     whole = "\n".join(_ERROR_COMMAND.sub("Error: ", line) for line in lines)
     joined = _JSON_BLOCK.sub(lambda at: at[0] if json_prefix(at[1]) is None else " ".join(at[0].split()), whole)
-    before, end, _ = joined.rpartition(_STEP_END)
+    before, end, _ = joined.rpartition(_STEP_END) if _LOG_PREFIX.match(text) else ("", "", "")
     return [_GLYPHS.sub("", line) for line in (before if end else joined).splitlines()]
 
 

@@ -5,6 +5,7 @@ Source: global agent contract, "Required repository artifacts" and "ASK_USER pro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,7 @@ def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
 
     def exists(path: str) -> bool:
         file = (root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
-        return file.exists() and file.is_relative_to(root)
+        return os.path.exists(file) and file.is_relative_to(root)
 
     return frozenset(path for path in paths if not is_inside(path) or not exists(path))
 

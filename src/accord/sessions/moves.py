@@ -56,6 +56,7 @@ def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bo
     status = status_of(session)
     tasks, outputs = session.plan, session.outputs
     is_per_batch = session.mode == "full" and reviews.strategy_of(status) == "per-batch"
+    is_kept_here = bool(outputs) or machine.working_state(status) in machine.IMPLEMENTATION
     return machine.SessionFacts(
         mode=session.mode,
         state=machine.working_state(status),
@@ -66,7 +67,7 @@ def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bo
         unreviewed=tuple(
             f"{name} ({', '.join(gates)})" for name, gates in reviews.unreviewed_tasks(tasks, outputs).items()
         ),
-        lacks_final_review=is_per_batch and not reviews.has_final_review(outputs),
+        lacks_final_review=is_per_batch and is_kept_here and not reviews.has_final_review(outputs),
         held=reviews.held_agents(outputs),
         ci_result=status.last_ci_result,
         returns_to=machine.return_state(status),

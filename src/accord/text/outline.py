@@ -313,7 +313,7 @@ def _visible(blocks: Iterable[Block]) -> str:
 
 
 def _shown_tag(tag: str) -> str:
-    return "image" if tag.lower().startswith("<img ") and "src" in tag else " "
+    return "image" if re.match(r"<img\s.*\bsrc\b", tag, re.IGNORECASE | re.DOTALL) else " "
 
 
 def _without_tags(content: str) -> str:
