@@ -27,7 +27,7 @@ from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed
-from accord.text.outline import Section, code_of, visible_text
+from accord.text.outline import Section, code_of, seen_text
 
 _ISSUE = re.compile(r"#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
@@ -116,7 +116,7 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     if criteria and not boxes:
         message = "`Acceptance Criteria` has no checkbox."
         yield Finding("criteria-missing", message, path, hint="Write each criterion as `- [ ] …`.")
-    for box in (each for each in boxes if not _LETTER.search(visible_text(each.text))):
+    for box in (each for each in boxes if not _LETTER.search(seen_text(each.text))):
         message = f"`Acceptance Criteria` (line {box.line} of the body) has a checkbox without a text."
         yield Finding("criteria-missing", message, path, hint="Write its criterion, or remove it.")
     for entry in (each for items in criteria for each in unboxed(items)) if boxes else ():
@@ -130,7 +130,7 @@ def _has_sentences(section: Section) -> bool:
     """Return whether a section has several sentences: a paragraph is one, or each entry where there is only a list."""
     paragraphs = [each.content.strip() for each in section.blocks if each.kind == "paragraph" and not each.around]
     entries = [each.text for each in section.items if each.depth == 1] if not paragraphs else []
-    whole = [each for each in paragraphs or entries if not each.endswith((":", "\uff1a")) and visible_text(each)]
+    whole = [each for each in paragraphs or entries if not each.endswith((":", "\uff1a")) and seen_text(each)]
     return len(whole) > 1 or _SENTENCE_BREAK.search(_CODE.sub("x", section.text)) is not None
 
 

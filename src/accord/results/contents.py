@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from accord.core.texts import is_template
-from accord.text.outline import visible_text
+from accord.text.outline import seen_text
 
 _LETTER = re.compile(r"\w")
 _NOTHING = re.compile(
@@ -50,7 +50,7 @@ _QUOTE = re.compile(
 
 def says_something(text: str) -> bool:
     """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
-    shown = visible_text(text)
+    shown = seen_text(text)
     return _LETTER.search(shown) is not None and _NOTHING.fullmatch(shown) is None and not is_template(shown)
 
 
@@ -63,7 +63,7 @@ def reference_gaps(text: str) -> list[str]:
     quotes = [hit for hit in _QUOTED.finditer(text) if _is_quote(text, hit)]
     inline = [hit for hit in quotes if not _is_block(hit)]
     is_labelled = any(says_something(hit[1]) for hit in _QUOTE.finditer(text))
-    has_section = any(not _UNNAMED.fullmatch(visible_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
+    has_section = any(not _UNNAMED.fullmatch(seen_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
     has_section = has_section or (
         bool(inline) and len(quotes) > 1 and _AFTER_PATH.search(_before(text, inline[0])) is not None
     )

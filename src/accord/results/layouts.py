@@ -13,7 +13,7 @@ from itertools import takewhile, zip_longest
 from typing import TypeAlias
 
 from accord.results.contents import says_something
-from accord.text.outline import blank_code, visible_text
+from accord.text.outline import blank_code, seen_text
 
 Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
 """The words that name each part. Of two parts that a phrase may name, the first counts."""
@@ -296,7 +296,7 @@ class Options:
 
 def has_trade_off(option: str) -> bool | None:
     """Return whether an option has a text beside its name; None for a sentence that may be both."""
-    option = visible_text(option)
+    option = seen_text(option)
     named = _NAME.match(option)
     text = option[named.end() :] if named else option
     if not (says_something(option) and says_something(text)):

@@ -15,11 +15,11 @@ from accord.results.scope_words import (
     NO_PATH,
     NONE,
     SYMBOL,
+    entry_words,
     has_unread_part,
     names_file,
     paths_of,
     read_place,
-    words_of,
 )
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
@@ -287,7 +287,7 @@ def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
 def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = _Entry(line, text)
-    words = [] if _DRAWN.search(text) else [*words_of(_untitled(text.replace(GUARD, "")))]
+    words = [] if _DRAWN.search(text) else [*entry_words(_untitled(text.replace(GUARD, "")))]
     taken: set[str] = set()
     front: list[str] = []
     loose: list[str] = []  # words in front of the first path, then those behind it
@@ -327,7 +327,7 @@ def _untitled(text: str) -> str:
     """Return an entry with a colon behind its words if paths are all that its brackets, or its dash, hold."""
     if (titled := _TITLED.fullmatch(text)) is None or _OWNED.fullmatch(titled[3] or ""):
         return text
-    words = [each for each in words_of(titled[2] or titled[3]) if each[0] not in _BETWEEN]
+    words = [each for each in entry_words(titled[2] or titled[3]) if each[0] not in _BETWEEN]
     are_paths = all(
         (is_marked or names_file(word)) and paths_of(word, "", is_marked=is_marked, is_first=False)
         for word, is_marked in words

@@ -67,7 +67,7 @@ def _with_code(text: str) -> str:
     return _HTML_CODE.sub(r"`\2`", _REFERENCE.sub(r"`\1`", text))
 
 
-def words_of(text: str) -> Iterator[tuple[str, bool]]:
+def entry_words(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the words of an entry, and whether each is marked as a name: by backticks, emphasis, quotes or a link."""
     text = _with_code(text)
     for span in spans(text[bullet.end() if (bullet := _BULLET.match(text)) else 0 :]):

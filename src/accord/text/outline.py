@@ -63,7 +63,7 @@ class Section:
 
     @property
     def visible(self) -> str:
-        """The text of the section as ``visible_text`` reads it."""
+        """The text of the section as ``seen_text`` reads it."""
         return _visible(self.blocks)
 
     @property
@@ -297,7 +297,7 @@ def _shown(block: Block) -> list[str]:
     return code_of(block) or [_without_comments(text).strip() for text in block.texts]
 
 
-def visible_text(text: str) -> str:
+def seen_text(text: str) -> str:
     """Return what a reader sees of a Markdown text: no comments, tags and hidden characters; code as it is."""
     return _visible(read_blocks(text).leaves)
 
