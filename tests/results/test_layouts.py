@@ -186,6 +186,7 @@ Recommendation: Option 1, since callers stay as they are.
 Impact: Uploads above 1 GB stay impossible.
 """
 
+CHOICES = "Options:\n1. Retry: more code\n2. Buffer: more memory\n"
 OPTIONS = [
     ("Options with trade-offs:\n", "{n}. {name}: {text}", "\n"),
     ("**Options (with trade-offs):**\n", "- {name}: {text}", "\n"),
@@ -260,6 +261,11 @@ UNUSUAL: dict[str, tuple[str, str, str]] = {
         "blocker-options",
         "warning",
     ),
+    "a description behind the type": (
+        f"Type: technical-constraint. A stream cannot be read twice.\n{CHOICES}{TAIL}",
+        "",
+        "",
+    ),
     "a recommended option": (
         f"{HEAD}Options:\n1. Retry (recommended): more code\n2. Buffer: more memory\nImpact: Uploads stay small.",
         "",
@@ -315,7 +321,6 @@ def test_a_blocker_type_is_one_of_six_names(text: str) -> None:
     assert report_findings("\n".join([text, *lines[1:]])) == []
 
 
-CHOICES = "Options:\n1. Retry: more code\n2. Buffer: more memory\n"
 SPEC = HEAD.replace("technical-constraint", "spec-gap")
 REFERENCES = [
     'Spec reference: docs/specs/a.md, section "Reading": "A stream is read."',

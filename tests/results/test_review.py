@@ -417,6 +417,14 @@ def test_an_item_that_is_not_clearly_in_review_keeps_its_labels(stage: Stage, la
     assert sorted(status(stage)) == sorted(labels)
 
 
+def test_a_review_of_a_closed_item_says_how_to_reopen_it(stage: Stage) -> None:
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/{ITEM}", state="closed")
+    found = [
+        finding for finding in post(stage, approve(), is_dry_run=True).findings if finding.code == "status-not-review"
+    ]
+    assert "gh issue reopen" in found[0].hint
+
+
 def test_a_pull_request_that_closes_nothing_moves_nothing_unless_told(stage: Stage) -> None:
     receipt = post(stage, approve(), pull=LOCKED)
     assert "work-item-unknown" in codes(receipt)

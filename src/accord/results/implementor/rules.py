@@ -147,8 +147,8 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
         return
     blocker = _blocker_type(reading, blank_code(summary))
     yield from _check_type(blocker)
-    below_type = reading.parts.get("type", "").strip().partition("\n")[2]
-    if not reading.has("description") and not any(map(says_something, (reading.free, below_type))):
+    behind_type = _ANY_TYPE.sub("\n", reading.parts.get("type", "").strip(), count=1).partition("\n")[2]
+    if not reading.has("description") and not any(map(says_something, (reading.free, behind_type))):
         message = "The summary does not describe the blocker."
         hint = "Add a line `Description: …` with what blocks the work."
         yield Finding("blocker-description", message, "/summary", hint=hint)

@@ -328,4 +328,4 @@ def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) 
         if number == options.work_item:
             raise
         message = f"{broken.message} Its status label stays unchanged."
-        return facts.with_finding(warning("status-not-review", message, hint=MOVE_ITEM.format(number)))
+        return facts.with_finding(warning("status-not-review", message, hint=broken.hint or MOVE_ITEM.format(number)))

@@ -227,18 +227,18 @@ def planned_move(facts: ReviewFacts) -> tuple[MoveWorkItem | None, Finding | Non
     if facts.item is None:
         return None, None
     number, target = facts.item.number, TARGETS[facts.draft.verdict]
-    reason, move = "", None
+    reason, hint, move = "", MOVE_ITEM.format(number), None
     try:
         move = plan_move(facts.item, target, facts.item_facts or StatusFacts())
     except BrokenContract as broken:
-        reason = broken.message
+        reason, hint = broken.message, broken.hint or hint
     if move and move.source not in ("review", target):
         reason = f"#{number} is in {move.source}, not in review."
     if move and move.is_change and is_over(pull_state(facts.pull)):
         reason = f"#{facts.pull.number} is {pull_state(facts.pull).state}."
     if move is None or reason:
         message = f"{reason} Its status label stays unchanged."
-        return None, warning("status-not-review", message, hint=MOVE_ITEM.format(number))
+        return None, warning("status-not-review", message, hint=hint)
     read, head = facts.draft.commit, facts.pull.head_sha
     if move.is_change and target == "approved" and read != head:
         head_now = f"the head of #{facts.pull.number} is {head[:12]} now"
