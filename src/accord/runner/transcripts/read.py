@@ -190,7 +190,7 @@ def _object_in(text: str) -> dict[str, Any] | None:
 
 def _message(stream: IO[bytes]) -> str:
     """Read a message of any length in constant memory."""
-    size = 2 * MAX_MESSAGE_CHARS  # half of the bytes that so many characters may have
+    size = 2 * MAX_MESSAGE_CHARS + 4  # half of the bytes that so many characters may have, and one more
     beginning, end = stream.read(size), b""
     while chunk := stream.read(size):
         end = (end + chunk)[-size:]
