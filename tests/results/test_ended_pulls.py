@@ -8,7 +8,9 @@ from support.implementations import apply, completed, implement_stage, set_statu
 from support.stage import Stage, codes
 from support.trees import difference_of, git
 
+from accord.core.errors import BrokenContract
 from accord.engine.receipts import Outcome
+from accord.results.status import move_work_item
 from accord_sandbox.faults import Fault
 
 pytestmark = pytest.mark.slow
@@ -234,3 +236,12 @@ def test_a_label_of_a_loop_without_a_workflow_is_a_warning(stage: Stage, tree: P
     assert "label-unheard" in codes(apply(stage, result, is_dry_run=True, keepalive=True))
     configure(tree, "uses: a/b/.github/workflows/reusable-keepalive.yml@v0\n", name)
     assert "label-unheard" not in codes(apply(stage, result, is_dry_run=True, keepalive=True))
+
+
+def test_an_approved_item_is_not_closed_before_its_pull_request_is_merged(stage: Stage, tree: Path) -> None:
+    apply(stage, work(tree, "a = 5\n"))
+    set_status(stage, "approved")
+    with pytest.raises(BrokenContract, match="Its pull request #2 is open"):
+        move_work_item(stage.adapter(), 1, "closed")
+    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
+    assert move_work_item(stage.adapter(), 1, "closed").is_change

@@ -30,10 +30,14 @@ CLOSED = "closed"
 
 @dataclass(frozen=True)
 class StatusFacts:
-    """The facts of the guards: numbers of open blockers, and whether a person asks; None where it was not read."""
+    """The facts of the guards; None where one was not read.
+
+    They are the numbers of open blockers, whether a person asks, and the open pull requests that close the item.
+    """
 
     open_blockers: tuple[int, ...] | None = None
     is_person: bool | None = None
+    open_pulls: tuple[int, ...] | None = None
 
 
 _NOT_READ = StatusFacts()
@@ -49,6 +53,11 @@ def _blockers_closed(facts: StatusFacts) -> str:
 
 def _person_asks(facts: StatusFacts) -> str:
     return "" if facts.is_person else "Only a person may make this move. Use a person's token."
+
+
+def _merged(facts: StatusFacts) -> str:
+    pulls = ", ".join(f"#{number}" for number in facts.open_pulls or ())
+    return f"Its pull request {pulls} is open. Merge it first, or close it." if pulls else ""
 
 
 WORK_ITEM: Machine[StatusFacts] = Machine(
@@ -67,7 +76,7 @@ WORK_ITEM: Machine[StatusFacts] = Machine(
         Edge("review", "pending"),
         Edge("blocked", "pending", "a person", _person_asks),
         Edge("needs-refinement", "pending", "a person", _person_asks),
-        Edge("approved", CLOSED, "merge"),
+        Edge("approved", CLOSED, "merge", _merged),
     ),
 )
 
@@ -176,10 +185,13 @@ def gather_facts(github: GitHub, issue: Issue, target: str | None = None) -> Sta
     """Read what the guard of a move looks at; without a target, what the guards of all moves look at."""
     source = status_if_clear(issue)
     needs_blockers = target is None or (source, target) == ("pending", "ready")
+    needs_pulls = source == "approved" and target in (None, CLOSED)
     needs_person = source in _FOR_PEOPLE and source != target
+    pulls = github.open_pulls() if needs_pulls else ()
     return StatusFacts(
         tuple(open_blockers(github, issue)) if needs_blockers else None,
         github.identity().is_person if needs_person else None,
+        tuple(pull.number for pull in pulls if issue.number in closing_references(pull)) if needs_pulls else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Moves of a session and of its tasks: the facts that judge them, and why one is refused.
 
-Pure, but for the look whether context files of a task exist.
+All is pure, except that it looks whether context files of a task exist.
 
 Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "Task status lifecycle".
 """

@@ -1,6 +1,6 @@
 """From a session as it was read to the operations of a change; a forbidden one raises BrokenContract.
 
-Pure, but for the look whether context files of a task exist.
+All is pure, except that it looks whether context files of a task exist.
 
 Source: global agent contract, "Task status lifecycle", "status.json" and "ASK_USER protocol" (serialisers).
 """
