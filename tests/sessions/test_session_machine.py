@@ -1,5 +1,6 @@
 """The states of sessions and tasks: which moves are legal, and what each asks for."""
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -28,9 +29,9 @@ from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFact
 from accord.sessions.models import ROLES, STATES, SessionStatus, SessionTask
 from accord.sessions.moves import done_finding, facts_of, status_in
 from accord.sessions.next_moves import following, main_moves, next_moves, next_task_step, task_moves
-from accord.sessions.questions import next_step
+from accord.sessions.questions import UserQuestion, next_step
 from accord.sessions.reviews import TASK, TaskFacts, has_final_review, open_gates
-from accord.sessions.run import advance, reopen, start_fix
+from accord.sessions.run import advance, ask, reopen, start_fix
 
 READY = SessionFacts(task="meta", blocker="no disk")
 """Every file is valid, every gate passed, nothing waits."""
@@ -358,6 +359,15 @@ SENT = {"agent": "Designer", "task_id": "meta", "at": "2026-01-31T10:00:00Z"}
 
 def tracked(status: str) -> dict[str, Any]:
     return {"gate_tracking": {"APPROVE_DESIGN": {"correction_status": status, "last_correction_dispatch": SENT}}}
+
+
+def test_requested_changes_that_only_the_status_has_reach_the_history_before_the_next_question(tmp_path: Path) -> None:
+    changes: Any = {"mode": "full", "user_decisions": [CHANGES], **tracked("completed")}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", **changes)
+    for _ in range(2):
+        ask(writer(folder), [UserQuestion("Approve it now?", DESIGN)])
+        (line,) = (folder / "approve-design-history.jsonl").read_text().splitlines()
+        assert json.loads(line)["answer"] == "changes-requested: smaller"
 
 
 IMPLEMENTED = TASKS.replace("not-started", "implemented")

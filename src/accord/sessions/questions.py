@@ -114,9 +114,6 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
     if gate_id == APPROVE_DESIGN and rules.is_change_request(entry.get("answer") or ""):
         if status_of(session).correction_status != "completed":
             raise _refusal("correction-open", "The design is not corrected yet.", "Run `accord session resume` first.")
-        if entry["answer"] not in [line.answer for line in session.history]:
-            message = "The answer is not in approve-design-history.jsonl."
-            raise _refusal("history-missing", message, "Add it before you ask again.")
     elif rules.passes_gate(gate_id, entry.get("answer") or ""):
         hint = f"Continue the session. {_TAKE_BACK}"
         raise _refusal("gate-decided", f"{gate_id} is already answered: {entry['answer']}.", hint)
@@ -189,8 +186,20 @@ def history_line(session: Session, answers: Mapping[str, str], *, now: datetime)
     said = rules.canonical_approval(answers.get(APPROVE_DESIGN, "").strip())
     if decision is None or decision.status != "pending" or not rules.is_change_request(said):
         return None
-    at, gate = timestamp(now), GATES[APPROVE_DESIGN]
-    return {"at": at, "decision_id": APPROVE_DESIGN, "answer": said, "state_context": gate}
+    return _history_line(said, timestamp(now))
+
+
+def lost_line(session: Session, *, now: datetime) -> Record | None:
+    """Return the line of requested changes that the status has and the history lacks, as of another tool."""
+    decision = status_of(session).decision(APPROVE_DESIGN)
+    said = (decision.answer or "") if decision else ""
+    if decision is None or not rules.is_change_request(said) or said in [line.answer for line in session.history]:
+        return None
+    return _history_line(said, decision.resolved_at or timestamp(now))
+
+
+def _history_line(answer: str, at: str) -> Record:
+    return {"at": at, "decision_id": APPROVE_DESIGN, "answer": answer, "state_context": GATES[APPROVE_DESIGN]}
 
 
 def normalize_answer(decision_id: str, text: str) -> str:

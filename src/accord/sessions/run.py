@@ -116,9 +116,10 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
         raise refuse(f"{role} cannot be dispatched.", Finding("correction-open", message, hint=hint))
     if questions.next_at_gate(status, APPROVE_DESIGN).next != "dispatch-correction":  # whatever else waits
         return []
-    return plan_status(
-        session, lambda one: questions.with_dispatched_correction(one, role, now=now), role=ROLE, now=now
-    )
+    return [
+        *_plan_lost_line(session, now=now),
+        *plan_status(session, lambda one: questions.with_dispatched_correction(one, role, now=now), role=ROLE, now=now),
+    ]
 
 
 def set_values(writer: SessionWriter, settings: Sequence[Setting], *, role: str) -> SessionStatus:
@@ -149,9 +150,20 @@ def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> Sess
 
 def ask(writer: SessionWriter, wanted: Sequence[questions.UserQuestion]) -> SessionStatus:
     """Write questions as pending and verify them, before the user sees them."""
-    return writer.change_status(
-        lambda session: questions.with_questions(session, wanted, now=writer.clock.now()), role=ROLE
-    )
+    now = writer.clock.now()
+
+    def plan(session: Session) -> list[FileOperation]:
+        return [
+            *_plan_lost_line(session, now=now),
+            *plan_status(session, lambda one: questions.with_questions(one, wanted, now=now), role=ROLE, now=now),
+        ]
+
+    return status_of(writer.change(plan))
+
+
+def _plan_lost_line(session: Session, *, now: datetime) -> list[FileOperation]:
+    line = questions.lost_line(session, now=now)
+    return [plan_line(session, HISTORY_FILE, line)] if line else []
 
 
 def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool = False) -> None:
