@@ -170,8 +170,10 @@ def test_fixes_blocks_and_a_correction_are_one_command_each(session: Session) ->
     play("ask", "--question", "Approve?", "--id", DESIGN)
     assert play("answer", f"{DESIGN}=changes-requested: smaller")["correction_status"] == "queued"
     before = play.files()
-    assert play("resume")["next"] == "dispatch-correction"
+    assert play("resume", "--role", "Designer")["next"] == "dispatch-correction"
     assert play.files() == before
+    assert play("resume", "--role", "Designer", "--apply")["next"] == "dispatch-correction"
+    assert play.files() != before
     dispatch = ["dispatch", str(play.folder), "meta", "--role", "Designer"]
     assert play.run(*dispatch)["agent"] == "Designer"
     assert [finding["code"] for finding in play.run(*dispatch, code=1)["findings"]] == ["correction-open"]

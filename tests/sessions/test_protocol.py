@@ -110,7 +110,7 @@ def test_an_answer_repeated_after_a_crash_is_in_the_history_once(tmp_path: Path)
         again()
         assert (folder / "approve-design-history.jsonl").read_bytes() == lines
         assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
-    assert run.resume(writer(folder)).next == "dispatch-correction"
+    assert run.resume(writer(folder)).next == "verify-correction"
 
 
 class Overtaken(Disk):
@@ -126,10 +126,19 @@ class Overtaken(Disk):
         return super().read(path)
 
 
-def test_two_processes_that_dispatch_a_correction_at_once_send_one_agent(tmp_path: Path) -> None:
+def test_two_processes_that_resume_at_once_dispatch_one_agent(tmp_path: Path) -> None:
     folder = gate(tmp_path)
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
     other = with_dispatched_correction(read_session(folder), "Designer", now=clock().now())
+    found = run.resume(writer(folder, disk=Overtaken(folder, other)), agent="Architect")
+    assert found.next == "verify-correction"
+    assert json.loads((folder / "status.json").read_text()) == other
+
+
+def test_two_processes_that_dispatch_a_correction_at_once_send_one_agent(tmp_path: Path) -> None:
+    folder = gate(tmp_path)
+    answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
+    other = with_dispatched_correction(read_session(folder), "Designer", now=clock().now(), has_input=True)
     with pytest.raises(BrokenContract, match="dispatched to Designer already"):
         run.start_agent(writer(folder, disk=Overtaken(folder, other)), "meta", "Designer")
     assert json.loads((folder / "status.json").read_text()) == other
@@ -221,9 +230,11 @@ def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path
     said = decision(DESIGN, "answered", answer="changes-requested: smaller")
     texts = with_line(at=said["resolved_at"], answer=said["answer"])
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], texts=texts)
-    assert run.resume(writer(folder)).next == "dispatch-correction"
-    assert status_of(read_session(folder)).correction_status == "queued"
-    run.start_agent(writer(folder), "meta", "SpecAgent")
+    steps = [run.resume(writer(folder), agent="SpecAgent").next for _ in range(2)]
+    assert steps == ["dispatch-correction", "verify-correction"]
+    assert run.start_agent(writer(folder), "meta", "SpecAgent")["agent"] == "SpecAgent"
+    with pytest.raises(BrokenContract, match="dispatched to SpecAgent already"):
+        run.start_agent(writer(folder), "meta", "SpecAgent")
     assert run.resume(writer(folder)).next == "verify-correction"
 
 
@@ -234,7 +245,8 @@ def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again
     assert json.loads(line)["answer"] == "changes-requested: smaller"
     refused("correction-open", ask, folder, "Approve?", decision_id=DESIGN)
     now = ManualClock(datetime(2026, 1, 31, 12, tzinfo=UTC))
-    assert run.resume(writer(folder, now)).next == "dispatch-correction"
+    steps = [run.resume(writer(folder, now), agent="Architect").next for _ in range(3)]
+    assert steps == ["dispatch-correction", "verify-correction", "verify-correction"]
     run.start_agent(writer(folder, now), "meta", "Architect")
     assert run.resume(writer(folder, now)).next == "verify-correction"
     writer(folder, now).change_status(with_completed_correction, role="Orchestrator")

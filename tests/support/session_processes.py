@@ -81,9 +81,7 @@ def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     elif name == "correct":
         _writer(folder, now, disk=disk).change_status(with_completed_correction, role="Orchestrator")
     else:
-        session = _writer(folder, now, disk=disk)
-        if run.resume(session).next == "dispatch-correction":
-            session.change(lambda one: run.plan_start(one, "meta", "Architect", now=now.now()))
+        run.resume(_writer(folder, now, disk=disk), agent="Architect")
 
 
 def _apply_output(name: str, folder: Path, disk: Disk, now: Clock) -> None:

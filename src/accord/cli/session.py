@@ -45,7 +45,7 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import change_findings
 from accord.sessions.folder import Session, changed_sessions, read_session
 from accord.sessions.folder_rules import check_session
-from accord.sessions.models import LOOPS, ROLES, STATES
+from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
 from accord.sessions.next_moves import next_moves
 from accord.sessions.policy import WORK, parse_setting
 
@@ -162,6 +162,7 @@ def watch_session(given: FolderArguments) -> None:
 
 
 class _ResumeArguments(ChangeSessionArguments):
+    role: str = option("--role", "The role that corrects the design.", type=Choice(CORRECTORS), default="Architect")
     apply: bool = option("--apply", "Record what must precede the next step.", was="IS_APPLIED")
 
 
@@ -171,7 +172,7 @@ def resume_session(given: _ResumeArguments) -> None:
     given = replace(given, dry_run=given.dry_run or not given.apply)
     writer = SessionWriter(given.folder, CLOCK, is_dry_run=given.dry_run)
     with refusals(given, given.folder):
-        found = session_run.resume(writer)
+        found = session_run.resume(writer, agent=given.role)
     pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
     session = writer.read()
     document: dict[str, object] = {"state": found.state, "next": found.next, "pending": pending, "reason": found.reason}

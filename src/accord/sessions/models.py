@@ -205,6 +205,7 @@ class CorrectionDispatch(OpenModel):
     agent: Corrector | None = Field(None, description="The agent.")
     task_id: Literal["meta"] | None = Field(None, description="Always meta.")
     at: str | None = Field(None, description="The time, ISO-8601.")
+    input_at: str | None = Field(None, description="When accord gave the agent its input, ISO-8601; a key of accord.")
 
 
 class DesignApproval(OpenModel):

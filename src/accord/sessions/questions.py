@@ -260,12 +260,17 @@ def with_adopted_answer(session: Session, *, now: datetime) -> Record:
     return value
 
 
-def with_dispatched_correction(session: Session, agent: str, *, now: datetime) -> Record:
-    """Return the status with the agent that corrects the design; recorded first, it is never sent twice."""
+def with_dispatched_correction(session: Session, agent: str, *, now: datetime, has_input: bool = False) -> Record:
+    """Return the status with the agent that corrects the design; recorded first, it never gets its input twice."""
     value = status_value(session)
     _set_correction(value, "dispatched")
-    at = {"agent": agent, "task_id": "meta", "at": timestamp(now)}
-    value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = at
+    sent = {
+        "agent": agent,
+        "task_id": "meta",
+        "at": timestamp(now),
+        **({"input_at": timestamp(now)} if has_input else {}),
+    }
+    value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = sent
     return value
 
 

@@ -110,15 +110,22 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
     if status.current_state != "APPROVE_DESIGN" or role not in CORRECTORS or task_id != "meta":
         return []
     sent, is_broken = questions.dispatched_corrector(status), bool(broken_artifacts(session, role))
-    if sent or (status.correction_status == "completed" and not is_broken):
+    is_sent = bool(sent) and (sent != role or status.last_correction.input_at is not None)
+    if is_sent or (status.correction_status == "completed" and not is_broken):
         message = f"The correction of the design {f'was dispatched to {sent} already' if sent else 'is completed'}."
         hint = "Run `accord session resume` to see what is next."
         raise refuse(f"{role} cannot be dispatched.", Finding("correction-open", message, hint=hint))
-    if questions.next_at_gate(status, APPROVE_DESIGN).next != "dispatch-correction":  # whatever else waits
+    step = questions.next_at_gate(status, APPROVE_DESIGN).next  # whatever else waits
+    if step not in ("dispatch-correction", "verify-correction"):
         return []
     return [
         *_plan_lost_line(session, now=now),
-        *plan_status(session, lambda one: questions.with_dispatched_correction(one, role, now=now), role=ROLE, now=now),
+        *plan_status(
+            session,
+            lambda one: questions.with_dispatched_correction(one, role, now=now, has_input=True),
+            role=ROLE,
+            now=now,
+        ),
     ]
 
 
@@ -193,8 +200,8 @@ def close_question(
     )
 
 
-def resume(writer: SessionWriter) -> questions.SessionStep:
-    """Find the next step, and record first what must be durable before it: an answer, or a queued correction."""
+def resume(writer: SessionWriter, *, agent: str = "Architect") -> questions.SessionStep:
+    """Find the next step, and record first what must be durable before it: that ``agent`` corrects the design."""
     session = writer.read()
     found = questions.next_step(session)
     if found.next == "done":
@@ -204,12 +211,15 @@ def resume(writer: SessionWriter) -> questions.SessionStep:
 
     def step(session: Session) -> dict[str, Any]:
         nonlocal found
-        found = questions.next_step(session)
+        found = questions.next_step(session)  # under the lock, so that two processes do not both dispatch an agent
         if found.next == "dispatch-correction":
-            return questions.with_queued_correction(session)
+            return questions.with_dispatched_correction(session, agent, now=now)
         return questions.without_ask_user(session) if found.next == "continue" else status_value(session)
 
-    writer.change_status(step, role=ROLE)
+    def plan(session: Session) -> list[FileOperation]:
+        return [*_plan_lost_line(session, now=now), *plan_status(session, step, role=ROLE, now=now)]
+
+    writer.change(plan)
     return found
 
 

@@ -80,7 +80,9 @@ def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | Non
         problems = " ".join(broken_artifacts(session, step.role))
         reason = f"{step.role} has to write files. {problems} Pass it the goal with `--goal`."
         return NextActor(reason=reason)
-    if step.role and step.role == dispatched_corrector(status_of(session)) and step.name == "dispatch":
+    status = status_of(session)
+    has_input = status.last_correction.input_at is not None and step.role == dispatched_corrector(status)
+    if step.role and step.name == "dispatch" and has_input:
         reason = f"{step.role} corrects the design. Take its output, or pass `--failed REASON` where it gave none."
         return NextActor(reason=reason, command=step.command)
     if step.name == "dispatch" and not broken_files(session, step.role):
