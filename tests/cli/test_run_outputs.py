@@ -130,10 +130,37 @@ def test_a_push_that_failed_is_the_runs_failure(
 
 
 @pytest.mark.slow
-def test_half_of_what_tells_the_changes_or_an_unknown_base_is_wrong_usage(outputs: Outputs, agent: Agent) -> None:
-    unknown = ("--root", agent.tree, "--base", "0" * 40)
-    for options in (("--pushed", "true"), ("--root", "."), ("--base", "abc"), unknown, (*unknown, "--pushed", "true")):
+def test_half_of_what_tells_the_changes_is_wrong_usage(outputs: Outputs) -> None:
+    for options in (("--pushed", "true"), ("--root", "."), ("--base", "abc")):
         assert outputs(*options, code=2)["outcome"] == "usage"
+
+
+@pytest.mark.slow
+def test_changes_that_cannot_be_read_are_a_warning_beside_all_outputs(
+    accord: Accord, outputs: Outputs, agent: Agent
+) -> None:
+    body = ("--pr-body", accord.file("body.md", "- [ ] Add the thing\n"))
+    (agent.tree / "new.txt").write_text("new\n")
+    rows = {
+        ("0" * 40, "", agent.tree): "0",
+        ("", "", agent.tree): "0",
+        ("HEAD", "", accord.home): "0",
+        ("gone", "true", agent.tree): "0",
+        ("gone", "false", agent.tree): "1",
+    }
+    for (base, pushed, root), exit_code in rows.items():
+        found = outputs("--root", root, "--base", base, *body, *(("--pushed", pushed) if pushed else ()))
+        assert (set(found), base64.b64decode(found["final-message"]).decode()) == (NAMES, MESSAGE)
+        assert (found["exit-code"], found["changes-made"], found["commit-sha"]) == (exit_code, "false", "")
+        assert (found["llm-analysis-run"], found["files-changed"]) == ("false", "0")
+        assert "changes cannot be read" in found["run-warnings"]
+
+
+@pytest.mark.slow
+def test_a_merge_that_has_not_come_to_its_end_fails_the_run(outputs: Outputs, agent: Agent) -> None:
+    (agent.tree / ".git" / "MERGE_HEAD").write_text(f"{agent.base}\n")
+    found = outputs("--root", agent.tree, "--base", agent.base)
+    assert (found["exit-code"], found["error-category"], found["changes-made"]) == ("1", "logic", "false")
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accord.core.clock import Clock
-from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import write_whole
 from accord.git.branches import in_short, push_refusal, push_trouble
 from accord.git.extraction import extract_patch
 from accord.git.paths import some_of
-from accord.git.program import Git, GitFailed
+from accord.git.program import Git
 from accord.github.models import Pull
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
@@ -48,6 +48,7 @@ _SUBJECT_CHARS = 72
 _STEERING = "The run changed files that steer agents or CI. Review them"
 _DEPENDENCIES = "The run changed dependency files. Check what they install"
 _RECORDS = "The run changed sessions or missions, which later agents read. Check who wrote what"
+_READABLE = ". Pass the agent's work tree as `--root` and the commit that it started from as `--base`."
 _TOKENS = "The run changed files with texts that look like tokens. Revoke the real ones"
 
 
@@ -345,15 +346,23 @@ class ExternalRun:
 def outputs_of_external_run(
     run: ExternalRun, redact: Redactor, policy: PostingPolicy, environment: Mapping[str, str], clock: Clock
 ) -> RunOutputs:
-    """Conclude the outputs. Raises WrongUsage if ``root`` is not a repository or ``base`` not a commit."""
+    """Conclude the outputs. Changes that cannot be read do not count as pushed, and a warning says so."""
     codec, warnings = codec_of(run.agent, run.stdout, run.stderr, run.root)
     given = (codec, run.agent, run.exit_code, run.stdout)
     evidence = read_evidence(*given, stderr=run.stderr, final_message=run.final_message)
-    stats = _changes_of(run)
+    stats, are_unread = list[FileStat](), False
+    try:
+        stats = _changes_of(run)
+    except AccordError as error:
+        what = "The run's changes cannot be read, so changes-made is false and no task was analyzed"
+        warnings = (f"{what}: {error}{'' if error.hint else _READABLE}", *warnings)
+        run, are_unread = replace(run, root=None), True
+        if type(error) is Refused:
+            evidence = replace(evidence, error=InternalError.of("merge-unfinished", error))
     evidence = replace(evidence, has_changes=bool(stats) if run.root else None)
     published = _publication_of(run, stats)
     analysis = None
-    is_done = contract_exit_code(evidence) == 0 and is_delivered(published, has_changes=bool(stats))
+    is_done = contract_exit_code(evidence) == 0 and is_delivered(published, has_changes=are_unread or bool(stats))
     if run.pr_body is not None and is_done:
         analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(stats), environment, clock)
     if stats and published is None:
@@ -369,13 +378,7 @@ def _changes_of(run: ExternalRun) -> list[FileStat]:
         return []
     if not run.pushed:
         return patch_stats(extract_patch(run.root, run.base, state_files=registry_at(run.root).state_patterns))
-    try:
-        return range_stats(Git(run.root), run.base, "HEAD")
-    except GitFailed as failed:
-        raise WrongUsage(
-            f"Cannot read the changes in {run.root} since {run.base}: {' '.join(failed.stderr.split())}",
-            hint="Pass the agent's work tree as `--root` and the commit that it started from as `--base`.",
-        ) from None
+    return range_stats(Git(run.root), run.base, "HEAD")
 
 
 def _publication_of(run: ExternalRun, stats: list[FileStat]) -> Published | None:
