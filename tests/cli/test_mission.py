@@ -173,7 +173,7 @@ def test_a_start_prints_the_workspace_and_the_next_moves(mission: Any, project: 
     assert "WP01 in_progress: applied" in mission("start", project.slug, "WP01").out, "it keeps .worktrees out of git"
     assert "WP01 in_progress: unchanged" in mission("start", project.slug, "WP01").out
     ended = mission("start", project.slug, "WP01", "--actor", "bob")
-    assert (ended.code, "ada works on WP01" in ended.err) == (1, True)
+    assert (ended.code, "ada has claimed it" in ended.err) == (1, True)
 
 
 @pytest.mark.parametrize(

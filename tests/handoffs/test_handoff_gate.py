@@ -58,7 +58,7 @@ def signed(work: str, review: str, verification: str) -> dict[str, Any]:
 
 
 AUTHORS = {"bot bot bot": True, "ada codex codex": True, "bot bot eve": False, "bot eve eve": False, "  ": False}
-AUTHORS |= {"bot Bot BOT": True, "ada Codex codex": True}
+AUTHORS |= {"bot Bot BOT": True, "ada Codex codex": True, "bot b\u200bot \uff42\uff4f\uff54": True}
 """Authors of work, review and verification, and whether they are one, who may be the owner of the work."""
 
 

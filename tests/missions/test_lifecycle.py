@@ -21,6 +21,7 @@ from accord.missions.models import STATUSES
 ALL = {"actor": "ada", "reason": "why", "feedback": "what", "review_ref": "PR 1", "is_approved": True}
 NONE = {"actor": "ada", "is_approved": True}
 OWN = {"actor": "ada", "people": People(implementers=frozenset({"ada"})), "review_ref": "PR 1"}
+BOB = People(worker="bob")
 LOST = LaneProblem("It is lost.", "git branch")
 
 
@@ -72,6 +73,14 @@ def test_exactly_the_edges_of_the_rules_are_legal_and_the_others_name_them() -> 
         ("blocked", "in_progress", dict(NONE, waits_for=("WP02",)), "WP02, whose review has not passed", NONE),
         ("blocked", "in_progress", dict(NONE, workspace_problem="no lane"), "no lane", NONE),
         ("claimed", "in_progress", dict(NONE, lane_problem=LOST), "It is lost", NONE),
+        (
+            "claimed",
+            "in_progress",
+            dict(NONE, people=BOB),
+            "bob has claimed it",
+            dict(NONE, people=BOB, actor="\uff22OB"),
+        ),
+        ("planned", "claimed", dict(NONE, people=BOB), "bob has claimed it", dict(NONE, people=BOB, actor="Bob")),
         *(
             (source, target, dict(ALL, lane_problem=LOST), "It is lost", dict(NONE, review_ref="PR 1"))
             for source, target in (
@@ -106,7 +115,9 @@ def test_a_guard_names_the_fix_and_accepts_it(source: Any, target: Any, lacking:
     assert plan(source, target, fixed)
 
 
-@pytest.mark.parametrize("actor", ["", " ", "ada\nbob", "ada\r", "a\x00b", "\u202eada", "ada\u2028", "\udcff"])
+@pytest.mark.parametrize(
+    "actor", ["", " ", "ada\nbob", "ada\r", "a\x00b", "\u202eada", "ada\u2028", "\udcff", "\u0430da"]
+)
 def test_an_actor_is_one_line_of_printable_characters_whatever_the_move(actor: str) -> None:
     for source, target in (("planned", "claimed"), ("for_review", "approved"), ("claimed", "claimed")):
         with pytest.raises(BrokenContract, match="--actor"):
@@ -195,3 +206,5 @@ def test_a_move_to_the_current_status_has_no_steps_and_claims_no_work_of_another
     if status in ("claimed", "in_review"):
         with pytest.raises(BrokenContract, match="bob has claimed it"):
             plan(status, status, dict(NONE, people=People(worker="bob", reviewer="bob")))
+        taken = plan(status, status, dict(ALL, people=People(worker="bob", reviewer="bob")), is_forced=True)
+        assert taken == ((status, status),)

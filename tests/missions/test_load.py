@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -713,6 +713,8 @@ REASON = {"reason": "now", "policy_metadata": {"override_reason": "No one else i
 ALTERED, ILLEGAL = ["log-altered"], ["event-illegal"]
 _BY_REV = _added("in_review", "approved")
 _CLAIM = _added("planned", "claimed", wp_id="WP05", at=LATER)
+_CLAIMED = _added("planned", "claimed", wp_id="WP02")
+_by_ada = partial(_added, wp_id="WP02", event_id="E2", at=LATER, actor="ada")
 _WORK = _all(_added("planned", "claimed", wp_id="WP02"), _added("claimed", "in_progress", wp_id="WP02", at=LATER))
 CHANGES_OF_A_LOG = {
     "nothing": (lambda lines: lines, []),
@@ -780,6 +782,13 @@ CHANGES_OF_A_LOG = {
     ),
     "work given up": (_all(_WORK, _added("in_progress", "planned", wp_id="WP02", at=LAST, reason="late")), []),
     "work given up without a reason": (_all(_WORK, _added("in_progress", "planned", wp_id="WP02", at=LAST)), ILLEGAL),
+    "a claim that another continues": (_all(_CLAIMED, _by_ada("claimed", "in_progress")), ILLEGAL),
+    "a claim that another repeats": (_all(_CLAIMED, _by_ada("planned", "claimed")), ILLEGAL),
+    "a claim that another renews": (_all(_CLAIMED, _by_ada("claimed", "claimed")), ILLEGAL),
+    "a claim that its actor continues": (_all(_CLAIMED, _by_ada("claimed", "in_progress", actor="REV")), []),
+    "a claim taken over by force": (_all(_CLAIMED, _by_ada("claimed", "claimed", force=True, reason="gone")), []),
+    "own claim of a review": (_added("for_review", "in_review", actor="ada"), ILLEGAL),
+    "own claim of a review with a reason": (_added("for_review", "in_review", actor="ada", **REASON), []),
     "an approval without a review": (_all(_WORK, _added("in_progress", "approved", wp_id="WP02", at=LAST)), ILLEGAL),
     **{
         f"an approval whose evidence is {evidence}": (

@@ -3,6 +3,7 @@
 import shlex
 import shutil
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,14 @@ def test_a_start_sends_nothing_back(code: Project) -> None:
 
 
 def test_work_of_another_is_not_taken_over_but_may_be_continued_without_a_name(code: Project) -> None:
-    for begin in (lambda: code.move("WP01", "claimed"), lambda: start(code)):
+    for begin, doors in (
+        (lambda: code.move("WP01", "claimed"), (partial(start, is_named=False),)),
+        (lambda: start(code), ()),
+    ):
         begin()
-        with pytest.raises(BrokenContract, match="ada works on WP01"):
-            start(code, actor="bob")
+        for door in (start, lambda project, actor: project.move("WP01", "in_progress", actor), *doors):
+            with pytest.raises(BrokenContract, match="ada has claimed it"):
+                door(code, actor="bob")
     assert start(code, actor="bob", is_named=False).events == ()
 
 
@@ -86,7 +91,7 @@ def test_a_worker_goes_on_after_a_rejection_and_the_reviewer_stays_one(code: Pro
     code.move("WP01", "in_progress", "ada")
     code.move("WP01", "for_review", "ada", feedback="what")
     code.move("WP01", "in_progress", "bob", feedback="once more")
-    with pytest.raises(BrokenContract, match="ada works on WP01"):
+    with pytest.raises(BrokenContract, match="ada has claimed it"):
         start(code, actor="bob")
     assert start(code, actor="Ada").events == ()
     proposed = next_moves(code.load(), "WP01", "accord mission", NOW)

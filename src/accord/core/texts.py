@@ -70,8 +70,14 @@ def is_placeholder(text: str) -> bool:
     return bool(_PLACEHOLDER.fullmatch(text.strip()))
 
 
+_MIXED = re.compile(r"[A-Za-z\xc0-\u024f]\d{0,9}[\u0370-\u058f]|[\u0370-\u058f]\d{0,9}[A-Za-z\xc0-\u024f]")
+"""A word with letters of Latin and of Greek, Cyrillic or Armenian, some of which look alike."""
+
+
 def actor_problem(actor: str) -> str:
     """Return why a text is not the name of an actor, which is one line of printable characters; empty for one."""
+    if _MIXED.search(actor):
+        return "The actor mixes Latin letters with other ones in a word. Pass a name of one script with `--actor`."
     if actor.isprintable():
         return "" if actor.strip() else "No actor given. Pass `--actor`."
     return "The actor has a line break or another character that is not printed. Pass a name with `--actor`."

@@ -18,6 +18,7 @@ from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, next_task_id, read_handoff, written_id
 from accord.handoffs.stages import GATES
+from accord.text.hidden import comparable_name
 
 
 def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
@@ -84,15 +85,12 @@ def input_findings(metadata: Metadata) -> Iterator[Finding]:
 
 
 def sole_author(metadata: Metadata) -> str:
-    """Return the actor that wrote the work, the review and the verification; empty if they are several or unknown.
-
-    Names compare without case.
-    """
+    """Return the actor that wrote the work, the review and the verification; empty if they are several or unknown."""
     tests, review, verified = metadata.testing_artifacts, metadata.review_artifact, metadata.verification_artifact
     artifacts = (review, verified, tests.implemented if tests else None)
     signed = [each.updated_by if each else None for each in artifacts]
     signed.append(metadata.workflow.owner if metadata.workflow else None)
-    who, verifier, *workers = (str(name or "").strip().casefold() for name in signed)
+    who, verifier, *workers = (comparable_name(name or "") for name in signed)
     return str(signed[0]) if who and who == verifier and who in workers else ""
 
 

@@ -18,6 +18,7 @@ from accord.core.findings import finding_of
 from accord.core.machine import Edge, Machine, Need
 from accord.core.texts import actor_problem
 from accord.missions.models import STATUSES, WorkPackageStatus
+from accord.text.hidden import comparable_name
 
 Step = tuple[WorkPackageStatus, WorkPackageStatus]
 
@@ -44,7 +45,7 @@ class MoveRequest:
 
 @dataclass(frozen=True)
 class People:
-    """Worker and reviewers of a work package, by its events. Names compare without case: sets are folded."""
+    """Worker and reviewers of a work package, by its events. Sets hold names in the form in which they compare."""
 
     worker: str = ""  # who began the present work, empty while it is free
     workers: frozenset[str] = frozenset()  # who may continue it: who began it, or handed it in
@@ -53,11 +54,11 @@ class People:
 
     def may_continue(self, actor: str) -> bool:
         """Tell whether an actor takes over no work of another."""
-        return not self.worker or actor.casefold() in self.workers
+        return not self.worker or comparable_name(actor) in self.workers | {comparable_name(self.worker)}
 
     def is_implementer(self, actor: str) -> bool:
         """Tell whether an actor did a part of the work; one that sends it back did not."""
-        return actor.casefold() in self.implementers
+        return comparable_name(actor) in self.implementers
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ class MoveFacts:
     merge_problem: str = ""
     taken_along: tuple[str, ...] = ()  # commits without a review that the merge brings, too
 
+
+_OTHER = "Choose another work package, or use `mission move` with `--force` and `--reason`."
 
 Guard = Callable[[MoveFacts], Iterator[Need]]
 """Yields what an edge still needs: the first text refuses the move."""
@@ -115,6 +118,11 @@ def _start(facts: MoveFacts) -> Iterator[Need]:
     for name in facts.waits_for:
         text = f"It depends on {names}, whose review has not passed. Finish that first."
         yield Need(text, f"another dependency than {name}" if name in facts.stuck else f"approval of {name}")
+
+
+def _holder(facts: MoveFacts) -> Iterator[Need]:
+    if not facts.people.may_continue(facts.request.actor):
+        yield Need(f"{facts.people.worker} has claimed it. {_OTHER}")
 
 
 def _workspace(facts: MoveFacts) -> Iterator[Need]:
@@ -169,8 +177,8 @@ def _complete(facts: MoveFacts) -> Iterator[Need]:
 
 _BEFORE_DONE = STATUSES[: STATUSES.index("approved") + 1]
 _EDGES: tuple[tuple[WorkPackageStatus, WorkPackageStatus, str, tuple[Guard, ...]], ...] = (
-    ("planned", "claimed", "an actor, dependencies approved", (_start,)),
-    ("claimed", "in_progress", "a workspace", (_workspace,)),
+    ("planned", "claimed", "an actor, dependencies approved", (_holder, _start)),
+    ("claimed", "in_progress", "the same actor, a workspace", (_holder, _workspace)),
     ("in_progress", "for_review", "subtasks done, evidence", (_ready,)),
     ("for_review", "in_review", "another actor, the lane", (_to_review,)),
     ("in_review", "approved", "another actor, the lane", (_branch, _reviewer)),
@@ -211,7 +219,7 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
     if reason := _refusal(source, facts):
         what = f"The move from {source} to {target} is refused" if source != target else f"It stays {source}"
         raise BrokenContract.of(finding_of("illegal-move", f"{what}: {reason}"))
-    if source == target and not _is_due(facts):
+    if source == target and not _is_due(facts) and not claim_problem(source, facts):
         return ()
     return ((source, target),) if facts.request.is_forced else steps_between(source, target)
 
@@ -221,19 +229,24 @@ def _is_due(facts: MoveFacts) -> bool:
     return facts.request.target == "approved" and not facts.is_approved
 
 
+def claim_problem(source: str, facts: MoveFacts) -> str:
+    """Return which other actor has claimed work that stays in a status, or its review; empty if none has."""
+    people, actor = facts.people, facts.request.actor
+    if source in ("claimed", "in_progress"):
+        return next((need.text for need in _holder(facts)), "")
+    is_other = source == "in_review" and comparable_name(people.reviewer) not in ("", comparable_name(actor))
+    return f"{people.reviewer} has claimed it. {_OTHER}" if is_other else ""
+
+
 def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
     request = facts.request
     if problem := actor_problem(request.actor):
         return problem
-    if source == request.target and not _is_due(facts):
-        if source == "in_progress" and facts.lane_problem:
-            return facts.lane_problem.text
-        holder = {"claimed": facts.people.worker, "in_review": facts.people.reviewer}.get(source, "")
-        is_own = not holder or request.actor.casefold() == holder.casefold() or request.is_forced
-        hint = "Choose another work package, or pass `--force` with `--reason`."
-        return "" if is_own else f"{holder} has claimed it. {hint}"
     if request.is_forced and not request.reason:
         return "`--force` needs a reason. Pass `--reason`."
+    if source == request.target and not _is_due(facts):
+        lost = facts.lane_problem.text if source == "in_progress" and facts.lane_problem else ""
+        return (not request.is_forced and claim_problem(source, facts)) or lost
     if request.is_forced:
         guard = {"done": _complete, "approved": _reviewer}.get(request.target)
         return next((need.text for need in guard(facts)), "") if guard else ""

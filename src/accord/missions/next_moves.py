@@ -80,7 +80,8 @@ def _next_move(
     request = _request(mission, wp_id, source, target)
     facts = move_facts(mission, request, source, git, now)
     if target == "in_progress" and source in ("planned", "claimed", "blocked"):
-        move = f"{command} start {mission.slug} {wp_id}"
+        named = f" --actor {shlex.quote(request.actor)}" if source == "claimed" else ""
+        move = f"{command} start {mission.slug} {wp_id}{named}"
     else:
         texts = {"feedback": request.feedback, "review-ref": request.review_ref, "reason": request.reason}
         options = "".join(f" --{name} {shlex.quote(text)}" for name, text in texts.items() if text)

@@ -16,6 +16,7 @@ from accord.core.documents import short_name
 from accord.core.texts import actor_problem
 from accord.missions.lifecycle import REOPENED, People, reachable
 from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
+from accord.text.hidden import comparable_name
 
 _ACCEPTED = ("approved", "done")
 _BEGUN = ("planned", "claimed", "in_progress")
@@ -36,7 +37,7 @@ def _with_event(people: People, event: StatusEvent) -> People:
     if event.to_lane == "planned":
         people = replace(people, worker="", workers=frozenset())
     elif event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor:
-        names, is_same = {actor.casefold()}, people.worker and event.to_lane == "for_review"
+        names, is_same = {comparable_name(actor)}, people.worker and event.to_lane == "for_review"
         workers, implementers = people.workers | names, people.implementers | names
         people = People(people.worker if is_same else actor, workers, people.reviewer, implementers)
     if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
@@ -56,11 +57,12 @@ def began_at(events: Iterable[StatusEvent]) -> datetime | None:
 
 
 class ReplayedEvent(NamedTuple):
-    """An event, why no move writes it, empty for a legal one, and whether an approval counts after it."""
+    """An event, why no move writes it, empty for a legal one, whether an approval counts after it; people before."""
 
     event: StatusEvent
     problem: str
     is_approved: bool
+    people: People
 
 
 def replay(events: Sequence[StatusEvent], written: str = "") -> Iterator[ReplayedEvent]:
@@ -79,8 +81,8 @@ def replay(events: Sequence[StatusEvent], written: str = "") -> Iterator[Replaye
             problem = f"{event.wp_id} becomes done without an approval that counts."
         is_kept = event.to_lane in ("done", "blocked") or event.from_lane == event.to_lane
         is_approved = (event.to_lane == "approved" and not problem) or (is_approved and is_kept)
+        yield ReplayedEvent(event, problem, is_approved, people)
         status, people = event.to_lane, _with_event(people, event)
-        yield ReplayedEvent(event, problem, is_approved)
 
 
 def _edge_problem(event: StatusEvent, status: str, before: StatusEvent | None) -> str:
@@ -95,7 +97,7 @@ def _edge_problem(event: StatusEvent, status: str, before: StatusEvent | None) -
     if source != (status or "planned"):
         return f"It leaves {source}, but {event.wp_id} was {status or 'planned'}."
     if actor_problem(event.actor):
-        return "It names no actor, or not in one line of printable characters."
+        return "It names no actor, or not in one line of printable characters and one script."
     if event.force:
         return "" if (event.reason or "").strip() else "It is forced without a reason."
     return "" if target in (source, *reachable(source)) else f"No move leads from {source} to {target}."
@@ -109,6 +111,8 @@ def _approval_problem(event: StatusEvent, people: People) -> str:
     given = event.review.get("reviewer", "")
     judge = (people.reviewer if given == "unknown" else given) or event.actor.strip()
     names = [judge, *([event.actor.strip()] if event.force else [])]
+    if actor_problem(judge):
+        return "Its reviewer is not named in one line of printable characters and one script."
     if event.is_denied:
         return f"The verdict of its review is {short_name(event.review['verdict'])}."
     if own := [name for name in names if people.is_implementer(name) and not has_override(event)]:

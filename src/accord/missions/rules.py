@@ -27,6 +27,8 @@ from accord.missions.lifecycle import (
     WORK_PACKAGE,
     MoveFacts,
     MoveRequest,
+    People,
+    claim_problem,
 )
 from accord.missions.load import (
     Mission,
@@ -43,6 +45,7 @@ from accord.missions.query import mission_status
 from accord.missions.replay import has_override, replay, starts_by
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
+from accord.text.hidden import comparable_name
 
 
 def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[str, list[Finding]]:
@@ -112,11 +115,11 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
     for wp_id, events in mission.log.by_work_package.items():
         added = {one.event_id: one for one in events if start and (wp_id, one.event_id) not in old.lines}
         yield from _future(mission, wp_id, added, now)
-        for event, reason, _ in replay(events, mission.written.get(wp_id, "")):
+        for event, reason, _, people in replay(events, mission.written.get(wp_id, "")):
             line, is_added = mission.log.lines[wp_id, event.event_id], event.event_id in added
             if is_added and not reason:
                 is_last = event.event_id == next(reversed(added))
-                reason = _refusal(mission, event, passed) or (_unproven(mission, event) if is_last else "")
+                reason = _refusal(mission, event, people, passed) or (_unproven(mission, event) if is_last else "")
                 if is_old and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
             if reason and not is_added:
@@ -141,14 +144,14 @@ def _future(mission: Mission, wp_id: str, added: Collection[str], now: datetime)
         yield replace(found, line=line, severity=Severity.ERROR if lines[line].event_id in added else found.severity)
 
 
-def _refusal(mission: Mission, event: StatusEvent, passed: Callable[[str], list[_Passed]]) -> str:
+def _refusal(mission: Mission, event: StatusEvent, people: People, passed: Callable[[str], list[_Passed]]) -> str:
     """Return why a move refuses what a line says, by the log alone: git and boxes may have changed since."""
     source, target, actor = event.from_lane, event.to_lane, event.actor.strip()
-    given = (event.review.get("verdict"), event.review.get("reviewer", "").casefold())
+    given = (event.review.get("verdict"), comparable_name(event.review.get("reviewer", "")))
     is_unreviewed = event.force and event.evidence is None
-    if target == "approved" and not is_unreviewed and given != ("approved", actor.casefold()):
+    if target == "approved" and not is_unreviewed and given != ("approved", comparable_name(actor)):
         return f"Its evidence is not that {short_name(actor)} approved it."
-    if event.force or source not in STATUSES or source == target:
+    if event.force or source not in STATUSES:
         return ""
     work_package = mission.work_packages.get(event.wp_id)
     needed = work_package.head.dependencies if work_package else ()
@@ -158,10 +161,10 @@ def _refusal(mission: Mission, event: StatusEvent, passed: Callable[[str], list[
         for name in dict.fromkeys(needed)
         if not any(known[bisect_left(places, place)] for place, (places, known) in zip(here, passed(name), strict=True))
     )
-    request = MoveRequest(
-        event.wp_id, event.to_lane, event.actor, review_ref=event.review_ref or "", reason=event.reason or ""
-    )
-    return WORK_PACKAGE.refusal(source, target, MoveFacts(request, is_approved=True, waits_for=waits_for))
+    override, review = "given" if has_override(event) else "", event.review_ref or ""
+    request = MoveRequest(event.wp_id, target, actor, "", review, override, event.reason or "")
+    facts = MoveFacts(request, people, is_approved=True, waits_for=waits_for)
+    return claim_problem(source, facts) if source == target else WORK_PACKAGE.refusal(source, target, facts)
 
 
 def _passed(mission: Mission, wp_id: str) -> list[_Passed]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding, finding_of
+from accord.core.findings import finding_of
 from accord.files.store import Storage, change_file
 from accord.git.index import work_trees
 from accord.git.program import Git, GitFailed
@@ -120,13 +120,15 @@ def start(
 ) -> StartResult:
     """Start a work package. Raises BrokenContract when it may not start, Refused where git stops it.
 
-    ``is_named`` tells that ``actor`` was given: then work that another actor does is not taken over.
+    ``is_named`` tells that ``actor`` was given: without, it continues what another actor has in progress.
     """
     storage = Storage(clock)
     request = MoveRequest(wp_id, "in_progress", redact(actor))
     with locked_mission(root, slug, legacy_default, storage) as (mission, lock):
         source = mission.status_of(wp_id)
-        _check_startable(mission, request, source, is_named)
+        _check_startable(wp_id, source)
+        if source == "in_progress" and not is_named:  # no one is recorded
+            request = replace(request, actor=mission.people_of(wp_id).worker or request.actor)
         _, events = plan_mission_move(mission, request, clock.now())
         workspace = resolve_workspace(mission, wp_id)
         if events and workspace.branch_name:
@@ -172,15 +174,10 @@ def lane_warnings(facts: LaneFacts, lacking: Iterable[MissingWork], *, is_again:
     return tuple(found)
 
 
-def _check_startable(mission: Mission, request: MoveRequest, source: str, is_named: bool) -> None:
-    wp_id = request.wp_id
+def _check_startable(wp_id: str, source: str) -> None:
     if source not in (*WAITING, "in_progress"):
         message = f"{wp_id} is {source}, and only planned, claimed and blocked work can start."
         raise BrokenContract.of(finding_of("illegal-move", f"{message} Use `accord mission move`."))
-    people = mission.people_of(wp_id)
-    if is_named and source in ("claimed", "in_progress") and not people.may_continue(request.actor):
-        message = f"{people.worker} works on {wp_id}."
-        raise BrokenContract.of(Finding("illegal-move", message, hint="Choose another work package."))
 
 
 def lane_facts(mission: Mission, workspace: ResolvedWorkspace, refs: MissionGit) -> LaneFacts:

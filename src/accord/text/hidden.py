@@ -12,6 +12,7 @@ A kept character is always next to visible ones, so removing the others never ch
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from accord.text.views import Edit, View
@@ -102,6 +103,11 @@ def is_hidden(char: str) -> bool:
 def strip_hidden(text: str) -> str:
     """Remove invisible characters, from text of agents and from text for agents."""
     return View(text, (Edit(start, end, in_place_of(text[start:end])) for start, end in hidden_runs(text))).text
+
+
+def comparable_name(name: str) -> str:
+    """Return the form in which names compare: without case, other forms of a letter, and invisible characters."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _RUN.sub("", name)).casefold()).strip()
 
 
 def _is_beside_rtl(text: str, position: int) -> bool:
