@@ -18,6 +18,7 @@ from support.sessions import (
     SINGLE,
     SPEC,
     TASKS,
+    WORKED_ON,
     agent_output,
     decision,
     done,
@@ -370,13 +371,43 @@ def test_a_session_does_not_disappear(tmp_path: Path, state: str) -> None:
     assert [(one.code, one.path) for one in altered(before, after)] == [("artifact-missing", "/status.json")]
 
 
+LATER = {"asked_at": "2026-01-31T12:30:00Z", "resolved_at": "2026-01-31T12:30:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("question", "recorded", "found"),
+    [
+        (None, "", ["session-altered"]),
+        (None, WORKED_ON, ["session-altered"]),
+        ("Which port?", "", []),  # another tool's words
+        ("Which port?", WORKED_ON, ["session-altered"]),
+        ("T-001: medium: Which port?", WORKED_ON, ["session-altered"]),
+        ("T-001 FIX_REVIEW: again?", WORKED_ON, ["session-altered"]),
+        ("T-0011 FIX_TESTS: again?", WORKED_ON, ["session-altered"]),
+        ("May T-001 enter FIX_TESTS again?", WORKED_ON, []),
+    ],
+)
+@pytest.mark.parametrize("counts", [{}, {"T-001": {"FIX_TESTS": 2, "FIX_REVIEW": 3}}])
+def test_a_count_falls_only_after_a_decision_on_its_loop(
+    tmp_path: Path, question: str | None, recorded: str, found: list[str], counts: dict[str, Any]
+) -> None:
+    spent, texts = {"T-001": {"FIX_TESTS": 3, "FIX_REVIEW": 3}}, {"outputs.jsonl": recorded}
+    folder = make_session(
+        tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=SINGLE, retry_counts=spent, texts=texts
+    )
+    codes = changes_of(folder)
+    if question:
+        by_hand(folder, user_decisions=[*SINGLE, decision("UD-1", "answered", question=question, **LATER)])
+    by_hand(folder, retry_counts=counts or {"T-001": {"FIX_REVIEW": 3}})
+    assert codes() == found
+
+
 @pytest.mark.parametrize("count", [0, 1])
 @pytest.mark.parametrize("is_done", [False, True])
 def test_a_count_that_is_set_back_in_its_loop_is_not_altered_by_hand(tmp_path: Path, count: int, is_done: bool) -> None:
     counts = {"T-001": {"FIX_SECURITY": count}}
     texts = {"tasks.yaml": TASKS.replace("not-started", "implemented")}
-    later = decision("UD-1", "answered", asked_at="2026-01-31T12:30:00Z", resolved_at="2026-01-31T12:30:00Z")
-    said = [*SINGLE, later]
+    said = [*SINGLE, decision("UD-1", "answered", question="T-001 FIX_SECURITY: again?", **LATER)]
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=said, retry_counts=counts, texts=texts)
     codes = changes_of(folder)
     start_fix(writer(folder), "T-001", "FIX_SECURITY", role="Orchestrator")

@@ -397,9 +397,12 @@ NOT_FIXABLE = {
     "texts": {"spec.md": None, "tasks.yaml": ONE, "outputs.jsonl": outputs(("Coder", "OK"), ("QA", "FAIL"))},
 }
 SPENT = full(GATES, ONE, outputs(("QA", "FAIL")), retry_counts={"T-001": {"FIX_TESTS": 3}})
-DECIDED = {**SPENT, "user_decisions": [*GATES, ANSWERED]}
+ANSWERED_LOOP = {**ANSWERED, "question": "T-001 FIX_TESTS: Try it again?"}
+DECIDED = {**SPENT, "user_decisions": [*GATES, ANSWERED_LOOP]}
+DECIDED_ELSE = {**SPENT, "user_decisions": [*GATES, ANSWERED]}
+ASK_LOOP = "session ask DIR --question 'T-001 FIX_TESTS: QUESTION'"
 BEFORE = {"asked_at": "2026-01-31T09:00:00Z", "resolved_at": "2026-01-31T10:00:00Z"}
-DECIDED_BEFORE = {**SPENT, "user_decisions": [*GATES, {**ANSWERED, **BEFORE}]}
+DECIDED_BEFORE = {**SPENT, "user_decisions": [*GATES, {**ANSWERED_LOOP, **BEFORE}]}
 MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {"texts": {"spec.md": None}}, "DESIGN", ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
     ("INTAKE", {}, "DESIGN", [], ADVANCE % "DESIGN"),
@@ -426,9 +429,11 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     (WORK, full(SINGLE, ONE), "INTEGRATE", BOTH, "dispatch DIR T-002 --role Coder --into"),
     (WORK, full(SINGLE, IMPLEMENTED), "INTEGRATE", BOTH, "dispatch DIR meta --role Reviewer --into"),
     (WORK, full(GATES, ONE, outputs(("QA", "FAIL"))), "FIX_TESTS", [], "session fix DIR T-001 FIX_TESTS --role Orch"),
-    (WORK, SPENT, "INTEGRATE", BOTH + LAST, "session ask DIR --question QUESTION"),
+    (WORK, SPENT, "INTEGRATE", BOTH + LAST, ASK_LOOP),
+    (WORK, SPENT, "FIX_TESTS", ["a decision of the user"], ASK_LOOP),
+    (WORK, DECIDED_ELSE, "INTEGRATE", BOTH + LAST, ASK_LOOP),
     (WORK, DECIDED, "INTEGRATE", BOTH + LAST, "session set DIR retry_counts.T-001.FIX_TESTS=0 --role Orchestrator"),
-    (WORK, DECIDED_BEFORE, "INTEGRATE", BOTH + LAST, "session ask DIR --question QUESTION"),
+    (WORK, DECIDED_BEFORE, "INTEGRATE", BOTH + LAST, ASK_LOOP),
     (WORK, full(GATES, ONE, REVIEWED), "INTEGRATE", BOTH + LAST, "session task DIR T-001 --to completed --role Orch"),
     (
         "INTEGRATE",

@@ -132,7 +132,7 @@ class Walk:
         pick = self.chance.choice
         role = pick(("Orchestrator", "Orchestrator", pick(ROLES)))
         task, loop, state = pick((*NAMES, "meta")), pick(LOOPS), pick(STATES)
-        question = UserQuestion(pick(("One?", "Two?")), pick(("", *GATES)), pick(("", "security")))
+        question = UserQuestion(pick(("One?", f"{task} {loop}: Two?")), pick(("", *GATES)), pick(("", "security")))
         decision = pick((*GATES, "UD-1", "UD-2"))
         waiver, target = pick(("", "", "", "no time")), pick(STATUSES)
         setting = pick(
@@ -190,7 +190,7 @@ class Walk:
             "task": lambda w: run.move_task(w, task, target, role=run.ROLE),
             "fix": lambda w: run.start_fix(w, task, target, role=run.ROLE),
             "set": lambda w: run.set_values(w, [parse_setting("last_ci_result=green")], role="Integrator"),
-            "ask": lambda w: run.ask(w, [UserQuestion("Which one?", target)]),
+            "ask": lambda w: run.ask(w, [UserQuestion(step.question or "Which one?", target)]),
             "answer": lambda w: run.answer(w, {name: said.get(name, "the first") for name in waiting}),
             "reopen": run.reopen,
         }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from accord.core.documents import short_name
@@ -24,6 +25,7 @@ from accord.sessions.folder import (
 )
 from accord.sessions.machine import leads_to, working_state
 from accord.sessions.models import GATES, LOOPS, SessionStatus, SessionTask, UserDecision
+from accord.sessions.moves import is_decided
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
@@ -80,12 +82,21 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
         if one.code in _OF_BLOCK - known:  # a move to BLOCKED writes both
             path = pointer(STATUS_FILE) + one.path
             yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=_ALTERED)
+    yield from _decision_findings(before, old, now)
+
+
+def _decision_findings(before: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
+    """Find questions that are gone or altered, and counts that fell without the answer to one."""
     for decision in old.user_decisions:
         kept = now.decision(decision.decision_id)
         if kept is None or (_is_final(decision) and (kept.status, kept.answer) != (decision.status, decision.answer)):
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=_ALTERED)
+    for task, loop in product(old.retry_counts, LOOPS):
+        if now.retries(task, loop) < old.retries(task, loop) and not is_decided(now, before.outputs, task, loop):
+            message = f"This change sets the count of {task} in {loop} back, and the user did not decide on it since."
+            yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=_ALTERED)
 
 
 def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:

@@ -260,7 +260,7 @@ def _fixable(facts: SessionFacts, source: str, loop: str) -> Iterator[Need]:
     if facts.retries.get(loop, 0) >= MOST_RETRIES:
         how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
         text = f"{facts.task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
-        yield Need(text, "a decision of the user", "question")
+        yield Need(text, "a decision of the user", f"question {facts.task} {loop}")
 
 
 _REVIEWED: tuple[Guard, ...] = (_tasks, _final_review)

@@ -7,10 +7,12 @@ Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "T
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 from accord.core.clock import timestamp
@@ -21,7 +23,7 @@ from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate, is_before
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of, status_value
 from accord.sessions.folder_rules import missing_files
-from accord.sessions.models import GATES, LOOPS, ROLES, STATES, SessionTask
+from accord.sessions.models import GATES, LOOPS, ROLES, STATES, OutputEntry, SessionStatus, SessionTask
 from accord.sessions.policy import (
     OPTIONAL,
     OWNERS,
@@ -32,6 +34,8 @@ from accord.sessions.policy import (
     role_unknown,
     task_unknown,
 )
+
+_WORDS = re.compile(r"[\w-]+")
 
 
 def command_of(session: Session, name: str, *words: str) -> str:
@@ -106,21 +110,27 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     return None
 
 
-def is_decided(session: Session, task_id: str) -> bool:
-    """Return whether the user answered a question that was asked since the last output about a task."""
-    last = next((one.at for one in reversed(session.outputs) if one.task_id == task_id), "")
-    decisions = [one for one in status_of(session).user_decisions if one.decision_id not in GATES]
-    return any(one.status == "answered" and not is_before(one.asked_at, last) for one in decisions)
+def is_decided(status: SessionStatus, outputs: Sequence[OutputEntry], task_id: str, loop: str) -> bool:
+    """Return whether the user answered a question about a fix loop of a task, asked since the last output about it.
+
+    The question names both. Where the session has no output, other tools ask in their own words.
+    """
+    last = next((one.at for one in reversed(outputs) if one.task_id == task_id), "")
+    names = {task_id, loop} if outputs else set()
+    decisions = [one for one in status.user_decisions if one.decision_id not in GATES and one.status == "answered"]
+    return any(names <= {*_WORDS.findall(one.question)} and not is_before(one.asked_at, last) for one in decisions)
 
 
 def check_counts(session: Session, value: Mapping[str, Any]) -> None:
     """Raise BrokenContract where ``value`` sets a count of retries back, and the user did not decide about its task."""
-    for task, counts in status_of(session).retry_counts.items():
-        for loop in LOOPS:
-            if value["retry_counts"].get(task, {}).get(loop, 0) < counts.of(loop) and not is_decided(session, task):
-                message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
-                hint = "Ask with `accord session ask` how to continue, and record the answer."
-                raise refuse("The count stays.", Finding("retry-budget", message, hint=hint))
+    status = status_of(session)
+    for task, loop in product(status.retry_counts, LOOPS):
+        is_less = value["retry_counts"].get(task, {}).get(loop, 0) < status.retries(task, loop)
+        if is_less and not is_decided(status, session.outputs, task, loop):
+            message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
+            asking = command_of(session, "ask", "--question", f"{task} {loop}: QUESTION")
+            hint = f"Ask how to continue with `{asking}`, and record the answer."
+            raise refuse("The count stays.", Finding("retry-budget", message, hint=hint))
 
 
 def open_fix(session: Session) -> tuple[str, str] | None:

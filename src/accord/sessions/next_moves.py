@@ -198,7 +198,15 @@ def _step(session: Session, need: Need) -> ProposedStep:
         return _way(session, "FIX_BUILD")
     if key == "ci":
         return _command(session, "set", "last_ci_result=green", "--role", "Integrator")
-    return _command(session, *(("ask", "--question", "QUESTION") if key == "question" else ("show",)))
+    return _asking(session, *key.split()[1:]) if key.startswith("question") else _command(session, "show")
+
+
+def _asking(session: Session, *about: str) -> ProposedStep:
+    """Return the step that asks the user, or that sets the count of a task and its loop back after the answer."""
+    if about and is_decided(status_of(session), session.outputs, *about):
+        return _command(session, "set", f"retry_counts.{'.'.join(about)}=0", *_ORCHESTRATOR)
+    question = f"{' '.join(about)}: QUESTION" if about else "QUESTION"
+    return _command(session, "ask", "--question", question, question=question)
 
 
 def _writing(session: Session, name: str) -> ProposedStep:
@@ -268,9 +276,7 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
             yield _dispatch(session, task.id, role)
         else:
             needs = needs_of("IMPLEMENT_LOOP", loop, facts_of(session, task=task.id))
-            again = _command(session, "set", f"retry_counts.{task.id}.{loop}=0", "--role", "Orchestrator")
-            is_free = bool(needs) and needs[0].key == "question" and is_decided(session, task.id)
-            yield again if is_free else _step(session, needs[0]) if needs else _fix(session, task.id, loop)
+            yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     strategy = reviews.strategy_of(status) if session.mode == "full" else ""
     implemented = [one for one in session.plan if one.status in ("implemented", "completed")]
     is_last = [one for one in implemented if reviews.has_work(one, outputs)] == [*session.plan]
