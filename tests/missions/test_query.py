@@ -158,6 +158,24 @@ def test_a_step_reports_its_missing_files(project: Project, step: str) -> None:
     assert ask(project)["guard_failures"] == []
 
 
+WITHOUT_TEXT = (
+    "",
+    " \n",
+    "\ufeff# Plan\n\n## Steps\n",
+    "# Plan\n\nTODO\n\n## Steps\n\n- [ ] TBD\n- ...\n",
+    "Plan\n====\n<!-- steps -->\n<summary>",
+)
+
+
+@pytest.mark.parametrize("text", WITHOUT_TEXT)
+def test_a_document_without_text_does_not_complete_its_step(project: Project, text: str) -> None:
+    project.run(completed_steps=STEPS[: STEPS.index("plan")], issued_step_id="plan")
+    project.write("plan.md", text)
+    assert ask(project)["guard_failures"] == ["plan.md has no text"]
+    project.write("plan.md", f"{text}\n\n- Read the file once.\n")
+    assert ask(project)["guard_failures"] == []
+
+
 def test_a_step_reports_each_incomplete_work_package(project: Project) -> None:
     project.work_package("WP01", "planning_artifact")
     project.write("tasks/WP02-x.md", "---\nwork_package_id: WP02\nexecution_mode: planning_artifact\n---\n")

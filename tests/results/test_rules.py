@@ -146,6 +146,8 @@ LABELS = {
     "label of 51 characters": (" ".join([*TASK_LABELS, "x" * 51]), "label-too-long", "/4"),
     "label of one dot": (" ".join([*TASK_LABELS, "."]), "label-unknown", "/4"),
     "label of two dots": (" ".join([*TASK_LABELS, ".."]), "label-unknown", "/4"),
+    "label with a zero-width space": (" ".join([*TASK_LABELS, "b\u200bug"]), "label-unknown", "/4"),
+    "label with a variant of a letter": (" ".join([*TASK_LABELS, "bug\ufe0f"]), "label-unknown", "/4"),
     "label with a control character": (" ".join([*TASK_LABELS, "a\x7fb"]), "label-unknown", "/4"),
     "101 labels": (" ".join([*TASK_LABELS, *(f"l{i}" for i in range(97))]), "labels-too-many", ""),
 }  # fmt: skip

@@ -70,6 +70,17 @@ def is_placeholder(text: str) -> bool:
     return bool(_PLACEHOLDER.fullmatch(text.strip()))
 
 
+_NOTHING = re.compile(
+    r"\W*|[^\w<]*(?:(?:none|nothing|n/?a|tbd|todo|unknown|not applicable)[^\w<]*|(?:<[A-Za-z][^<>\n]{0,80}>[^\w<]*)+)?",
+    re.IGNORECASE,
+)
+
+
+def is_nothing(shown: str) -> bool:
+    """Tell whether what a reader sees of a text is a placeholder, a word such as none, or the text of a template."""
+    return bool(_NOTHING.fullmatch(shown)) or is_template(shown)
+
+
 _MIXED = re.compile(r"[A-Za-z\xc0-\u024f]\d{0,9}[\u0370-\u058f]|[\u0370-\u058f]\d{0,9}[A-Za-z\xc0-\u024f]")
 """A word with letters of Latin and of Greek, Cyrillic or Armenian, some of which look alike."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.shapes import read_shape
+from accord.core.texts import is_nothing
 from accord.missions.branches import DEFAULT_MINUTES, MissionGit, git_of, stale_of
 from accord.missions.lifecycle import WAITING, Blockers
 from accord.missions.load import Mission
@@ -18,6 +19,7 @@ from accord.missions.log import FILE
 from accord.missions.models import NextQueryResponse
 from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
+from accord.text.outline import sections
 
 WEIGHTS = {"claimed": 0.05, "in_progress": 0.3, "for_review": 0.6, "in_review": 0.7, "approved": 0.8, "done": 1.0}
 """The share of a work package that is done in a status; all other statuses count zero."""
@@ -57,7 +59,9 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
     """Return what is still missing to complete the issued step."""
     name = {"specify": "spec.md", "plan": "plan.md", "tasks_outline": "tasks.md"}.get(step_id or "")
     if name:
-        return [] if (mission.folder / name).is_file() else [f"{name} is missing"]
+        path = mission.folder / name
+        text = path.read_text(encoding="utf-8-sig", errors="replace") if path.is_file() else None
+        return [f"{name} is missing"] if text is None else [] if _has_text(text) else [f"{name} has no text"]
     if step_id == "tasks_packages":
         return [] if mission.files else ["tasks/ has no work package"]
     if step_id == "tasks_finalize":
@@ -76,6 +80,12 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
         for wp_id, status in statuses.items()
         if status not in (*reached, "canceled") or (status in reached and wp_id in unreviewed)
     ]
+
+
+def _has_text(markdown: str) -> bool:
+    """Tell whether a document has more than headings and placeholders."""
+    below = sections(f"#\n\n{markdown}")
+    return any(not is_nothing(line) for section in below for line in section.visible.splitlines())
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:

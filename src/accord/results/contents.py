@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import re
 
-from accord.core.texts import is_template
+from accord.core.texts import is_nothing
 from accord.text.outline import seen_text
 
-_LETTER = re.compile(r"\w")
-_NOTHING = re.compile(
-    r"[^\w<]*(?:(?:none|nothing|n/?a|tbd|todo|unknown|not applicable)[^\w<]*|(?:<[A-Za-z][^<>\n]{0,80}>[^\w<]*)+)?",
-    re.IGNORECASE,
-)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _PLACEHOLDER = re.compile(r"[^\s<>]{0,200}<[A-Za-z][A-Za-z0-9 _-]{0,60}>[^\s<>]{0,200}")
 _PATH = re.compile(r"(?![Nn]/[Aa]\b)[\w.-]/[\w./*-]|\w-*\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b")
@@ -50,8 +45,7 @@ _QUOTE = re.compile(
 
 def says_something(text: str) -> bool:
     """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
-    shown = seen_text(text)
-    return _LETTER.search(shown) is not None and _NOTHING.fullmatch(shown) is None and not is_template(shown)
+    return not is_nothing(seen_text(text))
 
 
 def reference_gaps(text: str) -> list[str]:

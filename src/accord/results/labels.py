@@ -11,6 +11,7 @@ from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
 from accord.github.limits import LABEL_NAME_CHARS, LABELS_PER_ITEM, has_address
 from accord.github.models import Issue
+from accord.text.hidden import strip_hidden
 
 
 class Category(StrEnum):
@@ -208,7 +209,7 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
         category = category_of(label)
         if fault := label_fault(label):
             yield replace(fault, path=here)
-        elif not label.isprintable():
+        elif strip_hidden(label) != label or any(char.isspace() and char != " " for char in label):
             yield Finding("label-unknown", "A label contains invisible characters.", here, hint="Remove them.")
         elif category and label not in KNOWN_NAMES:
             legal = CREATION_RULES[kind][category] if kind else KNOWN_NAMES
