@@ -152,7 +152,8 @@ def test_a_session_goes_from_its_beginning_to_its_end_and_is_opened_again(accord
         waived = ("--to", "completed", "--role", "Orchestrator", "--waive-reviews", "tried by hand")
         assert "completed" in [task["status"] for task in play("task", name, *waived)["tasks"] if task["id"] == name]
     play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--role", "Orchestrator")
-    assert play.take("meta", "Reviewer", agent_output())["changed"] == ["the session goes to DONE"]
+    assert play.take("meta", "Reviewer", agent_output())["changed"] == ["the session goes to INTEGRATE"]
+    assert play.take("meta", "Integrator", agent_output())["changed"] == ["the session goes to DONE"]
     assert "accord session reopen" in play.refused("session-done", "task", "T-001", "--to", "blocked", "--role", "QA")
     assert play("resume")["state"] == "DONE"
     assert play("reopen")["state"] == "IMPLEMENT_LOOP"

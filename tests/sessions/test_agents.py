@@ -400,6 +400,53 @@ def test_an_output_that_reports_code_is_taken_only_from_those_who_write_it_then(
     assert (contents(folder) != before) == is_taken
 
 
+@pytest.mark.parametrize("gates", [GATES, SINGLE])
+@pytest.mark.parametrize(
+    ("key", "path", "needs_review"),
+    [
+        ("files_changed", "Makefile", True),
+        ("tests_added_or_updated", "tests/test_app.py", True),
+        ("files_changed", "README.md", False),
+        ("files_changed", ".agents-work/<session>/report.md", False),
+    ],
+)
+def test_code_of_the_integrator_needs_a_final_review(
+    tmp_path: Path, gates: Any, key: str, path: str, needs_review: bool
+) -> None:
+    texts = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}
+    folder = make_session(tmp_path, "INTEGRATE", mode="full", user_decisions=gates, texts=texts)
+    apply_output(writer(folder), "meta", "Integrator", reporting(key, path))
+    for _ in range(needs_review):
+        assert not has_errors(check_session(folder)[0][2])
+        with pytest.raises(BrokenContract, match="needs a final review"):
+            advance(writer(folder), "RELEASE", role="Orchestrator")
+        released = edited_state(folder, "RELEASE")
+        assert [one.code for one in released if has_errors([one])] == ["review-open"]
+        apply_output(writer(folder), "meta", "Reviewer", WORK)
+    assert advance(writer(folder), "RELEASE", role="Orchestrator").current_state == "RELEASE"
+    assert not has_errors(check_session(folder)[0][2])
+
+
+def edited_state(folder: Path, state: str) -> list[Finding]:
+    """Return the findings across files once the state is edited by hand, and restore it."""
+    path = folder / "status.json"
+    before = path.read_text()
+    path.write_text(before.replace("INTEGRATE", state))
+    found = check_session(folder)[0][2]
+    path.write_text(before)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("state", "waived"), [("IMPLEMENT_LOOP", ["Reviewer"]), ("INTEGRATE", ["Reviewer", "Integrator"])]
+)
+def test_a_waiver_of_meta_covers_the_integrator_once_it_is_due(tmp_path: Path, state: str, waived: list[str]) -> None:
+    texts = {"tasks.yaml": done(), "outputs.jsonl": REVIEWS}
+    folder = make_session(tmp_path, state, mode="full", user_decisions=SINGLE, texts=texts)
+    move_task(writer(folder), "meta", "completed", role="Orchestrator", waiver="spike")
+    assert read_session(folder).outputs[-1].waived_reviews == waived
+
+
 @pytest.mark.parametrize(("role", "wrong"), [("Docs", [0, 3, 4]), ("Coder", [0, 3]), ("Reviewer", [0, 1, 3, 4])])
 def test_an_output_that_reports_files_of_other_roles_gets_warnings(tmp_path: Path, role: str, wrong: list[int]) -> None:
     names = [f".agents-work/{NAME}/spec.md", str(tmp_path / "README.md"), ".agents-work/<session>/x.md"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from support.sessions import (
-    ALL_REVIEWED,
     ARCHITECTURE,
     AT,
     GATES,
+    INTEGRATED,
     NAME,
     REPORT,
     SINGLE,
@@ -479,7 +479,7 @@ def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Pat
 
 def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path) -> None:
     folder = finished(tmp_path, "DONE")
-    (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
+    (folder / "outputs.jsonl").write_text(INTEGRATED)
     codes = changes_of(folder)
     reopen(writer(folder))
     for state in ("INTEGRATE", "RELEASE", "DONE"):

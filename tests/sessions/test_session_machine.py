@@ -10,6 +10,7 @@ import pytest
 from support.sessions import (
     ALL_REVIEWED,
     GATES,
+    INTEGRATED,
     SINGLE,
     SPEC,
     TASKS,
@@ -92,6 +93,8 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("DESIGN", "BLOCKED", {"blocker": " "}, "--blocker"),
         ("IMPLEMENT_LOOP", "INTEGRATE", {"unfinished": ("T-002",)}, "T-002"),
         ("INTEGRATE", "RELEASE", {"ci_result": "red"}, "FIX_BUILD"),
+        ("RELEASE", "DONE", {"ci_result": "red"}, "Ask the user"),
+        ("INTEGRATE", "RELEASE", {"lacks_integration": True}, "Integrator gave no OK"),
         ("RELEASE", "DONE", {"problems": {"report.md": "no report"}}, "no report"),
         ("RELEASE", "DONE", {"unfinished": ("T-001",)}, "T-001"),
         ("RELEASE", "DONE", {"pending": {"UD-1": "RELEASE"}}, "UD-1"),
@@ -232,6 +235,8 @@ def test_an_output_keeps_the_gates_shut_that_it_asks_for(lines: str, missing: An
         (outputs(("Reviewer", OK), task="meta", meets_definition_of_done=False), False),
         (outputs(("Reviewer", OK), task="meta") + outputs(("Coder", OK), task="T-002"), False),
         (outputs(("Reviewer", OK), task="meta") + outputs(("Integrator", OK), task="meta", needs_review=True), False),
+        (outputs(("Reviewer", OK), task="meta") + outputs(("Integrator", FAIL), has_code=True), False),
+        (outputs(("Integrator", OK), has_code=True) + outputs(("Reviewer", OK), task="meta"), True),
         (outputs(("Orchestrator", OK), task="meta", waived_reviews=["Reviewer"]), True),
         *((outputs(one, task="meta", waived_reviews=["Reviewer"]), False) for one in NO_WAIVERS),
     ],
@@ -312,9 +317,9 @@ def test_a_blocked_session_goes_back_to_where_it_was_and_the_same_move_again_cha
 
 @pytest.mark.parametrize(("start", "mode"), [("INTAKE", "full"), ("INTAKE_LEAN", "lean")])
 def test_a_session_runs_from_its_start_to_done(tmp_path: Path, start: str, mode: str) -> None:
-    texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}
+    texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": INTEGRATED}
     if mode == "lean":
-        texts["architecture.md"] = None
+        texts |= {"architecture.md": None, "outputs.jsonl": ALL_REVIEWED}
     decisions = SINGLE if mode == "full" else []
     folder = make_session(tmp_path, start, texts=texts, user_decisions=decisions)
     for state in ORDER[mode][1:]:
@@ -400,8 +405,14 @@ SPENT = full(GATES, ONE, outputs(("QA", "FAIL")), retry_counts={"T-001": {"FIX_T
 ANSWERED_LOOP = {**ANSWERED, "question": "T-001 FIX_TESTS: Try it again?"}
 DECIDED = {**SPENT, "user_decisions": [*GATES, ANSWERED_LOOP]}
 DECIDED_ELSE = {**SPENT, "user_decisions": [*GATES, ANSWERED]}
+ANSWERED_BUILD = {**ANSWERED, "question": "meta FIX_BUILD: Try it again?"}
 ASK_LOOP = "session ask DIR --question 'T-001 FIX_TESTS: QUESTION'"
 BEFORE = {"asked_at": "2026-01-31T09:00:00Z", "resolved_at": "2026-01-31T10:00:00Z"}
+SPENT_LOOP = ["a decision of the user"]
+BUILT, AGAIN = "OK of Integrator", "session set DIR retry_counts.meta.FIX_BUILD=0 --role Orchestrator"
+FAILED = ALL_REVIEWED + outputs(("Integrator", "FAIL"), task="meta")
+NOT_BUILT = full(SINGLE, done(), FAILED, retry_counts={"meta": {"FIX_BUILD": 3}})
+CODE = ALL_REVIEWED + outputs(("Integrator", "OK"), task="meta", has_code=True)
 DECIDED_BEFORE = {**SPENT, "user_decisions": [*GATES, {**ANSWERED_LOOP, **BEFORE}]}
 MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {"texts": {"spec.md": None}}, "DESIGN", ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
@@ -423,7 +434,19 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         [UNREVIEWED],
         "session task DIR T-001 --to implemented --role Orch",
     ),
-    ("INTEGRATE", full(SINGLE, done(), RECORDED), "RELEASE", [UNREVIEWED], ADVANCE % WORK),
+    ("INTEGRATE", full(SINGLE, done(), RECORDED), "RELEASE", [UNREVIEWED, BUILT], ADVANCE % WORK),
+    ("INTEGRATE", full(SINGLE, done(), ALL_REVIEWED), "RELEASE", [BUILT], "dispatch DIR meta --role Integrator --into"),
+    ("INTEGRATE", full(SINGLE, done(), FAILED), "RELEASE", [BUILT], "session fix DIR meta FIX_BUILD --role Orch"),
+    ("INTEGRATE", NOT_BUILT, "FIX_BUILD", SPENT_LOOP, "session ask DIR --question 'meta FIX_BUILD"),
+    (
+        "INTEGRATE",
+        {**NOT_BUILT, "user_decisions": [*SINGLE, ANSWERED_BUILD]},
+        "FIX_BUILD",
+        ["a decision of the user"],
+        AGAIN,
+    ),
+    ("INTEGRATE", full(SINGLE, done(), CODE), "RELEASE", LAST, "dispatch DIR meta --role Reviewer --into"),
+    ("RELEASE", full(SINGLE, done(), INTEGRATED, last_ci_result="red"), "DONE", [RED], "session ask DIR --question"),
     ("RELEASE", full(SINGLE, done(), RECORDED), "DONE", [UNREVIEWED], ADVANCE % WORK),
     (WORK, full(GATES, done(), REVIEWS), "INTEGRATE", LAST, "dispatch DIR meta --role Reviewer --into"),
     (WORK, full(SINGLE, ONE), "INTEGRATE", BOTH, "dispatch DIR T-002 --role Coder --into"),
@@ -439,10 +462,10 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         "INTEGRATE",
         full(SINGLE, done(), ALL_REVIEWED, last_ci_result="red"),
         "RELEASE",
-        [RED],
+        [RED, BUILT],
         "session fix DIR meta FIX_BUILD --role",
     ),
-    ("INTEGRATE", full([], done(), ALL_REVIEWED), "RELEASE", [DESIGN, "UD-REVIEW-STRATEGY"], ADVANCE % GATE),
+    ("INTEGRATE", full([], done(), ALL_REVIEWED), "RELEASE", [BUILT, DESIGN, "UD-REVIEW-STRATEGY"], ADVANCE % GATE),
     ("DONE", full(SINGLE, done()), WORK, [], "session reopen DIR"),
     ("ASK_USER", STUCK, "DESIGN", ["answers to UD-1"], "session answer DIR UD-1=ANSWER"),
     ("BLOCKED", full(GATES, blocked_from="PLAN", blocker="x"), "PLAN", [], ADVANCE % "PLAN"),
@@ -495,6 +518,25 @@ def test_a_person_reads_of_fixes_only_when_a_review_failed(tmp_path: Path) -> No
     assert [move.to for move in main_moves(read_session(folder))] == ["INTEGRATE"]
     (folder / "outputs.jsonl").write_text(outputs(("Security", "BLOCKED")))
     assert [move.to for move in main_moves(read_session(folder))] == ["INTEGRATE", "FIX_SECURITY"]
+
+
+@pytest.mark.parametrize(
+    ("state", "recorded", "ci", "moves"),
+    [
+        ("INTEGRATE", FAILED, "green", ["RELEASE", "FIX_BUILD"]),
+        ("INTEGRATE", INTEGRATED, "red", ["RELEASE", "FIX_BUILD"]),
+        ("INTEGRATE", INTEGRATED, "green", ["RELEASE"]),
+        ("RELEASE", FAILED, "green", ["DONE", "ASK_USER", "BLOCKED"]),
+        ("RELEASE", INTEGRATED, "red", ["DONE", "ASK_USER", "BLOCKED"]),
+        ("RELEASE", INTEGRATED, "green", ["DONE"]),
+    ],
+)
+def test_a_person_reads_of_a_way_on_from_a_broken_build(
+    tmp_path: Path, state: str, recorded: str, ci: str, moves: list[str]
+) -> None:
+    changes = full(SINGLE, done(), recorded, last_ci_result=ci)
+    folder = make_session(tmp_path, state, mode="full", **changes)
+    assert [move.to for move in main_moves(read_session(folder))] == moves
 
 
 @pytest.mark.parametrize(

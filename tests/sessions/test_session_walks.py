@@ -165,6 +165,9 @@ class Walk:
             output["gates"][gate] = likely if is_good or chance.random() < 0.9 else not likely
         if not is_good and chance.random() < 0.1:
             output["gates"]["security_concerns"] = ["the port"]
+        state = status_of(self.read()).current_state
+        if role == "Integrator" and state in ("INTEGRATE", "FIX_BUILD") and chance.random() < 0.3:
+            output["artifacts"]["files_changed"] = ["Makefile"]
         model = AgentOutput.model_validate(output)
         name = f"take {role} {task} {output['status']} {output['gates']}"
         return {name: lambda w: apply_output(w, task, role, model)}

@@ -114,6 +114,7 @@ def outputs(*said: tuple[str, str], task: str = "T-001", concerns: int = 0, **ga
 WORKED_ON = outputs(("Coder", "OK")) + outputs(("Coder", "OK"), task="T-002")
 ALL_REVIEWED = WORKED_ON + outputs(("Reviewer", "OK"), ("QA", "OK"), task="meta")
 """The work on every task, and its reviews all at once."""
+INTEGRATED = ALL_REVIEWED + outputs(("Integrator", "OK"), task="meta")
 
 
 def make_session(

@@ -217,7 +217,7 @@ def set_task(given: _TaskArguments) -> None:
     """Set the status of a task, as its lifecycle allows.
 
     With --waive-reviews, the Orchestrator completes it without its reviews, and the reason is recorded. For `meta`,
-    that replaces the final review.
+    that replaces the final review and, in INTEGRATE, the OK of the Integrator.
     """
     waiver, task, target = given.waive_reviews, given.task, given.to
     reason = (waiver or "").strip()

@@ -16,7 +16,7 @@ from accord.sessions.decision_rules import check_gate, is_change_request
 from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import INTEGRATION, files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
-from accord.sessions.reviews import has_final_review, has_record, open_gates, strategy_of
+from accord.sessions.reviews import has_record, lacks_final_review, open_gates
 from accord.sessions.rules import is_inside, session_name_findings
 
 
@@ -125,10 +125,14 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
 
 
 def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
-    """Check the final review that the strategy per-batch asks for, where reviews are recorded at all."""
-    is_past = session.mode == "full" and is_at_least(working_state(status), "INTEGRATE", session.mode)
-    if is_past and session.outputs and strategy_of(status) == "per-batch" and not has_final_review(session.outputs):
-        message = "The session passed IMPLEMENT_LOOP without the final review of `meta`, which per-batch asks for."
+    """Check the final review, where reviews are recorded at all; that of the Integrator's code follows INTEGRATE."""
+    state, mode = working_state(status), session.mode
+    is_past = mode == "full" and is_at_least(state, "INTEGRATE", mode)
+    is_integrated = is_past and is_at_least(state, "RELEASE", mode)
+    outputs = [one for one in session.outputs if is_integrated or not one.has_code]
+    if is_past and outputs and lacks_final_review(status, outputs):
+        left = "INTEGRATE" if is_integrated else "IMPLEMENT_LOOP"
+        message = f"The session passed {left} without the final review of `meta` after the last work."
         yield Finding("review-open", message, "/status.json/current_state", hint="Have the Reviewer review `meta`.")
 
 

@@ -128,6 +128,7 @@ class SessionFacts:
     unfinished: tuple[str, ...] = ()
     unreviewed: tuple[str, ...] = ()  # completed tasks with reviews that have not passed
     lacks_final_review: bool = False
+    lacks_integration: bool = False
     held: Mapping[str, str] = field(default_factory=dict)  # agents with an output that is not OK
     ci_result: str = "unknown"
     returns_to: str = ""
@@ -175,13 +176,14 @@ def _tasks(facts: SessionFacts, *_: str) -> Iterator[Need]:
 
 def _final_review(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if facts.lacks_final_review:
-        text = "The strategy per-batch needs a final review. Get an OK of the Reviewer for `meta` after the last work."
+        text = "The session needs a final review. Get an OK of the Reviewer for `meta` after the last work."
         yield Need(text, "final review of meta", "agent Reviewer")
 
 
-def _ci(facts: SessionFacts, *_: str) -> Iterator[Need]:
+def _ci(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
     if facts.ci_result == "red":
-        yield Need("CI is red. Fix the build in FIX_BUILD first.", "CI that is not red", "ci")
+        how = "Fix the build in FIX_BUILD first." if source == "INTEGRATE" else "Ask the user how to go on."
+        yield Need(f"CI is red. {how}", "CI that is not red", "ci")
 
 
 def _agents(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
@@ -189,6 +191,12 @@ def _agents(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
         if role in facts.held:
             text = f"The last output of {role} is not OK: {facts.held[role]}. Dispatch it again."
             yield Need(text, f"OK of {role}", f"agent {role}")
+
+
+def _integration(facts: SessionFacts, *_: str) -> Iterator[Need]:
+    if facts.lacks_integration and "Integrator" not in facts.held:
+        text = "The Integrator gave no OK for `meta` after the last work. Dispatch it, or waive that with a reason."
+        yield Need(text, "OK of Integrator", "agent Integrator")
 
 
 def _reopened(facts: SessionFacts, *_: str) -> Iterator[Need]:
@@ -268,7 +276,7 @@ _STEPS: dict[tuple[str, str], tuple[str, tuple[Guard, ...]]] = {
     (APPROVAL, "PLAN"): ("design approved", ()),
     (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", ()),
     ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", _REVIEWED),
-    ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", (*_REVIEWED, _ci)),
+    ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red, Integrator passed", (*_REVIEWED, _ci, _integration)),
     ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci)),
     ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci)),
 }

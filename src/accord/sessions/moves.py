@@ -61,7 +61,6 @@ def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bo
     """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for."""
     status = status_of(session)
     tasks, outputs = session.plan, session.outputs
-    is_per_batch = session.mode == "full" and reviews.strategy_of(status) == "per-batch"
     is_kept_here = bool(outputs) or machine.working_state(status) in machine.IMPLEMENTATION
     return machine.SessionFacts(
         mode=session.mode,
@@ -73,7 +72,8 @@ def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bo
         unreviewed=tuple(
             f"{name} ({', '.join(gates)})" for name, gates in reviews.unreviewed_tasks(tasks, outputs).items()
         ),
-        lacks_final_review=is_per_batch and is_kept_here and not reviews.has_final_review(outputs),
+        lacks_final_review=session.mode == "full" and is_kept_here and reviews.lacks_final_review(status, outputs),
+        lacks_integration=bool(outputs) and not reviews.is_integrated(outputs),
         held=reviews.held_agents(outputs),
         ci_result=status.last_ci_result,
         returns_to=machine.return_state(status),

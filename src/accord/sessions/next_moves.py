@@ -74,12 +74,19 @@ def next_moves(session: Session) -> list[SessionMove]:
 
 def main_moves(session: Session) -> list[SessionMove]:
     """Return the moves that a person reads: without questions, blocks and fixes, unless these are next."""
-    moves, status = next_moves(session), session.status
+    moves, is_broken = next_moves(session), _is_broken(session)
+    is_behind = session.status is not None and session.status.current_state == "RELEASE"  # where no loop fixes it
     failed = {role for task in session.plan for role in reviews.failed_reviews(task, session.outputs)}
     loops = {reviews.LOOP_OF.get(role, "") for role in failed}
-    loops |= {"FIX_BUILD"} if status and status.last_ci_result == "red" else set()
-    found = [move for move in moves if move.to not in _DETOURS and (move.to not in LOOPS or move.to in loops)]
-    return found or moves
+    shown = {*loops, "FIX_BUILD"} if is_broken else loops
+    shown |= {*_DETOURS} if is_broken and is_behind else set()
+    return [move for move in moves if move.to not in (*_DETOURS, *LOOPS) or move.to in shown] or moves
+
+
+def _is_broken(session: Session) -> bool:
+    """Return whether CI is red, or the Integrator failed."""
+    is_red = session.status is not None and session.status.last_ci_result == "red"
+    return is_red or reviews.held_agents(session.outputs).get("Integrator") == "FAIL"
 
 
 def first_step(session: Session) -> ProposedStep:
@@ -188,17 +195,15 @@ def _step(session: Session, need: Need) -> ProposedStep:
         return _writing(session, key)
     if key in GATES:
         return _gate_step(session, key)
+    if status.current_state == "INTEGRATE" and key in ("ci", "agent Integrator") and _is_broken(session):
+        return _way(session, "FIX_BUILD")
     if key.startswith("agent "):
         return _dispatch(session, "meta", key.removeprefix("agent "))
     if key == "answer":
         return _command(session, "answer", *(f"{decision.decision_id}=ANSWER" for decision in status.pending))
     if key == "tasks":
         return next_task_step(session)
-    if key == "ci" and status.current_state == "INTEGRATE":
-        return _way(session, "FIX_BUILD")
-    if key == "ci":
-        return _command(session, "set", "last_ci_result=green", "--role", "Integrator")
-    return _asking(session, *key.split()[1:]) if key.startswith("question") else _command(session, "show")
+    return _asking(session, *key.split()[1:]) if key.startswith(("question", "ci")) else _command(session, "show")
 
 
 def _asking(session: Session, *about: str) -> ProposedStep:

@@ -131,6 +131,7 @@ def plan_output(
 def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> OutputEntry:
     concerns = [one for one in output.gates.security_concerns if role != "Security" or not is_low(one)]
     gates = output.gates.model_dump(include={"meets_definition_of_done", "needs_review", "needs_tests"})
+    gates["has_code"] = role == "Integrator" and any(code_findings(output, ""))  # each that not every role may change
     return entry_of(now, task_id, role, output.status, output.summary, security_concerns=len(concerns), **gates)
 
 

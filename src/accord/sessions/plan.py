@@ -19,13 +19,13 @@ from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.files.yaml import with_scalars
-from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session
+from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, status_of
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
 from accord.sessions.models import ROLES, OutputEntry
 from accord.sessions.moves import check_files, check_state, check_task_move, done_finding, waiver_forbidden
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
-from accord.sessions.reviews import DISPATCHED, has_final_review, held_agents, open_gates
+from accord.sessions.reviews import DISPATCHED, has_final_review, held_agents, is_integrated, open_gates
 
 Value = Mapping[str, Any]
 
@@ -126,7 +126,10 @@ def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime)
     if found := check_state(session, (*IMPLEMENTATION, *INTEGRATION), "reviews are waived"):
         raise refuse("Nothing is waived.", found)
     final = () if has_final_review(session.outputs) else ("Reviewer",)
-    return _plan_waiver(session, "meta", tuple(dict.fromkeys((*held_agents(session.outputs), *final))), reason, now)
+    is_early = status_of(session).current_state not in INTEGRATION
+    last = () if is_early or is_integrated(session.outputs) else ("Integrator",)
+    waived = tuple(dict.fromkeys((*held_agents(session.outputs), *final, *last)))
+    return _plan_waiver(session, "meta", waived, reason, now)
 
 
 def _plan_waiver(

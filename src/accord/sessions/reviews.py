@@ -133,12 +133,27 @@ def has_final_review(outputs: Sequence[OutputEntry]) -> bool:
     """Return whether the Reviewer passed ``meta``, or that was waived, since the last work on any task."""
     has_passed = False
     for output in outputs:
-        if output.agent == "Coder" or (output.task_id == "meta" and output.needs_review):
+        if output.agent == "Coder" or output.has_code or (output.task_id == "meta" and output.needs_review):
             has_passed = False
-        elif output.agent == "Reviewer" and output.task_id == "meta":
+        elif output.task_id == "meta" and "Reviewer" in (output.agent, *output.waived_reviews):
             has_passed = _result(output) == "OK"
-        elif output.task_id == "meta" and "Reviewer" in output.waived_reviews:
-            has_passed = True
+    return has_passed
+
+
+def lacks_final_review(status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether a final review is open: per-batch asks for one, and so does code of the Integrator."""
+    is_asked = strategy_of(status) == "per-batch" or any(output.has_code for output in outputs)
+    return is_asked and not has_final_review(outputs)
+
+
+def is_integrated(outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether the Integrator passed ``meta``, or that was waived, since the last work of the Coder."""
+    has_passed = False
+    for output in outputs:
+        if output.agent == "Coder":
+            has_passed = False
+        elif output.task_id == "meta" and "Integrator" in (output.agent, *output.waived_reviews):
+            has_passed = _result(output) == "OK"
     return has_passed
 
 
