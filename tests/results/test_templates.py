@@ -82,6 +82,15 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
             "- `src/a.py` — later",
         )
     },
+    **{
+        f"out of scope as well is {text}": (task_body(in_scope="- src/a.py", out_of_scope=text), set())
+        for text in (
+            "**All code not in this task:**\n\n- `src/b.py`",
+            "- Everything beyond CSV: `src/b.py`",
+            "- All files below `src/x/`\n- Anything that touches `src/y/`\n- All other files in `src/z/`",
+            "- All files that must not change: `src/b.py`",
+        )
+    },
     "folder in, file out": (task_body(in_scope="- src/", out_of_scope="- src/a.py"), set()),
     "file in, folder out": (task_body(in_scope="- src/a.py", out_of_scope="- src/**"), set()),
     "criteria without boxes": (task_body(criteria="- It works"), {"criteria-missing"}),
@@ -294,6 +303,7 @@ PATHS = {
     "``we`ird.py``": "we`ird.py",
     "café/été.py": "café/été.py",
     "[ ] src/a.py": "src/a.py",
+    "Create __init__.py": "__init__.py",
     "**src/a.py** — new": "src/a.py",
     "**src/**": "src",
     "*src/*": "src",
@@ -410,6 +420,23 @@ LISTS = {
         "- Writer (`src/a.py`)\n- Tests (tests/b.py, tests/c.py)\n- **Docs** (`docs/d.md`): new\n- Page (a/(b)/e.ts)",
         "src/a.py tests/b.py tests/c.py docs/d.md a/(b)/e.ts",
     ),
+    "titles beside paths": (
+        "- **Writer**, `src/a.py`\n- *Reader*, `src/b.py`\n- Page (new), web/c.ts\n- _Tests_ and `tests/a.py`",
+        "src/a.py src/b.py web/c.ts tests/a.py",
+    ),
+    "names without folders": (
+        "- Dockerfile, Makefile and LICENSE\n- src, tests\n- `src/a.py`, Justfile",
+        "Dockerfile Makefile LICENSE src tests src/a.py Justfile",
+    ),
+    "punctuation without blanks": (
+        "- src/a.py\uff0csrc/b.py\u3001`src/c.py`\n- src/d.py\uff08\u65b0\uff09\n- src/e.py\u2192src/f.py",
+        "src/a.py src/b.py src/c.py src/d.py src/e.py src/f.py",
+    ),
+    "quotes, colons and dashes without blanks": (
+        "- \u201csrc/g.py\u201d\n- src/h.py\uff1a\u65b0\n- src/i.py\u2014new",
+        "src/g.py src/h.py src/i.py",
+    ),
+    "functions of a file": ("- `src/a.py`\n  - `parse()`\n  - `read(text)`", "src/a.py"),
     "paths behind a dash": ("- CSV writer — `src/a.py`\n- Tests - `tests/b.py` and `x/y`", "src/a.py tests/b.py x/y"),
     "a lone name in bold": ("**Makefile**", "Makefile"),
     "a heading with a folder": (
@@ -437,11 +464,16 @@ UNREAD = {
     "prose": "- src/a.py\n- the tests of the parser",
     "prose around the list": "Only the parser changes.\n\n- src/a.py",
     "all but a path": "- src/a.py\n- Everything but `src/b.py`",
+    "all besides a path": "- src/a.py\n- Everything besides `src/b.py`",
     "a set of characters": "- src/a.py\n- `src/[ab].py`",
     "a range of characters": "- src/a.py, src/part[0-9]/",
     "a range of numbers": "- src/a.py\n- `src/p{1..3}.py`",
     "an address without its scheme": "- src/a.py\n- www.example.org/b.py",
     "a path that is struck out": "- src/a.py\n- ~~src/b.py~~",
+    "code that is struck out": "- src/a.py\n- ~~`src/b.py`~~",
+    "an open quote": "- src/a.py\n- \u2018src/b c.py\u2019",
+    "a call": "- src/a.py\n- `parse(text)`",
+    "a remark without a blank": "- src/a.py\n- src/b.py(new)",
     "a link to another file": "- src/a.py\n- [src/b.py](lib/c.py)",
     "a link to another file of a page": "- [src/b.py](https://example.org/blob/main/src/c.py)",
     "a pattern below a folder": "- src/\n  - !b.py",
@@ -599,10 +631,23 @@ def test_a_path_that_an_entry_excludes_is_not_in_scope(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["All but {}", "Everything outside {}", "Any file other than {}", "Nothing except: {}"]
+    "words",
+    [
+        "- All but {}",
+        "- Everything outside {}",
+        "- Any file other than {}",
+        "- Nothing except: {}",
+        "- Everything besides {}",
+        "- Anything that isn't in {}",
+        "- All files save for the file {}",
+        "- **Everything aside from**\n  - {}",
+        "\nAll files besides:\n- {}",
+        "\n#### Everything except\n\n- {}",
+        "\n| All code minus |\n|-|\n| {} |",
+    ],
 )
 def test_an_exception_to_what_is_out_of_scope_is_not_excluded(words: str) -> None:
-    (_, excluded) = read_body(task_body(out_of_scope=f"- src/z.py\n- {words.format('src/b.py')}")).scopes
+    (_, excluded) = read_body(task_body(out_of_scope=f"- src/z.py\n{words.format('src/b.py')}")).scopes
     assert (excluded.paths, len(excluded.unread)) == (("src/z.py",), 1)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from accord.results.scope_entries import FILE
 from accord.results.scope_words import (
     NO_PATH,
     NONE,
@@ -25,7 +26,7 @@ from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
 from accord.text.outline import Section, shown_text
 
-_BETWEEN = frozenset([",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
+_BETWEEN = frozenset(["", ",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
 _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGNORECASE)
 _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
@@ -38,6 +39,12 @@ _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IG
 _BOLD = re.compile(r"\*\*(?!/)[^*]+\*\*|__[^_]+__")
 _EXCEPTED = re.compile(r"\b(?:but|except\w*|apart|other than|outside|unless)\b")
 _LEFT_OUT = re.compile(rf"{_EXCEPTED.pattern}|\b(?:no|nor|without)\b|\Aout\Z")
+_ALL_BUT = re.compile(
+    r"\W*(?:all|(?:any|every)\w*)\b.*\b(?:aside|bar(?:ring)?|besides?|beyond|but|exc(?:ept|lud)ing|except|minus|not"
+    r"|other than|outside|save|\w+n['\u2019]t)(?:\W+(?:in|of|for|from|below|under|within|the|files?|folders?))*\W*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words that take the path behind them out of all files."""
 _NEGATED = re.compile(
     r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|read only)\b"
 )
@@ -134,7 +141,8 @@ def _collect(
     inner: list[str] = []
     before = len(unread)
     for each in entry.inner:
-        is_apart = entry.is_bare and bool(own) and not above and _is_apart(each, entry.folder)
+        is_apart = entry.is_bare and bool(own) and not above  # a folder or a title, above a path that stands for itself
+        is_apart &= any("/" in path and not path.startswith((f"{entry.folder}/", "../")) for path in each.paths)
         each.has_more |= is_apart
         folder = "" if is_apart else _within(above, entry.folder)
         is_inner = bool(own) and not entry.is_title
@@ -157,11 +165,6 @@ def _collect(
         return []
     is_whole = entry.has_more or (is_out and (has_unread or entry.is_owned))
     return inner if inner and entry.folder and not is_whole else own + inner
-
-
-def _is_apart(entry: _Entry, word: str) -> bool:
-    """Return whether an entry below a word, a folder or a title, has a longer path that may stand for itself."""
-    return any("/" in path and not path.startswith((f"{word}/", "../")) for path in entry.paths)
 
 
 def _within(folder: str, path: str) -> str:
@@ -189,7 +192,7 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
                 is_next = bool(above.paths) or any(each.paths or each.inner for each in above.inner)
                 labels[place] = label = _title(text, line, is_out=is_out)
                 label.has_more = label.is_phrase and (is_next or label.is_negated)
-                label.is_negated &= is_next
+                label.is_negated &= is_next or is_out
                 above.inner.append(label)
                 continue
             entry = _read(text, line, is_out=is_out)
@@ -220,8 +223,8 @@ def _title(text: str, line: int, *, is_out: bool) -> _Entry:
     """Read the words above a list. A path among them is in code or alone, is a file, or has a slash behind it."""
     read = _read(text, line, is_out=False)
     is_alone = read.is_bare or (text.islower() and " " not in text)
-    paths = [path for path in read.paths if is_alone or "`" in text or f"{path}/" in text or names_file(path)]
-    is_negated = not is_out and (read.is_negated or _is_negated(text))
+    paths = [path for path in read.paths if is_alone or "`" in text or names_file(path) or f"{path}/" in text]
+    is_negated = _ALL_BUT.fullmatch(text) is not None if is_out else read.is_negated or _is_negated(text)
     return replace(read, paths=paths, has_more=False, is_title=True, is_negated=is_negated)
 
 
@@ -241,7 +244,8 @@ def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
     """
     if block.kind == "table":
         titles = [*block.cells[0]]
-        barred = [not is_out and _NUMBER.fullmatch(title) is None and _is_negated(title) for title in titles]
+        negated = [each for each in titles if (_ALL_BUT.fullmatch(each) if is_out else _is_negated(each))]
+        barred = [each in negated and _NUMBER.fullmatch(each) is None for each in titles]
         for number, every in enumerate(block.cells, block.first + 1):
             is_head = number == block.first + 1
             head, row = (
@@ -291,14 +295,18 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     taken: set[str] = set()
     front: list[str] = []
     loose: list[str] = []  # words in front of the first path, then those behind it
-    is_described = is_beside = is_cut = False
+    is_described = is_beside = is_cut = is_next = False
     for word, is_marked, following in _outside_brackets(words):
-        if word in _BETWEEN:
+        is_item = is_next and bool(entry.paths) and not (loose or is_marked) and following in _BETWEEN
+        is_item = is_item and (FILE.fullmatch(word) is not None or not _is_sure(entry.paths[-1]))
+        is_first = is_item or not (entry.paths or is_described)
+        is_next = word in _BETWEEN
+        if is_next:
             is_described, is_beside = is_described and not entry.paths, False
         elif word in _DESCRIPTION and (entry.paths or is_described):
             break
         elif not (is_out and SYMBOL.search(posixpath.basename(read_place(word)[0]))) and (
-            paths := paths_of(word, following, is_marked=is_marked, is_first=not (entry.paths or is_described))
+            paths := paths_of(word, "" if is_item else following, is_marked=is_marked, is_first=is_first)
         ):
             if is_beside and not is_marked and not names_file(entry.paths[-1]):  # a path with a blank, perhaps
                 return _Entry(line, text)
@@ -317,10 +325,19 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             is_cut = is_cut or word.startswith("!") or ("/" in word and has_unread_part(word, is_out=is_out))
         if entry.paths and word.endswith(":"):
             break
+    first, *others = entry.paths or [""]
+    is_plain = not (_is_sure(first) or FILE.fullmatch(first) or f"`{first}`" in text)
+    if is_plain and any(map(_is_sure, others)) and (text[0] in "*_" or not first.islower()):  # such as `Writer`
+        front.append(entry.paths.pop(0))
     entry.has_more |= is_cut or (bool(entry.paths) and is_described and text.endswith(":"))
     rest = [word for word, _ in words if word not in taken]
     _judge(entry, rest, *((front, loose) if entry.paths else (loose, [])), is_out=is_out)
     return entry
+
+
+def _is_sure(path: str) -> bool:
+    """Return whether a path is more than a plain word."""
+    return "/" in path or names_file(path)
 
 
 def _untitled(text: str) -> str:
@@ -354,8 +371,8 @@ def _judge(entry: _Entry, rest: Sequence[str], front: Sequence[str], behind: Seq
     entry.is_vague = not is_plain or _EXCEPTED.search(note.casefold()) is not None
     if is_out:
         entry.is_phrase = bool(note) and not entry.is_owned
-        turned = _EXCEPTED.search(title.casefold())
-        is_turned, entry.is_negated = turned is not None, turned is not None and turned.start() > 0
+        is_turned = (_ALL_BUT.fullmatch(title) or _EXCEPTED.search(title.casefold())) is not None
+        entry.is_negated = is_turned and _EXCEPTED.match(title.casefold()) is None
     else:
         entry.is_negated = _is_negated(title, is_front=True)
         is_turned = entry.is_negated or (bool(entry.paths) and _is_negated(note))
@@ -368,7 +385,8 @@ def _is_negated(text: str, *, is_front: bool = False) -> bool:
     """Return whether a title, a remark or words in front of a path take it out of a list in scope."""
     words = re.findall(r"\w+(?:['\u2019]\w+)?", text.casefold())
     found = _LEFT_OUT.search(" ".join(words)) if is_front else _LEFT_OUT.match(" ".join(words))
-    return found is not None or _NEGATED.search(" ".join(words if is_front else words[:4])) is not None
+    is_turned = found is not None or _ALL_BUT.fullmatch(text) is not None
+    return is_turned or _NEGATED.search(" ".join(words if is_front else words[:4])) is not None
 
 
 def _outside_brackets(words: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, bool, str]]:

@@ -31,12 +31,18 @@ _ALL = re.compile(r"everything|anything|all|any", re.IGNORECASE)
 _CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
 _SET = re.compile(r"\{[\w-]*\.\.|\[(?:[!^]|\w-\w)|(?<=[^/\[])\[\w+\]|\[\w+\](?![/*\]]|\Z|\.[a-z]?[jt]sx?|\.\w{3,})")
 """A range or a set of characters; a whole name in brackets, such as ``[id]`` or ``[id].tsx``, is one of a route."""
-NO_PATH = re.compile(rf"://|\A(?:!|~~|www\.)|\A\[[^\]]*\][\[(]|\||{_CUT.pattern}|{_SET.pattern}")
-"""Signs of an address, of text struck out, of a pattern, of a link, of alternatives, and of a name cut off."""
+NO_PATH = re.compile(rf"://|\A(?:[!\"\u2018]|www\.)|\A\[[^\]]*\][\[(]|\w\([^/()]*\)\Z|\||{_CUT.pattern}|{_SET.pattern}")
+"""Signs of an address, of a pattern, of a link, of a call, of alternatives, and of a name cut off."""
 _REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
 """Dots in the place of a name, for all files and folders there."""
-_EMPHASISED = re.compile(r"(?:(\*\*|[\"'])(?!/)|([*_]|__)(?=[A-Za-z0-9][^*/]*/))([^*]+?)(?:\1|\2)(?![\w/*])")
-"""A word in the marks of emphasis or quotes; between single stars, a path with a folder, unlike `*.min.*`."""
+_EMPHASISED = re.compile(
+    r"(?:(\*\*|[\"'])(?!/)|([*_]|__)(?=[A-Za-z0-9][^*/]*/|[^\W_]+\2(?![\w.])))([^*]+?)(?:\1|\2)(?![\w/*])"
+)
+"""A word in the marks of emphasis or quotes; between single stars, a path with a folder or a plain word."""
+_STRUCK = re.compile(r"~~(?!\s).+?~~")
+_WIDE = {0xFF0C: ",", 0x3001: ",", 0xFF1B: ";", 0xFF1A: ": ", 0xFF08: " (", 0xFF09: ") ", 0x2014: " \u2014 "}
+_WIDE |= dict.fromkeys(map(ord, "\u201c\u201d\u201e\xab\xbb"), '"') | dict.fromkeys(range(0x2190, 0x2200), " \u2192 ")
+"""Punctuation that is written without blanks, and other forms of quotes and arrows."""
 _EXTENSION = re.compile(r"\w[\w.-]*")
 _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 """Paths of the whole repository."""
@@ -69,12 +75,12 @@ def _with_code(text: str) -> str:
 
 def entry_words(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the words of an entry, and whether each is marked as a name: by backticks, emphasis, quotes or a link."""
-    text = _with_code(text)
+    text = _STRUCK.sub("!", _with_code(text))
     for span in spans(text[bullet.end() if (bullet := _BULLET.match(text)) else 0 :]):
         if span.kind == "code":
             yield span.text.strip("`").strip() if span.text.startswith("`") else span.text, True
             continue
-        for match in _WORD.finditer(span.text):
+        for match in _WORD.finditer(span.text.translate(_WIDE)):
             word = match[0].strip(",;") or match[0]
             if dressed := _EMPHASISED.match(word):
                 is_path = re.search(r"[/.]", dressed[3]) is not None
