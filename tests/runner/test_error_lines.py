@@ -145,6 +145,9 @@ STEP_END = f"{STAMP}##[error]Process completed with exit code 1.\n{STAMP}Post jo
         ]),
         (f"agent\tRun it\t{STAMP}##[error]The operation was canceled.", "says-interrupted"),
         ("::error title=Agent::The action 'Run' has timed out after 30 minutes.", "says-time"),
+        ("docker: Error response from daemon: toomanyrequests: slow down.\nSee more.", "says-rate-limit"),
+        ("go: module a.example/b: reading https://c:\n\tdial tcp 1.2.3.4:443: i/o timeout\nDone", "says-network"),
+        ("It says:\n\tdial tcp 1.2.3.4:443: i/o timeout\nDone", "no-evidence"),
         ("git@github.com: Permission denied (publickey).\nfatal: Could not read from remote.", "says-credential"),
         *((line, "no-evidence") for line in [
             "Test failed: expected 401 got 403", 'Error: expected 200 "OK", got 403 "Forbidden"',

@@ -35,9 +35,10 @@ _Scope: TypeAlias = Literal["reports", "beginnings", "all"]
 _REPORT = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
     r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|npm error |\[?API Error\b|"
-    r"E: |[\w.-]+@[\w.-]+: |\[?\{ ?[\"']error[\"']: ?\{|"
+    r"E: |docker: Error response from daemon:|go: (?:module )?\S{1,200}: |[\w.-]+@[\w.-]+: |"
+    r"\[?\{ ?[\"']error[\"']: ?\{|"
     r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|"
-    r"(?:(?:error|fatal|\(node:\d+\) Unhandled\w+:) +)?[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
+    r"(?:(?:error|fatal|uncaught|\(node:\d+\) Unhandled\w+:) +)?[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
     r"[\w./-]{1,40}: (?:error|fatal):|"
     r"[\w ]{1,40} failed: [45]\d\d [A-Z]|curl: \(\d+\)|\{\"type\": ?\"error\"|An unexpected (?:critical )?error)",
     re.IGNORECASE,
@@ -55,7 +56,7 @@ _JSON_BLOCK = re.compile(r"^(?!\s).*(\{[ \t]*\n(?:[ \t].*\n)+\}).*$", re.MULTILI
 _COMPARED = re.compile(
     r"\b(?:expect(?:ed)?|want(?:ed)?|assert\w*)\b.{0,40}\b[2-5]\d\d\b.{0,40}(?:\b(?:got|received|but|found|equal)\b|==)"
     r"|\b(?:got|received|returned)\b.{0,20}\b[2-5]\d\d\b.{0,20}\b(?:want|expected)\b|\bexpect\([^()\n]{0,80}\)"
-    r"|^\W*(?:\d+ |[\w ]{0,40}: )?tests? failed\b|^(?-i:FAIL(?:ED)?)\b",
+    r"|^\W*(?:\d+ |[\w ]{0,40}: )?tests? (?:failed|timed out)\b|^(?-i:FAIL(?:ED)?)\b",
     re.IGNORECASE,
 )
 """Results of tests: what they expect is a status of the tested program, not of the agent's provider."""
@@ -69,7 +70,8 @@ _GOES_ON = re.compile(
 """Lines that the next one belongs to: those that introduce it, long ones without an end, and sentences before one."""
 
 _CAUSE = re.compile(r"Caused by:$|\s+\d: \S")
-"""Lines below an error in which Rust programs list its causes; the only one may be indented without a number."""
+_LEADS = re.compile(r"Caused by:$|^go: .*:$")
+"""Lines below an error in which Rust programs list its causes; the only one, and that of Go, is just indented."""
 
 _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
@@ -181,7 +183,8 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
 def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Iterator[_Hit]:
     """Yield hits by the fields of an error from the most to the least specific, by its words, by its weak fields.
 
-    A status in words comes before them, but one that only says that a request was refused comes after them.
+    A status in words comes before them, and before the broad class in the answer below it, but one that
+    only says that a request was refused comes after them.
     """
 
     def hit(rule: str, cause: str, source: Source = source, line: str = error.line) -> _Hit:
@@ -202,12 +205,13 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
         yield hit(rule, cause)
     if cause:
         yield hit(rule, cause, "exit", _exit_line(evidence))
-    if error.kind in rules.BROAD_KINDS:
-        yield hit(*_refined(error.kind, rules.BROAD_KINDS[error.kind], error.message))
-    rule, cause = _status_rule(worded, error.message)
     worded_cause = _worded_cause(error.message)
-    if cause and not (worded_cause and cause == "request"):
-        yield hit(rule, cause)
+    broad = _refined(error.kind, rules.BROAD_KINDS.get(error.kind, ""), error.message)
+    beside = _status_rule(worded, error.message)
+    beside = ("", "") if worded_cause and beside[1] == "request" else beside
+    for rule, cause in (beside, broad) if error.common_kind else (broad, beside):
+        if cause:
+            yield hit(rule, cause)
     if worded_cause:
         is_hard = worded_cause == "rate-limit" and _is_hard_quota(error)
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
@@ -373,8 +377,7 @@ def _error_in(line: str) -> AgentError:
 
 
 def _with_dump(error: AgentError, line: str) -> AgentError:
-    is_only_cause = error.message.endswith("Caused by:") and line.startswith(" ")
-    if is_only_cause or _CAUSE.match(line):
+    if _CAUSE.match(line) or (_LEADS.search(error.message) and line[:1].isspace()):
         return _error_in(f"{error.message} {line.strip()}")
     field = _STATUS_FIELD.match(line)
     if field and error.is_status_worded:

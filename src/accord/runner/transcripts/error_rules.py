@@ -119,11 +119,11 @@ _KINDS = {
     "credential": "authentication_failed authentication_error permission_error invalid_api_key FatalAuthenticationError"
     " API_KEY_INVALID API_KEY_SERVICE_BLOCKED SERVICE_DISABLED UNAUTHENTICATED PERMISSION_DENIED",
     "quota": "billing_error insufficient_quota usage_limit_reached billing_hard_limit_reached"
-    " quota_exceeded exceeded_current_quota_error BILLING_DISABLED",
+    " budget_exceeded quota_exceeded exceeded_current_quota_error BILLING_DISABLED",
     "rate-limit": "rate_limit rate_limit_error rate_limit_exceeded RATE_LIMIT_EXCEEDED",
     "outage": "overloaded overloaded_error server_is_overloaded internal_server_error"
     " UNAVAILABLE INTERNAL DEADLINE_EXCEEDED",
-    "model": "model_not_found NOT_FOUND",
+    "model": "model_not_found model_not_supported no_available_model_endpoints NOT_FOUND",
     "context": "prompt_too_long request_too_large context_length_exceeded",
     "output": "max_output_tokens",
     "turns": "error_max_turns FatalTurnLimitedError",
@@ -162,8 +162,8 @@ WEAK_KINDS: dict[str, str] = {
 CLASSES = KINDS.keys() | BROAD_KINDS.keys() | WEAK_KINDS.keys()
 
 HARD_QUOTA = re.compile(
-    r"(?i)daily (?:rate )?(?:quota|limit)|per[ _]?day|quota exceeded\W*$|\bcredits?\b|\bbilling\b|insufficient.quota"
-    r"|usage limit|(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
+    r"(?i)daily (?:rate )?(?:quota|limit)|per[ _]?day|quota exceeded\W*$|insufficient.quota"
+    r"|\b(?:credits?|billing|budget)\b|usage limit|(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
 )
 """Limits that a short wait does not lift; a text with a delay does not count."""
 
@@ -191,7 +191,7 @@ _TEXTS = {
     "certificate": "PKIX path building failed",
     "quota": "hit your limit|have no quota|quota exceeded.|exhausted your capacity|issue with billing"
     "|check your billing|no payment method",
-    "rate-limit": "rate limited|Too Many Requests|too many tokens",
+    "rate-limit": "rate limited|Too Many Requests|toomanyrequests|too many tokens",
     "context": "maximum context length|ran out of * in the model's context window|context low|request too large"
     "|request exceeds the maximum size",
     "output": "reason: max_output_tokens|output token maximum",
@@ -244,7 +244,7 @@ _FORMS = {
     "quota": "credits?|balance|funds|(?:request )?allowance|(?:token|extra) usage|(?:remaining|premium) requests"
     "|billing|payments?|(?:usage|spend(?:ing)?|key|monthly|daily|free tier|billing hard) (?:limits?|cap|quota)"
     f" ~ {_SPENT_WORDS}|requires(?: more)?|required|failed|not enabled|not enough|used all|no"
-    " / (?:session|weekly|5-hour) limit ~ (?:hit|reached|exceeded) your",
+    " / (?:session|weekly|5-hour) limit ~ (?:hit|reached|exceeded) your / (?<!maximum |ormance )budget ~ exceeded",
     "rate-limit": f"rate[ -]limit|quota|resource ~ {_SPENT_WORDS}|would exceed",
     "context": "prompt|input|conversation|context (?:length|window|limit)|(?:input )?tokens?|input token count"
     " ~ too long|exceeds?(?: limit)?|exceeded",
@@ -254,7 +254,7 @@ _FORMS = {
     "|MCP server|model provider|remote (?:branch|ref)|repository|manifest|distribution|version|package|reference format"
     f" ~ {_UNKNOWN_WORDS}|no such|not an?|malformed|missing|not (?:provided|supplied)|no matching"
     "|(?:couldn't|could not|unable to) find|(?:failed|unable) to (?:parse|load|read)"
-    " / daemon ~ (?:cannot|could not|failed to) connect|not running"
+    " / daemon ~ (?:cannot|could not|failed to) connect|not running / executable ~ not found"
     " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used|must be",
     "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no access to|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
@@ -262,7 +262,7 @@ _FORMS = {
     f" ~ {_REFUSED_WORDS}|not (?:granted|configured)|unable to locate|insufficient|no|required"
     "|failed|could not (?:be|read|load|fetch|get|resolve)|verification failed|(?:didn't|not) provide"
     " / access|permissions|scopes ~ denied|missing|rejected|revoked|insufficient|required|not granted"
-    " / location|territory ~ not supported"
+    " / location|territory ~ not supported / SAML(?: SSO)? ~ enforced|enforcement"
     " / token|JWT|session|login|API key|account|organization ~ expired|revoked|required|has been disabled",
     "outage": "server|services?|backend|upstream|provider|model|Bedrock"
     " ~ had an error|is down|unavailable|(?:aren't|isn't) available|busy|not ready|unable to process|not respond",
@@ -270,7 +270,7 @@ _FORMS = {
     "network": "connection|socket|stream|transfer|host(?:name)?(?: address)?|network|remote end|server|proxy|handshake"
     " ~ reset|refused|closed|is closing|aborted|dropped|failed|failure|error|terminated|disconnected|timeout|lost"
     "|h[au]ng up|unreachable|no route to|(?:couldn't|could not|cannot|unable to|failed to) (?:resolve|connect|reach)"
-    "|could not be established / timeout|deadline ~ exceeded|expired",
+    "|could not be established / timeout|deadline ~ exceeded|expired / host ~ no such",
     "request": f"request|prompt|(?:required )?parameter|value|schema ~ {_UNKNOWN_WORDS}|malformed|missing",
 }
 """Subjects ~ predicates: a cause has sentences with one of each, few words apart, that end there or go on as ``_ENDS``
@@ -278,7 +278,7 @@ allows."""
 
 _EXCEPTIONS = {
     "credential": "Authentication|ExpiredToken|AccessDenied|PermissionDenied|Credentials?|CredentialsProvider",
-    "quota": "Credits|InsufficientQuota|QuotaExceeded",
+    "quota": "BudgetExceeded|Credits|InsufficientQuota|QuotaExceeded",
     "rate-limit": "RateLimit|Throttling|TooManyRequests",
     "context": "ContextWindowExceeded|ContextLengthExceeded",
     "refusal": "ContentPolicyViolation",
