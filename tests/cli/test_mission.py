@@ -96,11 +96,20 @@ def test_stale_prints_a_status_of_the_contract_for_each(mission: Any, project: P
     assert statuses == {"WP01": "stale", "WP02": "not_applicable", "WP03": "fresh"}
     for value in ended.document.values():
         assert check_document(json.dumps(value).encode(), None) == ("stale-status", [])
-    assert "WP03" in ended.err
+    assert (ended.code, "WP03" in ended.err) == (1, True)
     ended = mission("stale", project.slug, "WP01", "--threshold", "600")
     assert {name: value["status"] for name, value in ended.document.items()} == {"WP01": "fresh"}
+    assert ended.code == 0
     ended = mission("stale", project.slug, "--threshold", "nan")
     assert (ended.code, ended.out) == (2, "")
+
+
+def test_stale_fails_for_a_work_package_without_a_mode(mission: Any, project: Project) -> None:
+    project.work_package("WP04")
+    ended = mission("stale", project.slug, "WP04")
+    assert (ended.code, ended.document["WP04"]["reason"]) == (1, "stale_detection_unavailable")
+    assert "--legacy-default" in ended.err
+    assert mission("stale", project.slug, "WP04", "--legacy-default", "planning_artifact").code == 0
 
 
 @pytest.mark.slow

@@ -184,10 +184,11 @@ def workspace(given: _WorkspaceArguments) -> None:
 
 
 @command(_StaleArguments, of=mission)
-def stale(given: _StaleArguments) -> None:
+def stale(given: _StaleArguments) -> int:
     """Print which work packages in progress are stale.
 
-    Prints a stale-status for each, or for WP alone. Reasons why one cannot be judged go to stderr.
+    Prints a stale-status for each, or for WP alone. Reasons why one cannot be judged go to stderr. Exits with 1 if the
+    files of one are broken, such as one without a mode.
     """
     now = SystemClock().now()
     with _refusals(given):
@@ -199,6 +200,7 @@ def stale(given: _StaleArguments) -> None:
             click.echo(f"{name}: {one_line(result.error)}", err=True)
     document = {name: result.status.model_dump() for name, result in results.items()}
     present(given, document, (f"{name:<6} {stale_text(status)}" for name, status in document.items()))
+    return BrokenContract.exit_code if any(result.is_broken for result in results.values()) else 0
 
 
 @command(_MissionStatusArguments, of=mission)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -211,6 +211,7 @@ class StalenessResult:
 
     status: StaleStatus
     error: str = ""
+    is_broken: bool = False  # its files have no answer, not git
 
 
 def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: datetime | None = None) -> StalenessResult:
@@ -257,7 +258,7 @@ def stale_of(
             return _result_without_commit("not_in_progress")
         branch = resolve_workspace(mission, wp_id).branch_name or ""
     except BrokenContract as broken:
-        return _result_without_commit(UNAVAILABLE, broken.message)
+        return replace(_result_without_commit(UNAVAILABLE, broken.message), is_broken=True)
     latest = mission.log.latest.get(wp_id)
     own = own_commits_of(mission, wp_id, branch, git, now)
     return judge(own, now, threshold_minutes, latest.at if latest else None)
