@@ -31,6 +31,7 @@ from support.sessions import (
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors
 from accord.core.kinds import KINDS
+from accord.sessions.changes import altered
 from accord.sessions.dispatch import CHECKLISTS, FORMS, RULES, agent_input, output_schema, prompt_of
 from accord.sessions.folder import Session, read_session, status_of
 from accord.sessions.folder_rules import check_session
@@ -39,7 +40,8 @@ from accord.sessions.models import ROLES, AgentOutput, ProjectType
 from accord.sessions.next_moves import next_moves
 from accord.sessions.outputs import apply_output, plan_output
 from accord.sessions.policy import INTO, OWNERS, WRITERS, WriteContext, check_path
-from accord.sessions.run import advance, answer, fail_agent, move_task, resume, start_agent, start_fix
+from accord.sessions.questions import UserQuestion
+from accord.sessions.run import advance, answer, ask, fail_agent, move_task, resume, start_agent, start_fix
 
 FINDING = AgentOutput.model_validate(agent_output(status="NEEDS_DECISION", summary="The port is open."))
 WORK = AgentOutput.model_validate(agent_output())
@@ -325,6 +327,22 @@ def test_a_correction_is_dispatched_to_one_agent_only(tmp_path: Path) -> None:
     for role in ("Designer", "Architect", "SpecAgent"):
         with pytest.raises(BrokenContract, match="dispatched to Designer already"):
             start_agent(writer(folder), "meta", role)
+
+
+def test_each_correction_of_a_design_is_recorded_though_its_words_are_the_same(tmp_path: Path) -> None:
+    folder, now = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[decision(DESIGN)]), clock()
+    for count in (1, 2):
+        before = read_session(folder)
+        answer(writer(folder, now), {DESIGN: f"changes-requested: {count}"})
+        now.sleep(60)
+        start_agent(writer(folder, now), "meta", "Architect")
+        for _ in range(2):
+            apply_output(writer(folder, now), "meta", "Architect", WORK)
+            now.sleep(60)
+        assert len(read_session(folder).outputs) == count
+        assert status_of(read_session(folder)).correction_status == "completed"
+        assert [*altered(before, read_session(folder))] == []
+        ask(writer(folder, now), [UserQuestion("Now?", DESIGN)])
 
 
 @pytest.mark.parametrize("ended", ["FAIL", "BLOCKED", "undone", "no output"])

@@ -402,6 +402,54 @@ def test_a_count_falls_only_after_a_decision_on_its_loop(
     assert codes() == found
 
 
+def corrected(status: str | None, at: str | None = AT) -> dict[str, Any]:
+    sent = {"agent": "Architect", "task_id": "meta", "at": at} if at else None
+    return {"gate_tracking": {"APPROVE_DESIGN": {"correction_status": status, "last_correction_dispatch": sent}}}
+
+
+DESIGNED, BEFORE_AT = outputs(("SpecAgent", "OK"), ("Architect", "OK"), task="meta"), "2026-01-31T09:00:00Z"
+DESIGNED_BEFORE = DESIGNED.replace(AT, BEFORE_AT)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "added", "at", "found"),
+    [
+        ("", "", AT, []),  # another tool's
+        ("", outputs(("Coder", "OK")), AT, []),
+        (DESIGNED_BEFORE, "", AT, ["session-altered"]),
+        (DESIGNED_BEFORE, "", None, ["session-altered"]),
+        (DESIGNED_BEFORE, "", "2026-01-31T08:00:00Z", []),
+        *(
+            (DESIGNED_BEFORE, outputs((role, "OK"), task="meta"), AT, ["session-altered"])
+            for role in ("QA", "Designer")
+        ),
+        (DESIGNED_BEFORE, outputs(("Architect", "FAIL"), task="meta"), AT, ["session-altered"]),
+        (DESIGNED_BEFORE, outputs(("Architect", "OK")), AT, ["session-altered"]),
+        (
+            DESIGNED_BEFORE,
+            outputs(("Architect", "OK"), task="meta", meets_definition_of_done=False),
+            AT,
+            ["session-altered"],
+        ),
+        (DESIGNED_BEFORE, outputs(("Architect", "OK"), task="meta"), AT, []),
+        ("", DESIGNED, AT, []),
+    ],
+)
+@pytest.mark.parametrize("status", [None, "queued", "dispatched"])
+def test_a_correction_is_completed_only_with_its_output(
+    tmp_path: Path, status: str, recorded: str, added: str, at: str | None, found: list[str]
+) -> None:
+    said = [decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: a")]
+    texts = {"outputs.jsonl": recorded, "approve-design-history.jsonl": LINE + "\n"}
+    made: Any = {"mode": "full", "user_decisions": said, "texts": texts}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", **made, **corrected(status))
+    codes = changes_of(folder)
+    by_hand(folder, **corrected("completed", at))
+    (folder / "outputs.jsonl").write_text(recorded + added)
+    assert codes() == found
+    assert changes_of(folder)() == [], "what was completed before the change stays"
+
+
 @pytest.mark.parametrize("count", [0, 1])
 @pytest.mark.parametrize("is_done", [False, True])
 def test_a_count_that_is_set_back_in_its_loop_is_not_altered_by_hand(tmp_path: Path, count: int, is_done: bool) -> None:

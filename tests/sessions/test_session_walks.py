@@ -41,7 +41,7 @@ from accord.sessions.models import GATES, LOOPS, ROLES, STATES, AgentOutput
 from accord.sessions.next_moves import next_moves, task_moves
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import parse_setting
-from accord.sessions.questions import UserQuestion, with_completed_correction
+from accord.sessions.questions import UserQuestion
 
 WALKS = int(os.environ.get("ACCORD_WALKS", "10"))
 SEED = int(os.environ.get("ACCORD_FUZZ_SEED", "0"))
@@ -147,7 +147,6 @@ class Walk:
             f"close {decision}": lambda w: run.close_question(w, decision, pick(("cancelled", "skipped")), "later"),
             "resume": run.resume,
             "reopen": run.reopen,
-            "correct": lambda w: w.change_status(with_completed_correction, role="Orchestrator"),
             f"set {setting}": lambda w: run.set_values(w, [parse_setting(setting)], role=role),
             f"failed {task}": lambda w: run.fail_agent(w, task, role, "no output"),
             f"start {role} {task}": lambda w: run.start_agent(w, task, role),

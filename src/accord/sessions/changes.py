@@ -5,7 +5,7 @@ Source: global agent contract, "Required repository artifacts", "ASK_USER protoc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, pointer
 from accord.git.program import Git
-from accord.sessions.decision_rules import check_gate, passes_gate
+from accord.sessions.decision_rules import check_gate, is_before, passes_gate
 from accord.sessions.folder import (
     HISTORY_FILE,
     OUTPUTS_FILE,
@@ -24,7 +24,7 @@ from accord.sessions.folder import (
     session_at,
 )
 from accord.sessions.machine import leads_to, working_state
-from accord.sessions.models import GATES, LOOPS, SessionStatus, SessionTask, UserDecision
+from accord.sessions.models import CORRECTORS, GATES, LOOPS, OutputEntry, SessionStatus, SessionTask, UserDecision
 from accord.sessions.moves import is_decided
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
@@ -82,11 +82,11 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
         if one.code in _OF_BLOCK - known:  # a move to BLOCKED writes both
             path = pointer(STATUS_FILE) + one.path
             yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=_ALTERED)
-    yield from _decision_findings(before, old, now)
+    yield from _decision_findings(before, old, after, now)
 
 
-def _decision_findings(before: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
-    """Find questions that are gone or altered, and counts that fell without the answer to one."""
+def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
+    """Find questions that are gone or altered, counts that fell without an answer, and corrections without output."""
     for decision in old.user_decisions:
         kept = now.decision(decision.decision_id)
         if kept is None or (_is_final(decision) and (kept.status, kept.answer) != (decision.status, decision.answer)):
@@ -97,6 +97,17 @@ def _decision_findings(before: Session, old: SessionStatus, now: SessionStatus) 
         if now.retries(task, loop) < old.retries(task, loop) and not is_decided(now, before.outputs, task, loop):
             message = f"This change sets the count of {task} in {loop} back, and the user did not decide on it since."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=_ALTERED)
+    is_new = (now.correction_status, now.last_correction) != (old.correction_status, old.last_correction)
+    if is_new and now.correction_status == "completed" and not _is_corrected(now, after.outputs):
+        message = "This change completes the correction of the design without an OK of the agent that was sent."
+        yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=_ALTERED)
+
+
+def _is_corrected(now: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether an output since the last dispatch of a correction completes it, or other tools keep outputs."""
+    own, sent = [one for one in outputs if one.task_id == "meta" and one.agent in CORRECTORS], now.last_correction
+    done = [one for one in own if one.agent == sent.agent and one.status == "OK" and one.meets_definition_of_done]
+    return not own or any(not is_before(one.at, sent.at or "") for one in done)
 
 
 def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:

@@ -19,6 +19,7 @@ from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.files.yaml import with_scalars
+from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, status_of
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
@@ -176,11 +177,16 @@ def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[F
 
 
 def is_recorded(session: Session, entry: OutputEntry) -> bool:
-    """Return whether an output is the last one on its task, or on ``meta``, except work that only began."""
+    """Return whether an output is the last one on its task, or on ``meta``, except work that only began.
+
+    One from before the agent was sent to correct the design is another one.
+    """
     about = [
         one for one in _outputs_about(session, entry.task_id) if entry.agent == "Coder" or one.status != DISPATCHED
     ]
-    return bool(about) and _without_time(about[-1]) == _without_time(entry)
+    sent = session.status.last_correction if session.status else None
+    since = (sent.at or "") if sent and sent.agent == entry.agent else ""
+    return bool(about) and _without_time(about[-1]) == _without_time(entry) and not is_before(about[-1].at, since)
 
 
 def _outputs_about(session: Session, task_id: str) -> list[OutputEntry]:
