@@ -288,8 +288,12 @@ def test_a_status_that_cannot_be_read_is_shown_as_such_and_not_written(session: 
 def test_a_secret_that_an_agent_repeats_is_not_recorded(accord: Accord, session: Session) -> None:
     accord.monkeypatch.setenv("DEPLOY_TOKEN", "s3cr3t-of-the-job-0815")
     play = session()
+    texts = ["The log has s3cr3t-of-the-job-0815.", {"what": "s3cr3t-of-the-job-0815"}]
     said = agent_output(status="NEEDS_DECISION", summary="s3cr3t-of-the-job-0815 is in the log.")
+    said["artifacts"] |= {"findings": texts, "review_comments": texts}
+    said["gates"] |= {"security_concerns": texts}
     play.take("T-001", "Security", said)
+    assert b"The log has " in play.files()["outputs.jsonl"]
     assert b"s3cr3t" not in b"".join(play.files().values())
 
 

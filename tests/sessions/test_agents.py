@@ -16,9 +16,11 @@ from support.missions import Project
 from support.sessions import (
     ALL_REVIEWED,
     GATES,
+    INTEGRATED,
     NAME,
     SINGLE,
     TASKS,
+    WORKED_ON,
     agent_output,
     clock,
     decision,
@@ -567,6 +569,42 @@ def test_a_project_in_a_folder_with_any_name_is_dispatched(tmp_path: Path) -> No
         subprocess.run(["git", *words], cwd=tmp_path, check=True)
     (constraint,) = agent_input(read_session(folder), "T-001", "Coder")["task"]["constraints"]
     assert "`caf\N{REPLACEMENT CHARACTER}`" in constraint
+
+
+@pytest.mark.parametrize(
+    ("failed", "task", "fixer"),
+    [
+        ("Reviewer", "T-001", "Coder"),
+        ("QA", "T-001", "Coder"),
+        ("Security", "meta", "Coder"),
+        ("Integrator", "meta", "Integrator"),
+    ],
+)
+def test_the_agent_that_fixes_a_failure_reads_what_it_says_until_it_is_done(
+    tmp_path: Path, failed: str, task: str, fixer: str
+) -> None:
+    is_late = fixer == "Integrator"
+    texts = {"tasks.yaml": done(), "outputs.jsonl": INTEGRATED} if is_late else {"outputs.jsonl": WORKED_ON}
+    state, on = ("INTEGRATE", "meta") if is_late else ("IMPLEMENT_LOOP", "T-001")
+    folder = make_session(tmp_path, state, mode="full", user_decisions=SINGLE, texts=texts)
+    findings = ["prints hell, not hello", {"what": "é"}, "x" * 3_000, *map(str, range(50))]
+    said = {**agent_output()["artifacts"], "findings": findings, "review_comments": ["rename e"]}
+    gates = {**agent_output()["gates"], "security_concerns": ["high: the port"]}
+    output = agent_output(status="FAIL", summary="Wrong.", artifacts=said, gates=gates)
+    apply_output(writer(folder), task, failed, AgentOutput.model_validate(output))
+
+    def constraints(agent: str) -> list[str]:
+        return list(agent_input(read_session(folder), on, agent)["task"]["constraints"])
+
+    start_agent(writer(folder), on, fixer)
+    texts_of = [text.removeprefix(f"{failed} returned FAIL: ") for text in constraints(fixer)]
+    assert texts_of[:3] == ["Wrong.", "prints hell, not hello", '{"what": "é"}']
+    assert (len(texts_of[3]), texts_of[-2:]) == (2_000, ["4 more were left out.", "rename e"])
+    assert constraints("Reviewer") == []
+    apply_output(writer(folder), on, fixer, UNDONE)
+    assert constraints(fixer), "it is not done"
+    apply_output(writer(folder), on, fixer, WORK)
+    assert constraints(fixer) == []
 
 
 @pytest.mark.slow

@@ -36,6 +36,7 @@ from accord.sessions.next_moves import following, next_moves
 from accord.sessions.outputs import OutputEffects, apply_output, moves_between
 from accord.sessions.run import fail_agent, start_agent
 from accord.sessions.turns import move_on
+from accord.text.redaction import redact_json
 
 
 class _DispatchArguments(ChangeSessionArguments):
@@ -125,4 +126,8 @@ def read_output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
     model, found = KINDS["agent-output"].read_model(read_object(read_bytes(path)), role)
     if model is None or has_errors(found):
         raise BrokenContract("The output breaks the contract.", findings=found)
-    return model.model_copy(update={"summary": redact(model.summary)}), found
+    clean: dict[str, Any] = {"summary": redact(model.summary)}
+    for key, texts in (("artifacts", {"findings", "review_comments"}), ("gates", {"security_concerns"})):
+        part = getattr(model, key)
+        clean[key] = part.model_copy(update=redact_json(part.model_dump(include=texts), redact))
+    return model.model_copy(update=clean), found

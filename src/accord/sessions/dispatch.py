@@ -21,6 +21,7 @@ from accord.sessions.folder import STATUS_FILE, Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
 from accord.sessions.moves import check_files, check_work
 from accord.sessions.policy import INTO, OPTIONAL, REQUIRED, WORK, artifacts_of, check_task, refuse
+from accord.sessions.reviews import open_remarks
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
 
@@ -44,13 +45,15 @@ def agent_input(
     has_git = not head.returncode
     branch, _, place = (head.stdout if has_git else b"HEAD").decode("utf-8", "replace").partition("\n")
     place = place.strip().rstrip("/")
+    constraints = [f"All paths are relative to the directory `{place}` of the repository."] if place else []
+    constraints += open_remarks(task_id, role, session.outputs) if role in ("Coder", "Integrator") else []
     document = {
         "task": {
             **_task(session, task_id),
             **({"goal": goal} if goal else {}),
             "context_files": context_files(session, role, session.task(task_id)),
             "session_changed_files": changed_files(session) if role == "Reviewer" and has_git else [],
-            "constraints": [f"All paths are relative to the directory `{place}` of the repository."] if place else [],
+            "constraints": constraints,
         },
         "project_type": project_type or (status.model_extra or {}).get("project_type") or "mixed",
         "repo_state": {"branch": branch, "ci_status": status.last_ci_result, "last_failed_step": None},
@@ -198,6 +201,8 @@ _GATES = (
     "`needs_review`, `needs_tests` and each of `security_concerns` keep it shut."
 )
 
+_FIXES = "Fix first what `task.constraints` say of an output that is not OK."
+
 RULES: Mapping[str, tuple[str, ...]] = {
     "SpecAgent": ("Write criteria that can be tested, and record assumptions.",),
     "Architect": ("Record risks, and each decision that is hard to reverse in `adr/`.",),
@@ -206,6 +211,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "Coder": (
         "Your OK means that the task is implemented, not that it is completed: reviews follow.",
         "Follow every design specification among your context files.",
+        _FIXES,
     ),
     "Reviewer": (
         "Read every file of `task.session_changed_files` that exists; for a task, as far as it concerns it.",
@@ -219,7 +225,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "Begin each finding with its severity, low, medium, high or critical, such as `high: …`.",
         "Return BLOCKED for a high or critical finding, NEEDS_DECISION with a question in `summary` for a medium one.",
     ),
-    "Integrator": ("Fix builds and configuration only. Features and their tests are the Coder's.",),
+    "Integrator": ("Fix builds and configuration only. Features and their tests are the Coder's.", _FIXES),
     "Orchestrator": ("Never write source code, tests or configuration, even if an agent fails.",),
 }
 """The contract's rules for each role, beyond those for all."""

@@ -368,6 +368,8 @@ class OutputEntry(OpenModel):
     meets_definition_of_done: bool = Field(True, description="Whether the agent says that its work is done.")
     needs_review: bool = Field(False, description="Whether a review must follow.")
     needs_tests: bool = Field(False, description="Whether tests must follow.")
+    findings: Texts = Field([], description="Findings and security concerns; an object as JSON.")
+    review_comments: Texts = Field([], description="Review comments; an object as JSON.")
     has_code: bool = Field(False, description="Whether the Integrator reports code, tests or configuration as changed.")
     waived_reviews: Annotated[list[str], AfterValidator(_if_waived)] = Field(
         [], description="The reviews that the Orchestrator waived, for the summary."

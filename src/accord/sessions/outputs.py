@@ -5,7 +5,8 @@ Source: global agent contract, "Status enum - usage guide", "Task status lifecyc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from posixpath import normpath
@@ -17,7 +18,7 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
 from accord.sessions.machine import INTEGRATION, MACHINES, working_state
-from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, SessionTask
+from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, Entry, OutputEntry, SessionTask
 from accord.sessions.moves import check_files, check_work, facts_of, open_fix, status_in
 from accord.sessions.plan import (
     FileOperation,
@@ -40,6 +41,10 @@ from accord.sessions.questions import (
 from accord.sessions.reviews import has_record, open_gates, unreviewed_tasks
 from accord.sessions.rules import code_findings, is_low
 from accord.sessions.run import ROLE
+from accord.text.markdown import shorten
+
+_MOST_REMARKS, _MOST_CHARACTERS = 50, 2_000
+"""The findings and review comments that are recorded of an output, and the characters of each."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,15 @@ def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> Outpu
     concerns = [one for one in output.gates.security_concerns if role != "Security" or not is_low(one)]
     gates = output.gates.model_dump(include={"meets_definition_of_done", "needs_review", "needs_tests"})
     gates["has_code"] = role == "Integrator" and any(code_findings(output, ""))  # each that not every role may change
+    gates["findings"] = _remarks([*output.artifacts.findings, *output.gates.security_concerns])
+    gates["review_comments"] = _remarks(output.artifacts.review_comments)
     return entry_of(now, task_id, role, output.status, output.summary, security_concerns=len(concerns), **gates)
+
+
+def _remarks(entries: Sequence[Entry]) -> list[str]:
+    texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in entries]
+    kept, more = texts[:_MOST_REMARKS], len(texts) - _MOST_REMARKS
+    return [*(shorten(one, _MOST_CHARACTERS) for one in kept), *([f"{more} more were left out."] if more > 0 else [])]
 
 
 def _statuses(session: Session, task_id: str, role: str, output: AgentOutput) -> dict[str, str]:

@@ -94,6 +94,23 @@ def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[s
     return tuple(role for role, result in reviews_of(task, outputs).items() if result not in _PASSED)
 
 
+def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Iterator[str]:
+    """Yield what failed outputs about a task, or ``meta``, say to the role that fixes it, until that is done."""
+    failed: dict[str, OutputEntry] = {}
+    for output in outputs:
+        if output.task_id not in (task_id, "meta"):
+            continue
+        for agent in (output.agent, *output.waived_reviews):
+            failed.pop(agent, None)
+        if output.agent in (*REVIEWS, "Integrator") and _result(output) != "OK":
+            failed[output.agent] = output
+        elif output.agent == role and _result(output) == "OK":
+            failed.clear()
+    for output in failed.values():
+        for text in (output.summary, *output.findings, *output.review_comments):
+            yield f"{output.agent} returned {_result(output)}: {text}"
+
+
 def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
     """Return whether the Coder implemented a task, or a waiver replaces that.
 
