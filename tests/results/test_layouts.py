@@ -135,8 +135,7 @@ def test_the_head_of_a_table_is_a_row_if_it_holds_a_part(parts: dict[str, str]) 
     assert [check(""), check("| Part | Text |"), check("| Problem | Long text |")] == [[], [], []]
     for missing in parts:
         assert check("", missing) == [(CODES[missing], "error")]
-        if missing != "Description":  # any text beside the labels describes
-            assert check(f"| {missing} | Notes |", missing) == [(CODES[missing], "error")]
+        assert check(f"| {missing} | Notes |", missing) == [(CODES[missing], "error")]
 
 
 @pytest.mark.parametrize("parts", [BLOCKER, FAILURE, FINDING], ids=["blocker", "failure", "finding"])
@@ -281,6 +280,34 @@ def test_an_unusual_layout_is_a_warning_at_most(text: str, code: str, severity: 
 
 
 @pytest.mark.parametrize(
+    ("lead", "is_description"),
+    [
+        ("The mirror is down.", True),
+        ("Progress: stopped, as the mirror is down.", True),
+        ("## Summary\n\nThe mirror\nis down", True),
+        ("- I cannot go on: the mirror is down", True),
+        ("\u30df\u30e9\u30fc\u304c\u505c\u6b62\u3057\u3066\u3044\u308b", True),
+        ("| Field | Value |\n|---|---|\n| Summary | The mirror is down |", True),
+        ("**The mirror is down.**", True),
+        ("# Blocker\n\nThe mirror is down", True),
+        ("## Problem: the mirror\n\n## Next steps\n", True),
+        ("Blocked.", False),
+        ("# Blocked: #31 Add a circuit breaker\n", False),
+        ("Blocked: #31 Add a circuit breaker\n=====\n", False),
+        ("## Summary\n", False),
+        ("A summary of the run\n-----\n", False),
+        ("Outcome: blocked\nWork item: #31 Add a circuit breaker", False),
+        ("**Work item number:** #31\n**Add a circuit breaker**", False),
+        ("| Name of the field | Value of the field |\n|---|---|\n| Outcome | blocked |\n| Work item | #31 |", False),
+    ],
+)
+def test_a_paragraph_beside_the_labels_describes_and_a_title_does_not(lead: str, is_description: bool) -> None:
+    lines = [f"{name}: {value}" for name, value in BLOCKER.items() if name != "Description"]
+    for text in ((lead, "", *lines), (lines[0], lead, "", *lines[1:]))[: 1 if lead[0] in "B#" else 2]:
+        assert report_findings("\n".join(text)) == ([] if is_description else [("blocker-description", "error")])
+
+
+@pytest.mark.parametrize(
     "entry",
     ["1. Use the reference: slow", "- Split the file: slow", "- Open-source: slow", "1. Retry\n   - Impact: slow"],
 )
@@ -397,6 +424,9 @@ def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
         "[Why] a\n",
         "Spec: `a`\n```\n",
         "<b>Fix</b>",
+        "**a: ",
+        "a |-\n",
+        "#\n",
     ],
 )
 def test_a_hostile_summary_does_not_hold_up_the_check(unit: str) -> None:

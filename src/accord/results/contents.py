@@ -7,6 +7,21 @@ import re
 from accord.core.texts import is_nothing
 from accord.text.outline import seen_text
 
+_LETTER = re.compile(r"\w")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
+"""Two letters of a script without spaces between words: about one word."""
+
+SENTENCE_WORDS = 4
+"""A text of so many words may be more than a name."""
+
+_NAME_LINE = re.compile(
+    r"^(?![^\n]*[.!?\u3002][^\w\n]{0,9}$)(?:\#{1,6}[ \t]|[^\w\n]{0,9}\w+(?:[ \t]\w+)?[*_]{0,3}[:\uff1a]"
+    r"|[^\n]*\n(?=[ \t|:]*-|=)[ \t|:=-]+$"
+    r"|[^\w\n]{0,9}(?<=[*_]{2})[^*_\n]+(?:[:\uff1a][*_]{2}|[*_]{2}(?:[:\uff1a]|[ \t]*$)))[^\n]*",
+    re.MULTILINE,
+)
+"""A heading, the head of a table, a line in bold and one behind a short label, if it does not end a sentence."""
+
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _PLACEHOLDER = re.compile(r"[^\s<>]{0,200}<[A-Za-z][A-Za-z0-9 _-]{0,60}>[^\s<>]{0,200}")
 _PATH = re.compile(r"(?![Nn]/[Aa]\b)[\w.-]/[\w./*-]|\w-*\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b")
@@ -46,6 +61,17 @@ _QUOTE = re.compile(
 def says_something(text: str) -> bool:
     """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
     return not is_nothing(seen_text(text))
+
+
+def word_count(text: str) -> int:
+    """Return about how many words a text has."""
+    return sum(max(1, len(_UNSPACED.findall(word))) for word in text.split() if _LETTER.search(word))
+
+
+def has_sentence(text: str) -> bool:
+    """Return whether a paragraph or cell of a text may be a sentence: headings, labels and short lines are not."""
+    paragraphs = re.split(r"\n\s*\n|\|", _NAME_LINE.sub("", text))
+    return any(word_count(seen_text(each)) >= SENTENCE_WORDS for each in paragraphs)
 
 
 def reference_gaps(text: str) -> list[str]:

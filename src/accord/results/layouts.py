@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile, zip_longest
 from typing import TypeAlias
 
-from accord.results.contents import says_something
+from accord.results.contents import SENTENCE_WORDS, says_something, word_count
 from accord.text.outline import blank_code, seen_text
 
 Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
@@ -277,12 +277,6 @@ _CLAUSE = re.compile(r"[,;.!?\uff0c\u3001\u3002]\s*\w")
 _ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
 """A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
 
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
-"""Two letters of a script without spaces between words: about one word."""
-
-_SENTENCE_WORDS = 4
-"""A text of so many words may be more than a name; behind a letter and one of these signs, two may be."""
-
 _SEPARATORS = frozenset(":\uff1a\u2013\u2014-")
 
 
@@ -301,9 +295,9 @@ def has_trade_off(option: str) -> bool | None:
     text = option[named.end() :] if named else option
     if not (says_something(option) and says_something(text)):
         return False
-    words = sum(max(1, len(_UNSPACED.findall(word))) for word in text.split() if _LETTER.search(word))
+    words = word_count(text)
     is_lettered = named is not None and named[0].rstrip(" \t*_")[-1:] in _SEPARATORS
-    return True if _BREAK.search(text) else None if words >= (2 if is_lettered else _SENTENCE_WORDS) else False
+    return True if _BREAK.search(text) else None if words >= (2 if is_lettered else SENTENCE_WORDS) else False
 
 
 def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:

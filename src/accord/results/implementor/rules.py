@@ -20,7 +20,7 @@ from accord.git.filters import pointers_replaced
 from accord.git.patch_text import header_names, patch_findings
 from accord.git.steering import audit_paths
 from accord.git.unfinished import marked_files, marker_findings
-from accord.results.contents import reference_gaps, says_something
+from accord.results.contents import has_sentence, reference_gaps, says_something
 from accord.results.fixes import recount
 from accord.results.layouts import (
     Options,
@@ -70,6 +70,12 @@ _TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b")
 _RECOMMENDED = re.compile(r"[(\[*_](?:recommended|preferred)[)\]*_]", re.IGNORECASE)
 """The mark of the option that the author recommends."""
+
+_TITLE = re.compile(
+    r"\A(?:(#{1,6})[ \t][^\n:]*:[^\n]*[^\s.!?\u3002][ \t]*\n(?![^\0]*^\1[ \t])|[^\n]*[^\s.!?\u3002][ \t]*\n=+[ \t]*\n)",
+    re.MULTILINE,
+)
+"""A heading above all others with a colon, as in ``# Blocked: #31``: its label has no text but the title's."""
 
 _SIDE = re.compile(r'\A(?:.* )?"?[a-z]/')
 """The part of a header before the path: of a pair, before the second one."""
@@ -139,7 +145,7 @@ def _steering_findings(patch: str) -> Iterator[Finding]:
 def _check_blocked(summary: str) -> Iterator[Finding]:
     """Check the parts of a blocker's summary; one without labels gets the template, and is not lost."""
     summary = unfenced(dedent(unfolded(summary)).strip())
-    reading = read_parts(summary, _PARTS, whole="options")
+    reading = read_parts(_TITLE.sub("", summary), _PARTS, whole="options")
     if not reading.is_labelled:
         message = "The summary has no labels, so accord cannot tell whether it is complete."
         hint = "Add the lines `Type:`, `Description:`, `Options:`, `Recommendation:` and `Impact:`."
@@ -148,7 +154,7 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
     blocker = _blocker_type(reading, blank_code(summary))
     yield from _check_type(blocker)
     behind_type = _ANY_TYPE.sub("\n", reading.parts.get("type", "").strip(), count=1).partition("\n")[2]
-    if not reading.has("description") and not any(map(says_something, (reading.free, behind_type))):
+    if not reading.has("description") and not any(map(has_sentence, (reading.free, behind_type))):
         message = "The summary does not describe the blocker."
         hint = "Add a line `Description: …` with what blocks the work."
         yield Finding("blocker-description", message, "/summary", hint=hint)
