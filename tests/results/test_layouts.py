@@ -372,6 +372,8 @@ REFERENCES = [
     "Spec reference:\n\n- `docs/specs/a.md`\n- ## Reading\n- > A stream is read.\n",
     "Spec reference: docs/specs/a.md, section Reading. Quote: A stream is read.",
     "Spec reference: docs/specs/a.md (Reading). Excerpt: A stream is read.",
+    'Spec reference: file path, section name, and relevant quote: docs/specs/a.md, section Reading, "A stream."',
+    'Details: docs/specs/a.md is silent.\nSection: Reading\nQuote: "A stream is read."',
     "Spec: docs/specs/a.md\nSections:\n- Reading\n- Size\nQuote: A stream is read.",
 ]
 
@@ -401,6 +403,11 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         "Spec: docs/specs/a.md\nSection: Reading\nQuote: None",
         'Spec: docs/specs/a.md\nSection: None\nQuote: "A stream is read."',
         "Spec: docs/specs/<name>.md\nSection: <relevant sections>\nQuote: <relevant text from spec>",
+        'Spec reference: file path, section name, and relevant quote.\nSpec: docs/specs/a.md\nQuote: "A stream."',
+        'Spec reference: File path, section name, and relevant quote: docs/specs/a.md, "A stream is read."',
+        'Spec reference: docs/specs/a.md, section Reading\nBlocker: "Stream" may mean a file.',
+        'Spec reference: section Reading: "A stream is read."\nDetails: src/a.py cannot be written.',
+        'Spec reference: docs/specs/a.md: "A stream is read."\nProblem: Section Reading is unclear.',
     ],
 )
 def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.agents.registry import shipped_registry
 from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
-from accord.core.texts import line_end_findings
+from accord.core.texts import is_template, line_end_findings
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import header_names, patch_findings
 from accord.git.steering import audit_paths
@@ -228,9 +228,12 @@ _REFERENCE = {
 
 
 def _check_spec(reading: Reading) -> Iterator[Finding]:
-    labelled = (f"{name}: {reading.parts[name]}" for name in ("spec", "section", "quote") if name in reading.parts)
-    others = (reading.parts.get(name, "") for name in ("description", "type"))
-    if missing := reference_gaps("\n".join([reading.free, *others, *labelled])):
+    parts = {name: reading.parts[name] for name in ("spec", "section", "quote") if name in reading.parts}
+    others = [reading.free, *(reading.parts.get(name, "") for name in ("description", "type"))]
+    if "spec" in parts:  # its text is the reference, without the words of a template
+        pieces = re.split(r"(\n|: )", parts["spec"])
+        parts["spec"], others = "".join(piece for piece in pieces if not is_template(piece)), []
+    if missing := reference_gaps("\n".join([*others, *(f"{name}: {text}" for name, text in parts.items())])):
         names, lines = zip(*(_REFERENCE[part] for part in missing), strict=True)
         message = f"A spec blocker needs a reference; {', '.join(names)} {'is' if len(names) == 1 else 'are'} missing."
         yield Finding("blocker-spec-reference", message, "/summary", hint=f"Add a line {', and one '.join(lines)}.")
