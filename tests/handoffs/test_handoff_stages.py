@@ -57,6 +57,7 @@ def test_every_way_into_review_asks_for_both_artifacts() -> None:
         ("awaiting_human", A, {"options": OPTIONS[:1]}),
         ("awaiting_human", A, {"options": OPTIONS[:1] * 2}),
         ("awaiting_human", A, {"options": [OPTIONS[0], {"label": f" {OPTIONS[0]['label'].upper()} "}]}),
+        ("awaiting_human", A, {"options": [OPTIONS[0], {"label": f"{OPTIONS[0]['label']}\u200b"}]}),
         ("awaiting_human", A, {"recommendedOption": "Semicolon"}),
         ("awaiting_human", A, {"recommendedOption": None}),
         ("awaiting_human", A, {"requestedAt": None}),

@@ -18,6 +18,7 @@ from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import future_findings, is_outdated, question_digest
 from accord.handoffs.models import Metadata, StageArtifact, read_handoff
+from accord.text.hidden import comparable_name
 
 AWAITING = "awaiting_human"
 DONE = "done"
@@ -70,7 +71,7 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
     yield from _missing("missing-awaiting-human-artifact", metadata, name, ["question", "requestedAt"], _ASK)
     if asked := _present(metadata.awaiting_human_artifact):
         labels = [option.label for option in asked.options if not is_placeholder(option.label)]
-        if len({label.strip().casefold() for label in labels}) < _LEAST_OPTIONS:
+        if len(set(map(comparable_name, labels))) < _LEAST_OPTIONS:
             message, path = f"The {name} has fewer than two different options.", f"/metadata/{name}/options"
             yield Finding("missing-awaiting-human-artifact", message, path, hint=_ASK)
         if asked.recommended_option not in labels:
