@@ -787,8 +787,7 @@ CHANGES_OF_A_LOG = {
     "a claim that another renews": (_all(_CLAIMED, _by_ada("claimed", "claimed")), ILLEGAL),
     "a claim that its actor continues": (_all(_CLAIMED, _by_ada("claimed", "in_progress", actor="REV")), []),
     "a claim taken over by force": (_all(_CLAIMED, _by_ada("claimed", "claimed", force=True, reason="gone")), []),
-    "own claim of a review": (_added("for_review", "in_review", actor="ada"), ILLEGAL),
-    "own claim of a review with a reason": (_added("for_review", "in_review", actor="ada", **REASON), []),
+    "own claim of a review": (_added("for_review", "in_review", actor="ada"), []),
     "an approval without a review": (_all(_WORK, _added("in_progress", "approved", wp_id="WP02", at=LAST)), ILLEGAL),
     **{
         f"an approval whose evidence is {evidence}": (

@@ -161,8 +161,8 @@ def _refusal(mission: Mission, event: StatusEvent, people: People, passed: Calla
         for name in dict.fromkeys(needed)
         if not any(known[bisect_left(places, place)] for place, (places, known) in zip(here, passed(name), strict=True))
     )
-    override, review = "given" if has_override(event) else "", event.review_ref or ""
-    request = MoveRequest(event.wp_id, target, actor, "", review, override, event.reason or "")
+    override = "given" if has_override(event) or target == "in_review" else ""  # the approval itself has the reason
+    request = MoveRequest(event.wp_id, target, actor, "", event.review_ref or "", override, event.reason or "")
     facts = MoveFacts(request, people, is_approved=True, waits_for=waits_for)
     return claim_problem(source, facts) if source == target else WORK_PACKAGE.refusal(source, target, facts)
 
