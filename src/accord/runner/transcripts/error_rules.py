@@ -196,7 +196,7 @@ _TEXTS = {
     "|request exceeds the maximum size",
     "output": "reason: max_output_tokens|output token maximum",
     "refusal": "unable to respond to this request",
-    "settings": "ENOENT|EACCES|EPERM|no such file or directory|sh: *not found|exec format error"
+    "settings": "ENOENT|no such file or directory|sh: *not found|exec format error"
     "|cannot find module '/|invalid value * for|requires --|invalid auth method|error loading config"
     "|failed to reload config|yaml: line|error in *settings.json|TOML parse error|--json-schema is not valid JSON"
     "|failed to read output schema|not inside a trusted directory|not running in a trusted directory"
@@ -261,7 +261,7 @@ _FORMS = {
     "|(?:access|refresh|bearer|OAuth|OIDC|bedrock|\\w+-to-server) tokens?|credentials?|authentication(?! handshake)"
     f" ~ {_REFUSED_WORDS}|not (?:granted|configured)|unable to locate|insufficient|no|required"
     "|failed|could not (?:be|read|load|fetch|get|resolve)|verification failed|(?:didn't|not) provide"
-    " / access|permissions|scopes ~ denied|missing|rejected|revoked|insufficient|required|not granted"
+    " / access|permissions|scopes|required scope ~ denied|missing|rejected|revoked|insufficient|required|not granted"
     " / location|territory ~ not supported / SAML(?: SSO)? ~ enforced|enforcement"
     " / token|JWT|session|login|API key|account|organization ~ expired|revoked|required|has been disabled",
     "outage": "server|services?|backend|upstream|provider|model|Bedrock"
@@ -325,8 +325,8 @@ _MORE_WORDS = {
     r"|\b(?i:(?:failed|unable) to|(?:could|can) ?not|error) (?:log ?in|sign ?in|authenticat(?:e|ing)|authorize)"
     r"(?=\W*$|[.:,;]| (?:to|as|with)\b)|\b(?i:not auth(?:enticated|orized))\b",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
-    "network": r"|rror: terminated\W*$",
-    "settings": r"|(?<=/)\S+ (?:connect: )?(?i:permission denied)\W*$",
+    "network": r"|rror: terminated\W*$|\bconnect E(?:ACCES|PERM)\b",
+    "settings": r"|(?<!connect )\bE(?:ACCES|PERM)\b|(?<=/)\S+ (?:connect: )?(?i:permission denied)\W*$",
 }
 """Limits of plans, signals, variables of credentials, OpenSSL's names, undici's message for a broken answer."""
 
