@@ -1,5 +1,6 @@
 """Actions, workflows and scripts of the repository are judged with what calls them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,8 @@ GIVEN = "{skip: '${{ inputs.skip }}', prompt_file: '${{ inputs.prompt_file }}'}"
         (GIVEN, action(AGENT.replace("!inputs.skip", "true"), more=TAKES + OUTPUTS_OF), ["input-unused"]),
         (GIVEN, action(AGENT, more=TAKES + OUTPUTS_OF.replace("  exit-code", "  code", 1)), ["output-unwired"]),
         (GIVEN, action(AGENT, more=TAKES + OUTPUTS_OF.replace("a.outputs.exit-", "b.outputs.")), ["output-unwired"]),
+        (GIVEN, action(AGENT, more=TAKES + OUTPUTS_OF.replace("${{ steps.a.outputs.llm-model }}", "")), []),
+        (GIVEN, action(AGENT, more=TAKES + re.sub(r"\$\S* \S*exit-code }}", "", OUTPUTS_OF)), ["output-unwired"]),
         (GIVEN, action(AGENT.replace("run: agent", "run: echo"), more=TAKES + OUTPUTS_OF), ["output-unwired"] * 16),
         ("{skp: '${{ inputs.skip }}'}", "runs: {using: node24, main: a.js}\n", ["input-unused"]),
     ],

@@ -67,6 +67,8 @@ The sixth, ``terminal-disposition``, may be there alone. A runner of version 1.0
 """
 
 _NAMED_BY_CONTRACT = {*OUTPUTS, *CAPABILITY_OUTPUTS, "terminal-disposition"}
+_MAY_BE_EMPTY = {*CAPABILITY_OUTPUTS, "terminal-disposition", "llm-model"}
+"""Outputs that a runner may always leave empty: those of version 1.1, and the model, which patterns do not have."""
 
 
 def described_outputs() -> dict[str, str]:
@@ -193,6 +195,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
     for name, output in call.outputs.items():
         place = _OUTPUTS + pointer(name, "value")
         found = wiring.break_of(output.value, place)
+        found = None if found and found.is_empty and name in _MAY_BE_EMPTY else found
         if found is None and name in OUTPUTS:
             found = wiring.crossed(name, output.value, place, OUTPUTS)
         is_constant = output.value is not None and reads(output.value) == []

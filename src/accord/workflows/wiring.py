@@ -39,6 +39,10 @@ class Break(NamedTuple):
     link: OutputLink
     reason: str
     hint: str = ""
+    is_empty: bool = False  # the link is an empty text
+
+
+_EMPTY = re.compile(r"\s*(?:\$\{\{\s*''\s*\}\}\s*)?")
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ class Wiring:
         elif stray:
             yield Break(link, f"{'.'.join(stray[0])} is not available there, only outputs of jobs are")
         elif not sources:
-            yield Break(link, f"its value {value!r} comes from no {'step' if link.job else 'job'}")
+            is_empty = _EMPTY.fullmatch(str(value)) is not None
+            yield Break(link, f"its value {value!r} comes from no {'step' if link.job else 'job'}", is_empty=is_empty)
         for ref in () if stray else sources:
             if ref[0] != "steps":
                 yield from self._of_job(ref, chain)
@@ -146,10 +151,11 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
             return None
         seen.add((id(step), name))
         values = {key.lower(): given.value for key, given in step.action.outputs.items()}
-        if not values.get(name):
+        if (value := values.get(name)) is None or _EMPTY.fullmatch(str(value)):
             hint = f"# in the outputs of {step.uses}:\n{name}:\n  value: ${{{{ steps.STEP.outputs.{name} }}}}"
-            return Break(link, f'`{step.uses}` has no output "{name}"', hint)
-        inner = [each for each in reads(values[name]) or () if each[0] == "steps"]
+            what = "has no output" if value is None else "sets nothing as the output"
+            return Break(link, f'`{step.uses}` {what} "{name}"', hint, is_empty=value is not None)
+        inner = [each for each in reads(value) or () if each[0] == "steps"]
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
     written = _written(step.shell_texts, step.shell, frozenset(step.scripts)) if step.run else None
     if name and written is not None and name not in written:
@@ -172,9 +178,8 @@ def _unskipped(node: Node) -> Node:
 
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
 _PLAIN = frozenset({
-    ":", "[", "[[", "base64", "cat", "cd", "cp", "cut", "date", "echo", "env", "exit", "export", "false", "fi", "done",
-    "esac", "git", "grep", "head", "jq", "local", "ls", "mkdir", "mktemp", "npx", "printf", "rm", "sed", "set", "sleep",
-    "tail", "test", "timeout", "touch", "tr", "true", "wc",
+    ":", "[", "[[", "base64", "cat", "cd", "date", "done", "echo", "esac", "exit", "export", "false", "fi", "git",
+    "grep", "head", "jq", "local", "ls", "mkdir", "printf", "sed", "set", "test", "tr", "true",
 })  # fmt: skip
 """Commands that, like agents, never write outputs. Any other program may, as the file is in its environment,
 and only its name tells the two apart. Without a name here, a fault is not found."""
@@ -187,27 +192,11 @@ _NAMING = re.compile(
 )
 """One command that writes outputs, with their names as text."""
 
-_DEAD = re.compile(
-    r"^([ \t]*)if false[ \t]*(?:;[ \t]*|\n[ \t]*)then\b.*\n(?:.*\n){0,200}?(?=\1(?:fi|else|elif)\b)", re.MULTILINE
-)
-_OPENING = re.compile(r"[ \t]*(?:if|case|for|while|until|select)\b|.*(?:[{(][ \t]*$|(?<!<)<<(?!<))")
-_CLOSING = re.compile(r"[ \t]*(?:(?:fi|esac|done)\b|[})])")
-
-
-def _live(text: str) -> str:
-    """Return a script without comments, what ``if false`` guards, and what follows an exit outside of blocks."""
-    lines, depth = _DEAD.sub("", _COMMENT.sub("", text)).splitlines(), 0
-    for number, line in enumerate(lines):
-        depth += bool(_OPENING.match(line)) - bool(_CLOSING.match(line))
-        if not depth and re.fullmatch(r"exit(?: [\w$?{}\"]+)?[ \t]*", line):
-            return "\n".join(lines[:number])
-    return "\n".join(lines)
-
 
 @lru_cache(maxsize=64)
 def _written(texts: tuple[str, ...], shell: str, scripts: frozenset[str]) -> str | None:
     """Return the commands by which scripts write outputs, in lower case; None if they may set others."""
-    text = "\n".join(map(_live, texts))
+    text = "\n".join(_COMMENT.sub("", each) for each in texts)
     programs = {program_of(words[0]) for each in texts for words in commands_of(each)}
     known = _PLAIN | shipped_agents().programs | {posixpath.basename(path) for path in scripts}
     lines = _BLOCK.sub(lambda at: "\n".join(line + at[2] for line in at[1].splitlines() if line.strip()), text)
