@@ -420,7 +420,7 @@ def test_an_output_that_reports_code_is_taken_only_from_those_who_write_it_then(
     assert (contents(folder) != before) == is_taken
 
 
-@pytest.mark.parametrize("gates", [GATES, SINGLE])
+@pytest.mark.parametrize(("gates", "after"), [(GATES, "RELEASE"), (SINGLE, "RELEASE"), ([], "DONE")])
 @pytest.mark.parametrize(
     ("key", "path", "needs_review"),
     [
@@ -431,19 +431,19 @@ def test_an_output_that_reports_code_is_taken_only_from_those_who_write_it_then(
     ],
 )
 def test_code_of_the_integrator_needs_a_final_review(
-    tmp_path: Path, gates: Any, key: str, path: str, needs_review: bool
+    tmp_path: Path, gates: Any, after: str, key: str, path: str, needs_review: bool
 ) -> None:
     texts = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}
-    folder = make_session(tmp_path, "INTEGRATE", mode="full", user_decisions=gates, texts=texts)
+    mode = "full" if gates else "lean"
+    folder = make_session(tmp_path, "INTEGRATE", mode=mode, user_decisions=gates, texts=texts)
     apply_output(writer(folder), "meta", "Integrator", reporting(key, path))
     for _ in range(needs_review):
         assert not has_errors(check_session(folder)[0][2])
         with pytest.raises(BrokenContract, match="needs a final review"):
-            advance(writer(folder), "RELEASE", role="Orchestrator")
-        released = edited_state(folder, "RELEASE")
-        assert [one.code for one in released if has_errors([one])] == ["review-open"]
+            advance(writer(folder), after, role="Orchestrator")
+        assert [one.code for one in edited_state(folder, after) if has_errors([one])] == ["review-open"]
         apply_output(writer(folder), "meta", "Reviewer", WORK)
-    assert advance(writer(folder), "RELEASE", role="Orchestrator").current_state == "RELEASE"
+    assert advance(writer(folder), after, role="Orchestrator").current_state == after
     assert not has_errors(check_session(folder)[0][2])
 
 

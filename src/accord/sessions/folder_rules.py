@@ -127,10 +127,10 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
 def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
     """Check the final review, where reviews are recorded at all; that of the Integrator's code follows INTEGRATE."""
     state, mode = working_state(status), session.mode
-    is_past = mode == "full" and is_at_least(state, "INTEGRATE", mode)
-    is_integrated = is_past and is_at_least(state, "RELEASE", mode)
+    is_past = is_at_least(state, "INTEGRATE", mode)
+    is_integrated = state in ("RELEASE", "DONE")
     outputs = [one for one in session.outputs if is_integrated or not one.has_code]
-    if is_past and outputs and lacks_final_review(status, outputs):
+    if is_past and outputs and lacks_final_review(mode, status, outputs):
         left = "INTEGRATE" if is_integrated else "IMPLEMENT_LOOP"
         message = f"The session passed {left} without the final review of `meta` after the last work."
         yield Finding("review-open", message, "/status.json/current_state", hint="Have the Reviewer review `meta`.")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from accord.core.machine import Edge, Machine
-from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, OutputEntry, SessionStatus, SessionTask
+from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, Mode, OutputEntry, SessionStatus, SessionTask
 
 LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
 """The fix loop that follows a failed review."""
@@ -157,10 +157,10 @@ def has_final_review(outputs: Sequence[OutputEntry]) -> bool:
     return has_passed
 
 
-def lacks_final_review(status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
+def lacks_final_review(mode: Mode, status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
     """Return whether a final review is open: per-batch asks for one, and so does code of the Integrator."""
-    is_asked = strategy_of(status) == "per-batch" or any(output.has_code for output in outputs)
-    return is_asked and not has_final_review(outputs)
+    is_per_batch = mode == "full" and strategy_of(status) == "per-batch"
+    return (is_per_batch or any(output.has_code for output in outputs)) and not has_final_review(outputs)
 
 
 def is_integrated(outputs: Sequence[OutputEntry]) -> bool:
