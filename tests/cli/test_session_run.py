@@ -40,7 +40,7 @@ FILES = {
 REGISTRY = "agents: {fake: {command: [%s, tools/agent.py], prompt: stdin, state_files: [tools/]}}"
 WHOLE = ["SpecAgent meta", "Architect meta", "Planner meta", "Coder T-001", "Coder T-002"]
 AGENT = ("--agent", "fake", "--goal", "Export.")
-WHOLE += ["Reviewer meta", "QA meta", "Docs meta"]
+WHOLE += ["Reviewer meta", "QA meta", "Integrator meta", "Docs meta"]
 
 
 class Project:
@@ -125,7 +125,7 @@ def test_a_failed_review_is_fixed_and_reviewed_again(project: Project) -> None:
     project.run("UD-REVIEW-STRATEGY=per-batch", code=0)
     turns = project.turns()
     assert turns[turns.index("QA T-001") + 1] == "Coder T-001"
-    assert turns[-2:] == ["Reviewer meta", "Docs meta"]
+    assert turns[-3:] == ["Reviewer meta", "Integrator meta", "Docs meta"]
     counts = json.loads((project.folder / "status.json").read_text())["retry_counts"]
     assert counts == {"T-001": {"FIX_TESTS": 1}}
 
@@ -284,7 +284,7 @@ def test_a_new_session_needs_its_goal(project: Project) -> None:
     assert found["turn"]["why"] == f"SpecAgent has to write files. {missing} Pass it the goal with `--goal`."
 
 
-@pytest.mark.parametrize(("strategy", "count"), [("single-final", 12), ("per-batch", 13)])
+@pytest.mark.parametrize(("strategy", "count"), [("single-final", 13), ("per-batch", 14)])
 def test_a_whole_session_by_hand_takes_a_command_for_each_turn(project: Project, strategy: str, count: int) -> None:
     output = str(project.accord.file("output.json", agent_output()))
     words, typed = ["--goal", "Export."], 1  # session new
