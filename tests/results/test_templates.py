@@ -436,6 +436,15 @@ LISTS = {
         "- \u201csrc/g.py\u201d\n- src/h.py\uff1a\u65b0\n- src/i.py\u2014new",
         "src/g.py src/h.py src/i.py",
     ),
+    "titles in Chinese and Japanese": (
+        "\u5bfe\u8c61\uff1a\n- src/a.py\n- \u5c0e\uff08`src/b.py`\uff09\n- \u5f8c\uff1asrc/c.py\n- \u300csrc/d.c\u300d",
+        "src/a.py src/b.py src/c.py src/d.c",
+    ),
+    "deeper lines of code": (
+        "```\nsrc/\n  a.py\n  b/\n    c.py\n- lib/\n  - d.py\n```",
+        "src/a.py src/b/c.py lib/d.py",
+    ),
+    "folders by a pattern": ("- packages/*/\n- src/**/", "packages/*/** src/**"),
     "functions of a file": ("- `src/a.py`\n  - `parse()`\n  - `read(text)`", "src/a.py"),
     "paths behind a dash": ("- CSV writer — `src/a.py`\n- Tests - `tests/b.py` and `x/y`", "src/a.py tests/b.py x/y"),
     "a lone name in bold": ("**Makefile**", "Makefile"),

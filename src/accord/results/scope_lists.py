@@ -36,6 +36,7 @@ _UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
 _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
+_COLONS = (":", "\uff1a")
 _BOLD = re.compile(r"\*\*(?!/)[^*]+\*\*|__[^_]+__")
 _EXCEPTED = re.compile(r"\b(?:but|except\w*|apart|other than|outside|unless)\b")
 _LEFT_OUT = re.compile(rf"{_EXCEPTED.pattern}|\b(?:no|nor|without)\b|\Aout\Z")
@@ -56,7 +57,8 @@ _CHANGE = re.compile(
 )
 """A word beside a path that says no more than that it changes. Others may turn its meaning."""
 _TITLED = re.compile(
-    r"([^`/.(){}\[\]:,]*[^\s`/.(){}\[\]:,])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)|\s+\((.+?)\)(\.|\s*[:\u2013\u2014-]\s.*)?)"
+    r"([^`/.(){}\[\]:,]*[^\s`/.(){}\[\]:,])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)"
+    r"|(?:\s+\(|\uff08)(.+?)[)\uff09](\.|\s*[:\u2013\u2014-]\s.*)?)"
 )
 """Words, then in brackets or behind a dash what may be their paths."""
 _OWNED = re.compile(r"owned by #\S+", re.IGNORECASE)
@@ -140,12 +142,11 @@ def _collect(
     lost: list[tuple[int, str]] = []
     inner: list[str] = []
     before = len(unread)
-    for each in entry.inner:
-        is_apart = entry.is_bare and bool(own) and not above  # a folder or a title, above a path that stands for itself
-        is_apart &= any("/" in path and not path.startswith((f"{entry.folder}/", "../")) for path in each.paths)
-        each.has_more |= is_apart
-        folder = "" if is_apart else _within(above, entry.folder)
-        is_inner = bool(own) and not entry.is_title
+    is_inner, is_word = bool(own) and not entry.is_title, bool(own) and entry.is_bare and not above
+    for each in entry.inner:  # below a word, a folder or a title, a path with another folder may stand for itself
+        is_apart = any("/" in path and not path.startswith((f"{entry.folder}/", "../")) for path in each.paths)
+        each.has_more |= is_word and is_apart
+        folder = "" if is_word and is_apart else _within(above, entry.folder)
         inner += _collect(each, folder, unread, lost, listed, is_below=is_inner, is_vague=is_vague)
     has_unread = is_out and (len(unread) > before or bool(lost))
     entry.is_phrase |= is_out and bool(lost)
@@ -154,7 +155,7 @@ def _collect(
     if not own or inner or entry.is_title:
         vague += lost
     is_answer = entry.is_title or NONE.fullmatch(entry.text) or entry.text[0] + entry.text[-1] == "()"
-    is_answer = is_answer or entry.text.endswith(":")
+    is_answer = is_answer or entry.text.endswith(_COLONS)
     is_barred = bool(own or inner) and (entry.is_negated or (is_below and (entry.is_phrase or not own)))
     is_barred |= (is_vague or entry.has_more) and any(path.rstrip("*/") in (listed or ()) for path in own)
     if entry.has_more or is_barred:
@@ -187,36 +188,35 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
         place = next(each for each in items if each in known)
         above = known[place]
         is_text = block.kind == "paragraph" and not is_first
+        nested: list[tuple[int, _Entry]] = []  # lines of code above deeper ones
         for line, text in lines:
-            if is_text and _is_title(text):
+            if is_text and (text.rstrip("*_").endswith(_COLONS) or _BOLD.fullmatch(text)):
                 is_next = bool(above.paths) or any(each.paths or each.inner for each in above.inner)
                 labels[place] = label = _title(text, line, is_out=is_out)
                 label.has_more = label.is_phrase and (is_next or label.is_negated)
                 label.is_negated &= is_next or is_out
                 above.inner.append(label)
                 continue
-            entry = _read(text, line, is_out=is_out)
+            entry = _read(text.strip(), line, is_out=is_out)
             last = every[-1] if is_text and every else None
             entry.is_vague |= last is not None and last.line == line - 1 and last.is_vague and not last.paths
             every.append(entry)
             known |= {items[0]: entry} if is_first else {}
             if is_text and not entry.paths:
                 labels.pop(place, None)
-            holder = labels.get(place, above)
-            if is_first or not holder.paths or holder.is_title:
+            depth = len(text) - len(text.lstrip())
+            nested = [each for each in nested if each[0] < depth]
+            holder = nested[-1][1] if nested else labels.get(place, above)
+            if is_first or nested or not holder.paths or holder.is_title:
                 holder.inner.append(entry)
             else:  # further text below a path describes it
                 holder.has_more |= block.kind in ("fence", "code", "table") or entry.is_negated
                 holder.has_more |= any(map(names_file, {*entry.paths} | entry.named))
                 holder.is_phrase |= is_out
+            nested.append((depth, entry))
     listed = {path for each in every for path in each.paths}
     for each in every:
         each.has_more |= not each.named <= listed
-
-
-def _is_title(line: str) -> bool:
-    """Return whether a line of a paragraph is the title of what follows: by a colon, or all of it in bold."""
-    return line.rstrip("*_").endswith(":") or _BOLD.fullmatch(line) is not None
 
 
 def _title(text: str, line: int, *, is_out: bool) -> _Entry:
@@ -265,8 +265,8 @@ def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
     lines = [*enumerate(block.lines[is_fence:], block.first + 1 + is_fence)]
     drawn = [(number, line) for number, line in lines if _DRAWN.search(line)]
     for number, line in drawn or lines:
-        text = line.strip() if block.kind in ("fence", "code") else shown_text(line)
-        if text and not _FOLD.fullmatch(text):
+        text = line if block.kind in ("fence", "code") else shown_text(line)
+        if text.strip() and not _FOLD.fullmatch(text):
             yield number, text
 
 

@@ -41,9 +41,11 @@ _EMPHASISED = re.compile(
 """A word in the marks of emphasis or quotes; between single stars, a path with a folder or a plain word."""
 _STRUCK = re.compile(r"~~(?!\s).+?~~")
 _WIDE = {0xFF0C: ",", 0x3001: ",", 0xFF1B: ";", 0xFF1A: ": ", 0xFF08: " (", 0xFF09: ") ", 0x2014: " \u2014 "}
-_WIDE |= dict.fromkeys(map(ord, "\u201c\u201d\u201e\xab\xbb"), '"') | dict.fromkeys(range(0x2190, 0x2200), " \u2192 ")
+_WIDE |= {0x300C: ' "', 0x300D: '" '} | dict.fromkeys(map(ord, "\u201c\u201d\u201e\xab\xbb"), '"')
+_WIDE |= dict.fromkeys(range(0x2190, 0x2200), " \u2192 ")
 """Punctuation that is written without blanks, and other forms of quotes and arrows."""
 _EXTENSION = re.compile(r"\w[\w.-]*")
+_ALL_FOLDERS = re.compile(r"(?<!\*)\*/\Z")
 _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 """Paths of the whole repository."""
 
@@ -109,7 +111,7 @@ def paths_of(word: str, following: str, *, is_marked: bool, is_first: bool) -> l
     paths = _alternatives(path)
     if not is_path or is_html or is_word or is_blank or NONE.fullmatch(path) or any(map(NO_PATH.search, paths)):
         return []
-    return [posixpath.normpath(each) for each in paths]
+    return [posixpath.normpath(_ALL_FOLDERS.sub("*/**", each)) for each in paths]
 
 
 def _alternatives(path: str) -> list[str]:
