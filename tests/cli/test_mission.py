@@ -112,6 +112,19 @@ def test_stale_fails_for_a_work_package_without_a_mode(mission: Any, project: Pr
     assert mission("stale", project.slug, "WP04", "--legacy-default", "planning_artifact").code == 0
 
 
+def test_proposals_for_work_without_a_mode_have_the_option_that_gave_it(mission: Any, project: Project) -> None:
+    project.work_package("WP04")
+    mode = ("--legacy-default", "planning_artifact", "--format", "json")
+    for ended in (
+        mission("start", project.slug, "WP04", "--actor", "ada", *mode),
+        mission("move", project.slug, "WP04", "--to", "done", "--actor", "ada", *mode),
+        mission("status", project.slug, *mode),
+    ):
+        commands = [move["command"] for move in ended.document["next_moves"] if "WP04" in move["command"]]
+        assert commands
+        assert all(command.endswith(" --legacy-default planning_artifact") for command in commands)
+
+
 @pytest.mark.slow
 def test_status_tells_all_and_never_that_planning_waits_for_a_merge(mission: Any, project: Project) -> None:
     for target in ("in_progress", "for_review", "approved"):

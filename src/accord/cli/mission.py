@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -216,10 +216,10 @@ def status(given: _MissionStatusArguments) -> int:
         read = load_mission(_root(), given.slug, given.legacy_default)
         found = mission_status(read, now, given.threshold)
         found["work_packages"] = packages_with_links(found["work_packages"], read, _root())
-        ahead = mission_moves(read, _command(), now)
+        ahead = _in_mode(given, mission_moves(read, _command(), now))
     if given.is_json:
         for entry in found["work_packages"]:
-            entry["next_moves"] = moves_to_json(next_moves(read, entry["wp_id"], _command(), now))
+            entry["next_moves"] = moves_to_json(_in_mode(given, next_moves(read, entry["wp_id"], _command(), now)))
         print_json({**found, "next_moves": moves_to_json(ahead)})
     else:
         print_lines([*status_lines(found, screen_columns()), *next_lines(ahead)])
@@ -296,7 +296,7 @@ def _present_change(
     lines: Sequence[str] = (),
 ) -> None:
     outcome = "unchanged" if not is_change else "planned" if given.dry_run else "applied"
-    moves = _moves(given.slug, given.wp)
+    moves = _moves(given)
     document = {"mission_slug": given.slug, "wp_id": given.wp, "from": source, "to": target, "outcome": outcome}
     steps = " → ".join([source, *(str(event["to_lane"]) for event in events)])
     present(
@@ -343,11 +343,18 @@ def _command() -> str:
     return f"accord mission --root {shlex.quote(named)}" if named else "accord mission"
 
 
-def _moves(slug: str, wp: str) -> list[NextMove]:
+def _in_mode(given: _LegacyArguments, moves: list[NextMove]) -> list[NextMove]:
+    """Return moves whose commands have the option for the mode, as this one has; each ends with one for a mission."""
+    option = f" --legacy-default {given.legacy_default}" if given.legacy_default else ""
+    return [replace(each, command=f"{each.command}{option}") for each in moves]
+
+
+def _moves(given: _PackageArguments) -> list[NextMove]:
     """Return what is legal next for a work package, or for the others of its mission if it has no move."""
     try:
-        found, command, now = load_mission(_root(), slug), _command(), SystemClock().now()
-        return next_moves(found, wp, command, now) or mission_moves(found, command, now)
+        found, command = load_mission(_root(), given.slug, given.legacy_default), _command()
+        now = SystemClock().now()
+        return _in_mode(given, next_moves(found, given.wp, command, now) or mission_moves(found, command, now))
     except BrokenContract:
         return []
 
@@ -370,7 +377,7 @@ def _refusals(given: FormatArguments, package: _PackageArguments | None = None) 
         yield
     except BrokenContract as broken:
         is_move = any(finding.code == "illegal-move" for finding in broken.findings)
-        broken.next_moves = _moves(package.slug, package.wp) if package and is_move else []
+        broken.next_moves = _moves(package) if package and is_move else []
         if not given.is_json:
             raise
         error = {"error": " ".join(filter(None, (broken.message, broken.hint)))}
