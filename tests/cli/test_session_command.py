@@ -341,6 +341,24 @@ def test_an_output_that_breaks_the_contract_changes_nothing(session: Session) ->
     assert (ended.code, ended.out.startswith(f"{folder}: error session-done")) == (1, True)
 
 
+def test_a_recorded_output_succeeds_although_the_next_move_is_refused(accord: Accord, session: Session) -> None:
+    """A number that JSON cannot hold keeps the status from every write."""
+    play = session("INTAKE", mode="full", user_decisions=[])
+    status = play.folder / "status.json"
+    status.write_text(status.read_text().replace("{", '{"cost": 1e999, ', 1))
+    for count in (1, 2):
+        taken = play.take("meta", "SpecAgent", agent_output())
+        assert [(one["code"], one["severity"]) for one in taken["findings"]] == [("not-json", "warning")]
+        assert taken["next_moves"][0]["to"] == "DESIGN"
+        assert len((play.folder / "outputs.jsonl").read_text().splitlines()) == 1, count
+    taking = ("dispatch", play.folder, "meta", "--role", "SpecAgent", "--take", accord.file("o.json", agent_output()))
+    said = accord(*taking).out
+    assert "The session does not move on. The document cannot be written." in said
+    assert "Next:" in said
+    turn = accord.document("session", "run", play.folder, code=3)["turn"]
+    assert (turn["who"], "A number is too large" in turn["why"]) == ("user", True)
+
+
 def test_questions_go_to_stderr_and_answers_come_from_stdin(accord: Accord, session: Session) -> None:
     play = session("REVIEW_STRATEGY", mode="full", user_decisions=GATES[:1])
     play("ask", "--question", "How\x1b[2J is it reviewed?", "--id", STRATEGY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,7 +25,7 @@ from accord.cli.sources import read_bytes
 from accord.cli.step import present, redact
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, has_errors
+from accord.core.findings import Finding, Severity, has_errors
 from accord.core.kinds import KINDS
 from accord.core.machine import moves_to_json
 from accord.files.store import write_whole
@@ -35,7 +36,7 @@ from accord.sessions.models import ROLES, AgentOutput, ProjectType
 from accord.sessions.next_moves import following, next_moves
 from accord.sessions.outputs import OutputEffects, apply_output, moves_between
 from accord.sessions.run import fail_agent, start_agent
-from accord.sessions.turns import move_on
+from accord.sessions.turns import NextActor, move_on
 from accord.text.redaction import redact_json
 
 
@@ -74,9 +75,8 @@ def dispatch(given: _DispatchArguments) -> None:
         with refusals(given, folder, task, str(folder)):
             before = writer.read()
             effects = apply_output(writer, task, role, output)
-            if output.status == "OK":
-                move_on(writer)
-        _present_effects(given, writer, before, effects, [*found, *effects.findings])
+        stop = move_on(writer) if output.status == "OK" else NextActor()
+        _present_effects(given, writer, before, effects, [*found, *effects.findings], stop)
     elif given.failed is not None:
         with refusals(given, folder, task, str(folder)):
             fail_agent(writer, task, role, given.failed)
@@ -99,18 +99,21 @@ def _present_effects(
     before: Session,
     effects: OutputEffects,
     findings: Sequence[Finding],
+    stop: NextActor,
 ) -> None:
     session = writer.read()
     is_repeated = session.outputs == before.outputs
     changed = [*effects.summary, *moves_between(before, session, effects)]
     document = {"ok": True, "changed": changed, "repeated": is_repeated}
-    document |= {"findings": [finding.as_json() for finding in findings]}
+    stopped = [replace(finding, severity=Severity.WARNING) for finding in stop.findings]
+    document |= {"findings": [finding.as_json() for finding in (*findings, *stopped)]}
     gates = list(effects.open_gates)
     document |= {"open_gates": gates, "next_moves": moves_to_json(next_moves(session)), **dry_run_keys(given, writer)}
     lines = [*finding_lines(findings, given.take or ""), *(planned_lines(writer) if given.dry_run else ())]
     told = [*(["already recorded in outputs.jsonl"] if is_repeated else []), *changed]
     lines.append(one_line("; ".join(told) or "recorded in outputs.jsonl, no other change"))
     lines += [f"{given.task} is open until an OK of {' and '.join(gates)}"] if gates else []
+    lines += [one_line(f"The session does not move on. {stop.reason}")] if stopped else []
     present(given, document, [*lines, *session_next(session)])
 
 

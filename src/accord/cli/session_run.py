@@ -34,7 +34,7 @@ from accord.sessions.changes import foreign_changes
 from accord.sessions.models import ROLES, AgentOutput
 from accord.sessions.policy import INTO, WORK, refuse
 from accord.sessions.run import answer, interview
-from accord.sessions.turns import NextActor, move_on, run_session, start_turn, take_turn
+from accord.sessions.turns import NextActor, move_on, refused, run_session, start_turn, take_turn
 
 if TYPE_CHECKING:
     from accord.runner.models import StopSignals
@@ -77,7 +77,7 @@ def run_turns(given: _RunSessionArguments) -> int:
             except BrokenContract as broken:
                 if given.agent or not (texts or given.take):
                     raise
-                turn = NextActor(reason=" ".join([broken.message, *(one.text for one in broken.findings)]))
+                turn = refused(broken)
     session = writer.read()
     is_waiting = bool(turn.reason)
     next_command = turn.command or (_taking(given, turn) if turn.role else "")

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import turn_findings
@@ -34,6 +36,13 @@ class NextActor:
     command: str = ""
     goal: str = ""
     loop: str = ""  # the fix loop to enter first
+    findings: tuple[Finding, ...] = ()  # why the next move is refused
+
+
+def refused(broken: BrokenContract) -> NextActor:
+    """Return that a person is needed, because the next move is refused."""
+    reason = " ".join([broken.message, *(one.text for one in broken.findings)])
+    return NextActor(reason=reason, findings=tuple(broken.findings))
 
 
 Work = Callable[[dict[str, Any]], "AgentOutput | str"]
@@ -49,7 +58,11 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
         session = writer.read()
         if turn := _settled(session):
             return turn
-        if turn := _move(writer, session, goal):
+        try:
+            turn = _move(writer, session, goal)
+        except BrokenContract as broken:  # earlier moves stay
+            turn = refused(broken)
+        if turn:
             return turn
 
 
