@@ -332,6 +332,8 @@ def test_an_agent_that_crashed_by_itself_was_not_stopped_from_outside(reader: Re
     found = reader.failure("codex", as_lines(THREAD, said("Working on it")), exit_code=1, stderr=stderr)
     assert words_of(found) == {"category": "unknown", "type": "unknown", "recovery": "manual"}
     assert found.evidence.line == "RuntimeError: the tool loop lost its state"
+    codes = {code: reader.failure("codex", as_lines(THREAD), exit_code=code).evidence.rule for code in (0, 1, 101, 139)}
+    assert codes == {0: "no-terminal-event", 1: "no-terminal-event", 101: "no-evidence", 139: "no-evidence"}
     assert "RuntimeError: the tool loop lost its state" in found.summary
 
 

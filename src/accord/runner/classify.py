@@ -101,6 +101,10 @@ _MENTIONED = re.compile(rf"{_DESCRIBED.pattern}|\b(?:for|an?) $", re.IGNORECASE)
 """Those, and words before an error that a line without a report's beginning only mentions."""
 
 
+_STOPPED = (None, 0, 1)
+"""Exit codes of CLIs that a signal stopped, beside its own (128 + signal); another one tells of a crash."""
+
+
 @dataclass(frozen=True)
 class RunEvidence:
     """The evidence of a run. ``stderr`` and ``text`` are tails: of stderr, and of stdout if that is plain text.
@@ -267,7 +271,7 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
             yield _Hit(f"exit-{code}", rules.EXITS[codec][code], "exit", line, message or line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", rules.status_cause(status), "exit", line, line)
-    has_crashed = bool(code and _reported_errors(evidence.stderr, "stderr", account))
+    has_crashed = code not in _STOPPED or bool(code and _reported_errors(evidence.stderr, "stderr", account))
     if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not has_crashed:
         yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript ends without a result")
 
