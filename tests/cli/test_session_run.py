@@ -12,6 +12,7 @@ import pytest
 import support.session_agent
 from support.commands import Accord
 from support.sessions import (
+    ALL_REVIEWED,
     ARCHITECTURE,
     AT,
     REPORT,
@@ -213,6 +214,16 @@ def test_a_program_that_writes_instructions_for_the_next_one_ends_the_run(projec
     ended = project.accord("session", "run", project.folder, *AGENT)
     assert (ended.code, "steer the next agent: CLAUDE.md" in ended.err) == (4, True)
     assert project.turns() == ["SpecAgent meta"]
+
+
+@pytest.mark.slow
+@in_process
+def test_code_that_the_integrator_does_not_report_is_reviewed(project: Project) -> None:
+    texts = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}
+    project.folder = make_session(project.accord.home, "INTEGRATE", mode="full", user_decisions=SINGLE, texts=texts)
+    project.write({"Integrator": {"../../Makefile": "all:\n"}})
+    project.run(code=0)
+    assert project.turns() == ["Integrator meta", "Reviewer meta"]
 
 
 @pytest.mark.slow

@@ -158,6 +158,9 @@ def _output_of(
         return outputs.error_summary or "It gave no valid output."
     try:
         require_result(run_dir, outputs, record)
-        return read_output(str(run_dir / RESULT), role)[0]
+        output = read_output(str(run_dir / RESULT), role)[0]
     except BrokenContract as broken:
         return " ".join([str(broken), *(found.text for found in broken.findings if found.text not in broken.message)])
+    said = output.artifacts
+    files = [*said.files_changed, *(changed if role == "Integrator" else ())]  # its code is reviewed
+    return output.model_copy(update={"artifacts": said.model_copy(update={"files_changed": files})})
