@@ -95,6 +95,20 @@ def summary(session: Session, task: str, role: str, output: AgentOutput) -> list
     return plan_output(session, task, role, output, now=clock().now())[0].summary
 
 
+def test_a_plan_follows_from_the_session_as_it_was_read(tmp_path: Path) -> None:
+    tasks = TASKS.replace("owner: 'someone'", f"context_files: [.agents-work/{NAME}/spec.md, .agents-work/later.md]")
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts={"tasks.yaml": tasks})
+    (tmp_path / ".agents-work/later.md").write_text("x")
+    there = read_session(folder)
+    (tmp_path / ".agents-work/later.md").unlink()
+    gone = read_session(folder)
+    shutil.rmtree(folder)
+    assert summary(there, "T-001", "Coder", WORK) == ["T-001 implemented"]
+    (tmp_path / ".agents-work/later.md").write_text("x")
+    with pytest.raises(BrokenContract, match=r"later\.md` does not exist"):
+        summary(gone, "T-001", "Coder", WORK)
+
+
 def test_a_correction_is_completed_by_the_output_of_the_agent_that_was_sent(tmp_path: Path) -> None:
     said = decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: smaller")
     last = {"agent": "Designer", "task_id": "meta", "at": "2026-01-31T10:00:00Z"}

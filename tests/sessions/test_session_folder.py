@@ -31,8 +31,8 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Severity
 from accord.git.program import Git
 from accord.sessions.changes import altered, change_findings
-from accord.sessions.folder import Part, changed_sessions, read_session
-from accord.sessions.folder_rules import check_session, missing_files
+from accord.sessions.folder import Part, changed_sessions, missing_files, read_session
+from accord.sessions.folder_rules import check_session
 from accord.sessions.models import LOOPS, AgentOutput
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import parse_setting
@@ -229,8 +229,9 @@ def test_context_files_that_are_missing_or_outside_the_repository_are_named(tmp_
     (tmp_path / "secret").write_text("x")
     (session.folder / "inside.md").symlink_to("spec.md")
     (session.folder / "outside.md").symlink_to(tmp_path / "secret")
+    (session.folder / "loop.md").symlink_to("loop.md")
     there = [f".agents-work/{n}" for n in ("<session>/spec.md", f"{NAME}/tasks.yaml#T-001", "<session>/inside.md")]
-    missing = ["README.md", "../outside", ".agents-work/<session>/outside.md"]
+    missing = ["README.md", "../outside", *(f".agents-work/<session>/{name}.md" for name in ("outside", "loop"))]
     assert missing_files(session, [*there, *missing]) == set(missing)
     with pytest.raises(WrongUsage, match="not a directory"):
         read_session(tmp_path / "nothing")

@@ -39,6 +39,7 @@ from accord.sessions.models import (
     SessionTasks,
 )
 from accord.sessions.policy import WORK, refuse
+from accord.sessions.rules import is_inside
 from accord.text.outline import Section, sections
 
 TEXTS = {
@@ -219,6 +220,7 @@ class Session:
 
     folder: Path
     parts: Mapping[str, Part]
+    missing: frozenset[str] = frozenset()  # context files of tasks that no agent can read
 
     @property
     def name(self) -> str:
@@ -297,7 +299,21 @@ def read_session(folder: Path) -> Session:
     """Read a session's folder. Raises WrongUsage if the folder does not exist."""
     if not folder.is_dir():
         raise WrongUsage(f"`{folder}` is not a directory.", hint="Name a session below .agents-work.")
-    return Session(folder, read_parts(folder))
+    session = Session(folder, read_parts(folder))
+    return replace(
+        session, missing=missing_files(session, {path for task in session.plan for path in task.context_files})
+    )
+
+
+def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
+    """Return the files that do not exist or are outside the repository, also by a link."""
+    root = os.path.realpath(session.root)
+
+    def exists(path: str) -> bool:
+        file = os.path.realpath(Path(root, path.replace("<session>", session.name).split("#", 1)[0]))
+        return os.path.exists(file) and Path(file).is_relative_to(root)
+
+    return frozenset(path for path in paths if not is_inside(path) or not exists(path))
 
 
 def read_parts(folder: Path) -> dict[str, Part]:

@@ -5,8 +5,7 @@ Source: global agent contract, "Required repository artifacts" and "ASK_USER pro
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,27 +26,15 @@ def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
 
 def check_documents(session: Session) -> list[tuple[Path, str, list[Finding]]]:
     """Check the documents of a session, written or only planned, like ``check_session``."""
-    context = [path for task in session.plan for path in task.context_files]
     parts = [part for part in session.parts.values() if not part.is_missing]
     return [
-        (session.folder, "session", folder_findings(session, missing_files(session, context))),
+        (session.folder, "session", folder_findings(session)),
         *((session.folder / part.name, part.kind, list(part.findings)) for part in parts),
     ]
 
 
-def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
-    """Return the context files that no agent can read, or that are outside the repository, also by a link."""
-    root = session.root.resolve()
-
-    def exists(path: str) -> bool:
-        file = (root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
-        return os.path.exists(file) and file.is_relative_to(root)
-
-    return frozenset(path for path in paths if not is_inside(path) or not exists(path))
-
-
-def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]:
-    """Check what concerns more than one file; ``missing`` are the context files of its tasks that do not exist.
+def folder_findings(session: Session) -> list[Finding]:
+    """Check what concerns more than one file.
 
     A finding's path is a pointer into the folder: the name of a file, and the place in it.
     """
@@ -61,7 +48,7 @@ def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]
     if status and tasks:
         found += [*_tasks_by_state(session, status, tasks), *_final_review(session, status)]
     if tasks:
-        found += [*_context_files(tasks, missing), *_reviews(session, tasks)]
+        found += [*_context_files(tasks, session.missing), *_reviews(session, tasks)]
     return found
 
 

@@ -1,6 +1,4 @@
-"""Moves of a session and of its tasks: the facts that judge them, and why one is refused.
-
-All is pure, except that it looks whether context files of a task exist.
+"""Moves of a session and of its tasks: the facts that judge them, and why one is refused. Pure.
 
 Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "Task status lifecycle".
 """
@@ -22,7 +20,6 @@ from accord.core.suggest import did_you_mean
 from accord.sessions import machine, reviews
 from accord.sessions.decision_rules import check_gate, is_before
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of, status_value
-from accord.sessions.folder_rules import missing_files
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, OutputEntry, SessionStatus, SessionTask
 from accord.sessions.policy import (
     OPTIONAL,
@@ -156,7 +153,7 @@ def check_files(session: Session, role: str, task_id: str, changed: Collection[s
     """
     found = [finding_of("context-file-missing", session.parts[name].problem) for name in broken_files(session, role)]
     task = session.task(task_id)
-    for path in sorted(missing_files(session, task.context_files if task else ()) - {*changed}):
+    for path in sorted(session.missing.intersection(task.context_files if task else ()) - {*changed}):
         message = f"The context file `{short_name(path)}` does not exist."
         found.append(Finding("context-file-missing", message, hint="Write it, or correct the path in tasks.yaml."))
     return found

@@ -1,6 +1,4 @@
-"""From a session as it was read to the operations of a change; a forbidden one raises BrokenContract.
-
-All is pure, except that it looks whether context files of a task exist.
+"""From a session as it was read to the operations of a change; a forbidden one raises BrokenContract. Pure.
 
 Source: global agent contract, "Task status lifecycle", "status.json" and "ASK_USER protocol" (serialisers).
 """
@@ -211,7 +209,7 @@ def check_operations(session: Session, operations: Sequence[FileOperation]) -> N
     if not operations:
         return
     before, after = (
-        [found for found in folder_findings(one, ()) if has_errors([found])]
+        [found for found in folder_findings(one) if has_errors([found])]
         for one in (session, with_operations(session, operations))
     )
     counts = (Counter((found.code, found.path) for found in errors) for errors in (after, before))
