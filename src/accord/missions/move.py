@@ -18,15 +18,7 @@ from accord.core.clock import Clock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.files.store import Storage, append_once, folder_lock
 from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of, taken_along
-from accord.missions.lifecycle import (
-    REOPENED,
-    Blockers,
-    MoveFacts,
-    MoveRequest,
-    Step,
-    is_self_review,
-    plan_move,
-)
+from accord.missions.lifecycle import REOPENED, Blockers, MoveFacts, MoveRequest, Step, is_self_review, plan_move
 from accord.missions.load import Mission, load_mission, mission_folder
 from accord.missions.log import log_path
 from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus

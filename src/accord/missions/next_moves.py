@@ -13,15 +13,7 @@ from pathlib import Path
 from accord.core.errors import BrokenContract
 from accord.core.machine import NextMove
 from accord.missions.branches import MissionGit, git_of, short_ref
-from accord.missions.lifecycle import (
-    REOPENED,
-    WAITING,
-    Blockers,
-    MoveFacts,
-    MoveRequest,
-    needs_of,
-    reachable,
-)
+from accord.missions.lifecycle import REOPENED, WAITING, Blockers, MoveFacts, MoveRequest, needs_of, reachable
 from accord.missions.load import Mission
 from accord.missions.models import WorkPackageStatus
 from accord.missions.move import move_facts

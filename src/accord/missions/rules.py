@@ -21,23 +21,8 @@ from accord.core.machine import find_cycle
 from accord.core.shapes import unread_keys
 from accord.git.program import Git
 from accord.missions.branches import changed_missions, git_of
-from accord.missions.lifecycle import (
-    REPLACE,
-    WAITING,
-    WORK_PACKAGE,
-    MoveFacts,
-    MoveRequest,
-    People,
-    claim_problem,
-)
-from accord.missions.load import (
-    Mission,
-    hint_of,
-    lines_of,
-    load_mission,
-    missions_by_id,
-    repeated_id,
-)
+from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, MoveFacts, MoveRequest, People, claim_problem
+from accord.missions.load import Mission, hint_of, lines_of, load_mission, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
 from accord.missions.projects import SPECS, mission_entries
@@ -69,10 +54,8 @@ def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[s
     if cycle := _cycle(mission):
         names_of_cycle = " → ".join([*cycle, cycle[0]])
         message = f"The work packages depend on each other in a cycle: {names_of_cycle}."
-        hint = "Remove one dependency."
-        found[mission.files[cycle[0]]].append(
-            Finding("work-package-cycle", message, pointer("dependencies"), hint=hint)
-        )
+        circle = Finding("work-package-cycle", message, "/dependencies", hint="Remove one dependency.")
+        found[mission.files[cycle[0]]].append(circle)
     for path, findings in _of_run(mission).items():
         found.setdefault(path, []).extend(findings)
     return {
@@ -201,9 +184,8 @@ def _of_log(mission: Mission) -> list[Finding]:
         other = warning("event-other", f"{len(unnamed)} {what} for no status, and name no kind of event.", hint=hint)
         found.append(replace(other, line=unnamed[0]))
     if mission.log.torn_at:
-        torn = warning(
-            "event-torn", "A crash cut off the last line.", hint="Remove it, or let `accord mission move` do so."
-        )
+        hint = "Remove it, or let `accord mission move` do so."
+        torn = warning("event-torn", "A crash cut off the last line.", hint=hint)
         found.append(replace(torn, line=mission.log.torn_at))
     return found
 
@@ -231,9 +213,7 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         if is_outside or (_UNCLEAR.search(name) and not os.path.lexists(mission.root / name)):
             why = "is absolute or has `..`" if is_outside else "is read as one path, which does not exist"
             message = f"`{short_name(name)}` {why}."
-            hint = (
-                "Write paths or patterns of git, one an entry, such as `src/*.py`, and none that another package owns."
-            )
+            hint = "Write paths or patterns of git, one an entry, such as `src/*.py`; none that another package owns."
             findings.append(warning("owned-file-unclear", message, pointer("owned_files", i), hint=hint))
     if mission.lanes:
         try:
@@ -259,8 +239,8 @@ def _of_lanes(mission: Mission, lanes: Lanes) -> list[Finding]:
         for j, wp_id in enumerate(lane.wp_ids):
             if wp_id not in mission.files:
                 message = f"The lane {lane.lane_id} lists {wp_id}, which has no file under tasks/."
-                hint = "Remove it."
-                findings.append(Finding("work-package-unknown", message, pointer("lanes", i, "wp_ids", j), hint=hint))
+                path = pointer("lanes", i, "wp_ids", j)
+                findings.append(Finding("work-package-unknown", message, path, hint="Remove it."))
     return findings
 
 

@@ -171,10 +171,8 @@ def read_run(mission: Mission) -> StoredRun:
     with _reading(index):
         entries = read_object(index.read_bytes()).value if index.is_file() else {}
     findings: dict[Path, list[Finding]] = {index: []} if entries else {}
-    own = (
-        ("mission_type", mission.meta.mission_type) if mission.meta.mission_type else ("mission", mission.meta.mission)
-    )
-    named = [(own[1], mission.folder / "meta.json", pointer(own[0]))]
+    own = "mission_type" if mission.meta.mission_type else "mission"
+    named = [(mission.meta.type, mission.folder / "meta.json", pointer(own))]
     entry, state = None, None
     if slug in entries:
         entry, state, path = _read_entry(mission, entries[slug], index)
@@ -200,10 +198,8 @@ def _read_entry(mission: Mission, value: Any, index: Path) -> tuple[_RunEntry, R
         state = read_shape(RunState, read_object(path.read_bytes()).value)
     if state.run_id and state.run_id != entry.run_id:
         belongs = f"{path.parent.name}/{path.name} belongs to the run `{short_name(state.run_id)}`"
-        message, hint = (
-            f"{belongs}, but {index.name} expects `{entry.run_id}`.",
-            "Correct one of them, or remove the entry.",
-        )
+        message = f"{belongs}, but {index.name} expects `{entry.run_id}`."
+        hint = "Correct one of them, or remove the entry."
         raise RunBroken(message, path, Finding("run-mismatch", message, "/run_id", hint=hint))
     return entry, state, path
 

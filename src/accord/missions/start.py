@@ -126,7 +126,9 @@ def start(
     request = MoveRequest(wp_id, "in_progress", redact(actor))
     with locked_mission(root, slug, legacy_default, storage) as (mission, lock):
         source = mission.status_of(wp_id)
-        _check_startable(wp_id, source)
+        if source not in (*WAITING, "in_progress"):
+            message = f"{wp_id} is {source}, and only planned, claimed and blocked work can start."
+            raise BrokenContract.of(finding_of("illegal-move", f"{message} Use `accord mission move`."))
         if source == "in_progress" and not is_named:  # no one is recorded
             request = replace(request, actor=mission.people_of(wp_id).worker or request.actor)
         _, events = plan_mission_move(mission, request, clock.now())
@@ -172,12 +174,6 @@ def lane_warnings(facts: LaneFacts, lacking: Iterable[MissingWork], *, is_again:
                 f"{what}: {commits_of(one.count)} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`."
             )
     return tuple(found)
-
-
-def _check_startable(wp_id: str, source: str) -> None:
-    if source not in (*WAITING, "in_progress"):
-        message = f"{wp_id} is {source}, and only planned, claimed and blocked work can start."
-        raise BrokenContract.of(finding_of("illegal-move", f"{message} Use `accord mission move`."))
 
 
 def lane_facts(mission: Mission, workspace: ResolvedWorkspace, refs: MissionGit) -> LaneFacts:
