@@ -64,9 +64,9 @@ def _check_as_text(value: Any) -> Any:
     return f"{key}: {text}"
 
 
-def _as_flags(values: list[str]) -> list[str]:
-    """Return flags as the contract spells them: `Security` is `security`."""
-    return [re.sub(r"[\s_]+", "-", value.strip().lower()) for value in values]
+def _as_flag(value: Any) -> Any:
+    """Return a flag as the contract spells it: `Security` is `security`."""
+    return re.sub(r"[\s_]+", "-", value.strip().lower()) if isinstance(value, str) else value
 
 
 def _with_text(value: str) -> str:
@@ -118,7 +118,7 @@ class InputTask(OpenModel):
     )
     constraints: list[str] = Field(description="Hard constraints.")
     acceptance_checks: list[Check] = Field(description="Checks of the result, each cmd: or manual:.")
-    risk_flags: list[RiskFlag] = Field(description="Risks.")
+    risk_flags: list[Annotated[RiskFlag, BeforeValidator(_as_flag)]] = Field(description="Risks.")
 
 
 class RepositoryState(OpenModel):
@@ -318,7 +318,7 @@ class SessionTask(OpenModel):
     non_goals: Texts = Field([], description="Excluded goals.")
     context_files: Texts = Field([], description="Files to read first.")
     files_expected: Texts = Field([], description="Files that will change.")
-    risk_flags: Annotated[Texts, AfterValidator(_as_flags)] = Field([], description="Risks.")
+    risk_flags: Annotated[list[Annotated[str, BeforeValidator(_as_flag)]], _AS_LIST] = Field([], description="Risks.")
     done_when: Texts = Field([], description="Criteria for a finished task.")
 
 
