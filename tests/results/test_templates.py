@@ -87,6 +87,7 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
         for text in (
             "**All code not in this task:**\n\n- `src/b.py`",
             "- Everything beyond CSV: `src/b.py`",
+            "- **PDF** (`src/b.py`, owned by #3)",
             "- All files below `src/x/`\n- Anything that touches `src/y/`\n- All other files in `src/z/`",
             "- All files that must not change: `src/b.py`",
         )
@@ -445,7 +446,12 @@ LISTS = {
         "src/a.py src/b/c.py lib/d.py",
     ),
     "folders by a pattern": ("- packages/*/\n- src/**/", "packages/*/** src/**"),
-    "functions of a file": ("- `src/a.py`\n  - `parse()`\n  - `read(text)`", "src/a.py"),
+    "parts of a file": ("- `src/a.py`\n  - `parse()`\n  - `read(text)`\n  - `Parser`", "src/a.py"),
+    "entities": ("- src/a.py&nbsp;(new)\n- R&amp;D/b.md", "src/a.py R&D/b.md"),
+    "numbers and options beside paths": (
+        "- `--csv` in `src/a.py`\n\n| File | Size |\n|-|-|\n| src/b.py | 10.5 |",
+        "src/a.py src/b.py",
+    ),
     "paths behind a dash": ("- CSV writer — `src/a.py`\n- Tests - `tests/b.py` and `x/y`", "src/a.py tests/b.py x/y"),
     "a lone name in bold": ("**Makefile**", "Makefile"),
     "a heading with a folder": (
@@ -481,6 +487,8 @@ UNREAD = {
     "a path that is struck out": "- src/a.py\n- ~~src/b.py~~",
     "code that is struck out": "- src/a.py\n- ~~`src/b.py`~~",
     "an open quote": "- src/a.py\n- \u2018src/b c.py\u2019",
+    "a command": "- src/a.py\n- `npm test`",
+    "a number": "- src/a.py\n- `3.11`",
     "a call": "- src/a.py\n- `parse(text)`",
     "a remark without a blank": "- src/a.py\n- src/b.py(new)",
     "a link to another file": "- src/a.py\n- [src/b.py](lib/c.py)",
@@ -574,6 +582,8 @@ KEPT_OUT = {
         "| Path | Off limits |\n|-|-|\n| src/a.py | |\n| src/b.py | ✓ |\n| src/a.py | no |",
         "src/a.py src/b.py",
     ),
+    "a cross in a cell": ("| Path | In? |\n|-|-|\n| src/a.py | \u2705 |\n| src/b.py | \u274c |", "src/a.py src/b.py"),
+    "a cross in front": ("- \u2705 src/a.py\n- \u274c src/b.py", "src/a.py"),
     "a cell that forbids": ("| Path | Change |\n|-|-|\n| src/b.py | off limits |", "src/b.py"),
     "a column": ("| Path | In scope? |\n|-|-|\n| src/a.py | yes |\n| src/b.py | no |", "src/a.py src/b.py"),
 }

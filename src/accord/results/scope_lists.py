@@ -36,16 +36,17 @@ _UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
 _DRAWN = re.compile(r"[\u2500-\u257f]")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
-_COLONS = (":", "\uff1a")
+_ASIDE = re.compile(r"\(.*\)|.*[:\uff1a]", re.DOTALL)
 _BOLD = re.compile(r"\*\*(?!/)[^*]+\*\*|__[^_]+__")
 _EXCEPTED = re.compile(r"\b(?:but|except\w*|apart|other than|outside|unless)\b")
 _LEFT_OUT = re.compile(rf"{_EXCEPTED.pattern}|\b(?:no|nor|without)\b|\Aout\Z")
 _ALL_BUT = re.compile(
-    r"\W*(?:all|(?:any|every)\w*)\b.*\b(?:aside|bar(?:ring)?|besides?|beyond|but|exc(?:ept|lud)ing|except|minus|not"
+    r"\W*(?:all|(?:any|every|what)\w*)\b.*\b(?:aside|bar(?:ring)?|besides?|beyond|but|exc(?:ept|lud)ing|except|minus|not"
     r"|other than|outside|save|\w+n['\u2019]t)(?:\W+(?:in|of|for|from|below|under|within|the|files?|folders?))*\W*",
     re.IGNORECASE | re.DOTALL,
 )
 """Words that take the path behind them out of all files."""
+_CROSS = re.compile("[\u26d4\u2717\u2718\u274c\U0001f6ab]")
 _NEGATED = re.compile(
     r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|read only)\b"
 )
@@ -146,6 +147,7 @@ def _collect(
     for each in entry.inner:  # below a word, a folder or a title, a path with another folder may stand for itself
         is_apart = any("/" in path and not path.startswith((f"{entry.folder}/", "../")) for path in each.paths)
         each.has_more |= is_word and is_apart
+        each.paths = [path for path in each.paths if not is_inner or entry.folder or _is_sure(path)]
         folder = "" if is_word and is_apart else _within(above, entry.folder)
         inner += _collect(each, folder, unread, lost, listed, is_below=is_inner, is_vague=is_vague)
     has_unread = is_out and (len(unread) > before or bool(lost))
@@ -154,8 +156,7 @@ def _collect(
         return []
     if not own or inner or entry.is_title:
         vague += lost
-    is_answer = entry.is_title or NONE.fullmatch(entry.text) or entry.text[0] + entry.text[-1] == "()"
-    is_answer = is_answer or entry.text.endswith(_COLONS)
+    is_answer = entry.is_title or NONE.fullmatch(entry.text) or _ASIDE.fullmatch(entry.text)
     is_barred = bool(own or inner) and (entry.is_negated or (is_below and (entry.is_phrase or not own)))
     is_barred |= (is_vague or entry.has_more) and any(path.rstrip("*/") in (listed or ()) for path in own)
     if entry.has_more or is_barred:
@@ -190,7 +191,7 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
         is_text = block.kind == "paragraph" and not is_first
         nested: list[tuple[int, _Entry]] = []  # lines of code above deeper ones
         for line, text in lines:
-            if is_text and (text.rstrip("*_").endswith(_COLONS) or _BOLD.fullmatch(text)):
+            if is_text and (text.rstrip("*_").endswith((":", "\uff1a")) or _BOLD.fullmatch(text)):
                 is_next = bool(above.paths) or any(each.paths or each.inner for each in above.inner)
                 labels[place] = label = _title(text, line, is_out=is_out)
                 label.has_more = label.is_phrase and (is_next or label.is_negated)
@@ -344,7 +345,7 @@ def _untitled(text: str) -> str:
     """Return an entry with a colon behind its words if paths are all that its brackets, or its dash, hold."""
     if (titled := _TITLED.fullmatch(text)) is None or _OWNED.fullmatch(titled[3] or ""):
         return text
-    words = [each for each in entry_words(titled[2] or titled[3]) if each[0] not in _BETWEEN]
+    words = [each for each in entry_words(_OWNED.sub("", titled[2] or titled[3])) if each[0] not in _BETWEEN]
     are_paths = all(
         (is_marked or names_file(word)) and paths_of(word, "", is_marked=is_marked, is_first=False)
         for word, is_marked in words
@@ -385,7 +386,7 @@ def _is_negated(text: str, *, is_front: bool = False) -> bool:
     """Return whether a title, a remark or words in front of a path take it out of a list in scope."""
     words = re.findall(r"\w+(?:['\u2019]\w+)?", text.casefold())
     found = _LEFT_OUT.search(" ".join(words)) if is_front else _LEFT_OUT.match(" ".join(words))
-    is_turned = found is not None or _ALL_BUT.fullmatch(text) is not None
+    is_turned = (found or _ALL_BUT.fullmatch(text) or _CROSS.search(text)) is not None
     return is_turned or _NEGATED.search(" ".join(words if is_front else words[:4])) is not None
 
 

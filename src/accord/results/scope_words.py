@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from accord.core.texts import is_placeholder
-from accord.text.inlines import read_inlines
+from accord.text.inlines import ENTITY, decoded_entity, read_inlines
 from accord.text.outline import spans
 
 NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
@@ -31,8 +31,10 @@ _ALL = re.compile(r"everything|anything|all|any", re.IGNORECASE)
 _CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
 _SET = re.compile(r"\{[\w-]*\.\.|\[(?:[!^]|\w-\w)|(?<=[^/\[])\[\w+\]|\[\w+\](?![/*\]]|\Z|\.[a-z]?[jt]sx?|\.\w{3,})")
 """A range or a set of characters; a whole name in brackets, such as ``[id]`` or ``[id].tsx``, is one of a route."""
-NO_PATH = re.compile(rf"://|\A(?:[!\"\u2018]|www\.)|\A\[[^\]]*\][\[(]|\w\([^/()]*\)\Z|\||{_CUT.pattern}|{_SET.pattern}")
-"""Signs of an address, of a pattern, of a link, of a call, of alternatives, and of a name cut off."""
+NO_PATH = re.compile(
+    rf"://|\A(?:[!\"\u2018]|--|www\.|\d+(?:\.\d+)+\Z)|\A\[[^\]]*\][\[(]|\w\([^/()]*\)\Z|\||{_CUT.pattern}|{_SET.pattern}"
+)
+"""Signs of addresses, options, numbers, patterns, links, calls, alternatives, and names that are cut off."""
 _REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
 """Dots in the place of a name, for all files and folders there."""
 _EMPHASISED = re.compile(
@@ -82,7 +84,7 @@ def entry_words(text: str) -> Iterator[tuple[str, bool]]:
         if span.kind == "code":
             yield span.text.strip("`").strip() if span.text.startswith("`") else span.text, True
             continue
-        for match in _WORD.finditer(span.text.translate(_WIDE)):
+        for match in _WORD.finditer(ENTITY.sub(lambda hit: decoded_entity(hit[0]), span.text).translate(_WIDE)):
             word = match[0].strip(",;") or match[0]
             if dressed := _EMPHASISED.match(word):
                 is_path = re.search(r"[/.]", dressed[3]) is not None
@@ -102,7 +104,7 @@ def paths_of(word: str, following: str, *, is_marked: bool, is_first: bool) -> l
     is_file = names_file(path) or word == "./"
     if is_first:
         is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"
-        is_path = is_marked or is_file or "/" in path or is_alone
+        is_path = is_file or "/" in path or ((is_marked or is_alone) and " " not in path)
     else:
         is_path = (is_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
     is_html = not is_marked and ("<" in path or ">" in path)
