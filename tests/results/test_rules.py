@@ -488,6 +488,26 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "/create/0/labels/4",
         "Remove it.",
     ),
+    **{
+        f"a type label beside the right one: {labels}": (
+            plan(labelled(task("a"), *labels, *TASK_LABELS[1:])),
+            f"/create/0/labels/{place}",
+            "Remove it.",
+        )
+        for place, labels in (
+            (1, ("task:implement", "task:refinement")),
+            (0, ("task:refinement", "task:implement")),
+            (1, ("task:implement", "task:implement")),
+            (0, ("Task:Implement", "task:implement")),
+            (0, (" task:implement", "task:implement")),
+        )
+    },
+    "a status beside the right one": (
+        plan(labelled(task("a"), TASK_LABELS[0], "status:ready", *TASK_LABELS[1:])),
+        "/create/0/labels/1",
+        "Remove it.",
+    ),
+    "a second priority": (plan(labelled(task("a"), *TASK_LABELS, "priority:low")), "/create/0/labels/4", "Keep one."),
     "a finding of an approval": (
         approve(comment("a.py", 1, FINDING)),
         f"{FIRST}/body",
@@ -553,6 +573,25 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "Rename it to `tempID`, or remove it.",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("labels", "hints"),
+    [
+        ("task:refinement task:test task:implement", ["Remove it.", "Remove it."]),
+        ("task:test task:tset", ["Use `task:implement`.", "Remove it."]),
+        ("task:implement status:ready status:review", ["Use `status:pending`.", "Remove it."]),
+    ],
+)
+def test_each_label_too_many_has_one_hint_and_following_all_corrects_the_list(labels: str, hints: list[str]) -> None:
+    result = plan(labelled(task("a"), *labels.split(), *TASK_LABELS[2 if "status" in labels else 1 :]))
+    found = sorted((each.path, each.hint) for each in findings_of(result))
+    assert [hint for _, hint in found] == hints
+    names = result["create"][0]["labels"]
+    for path, hint in reversed(found):
+        names[int(path.rpartition("/")[2])] = hint[5:-2] if hint.startswith("Use") else ""
+    names[:] = filter(None, names)
+    assert findings_of(result) == []
 
 
 @pytest.mark.parametrize("name", EDITS)

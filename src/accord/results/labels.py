@@ -153,16 +153,16 @@ def check_new_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterat
         if allowed and not in_category(labels, category):
             message = f"A {kind.word} needs exactly one {category.word} label."
             yield Finding("label-missing", message, path, hint=f"Add {_choice(allowed)}.")
-    yield from check_allowed(labels, kind, path, CREATION_RULES[kind])
+    yield from check_allowed(labels, kind, path, CREATION_RULES[kind], _seconds(labels, kind))
 
 
 def check_allowed(
-    labels: Sequence[str], kind: ItemKind, path: str, categories: Collection[Category]
+    labels: Sequence[str], kind: ItemKind, path: str, categories: Collection[Category], skipped: Collection[int] = ()
 ) -> Iterator[Finding]:
     """Check that an item of this kind may have its labels of some categories."""
     for i, label in enumerate(labels):
         category = category_of(label)
-        if category is None or category not in categories:
+        if category is None or category not in categories or i in skipped:
             continue
         allowed = CREATION_RULES[kind][category]
         if label not in allowed and (label in KNOWN_NAMES or not allowed):
@@ -203,25 +203,33 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
     if len(labels) > LABELS_PER_ITEM:
         message = f"The item has {len(labels)} labels; GitHub allows {LABELS_PER_ITEM}."
         yield Finding("labels-too-many", message, path, hint="Remove some.")
-    first: dict[Category, str] = {}
+    seconds = _seconds(labels, kind)
     for position, label in enumerate(labels):
-        here = path + pointer(position)
-        category = category_of(label)
-        if fault := label_fault(label):
+        here, category = path + pointer(position), category_of(label)
+        legal = _legal_names(category, kind) if category else []
+        if category and (kept := seconds.get(position)):
+            message = f"`{label}` is a second {category.word} label beside `{kept}`."
+            hint = "Keep one." if label in legal and label != kept else "Remove it."
+            yield Finding("label-repeated", message, here, hint=hint)
+        elif fault := label_fault(label):
             yield replace(fault, path=here)
         elif strip_hidden(label) != label or any(char.isspace() and char != " " for char in label):
             yield Finding("label-unknown", "A label contains invisible characters.", here, hint="Remove them.")
-        elif category and label not in KNOWN_NAMES:
-            legal = CREATION_RULES[kind][category] if kind else KNOWN_NAMES
-            known = sorted(name for name in legal if category_of(name) is category)
-            if known:  # an item without this category gets the finding that it has none
-                is_beside = any(name in labels for name in known)
-                hint = "Remove it." if is_beside else did_you_mean(label, known) or f"Use {_choice(known)}."
-                yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
-                if is_beside:
-                    continue
-        if category and category in first:
-            message = f"`{label}` is a second {category.word} label beside `{first[category]}`."
-            yield Finding("label-repeated", message, here, hint="Keep one.")
-        elif category:
-            first[category] = label
+        elif category and legal and label not in KNOWN_NAMES:  # without a legal one, `check_allowed` has a finding
+            hint = did_you_mean(label, legal) or f"Use {_choice(legal)}."
+            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
+
+
+def _legal_names(category: Category, kind: ItemKind | None) -> list[str]:
+    return sorted(CREATION_RULES[kind][category] if kind else in_category([*KNOWN_NAMES], category))
+
+
+def _seconds(labels: Sequence[str], kind: ItemKind | None) -> dict[int, str]:
+    """Return the positions of labels beside another one of their category, with that: the first legal one if any."""
+    found = dict[int, str]()
+    for category in Category:
+        legal = _legal_names(category, kind)
+        own = [i for i, label in enumerate(labels) if legal and category_of(label) is category]
+        kept = min(own, key=lambda i: labels[i] not in legal, default=0)
+        found |= {i: labels[kept] for i in own if i != kept}
+    return found
