@@ -714,7 +714,23 @@ def test_pointers_that_become_bytes_and_markers_are_found_in_a_patch(old: str, n
 
 @pytest.mark.parametrize(
     ("path", "hint"),
-    [("/src/a.py", "such as `src/a.py`."), ("../a.py", "root."), ("/../a.py", "root."), ("C:\\a.py", "root.")],
+    [
+        ("/src/a.py", "such as `src/a.py`."),
+        ("../a.py", "root."),
+        ("/../a.py", "root."),
+        ("C:\\a.py", "root."),
+        ("/home/runner/work/tools/tools/src/http/retry.ts", "such as `src/http/retry.ts`."),
+        ("/github/workspace/src/a.py", "such as `src/a.py`."),
+        ("/__w/tools/tools/work/tools/tools/a.py", "such as `work/tools/tools/a.py`."),
+        ("/opt/actions-runner/_work/tools/tools/a.py", "such as `a.py`."),
+        ("D:\\a\\tools\\tools\\src\\a.py", "such as `src/a.py`."),
+        ("/home/runner/work/tools/other/a.py", "root."),
+        ("/home/ann/tools/src/a.py", "root."),
+        ("/workspace/src/a.py", "root."),
+        ("/tmp/tools/src/a.py", "root."),
+        ("/github/workspace/src/", "root."),
+        ("//src/a.py", "root."),
+    ],
 )
 def test_a_path_from_the_root_gets_the_relative_one_as_a_hint(path: str, hint: str) -> None:
     assert [finding.hint.endswith(hint) for finding in findings_of(needs_changes(comment(path, 1)))] == [True]

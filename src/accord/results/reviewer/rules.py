@@ -25,6 +25,11 @@ _NAMES = {"what": "What", "why": "Why", "fix": "Fix"}
 _SUGGESTION = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*suggestion\b", re.MULTILINE)
 _WARNING = re.compile(r"(?<!\s)\s*(?:\*\*|__)?\[warning\]", re.IGNORECASE)
 _NO_FILE = re.compile(r"^(?:\s*$|/|[A-Za-z]:[\\/])|(?:^|[\\/])(?:\.\.[\\/]|\.{0,2}$)")
+_ROOT = re.compile(
+    r"(?:(?:/(?:home|Users)/runner/work|/[^\n]*?/_work|/__w|[A-Za-z]:[\\/]a)[\\/]([^\\/\n]+)[\\/]\1|/github/workspace)[\\/]"
+    r"|/(?!(?:app|builds|data|etc|github|home|mnt|opt|private|repo|root|tmp|usr|Users|var|workspaces?|__w)/)"
+)
+"""The root of a repository in the paths of runners, else a slash, except before folders of a machine or container."""
 
 
 def is_warning(comment: AgentReviewComment) -> bool:
@@ -64,8 +69,9 @@ def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
         yield Finding("line-invalid", message, path + "/line", hint="Use null for the whole file.")
     if _NO_FILE.search(comment.path):
         message = f"`{comment.path[:80]}` is not the path of a file in the repository."
-        inside = comment.path.lstrip("/")
-        example = f", such as `{inside[:80]}`" if inside and not _NO_FILE.search(inside) else ""
+        root = _ROOT.match(comment.path)
+        inside = comment.path[root.end() :].replace("\\", "/") if root else ""
+        example = "" if _NO_FILE.search(inside) or len(inside) > 200 else f", such as `{inside}`"
         yield Finding(
             "path-invalid", message, path + "/path", hint=f"Use the path of a file relative to its root{example}."
         )
