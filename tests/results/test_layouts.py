@@ -334,6 +334,8 @@ def test_labels_below_the_heading_of_an_option_belong_to_the_option() -> None:
         "It isn't a spec-gap",
         "spec-gap — spec-ambiguity",
         "spec-gap (or technical constraint)",
+        "technical_constraint",
+        "spec_gap | technical-constraint",
     ],
 )
 def test_a_blocker_has_one_type_that_its_author_affirms(text: str) -> None:

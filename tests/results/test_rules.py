@@ -668,7 +668,10 @@ MESSAGES = [
     (plan(task("b-c"), task("a", out_of_scope="- x/a (owned by b-c)")), "unknown-reference", "Did you mean `#b-c`?"),
     (plan(task("a "), task("b", "a")), "unknown-reference", "Did you mean `a `?"),
     (plan(task("a", body=MISSPELT_BODY)), "section-missing", "Did you mean `Acceptance Criteria`?"),
-    (blocked_with("-gap", "-gpa"), "blocker-type-unknown", "Did you mean `spec-gap`?"),
+    *(
+        (blocked_with("spec-gap", text), "blocker-type-unknown", "Did you mean `spec-gap`?")
+        for text in ("spec-gpa", "specgap", "spec_gap", "`SPEC_GAP`, I think")
+    ),
     (plan(task("a", "b"), task("b", "c"), task("c", "a"), task("d")), "dependency-cycle", "a → b → c → a"),
 ]
 

@@ -63,10 +63,10 @@ _VALIDATION = vocabulary_of(
     }
 )
 _ANY_TYPE = re.compile(
-    r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ _-]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
+    r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ -]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
 )
-_SEVERAL_TYPES = re.compile(r"[a-z]+-[a-z]+[`*_\"']{0,2}(?: *[|/,&] *| (?:or|and) )[`*_\"']{0,2}[a-z]+-[a-z]+")
-_TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
+_SEVERAL_TYPES = re.compile(r"[a-z]+[-_][a-z]+[`*_\"']{0,2}(?: *[|/,&] *| (?:or|and) )[`*_\"']{0,2}[a-z]+[-_][a-z]+")
+_TYPE_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)+")
 _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b")
 _RECOMMENDED = re.compile(r"[(\[*_](?:recommended|preferred)[)\]*_]", re.IGNORECASE)
 """The mark of the option that the author recommends."""
@@ -188,11 +188,11 @@ def _check_type(blocker: str | None) -> Iterator[Finding]:
 def _blocker_type(reading: Reading, visible: str) -> str | None:
     """Return the type after the label, else one that the text mentions; None without either."""
     labelled = reading.parts.get("type", "").strip(" \t\n`*_\"'.|[]").split("\n", 1)[0].lower()
-    if _SEVERAL_TYPES.match(labelled) or len({re.sub("[ _]", "-", name) for name in _ANY_TYPE.findall(labelled)}) > 1:
+    if _SEVERAL_TYPES.match(labelled) or len({name.replace(" ", "-") for name in _ANY_TYPE.findall(labelled)}) > 1:
         return labelled
     named = _ANY_TYPE.search(labelled or visible)
     if named and not (labelled and _NEGATION.search(labelled, 0, named.start())):
-        return re.sub("[ _]", "-", named.group().lower())
+        return named[0].lower().replace(" ", "-")
     word = _TYPE_WORD.match(labelled)
     return word.group() if word else labelled.strip("`*_\"'. |") or None
 
