@@ -124,6 +124,8 @@ SENT_BACK = (*DONE_BY_ADA, ("for_review", "in_review", "rev"), ("in_review", "in
         ((*SENT_BACK, ("in_progress", "blocked", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
         ((*SENT_BACK, ("in_progress", "blocked", "m"), ("blocked", "in_progress", "m")), "m", "rev",
          {"ada", "m"}, {"ada", "m"}),
+        ((*DONE_BY_ADA[:1], ("claimed", "claimed", "bob", FORCED)), "bob", "", {"bob"}, {"ada", "bob"}),
+        ((*DONE_BY_ADA[:1], ("claimed", "in_progress", "bob", FORCED)), "bob", "", {"bob"}, {"ada", "bob"}),
         ((*DONE_BY_ADA, ("in_review", "approved", "rev"), ("approved", "in_progress", "lead")), "Ada", "lead",
          {"ada"}, {"ada"}),
         ((*DONE_BY_ADA, ("in_review", "planned", "rev")), "", "rev", set(), {"ada"}),

@@ -26,8 +26,8 @@ _REVIEWED = ("for_review", "in_review", "approved")
 def people_of(events: Iterable[StatusEvent]) -> People:
     """Return who works on a work package and who judges it, by its events in the order of time.
 
-    Claiming, starting and handing in are work. A review that sends it back, or its author taking it back, leaves it
-    with the worker; ``planned`` frees it.
+    Claiming, starting and handing in are work; a claim or force takes it over. A review that sends it back, or its
+    author taking it back, leaves it with the worker; ``planned`` frees it.
     """
     return reduce(_with_event, events, People())
 
@@ -37,8 +37,9 @@ def _with_event(people: People, event: StatusEvent) -> People:
     if event.to_lane == "planned":
         people = replace(people, worker="", workers=frozenset())
     elif event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor:
-        names, is_same = {comparable_name(actor)}, people.worker and event.to_lane == "for_review"
-        workers, implementers = people.workers | names, people.implementers | names
+        names, is_same = frozenset({comparable_name(actor)}), people.worker and event.to_lane == "for_review"
+        workers = names if event.to_lane == "claimed" or event.force else people.workers | names
+        implementers = people.implementers | names
         people = People(people.worker if is_same else actor, workers, people.reviewer, implementers)
     if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
         people = replace(people, reviewer=actor)
