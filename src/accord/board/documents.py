@@ -84,8 +84,8 @@ def place_session(session: Session, *, is_broken: bool) -> Iterator[Placed]:
 
 
 def _next_step(session: Session) -> tuple[str, str]:
-    """Return the next move of a session as a sentence with what it needs, and its command; a legal move comes first."""
-    moves = sorted(main_moves(session), key=lambda move: bool(move.missing))
+    """Return the next move of a session as a sentence with what it needs, and its command; a legal one, if any."""
+    moves = sorted(main_moves(session), key=lambda move: (move.to == "BLOCKED", bool(move.missing)))
     if not moves:
         return "", _type("session", "show", str(session.folder))
     needs = f", which needs {', '.join(moves[0].missing)}" if moves[0].missing else ""

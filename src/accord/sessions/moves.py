@@ -70,7 +70,7 @@ def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bo
             f"{name} ({', '.join(gates)})" for name, gates in reviews.unreviewed_tasks(tasks, outputs).items()
         ),
         lacks_final_review=is_kept_here and reviews.lacks_final_review(session.mode, status, outputs),
-        lacks_integration=bool(outputs) and not reviews.is_integrated(outputs),
+        lacks_integration=bool(outputs) and not reviews.has_passed_meta("Integrator", outputs),
         held=reviews.held_agents(outputs),
         ci_result=status.last_ci_result,
         returns_to=machine.return_state(status),

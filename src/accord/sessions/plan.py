@@ -24,7 +24,7 @@ from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
 from accord.sessions.models import ROLES, OutputEntry
 from accord.sessions.moves import check_files, check_state, check_task_move, done_finding, waiver_forbidden
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
-from accord.sessions.reviews import DISPATCHED, has_final_review, held_agents, is_integrated, open_gates
+from accord.sessions.reviews import DISPATCHED, has_passed_meta, held_agents, open_gates
 
 Value = Mapping[str, Any]
 
@@ -124,10 +124,9 @@ def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime)
         raise refuse("Nothing is waived.", waiver_forbidden(role))
     if found := check_state(session, (*IMPLEMENTATION, *INTEGRATION), "reviews are waived"):
         raise refuse("Nothing is waived.", found)
-    final = () if has_final_review(session.outputs) else ("Reviewer",)
-    is_early = status_of(session).current_state not in INTEGRATION
-    last = () if is_early or is_integrated(session.outputs) else ("Integrator",)
-    waived = tuple(dict.fromkeys((*held_agents(session.outputs), *final, *last)))
+    last = ("Reviewer", "Integrator") if status_of(session).current_state in INTEGRATION else ("Reviewer",)
+    open_ = [role for role in last if not has_passed_meta(role, session.outputs)]
+    waived = tuple(dict.fromkeys((*held_agents(session.outputs), *open_)))
     return _plan_waiver(session, "meta", waived, reason, now)
 
 

@@ -146,13 +146,18 @@ def strategy_of(status: SessionStatus) -> str:
     return (decision.answer or "") if decision and decision.status == "answered" else ""
 
 
-def has_final_review(outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether the Reviewer passed ``meta``, or that was waived, since the last work on any task."""
+def has_passed_meta(role: str, outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether the Integrator, or for its final review the Reviewer, passed ``meta`` since the last work.
+
+    A waiver counts as well. For the review, code of the Integrator is work, too; an output on ``meta`` may ask for it.
+    """
     has_passed = False
     for output in outputs:
-        if output.agent == "Coder" or output.has_code or (output.task_id == "meta" and output.needs_review):
+        is_meta = output.task_id == "meta"
+        is_asked = role == "Reviewer" and (output.has_code or (is_meta and output.needs_review))
+        if output.agent == "Coder" or is_asked:
             has_passed = False
-        elif output.task_id == "meta" and "Reviewer" in (output.agent, *output.waived_reviews):
+        elif is_meta and role in (output.agent, *output.waived_reviews):
             has_passed = _result(output) == "OK"
     return has_passed
 
@@ -160,18 +165,7 @@ def has_final_review(outputs: Sequence[OutputEntry]) -> bool:
 def lacks_final_review(mode: Mode, status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
     """Return whether a final review is open: per-batch asks for one, and so does code of the Integrator."""
     is_per_batch = mode == "full" and strategy_of(status) == "per-batch"
-    return (is_per_batch or any(output.has_code for output in outputs)) and not has_final_review(outputs)
-
-
-def is_integrated(outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether the Integrator passed ``meta``, or that was waived, since the last work of the Coder."""
-    has_passed = False
-    for output in outputs:
-        if output.agent == "Coder":
-            has_passed = False
-        elif output.task_id == "meta" and "Integrator" in (output.agent, *output.waived_reviews):
-            has_passed = _result(output) == "OK"
-    return has_passed
+    return (is_per_batch or any(output.has_code for output in outputs)) and not has_passed_meta("Reviewer", outputs)
 
 
 def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
