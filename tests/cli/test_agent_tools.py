@@ -290,7 +290,10 @@ def test_items_are_those_of_the_snapshot(tmp_path: Path) -> None:
     path = "src/a.py"
     assert tools.scope_of(workspace, "7", path) == {"path": path, "group": "in_scope", "protected": False}
     assert tools.scope_of(workspace, "7", "src/b.py")["group"] == "outside"
-    assert tools.scope_of(workspace, "7", ".github/workflows/x.yml")["protected"]
+    for spelled in ("./src/b.py", "src//b.py", "src/deep/../b.py", str(workspace.root / "src/b.py")):
+        assert tools.scope_of(workspace, "7", spelled)["group"] == "outside"
+    assert tools.scope_of(workspace, "7", str(workspace.root / path))["group"] == "in_scope"
+    assert tools.scope_of(workspace, "7", "src/../.github/workflows/x.yml")["protected"]
     with pytest.raises(WrongUsage, match="no work item `9`"):
         tools.read_work_item(workspace, "9")
 

@@ -6,6 +6,7 @@ Errors are those of accord: what is wrong, and a hint.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -154,7 +155,8 @@ def read_work_item(workspace: Workspace, number: Number) -> dict[str, Any]:
 
 def scope_of(workspace: Workspace, number: Number, path: FilePath) -> dict[str, Any]:
     """Tell whether a path belongs to the scope of a work item, and whether only people may approve its change."""
-    report = audit_scope([path], read_body(str(workspace.item(number).get("body") or "")).scope)
+    plain = os.path.relpath(workspace.root / path, workspace.root)
+    report = audit_scope([plain], read_body(str(workspace.item(number).get("body") or "")).scope)
     group = "in_scope" if report.in_scope else "test" if report.tests else "outside"
     return {"path": path, "group": group, "protected": bool(report.protected)}
 
