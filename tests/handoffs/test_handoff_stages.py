@@ -49,7 +49,9 @@ def test_every_way_into_review_asks_for_both_artifacts() -> None:
     [
         ("review", R, {"changeSummary": []}),
         ("review", R, {"changeSummary": [" "]}),
+        ("review", R, {"changeSummary": ["\u3164"]}),
         ("review", V, {"commands": []}),
+        ("review", V, {"commands": ["\u200bTODO"]}),
         ("review", V, {"result": None}),
         ("done", D, {"completedAt": None}),
         ("done", D, {"summary": []}),

@@ -18,7 +18,7 @@ from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, next_task_id, read_handoff, written_id
 from accord.handoffs.stages import GATES
-from accord.text.hidden import comparable_name
+from accord.text.hidden import comparable_name, strip_hidden
 
 
 def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
@@ -294,7 +294,7 @@ def mutability_findings(
             yield _finding("append-only", location, "only grows.", hint)
     note, old_note = value_at(after, NOTE), value_at(before, NOTE)
     has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
-    has_reason = has_reason and not is_placeholder(str(note))
+    has_reason = has_reason and not is_placeholder(strip_hidden(str(note)))
     for change in changed:
         if not has_reason and _needs_reason(change):
             hint = "Add a new reason as metadata.transitionNote to the same patch."

@@ -18,7 +18,7 @@ from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import future_findings, is_outdated, question_digest
 from accord.handoffs.models import Metadata, StageArtifact, read_handoff
-from accord.text.hidden import comparable_name
+from accord.text.hidden import comparable_name, strip_hidden
 
 AWAITING = "awaiting_human"
 DONE = "done"
@@ -70,7 +70,7 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
     name = "awaitingHumanArtifact"
     yield from _missing("missing-awaiting-human-artifact", metadata, name, ["question", "requestedAt"], _ASK)
     if asked := _present(metadata.awaiting_human_artifact):
-        labels = [option.label for option in asked.options if not is_placeholder(option.label)]
+        labels = [option.label for option in asked.options if not is_placeholder(strip_hidden(option.label))]
         if len(set(map(comparable_name, labels))) < _LEAST_OPTIONS:
             message, path = f"The {name} has fewer than two different options.", f"/metadata/{name}/options"
             yield Finding("missing-awaiting-human-artifact", message, path, hint=_ASK)
@@ -143,7 +143,7 @@ def _missing(code: str, metadata: Metadata, name: str, parts: list[str], hint: s
         return
     for part in parts:
         entries = artifact[part] if isinstance(artifact[part], list) else [artifact[part]]
-        if all(not entry or is_placeholder(entry) for entry in entries):
+        if all(not entry or is_placeholder(strip_hidden(entry)) for entry in entries):
             what = "has only a placeholder as" if any(map(str.strip, filter(None, entries))) else "has no"
             add = _ADD.format(what=f"`{part}` of `{name}`", role=role)
             yield Finding(code, f"The {name} {what} {part}.", f"/metadata/{name}/{part}", hint=hint or add)
