@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -294,13 +295,14 @@ def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -
     for todo in evidence.todos:
         boxes[_name(todo.text)].append("\n" if todo.is_done else "")
     lines, denials = _plain_entries(message)
-    denied = "\n".join(denials)
+    denied = "\n".join(dict.fromkeys(denials))
     for box in tasks_of(message):
         boxes[_name(box.text)].append(box.text if box.is_checked and box.line in lines else "")
     done: dict[int, bool] = {}
     for name, of_name in positions.items():
-        near = denials if name in boxes and name in denied else []
-        if any(name in text and _NOT.search(text.replace(name, "")) for text in near):
+        parts = denied.split(name) if any(boxes[name]) else []
+        around = (before.rpartition("\n")[2] + after.partition("\n")[0] for before, after in pairwise(parts))
+        if any(map(_NOT.search, around)):
             continue
         for position, text in zip(of_name, boxes[name][-len(of_name) :], strict=False):
             if text and not tasks[position].is_checked:
