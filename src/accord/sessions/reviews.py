@@ -94,21 +94,25 @@ def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[s
     return tuple(role for role, result in reviews_of(task, outputs).items() if result not in _PASSED)
 
 
-def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Iterator[str]:
-    """Yield what failed outputs about a task, or ``meta``, say to the role that fixes it, until that is done."""
+def _failed(outputs: Sequence[OutputEntry]) -> dict[str, OutputEntry]:
+    """Return the last output of each agent where that is not OK and was not waived."""
     failed: dict[str, OutputEntry] = {}
     for output in outputs:
-        if output.task_id not in (task_id, "meta"):
-            continue
         for agent in (output.agent, *output.waived_reviews):
             failed.pop(agent, None)
-        if output.agent in (*REVIEWS, "Integrator") and _result(output) != "OK":
+        if _result(output) != "OK":
             failed[output.agent] = output
-        elif output.agent == role and _result(output) == "OK":
-            failed.clear()
-    for output in failed.values():
-        for text in (output.summary, *output.findings, *output.review_comments):
-            yield f"{output.agent} returned {_result(output)}: {text}"
+    return failed
+
+
+def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Iterator[str]:
+    """Yield what failed outputs about a task, or ``meta``, say to the role that fixes it, until that is done."""
+    about = [output for output in outputs if output.task_id in (task_id, "meta")]
+    ends = [i for i, output in enumerate(about, start=1) if output.agent == role and _result(output) == "OK"]
+    for agent, output in _failed(about[ends[-1] if ends else 0 :]).items():
+        if agent in (*REVIEWS, "Integrator"):
+            texts = (output.summary, *output.findings, *output.review_comments)
+            yield from (f"{agent} returned {_result(output)}: {text}" for text in texts)
 
 
 def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
@@ -170,15 +174,8 @@ def lacks_final_review(mode: Mode, status: SessionStatus, outputs: Sequence[Outp
 
 def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
     """Return the agents whose last output on ``meta`` is not OK and was not waived, with its result."""
-    held: dict[str, str] = {}
-    for output in outputs:
-        if output.task_id == "meta":
-            held.pop(output.agent, None)
-            if (result := _result(output)) != "OK":
-                held[output.agent] = result
-            for role in output.waived_reviews:
-                held.pop(role, None)
-    return held
+    failed = _failed([output for output in outputs if output.task_id == "meta"])
+    return {agent: _result(output) for agent, output in failed.items()}
 
 
 @dataclass(frozen=True)
