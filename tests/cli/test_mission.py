@@ -199,7 +199,14 @@ def test_a_start_prints_the_workspace_and_the_next_moves(mission: Any, project: 
 
 
 @pytest.mark.parametrize(
-    ("option", "text"), [("--reason", ""), ("--feedback", " "), ("--override-reason", "\n\t"), ("--review-ref", " ")]
+    ("option", "text"),
+    [
+        ("--reason", ""),
+        ("--feedback", " "),
+        ("--override-reason", "\n\t"),
+        ("--review-ref", " "),
+        ("--reason", "\u200b"),
+    ],
 )
 def test_a_blank_text_of_a_move_is_refused_even_where_none_is_needed(
     mission: Any, project: Project, option: str, text: str

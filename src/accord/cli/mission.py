@@ -52,6 +52,7 @@ from accord.missions.query import answer_query, mission_overview, mission_status
 from accord.missions.rules import check_missions
 from accord.missions.start import start as start_package
 from accord.missions.workspace import resolve_workspace
+from accord.text.hidden import strip_hidden
 from accord.text.redaction import redactor_for
 
 
@@ -243,7 +244,7 @@ def _texts(given: _MovePackageArguments) -> dict[str, str]:
     """Return the texts that were given with a move. Raises BrokenContract for a blank one."""
     texts = {name: getattr(given, name) for name in ("feedback", "review_ref", "override_reason", "reason")}
     found = {name: text.strip() for name, text in texts.items() if text is not None}
-    if blank := next((name.replace("_", "-") for name, text in found.items() if not text), ""):
+    if blank := next((name.replace("_", "-") for name, text in found.items() if not strip_hidden(text)), ""):
         raise BrokenContract.of(finding_of("illegal-move", f"`--{blank}` is blank. Pass a text, or leave it out."))
     return found
 
