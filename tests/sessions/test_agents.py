@@ -180,6 +180,7 @@ def test_no_agent_works_while_the_status_breaks_its_rules(tmp_path: Path, code: 
     changes: list[Callable[[], object]] = [
         lambda: apply_output(writer(folder), "T-001", "Reviewer", WORK),
         lambda: move_task(writer(folder), "T-001", "in-progress", role="Coder"),
+        *([lambda: ask(writer(folder), [UserQuestion("Which one?")])] if code == "text-around" else []),
     ]
     for change in changes:
         with pytest.raises(BrokenContract) as caught:

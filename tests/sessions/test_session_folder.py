@@ -93,6 +93,10 @@ def test_a_session_as_tools_leave_it_is_read_whole() -> None:
         ("approve-design-history.jsonl", '{"at": "2026', "(history-torn)"),
         ("outputs.jsonl", outputs(("Nobody", "OK")), "history-line"),
         ("outputs.jsonl", '{"at": "2026', "(history-torn)"),
+        *(
+            ("outputs.jsonl", outputs(("QA", "OK"), x=1).replace(*change), "history-line")
+            for change in (('"OK"', '"FAIL", "status": "OK"'), ('"x": 1', '"x": NaN'), ("Looked", "\\ud83d"))
+        ),
     ],
 )
 def test_a_file_without_its_content_is_found_out(tmp_path: Path, name: str, text: str, code: str) -> None:

@@ -389,6 +389,9 @@ ADVANCE = "session advance DIR --to %s --role Orchestrator"
 WORK, GATE, RED = "IMPLEMENT_LOOP", "APPROVE_DESIGN", "CI that is not red"
 REVIEWS = outputs(("Reviewer", "OK"), ("QA", "OK")) + outputs(("Reviewer", "OK"), task="T-002")
 RECORDED = outputs(("Docs", OK), task="meta")
+REPEATED = outputs(("QA", "OK")).replace('"OK"', '"FAIL", "status": "OK"')
+ENTRY = "outputs.jsonl: The line is not an entry of this file: /status"
+NOT_READ = [f'{ENTRY} The key "status" is written twice in one object, so one value would be lost. Keep one.']
 UNREVIEWED = "reviews: T-001 (Reviewer, QA); T-002 (Reviewer)"
 BOTH, LAST = ["completed tasks: T-001, T-002"], ["final review of meta"]
 STUCK = full([decision(state_context="DESIGN")])
@@ -434,6 +437,8 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         [UNREVIEWED],
         "session task DIR T-001 --to implemented --role Orch",
     ),
+    (WORK, full(SINGLE, done(), ALL_REVIEWED + REPEATED), "INTEGRATE", NOT_READ, "session show DIR"),
+    (WORK, full(SINGLE, done(), REPEATED), "INTEGRATE", NOT_READ, "session show DIR"),
     ("INTEGRATE", full(SINGLE, done(), RECORDED), "RELEASE", [UNREVIEWED, BUILT], ADVANCE % WORK),
     ("INTEGRATE", full(SINGLE, done(), ALL_REVIEWED), "RELEASE", [BUILT], "dispatch DIR meta --role Integrator --into"),
     ("INTEGRATE", full(SINGLE, done(), FAILED), "RELEASE", [BUILT], "session fix DIR meta FIX_BUILD --role Orch"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from accord.core.clock import future_problem, time_of
@@ -37,8 +37,9 @@ def parse_lenient_timestamp(text: str) -> datetime | None:
     if not (_WITH_TIME.match(text) or _DAY.match(text)):
         return None
     try:
-        return datetime.fromisoformat(text.replace(",", "."))
-    except ValueError:
+        moment = datetime.fromisoformat(text.replace(",", "."))
+        return moment.astimezone(UTC) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
         return None
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from accord.core.clock import SystemClock
-from accord.core.documents import MAX_BYTES, decode_text
+from accord.core.documents import MAX_BYTES, decode_text, read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, finding_of, has_errors, warning
 from accord.core.kinds import KINDS
@@ -116,7 +116,8 @@ def _read_lines(
         if not line.strip():
             continue
         try:
-            entry = read_shape(shape, json.loads(line))
+            json.loads(line)
+            entry = read_shape(shape, read_object(line).value)
             entries.append(entry)
         except BrokenContract as broken:
             problems = "; ".join(f"{finding.path} {finding.text}".strip() for finding in broken.findings)
@@ -209,9 +210,10 @@ def _parse(name: str, raw: bytes, minute: datetime) -> tuple[Any, Any, Sequence[
     kind = KINDS[_DOCUMENTS[name]]
     try:
         document = kind.read(raw)
+        model, found = kind.read_model(document)
     except BrokenContract as broken:
         return None, None, broken.findings
-    return document.value, *kind.read_model(document)
+    return (document.value, model, found) if document.is_alone else (None, None, found)  # a write would lose the text
 
 
 @dataclass(frozen=True)

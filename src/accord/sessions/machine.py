@@ -164,6 +164,9 @@ def _answers(facts: SessionFacts, *_: str) -> Iterator[Need]:
 
 
 def _tasks(facts: SessionFacts, *_: str) -> Iterator[Need]:
+    if (problem := facts.problems.get("outputs.jsonl", "")) and not problem.endswith(" is missing."):
+        text = f"The reviews cannot be read, so it is unknown which passed. {problem} Correct it."
+        yield Need(text, problem, "outputs")
     if facts.unfinished:
         names = names_of(facts.unfinished)
         yield Need(f"These tasks are not completed: {names}. Complete them.", f"completed tasks: {names}", "tasks")

@@ -330,6 +330,9 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     waits: dict[int, list[int]] = {i: [] for i in range(len(tasks.tasks))}
     for i, task in enumerate(tasks.tasks):
         yield from _unread_keys(task, pointer("tasks", i), "depends_on", position)
+        if "deps" in (task.model_extra or {}):
+            message, hint = "`deps` is not read beside `depends_on`.", "Move its tasks to `depends_on`."
+            yield warning("key-misspelled", message, pointer("tasks", i, "deps"), hint=hint)
         for name in task.depends_on:
             if name in position:
                 waits[i].append(position[name])
