@@ -318,6 +318,32 @@ def test_a_label_in_an_option_belongs_to_the_option(entry: str) -> None:
     assert report_findings(without_impact) == [("blocker-impact", "error")]
 
 
+@pytest.mark.parametrize(
+    ("choice", "is_one"), [("1.", True), ("\n2)\n", True), ("2", True), ("3.", False), ("0.", False)]
+)
+def test_the_number_of_an_option_recommends_it(choice: str, is_one: bool) -> None:
+    lines = [f"{name}: {value}" for name, value in {**BLOCKER, "Recommendation": choice}.items()]
+    assert report_findings("\n".join(lines)) == ([] if is_one else [("blocker-recommendation", "error")])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "#### Change the description\n\nClear, but slow.\n\n#### Guess a type\n\nFast, but wrong.",
+        "#### Guess\n\nFast, but wrong.\n\n#### Option B: Change its type\n\nClear, but slow.",
+        "- two were weighed\n\n#### Guess\n\nFast, but wrong.\n\n#### Ask\n\nClear, but slow.",
+    ],
+)
+def test_headings_below_that_of_the_options_are_options(options: str) -> None:
+    def findings(options: str, level: str = "###") -> list[tuple[str, str]]:
+        parts = {**BLOCKER, "Options": options}
+        levels = {"Options": "###", "Recommendation": level, "Impact": level}
+        return report_findings("\n\n".join(f"{levels.get(name, '###')} {name}\n\n{parts[name]}" for name in parts))
+
+    assert findings(options) == findings(options, "####") == []
+    assert findings(options[options.rindex("####") :]) == [("blocker-options", "error")]
+
+
 def test_labels_below_the_heading_of_an_option_belong_to_the_option() -> None:
     option = "### Option {}\n\n**Description:** Retry it.\n**Impact:** slow\n\n"
     options = f"## Options\n\n{option.format('A')}{option.format('B')}"

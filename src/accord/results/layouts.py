@@ -55,7 +55,10 @@ _LABELS_IN_LINES = 3
 
 @dataclass(frozen=True)
 class _Label:
-    """A label: its parts, where it begins and its text begins, and ``end`` where a cell of a table ends its text."""
+    """A label: its parts, where it begins and its text begins, and ``end`` where a cell of a table ends its text.
+
+    ``level`` is that of a heading, and 0 for every other label.
+    """
 
     parts: tuple[str, ...]
     start: int
@@ -63,7 +66,7 @@ class _Label:
     depth: int = 0
     mark: str = ""
     is_word: bool = False
-    is_heading: bool = False
+    level: int = 0
     end: int = -1
 
 
@@ -150,19 +153,22 @@ def _words(phrase: str) -> list[str]:
 def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_Label]:
     """Leave out labels in labels, and those below the entries of a part, such as the impact of one option.
 
-    A label without a heading is below one if a heading of another part follows. Of labels that repeat, the last counts.
+    A label without a heading is below one if a heading of another part follows, and a heading is below a higher one if
+    its part has another label. Of labels that repeat, the last counts.
     """
     kept: list[_Label] = []
     last_starts = {label.parts: label.start for label in labels}
-    last_heading = max((label.start for label in labels if label.is_heading), default=0)
+    levels = {label.parts: label.level for label in sorted(labels, key=lambda label: -label.level)}
+    last_heading = max((label.start for label in labels if label.level), default=0)
     for label in labels:
         last = kept[-1] if kept else None
         if last and label.start < last.text:
             continue
         if last and whole in last.parts:
             is_listed = label.mark and not last.mark and not label.is_word
-            is_below = last.is_heading and not label.is_heading and label.start < last_heading
+            is_below = last.level > 0 and not label.level and label.start < last_heading
             is_below = is_below and _HEADING.search(text, last.text, label.start) is not None
+            is_below = is_below or max(1, levels[label.parts]) <= last.level < label.level
             is_repeated = label.start < last_starts[label.parts] and label.parts != last.parts
             if label.depth >= last.depth + 2 or is_listed or is_below or is_repeated:
                 continue
@@ -188,21 +194,21 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary, i
     lead = _LEAD.match(line)
     if lead is None:
         return None
-    begin, depth, has_sign = lead.end(), len(lead["indent"].expandtabs(4)), bool(lead["heading"])
+    begin, depth, level = lead.end(), len(lead["indent"].expandtabs(4)), (lead["heading"] or "").count("#")
     rest = line[begin : begin + 4 * _LABEL_CHARS].rstrip()
     for pattern in (_BOLD, _IN_BRACKETS, _AT_START):
         hit = pattern.match(rest)
         if hit and (parts := _parts_of(_phrase(hit), vocabulary, is_marked=is_any or pattern is not _AT_START)):
             is_word = " " not in _phrase(hit).strip()
-            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", is_word, has_sign)
+            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", is_word, level)
     underline = following if rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()) else None
-    if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (has_sign or underline is not None):
+    if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (level or underline is not None):
         return None
-    is_marked = has_sign or bool(underline and underline.strip())
-    if not (parts := _parts_of(rest, vocabulary, is_marked=is_marked)):
+    level = level or (2 if underline and underline.strip() else 0)
+    if not (parts := _parts_of(rest, vocabulary, is_marked=level > 0)):
         return None
-    end = start + len(line) + len("" if has_sign else underline or "")
-    return _Label(parts, start, end, depth, is_heading=is_marked)
+    end = start + len(line) + len("" if lead["heading"] else underline or "")
+    return _Label(parts, start, end, depth, level=level)
 
 
 def _phrase(hit: re.Match[str]) -> str:
@@ -313,7 +319,7 @@ def labelled_options(text: str) -> Options:
     text = _NEW_LINE.sub("\n", text)
     rows, marked = _of_table(text), _marked(text)
     pieces = tuple(piece.strip() for piece in text.split(";") if _LETTER.search(piece))
-    for found in (rows, marked, _counted(text), _of_lines(text), pieces):
+    for found in (rows, marked, _marked(text, "#"), _counted(text), _of_lines(text), pieces):
         if len(found) > 1:
             return Options(found)
     if rows or marked:
@@ -335,9 +341,9 @@ def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     return tuple(piece for piece in pieces if _LETTER.search(piece))
 
 
-def _marked(text: str) -> tuple[str, ...]:
-    """Return each entry of a list, or each heading, with the text that belongs to it."""
-    marks = list(_MARK.finditer(text))
+def _marked(text: str, sign: str = "") -> tuple[str, ...]:
+    """Return each entry of the first list, or each heading, with the text that belongs to it."""
+    marks = [mark for mark in _MARK.finditer(text) if mark["mark"].startswith(sign)]
     return _pieces(text, [mark.span() for mark in marks if _is_beside(mark, marks[0])])
 
 

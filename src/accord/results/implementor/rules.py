@@ -68,6 +68,7 @@ _ANY_TYPE = re.compile(
 _SEVERAL_TYPES = re.compile(r"[a-z]+[-_][a-z]+[`*_\"']{0,2}(?: *[|/,&] *| (?:or|and) )[`*_\"']{0,2}[a-z]+[-_][a-z]+")
 _TYPE_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)+")
 _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b")
+_NUMBER = re.compile(r"\s*([0-9]{1,2})[.)]\s*")
 _RECOMMENDED = re.compile(r"[(\[*_](?:recommended|preferred)[)\]*_]", re.IGNORECASE)
 """The mark of the option that the author recommends."""
 
@@ -158,8 +159,11 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
         message = "The summary does not describe the blocker."
         hint = "Add a line `Description: …` with what blocks the work."
         yield Finding("blocker-description", message, "/summary", hint=hint)
-    yield from _check_options(_options(reading))
-    if not reading.has("recommendation") and not _RECOMMENDED.search(reading.parts.get("options", "")):
+    options = _options(reading)
+    yield from _check_options(options)
+    number = _NUMBER.fullmatch(reading.parts.get("recommendation", ""))  # in Markdown, an entry without text
+    has_choice = reading.has("recommendation") or (number and 0 < int(number[1]) <= len(options.found))
+    if not has_choice and not _RECOMMENDED.search(reading.parts.get("options", "")):
         hint = "Add `Recommendation: …` with the best option and the reason."
         yield _missing("blocker-recommendation", "The summary has no recommendation.", hint, reading, "recommendation")
     if not reading.has("impact"):
