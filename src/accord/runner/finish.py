@@ -45,11 +45,7 @@ _BODY_CHARS, _MESSAGES_CHARS = 500, 4_000
 """How much of the agent's final message, or of its own commits' messages, the commit message quotes."""
 
 _SUBJECT_CHARS = 72
-_STEERING = "The run changed files that steer agents or CI. Review them"
-_DEPENDENCIES = "The run changed dependency files. Check what they install"
-_RECORDS = "The run changed sessions or missions, which later agents read. Check who wrote what"
 _READABLE = ". Pass the agent's work tree as `--root` and the commit that it started from as `--base`."
-_TOKENS = "The run changed files with texts that look like tokens. Revoke the real ones"
 
 
 def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = None) -> RunOutputs:
@@ -284,10 +280,10 @@ def _invalid_patch(message: str) -> BrokenContract:
 
 def _path_warnings(changes: Published) -> list[str]:
     about = (
-        (_STEERING, changes.steering),
-        (_DEPENDENCIES, changes.dependencies),
-        (_RECORDS, changes.records),
-        (_TOKENS, changes.with_tokens),
+        ("The run changed files that steer agents or CI. Review them", changes.steering),
+        ("The run changed dependency files. Check what they install", changes.dependencies),
+        ("The run changed sessions or missions, which later agents read. Check who wrote what", changes.records),
+        ("The run changed files with texts that look like tokens. Revoke the real ones", changes.with_tokens),
     )
     return [f"{what}: {some_of(paths)}." for what, paths in about if paths]
 
