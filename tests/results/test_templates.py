@@ -426,8 +426,8 @@ LISTS = {
         "src/a.py src/b.py web/c.ts tests/a.py",
     ),
     "names without folders": (
-        "- Dockerfile, Makefile and LICENSE\n- src, tests\n- `src/a.py`, Justfile",
-        "Dockerfile Makefile LICENSE src tests src/a.py Justfile",
+        "- Dockerfile, Makefile and LICENSE\n- src, tests\n- Justfile & `src/a.py`, CODEOWNERS\n- OWNERS, `src/b.py`",
+        "Dockerfile Makefile LICENSE src tests Justfile src/a.py CODEOWNERS OWNERS src/b.py",
     ),
     "punctuation without blanks": (
         "- src/a.py\uff0csrc/b.py\u3001`src/c.py`\n- src/d.py\uff08\u65b0\uff09\n- src/e.py\u2192src/f.py",
@@ -514,6 +514,8 @@ UNREAD = {
     "another label": "Files:\n- src/\n\nLeave alone:\n- lib/a.py",
     "a row without a path": "| File | Why |\n|-|-|\n| src/a.py | new |\n| the rest | later |",
     "a drawing": "- src/a.py\n\n```\nsrc/\n└── b.py\n```",
+    "a drawing without lines": "- src/a.py\n\n```\nsrc/\n`-- b.py\n```",
+    "a list of another language": '- src/a.py\n\n```\n["src/b.py", "src/a.py"]\n```',
     "a pattern that leaves files out": "- src/*\n- !src/b.py",
     "an address": "- src/a.py\n- https://example.org/o/r/blob/main/src/b.py",
     "a word with an address": "- src/a.py\n- [x](https://example.org/src/b.py)",

@@ -18,6 +18,7 @@ from accord.results.scope_words import (
     SYMBOL,
     entry_words,
     has_unread_part,
+    is_sure,
     names_file,
     paths_of,
     read_place,
@@ -33,7 +34,7 @@ _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
 """The heads of a column of folders, and of one of files in them."""
 _NUMBER = re.compile(r"\W*no\W*", re.IGNORECASE)
 _UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
-_DRAWN = re.compile(r"[\u2500-\u257f]")
+_DRAWN = re.compile(r"[\u2500-\u257f]|\A[|\s]*[|`+\\]--+\s")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
 _ASIDE = re.compile(r"\(.*\)|.*[:\uff1a]", re.DOTALL)
@@ -46,7 +47,6 @@ _ALL_BUT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Words that take the path behind them out of all files."""
-_CROSS = re.compile("[\u26d4\u2717\u2718\u274c\U0001f6ab]")
 _NEGATED = re.compile(
     r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|read only)\b"
 )
@@ -147,7 +147,7 @@ def _collect(
     for each in entry.inner:  # below a word, a folder or a title, a path with another folder may stand for itself
         is_apart = any("/" in path and not path.startswith((f"{entry.folder}/", "../")) for path in each.paths)
         each.has_more |= is_word and is_apart
-        each.paths = [path for path in each.paths if not is_inner or entry.folder or _is_sure(path)]
+        each.paths = [path for path in each.paths if not is_inner or entry.folder or is_sure(path)]
         folder = "" if is_word and is_apart else _within(above, entry.folder)
         inner += _collect(each, folder, unread, lost, listed, is_below=is_inner, is_vague=is_vague)
     has_unread = is_out and (len(unread) > before or bool(lost))
@@ -298,8 +298,9 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     loose: list[str] = []  # words in front of the first path, then those behind it
     is_described = is_beside = is_cut = is_next = False
     for word, is_marked, following in _outside_brackets(words):
-        is_item = is_next and bool(entry.paths) and not (loose or is_marked) and following in _BETWEEN
-        is_item = is_item and (FILE.fullmatch(word) is not None or not _is_sure(entry.paths[-1]))
+        is_name = FILE.fullmatch(word) is not None or word.isupper() or not all(map(is_sure, entry.paths[-1:]))
+        is_item = is_name and not (loose or is_marked) and following in _BETWEEN
+        is_item &= is_next or not (entry.paths or word.isupper())
         is_first = is_item or not (entry.paths or is_described)
         is_next = word in _BETWEEN
         if is_next:
@@ -323,22 +324,17 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
         else:
             loose.append(word)
             is_described, is_beside = True, False
-            is_cut = is_cut or word.startswith("!") or ("/" in word and has_unread_part(word, is_out=is_out))
+            is_cut = is_cut or word.startswith(("!", '["')) or ("/" in word and has_unread_part(word, is_out=is_out))
         if entry.paths and word.endswith(":"):
             break
     first, *others = entry.paths or [""]
-    is_plain = not (_is_sure(first) or FILE.fullmatch(first) or f"`{first}`" in text)
-    if is_plain and any(map(_is_sure, others)) and (text[0] in "*_" or not first.islower()):  # such as `Writer`
+    is_plain = not (is_sure(first) or FILE.fullmatch(first) or first.isupper() or f"`{first}`" in text)
+    if is_plain and any(map(is_sure, others)) and (text[0] in "*_" or not first.islower()):  # such as `Writer`
         front.append(entry.paths.pop(0))
     entry.has_more |= is_cut or (bool(entry.paths) and is_described and text.endswith(":"))
     rest = [word for word, _ in words if word not in taken]
     _judge(entry, rest, *((front, loose) if entry.paths else (loose, [])), is_out=is_out)
     return entry
-
-
-def _is_sure(path: str) -> bool:
-    """Return whether a path is more than a plain word."""
-    return "/" in path or names_file(path)
 
 
 def _untitled(text: str) -> str:
@@ -386,7 +382,9 @@ def _is_negated(text: str, *, is_front: bool = False) -> bool:
     """Return whether a title, a remark or words in front of a path take it out of a list in scope."""
     words = re.findall(r"\w+(?:['\u2019]\w+)?", text.casefold())
     found = _LEFT_OUT.search(" ".join(words)) if is_front else _LEFT_OUT.match(" ".join(words))
-    is_turned = (found or _ALL_BUT.fullmatch(text) or _CROSS.search(text)) is not None
+    is_turned = (
+        found or _ALL_BUT.fullmatch(text) or re.search("[\u26d4\u2717\u2718\u274c\U0001f6ab]", text)
+    ) is not None
     return is_turned or _NEGATED.search(" ".join(words if is_front else words[:4])) is not None
 
 

@@ -32,7 +32,7 @@ _CUT = re.compile(r"\u2026|[^/.]\.{3}(?![^/])")
 _SET = re.compile(r"\{[\w-]*\.\.|\[(?:[!^]|\w-\w)|(?<=[^/\[])\[\w+\]|\[\w+\](?![/*\]]|\Z|\.[a-z]?[jt]sx?|\.\w{3,})")
 """A range or a set of characters; a whole name in brackets, such as ``[id]`` or ``[id].tsx``, is one of a route."""
 NO_PATH = re.compile(
-    rf"://|\A(?:[!\"\u2018]|--|www\.|\d+(?:\.\d+)+\Z)|\A\[[^\]]*\][\[(]|\w\([^/()]*\)\Z|\||{_CUT.pattern}|{_SET.pattern}"
+    rf"://|\A(?:\[*[!\"\u2018]|--|www\.|\d+(?:\.\d+)+\Z)|\A\[[^\]]*\][\[(]|\w\([^/()]*\)\Z|\||{_CUT.pattern}|{_SET.pattern}"
 )
 """Signs of addresses, options, numbers, patterns, links, calls, alternatives, and names that are cut off."""
 _REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
@@ -137,6 +137,11 @@ def names_file(path: str) -> bool:
     is_abbreviation = path == name and len(stem) == len(extension) == 1
     is_pattern = "*" in path and ("/" in path or "." in path)
     return is_pattern or path.endswith("/") or (_EXTENSION.fullmatch(extension) is not None and not is_abbreviation)
+
+
+def is_sure(path: str) -> bool:
+    """Return whether a path is more than a plain word."""
+    return "/" in path or names_file(path)
 
 
 def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
