@@ -15,7 +15,7 @@ from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.sessions.folder import read_session, status_of
 from accord.sessions.folder_rules import check_session
 from accord.sessions.issue import SessionIssue, answer_from, ask_on
-from accord.sessions.questions import UserQuestion, with_completed_correction
+from accord.sessions.questions import UserQuestion, with_correction
 from accord.sessions.run import ask, start_agent
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -140,7 +140,7 @@ def test_an_invalid_answer_to_a_gate_is_reported_and_fixed_by_editing_it(stage: 
     assert kept(folder) == {DESIGN: "changes-requested: smaller,\n\nand blue"}, "what was taken stays"
     assert [line.answer for line in read_session(folder).history] == ["changes-requested: smaller,\n\nand blue"]
     start_agent(writer(folder, stage.clock), "meta", "Architect")
-    writer(folder, stage.clock).change_status(with_completed_correction, role="Orchestrator")
+    writer(folder, stage.clock).change_status(lambda one: with_correction(one, "completed"), role="Orchestrator")
     ask_on(place(stage, folder), [UserQuestion("Approve?", DESIGN)])
     answer_from(place(stage, folder))
     assert kept(folder) == {DESIGN: None}, "the old comment does not answer the question that is asked again"

@@ -23,7 +23,7 @@ from accord.sessions.questions import (
     next_step,
     normalize_answer,
     with_answers,
-    with_completed_correction,
+    with_correction,
     with_dispatched_correction,
 )
 from accord.sessions.run import interview
@@ -249,7 +249,7 @@ def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again
     assert steps == ["dispatch-correction", "verify-correction", "verify-correction"]
     run.start_agent(writer(folder, now), "meta", "Architect")
     assert run.resume(writer(folder, now)).next == "verify-correction"
-    writer(folder, now).change_status(with_completed_correction, role="Orchestrator")
+    writer(folder, now).change_status(lambda one: with_correction(one, "completed"), role="Orchestrator")
     assert run.resume(writer(folder, now)).next == "re-ask"
     ask(folder, "Approve?", decision_id=DESIGN)
     assert entry(folder, DESIGN)["status"] == "pending"

@@ -65,7 +65,7 @@ STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "co
 
 def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     """Make one step of the protocol of questions, by its name."""
-    from accord.sessions.questions import UserQuestion, with_completed_correction
+    from accord.sessions.questions import UserQuestion, with_correction
 
     gate = HISTORY["decision_id"]
     if name in ("ask", "again"):
@@ -79,7 +79,9 @@ def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     elif name in ("work", "finding"):
         _apply_output(name, folder, disk, now)
     elif name == "correct":
-        _writer(folder, now, disk=disk).change_status(with_completed_correction, role="Orchestrator")
+        _writer(folder, now, disk=disk).change_status(
+            lambda one: with_correction(one, "completed"), role="Orchestrator"
+        )
     else:
         run.resume(_writer(folder, now, disk=disk), agent="Architect")
 

@@ -72,12 +72,7 @@ def run_turns(given: _RunSessionArguments) -> int:
             taken = finding_lines([*found, *effects.findings], given.take)
             taken += ["already recorded in outputs.jsonl"] if writer.read().outputs == before.outputs else []
         if turn is None:
-            try:
-                turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
-            except BrokenContract as broken:
-                if given.agent or not (texts or given.take):
-                    raise
-                turn = refused(broken)
+            turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
     session = writer.read()
     is_waiting = bool(turn.reason)
     next_command = turn.command or (_taking(given, turn) if turn.role else "")
@@ -101,7 +96,10 @@ def _by_hand(given: _RunSessionArguments, writer: SessionWriter) -> NextActor:
     """Write the input of the next agent."""
     turn = move_on(writer, goal=given.goal)
     if turn.role:
-        document = start_turn(writer, turn)
+        try:
+            document = start_turn(writer, turn)
+        except BrokenContract as broken:  # what was taken, answered or moved stays
+            return refused(broken)
         if not given.dry_run:
             write_run_files(document, writer.read(), given.into)
     return turn

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 from accord.core.documents import short_name
@@ -25,7 +24,7 @@ from accord.sessions.folder import (
 )
 from accord.sessions.machine import leads_to, working_state
 from accord.sessions.models import CORRECTORS, GATES, LOOPS, OutputEntry, SessionStatus, SessionTask, UserDecision
-from accord.sessions.moves import is_decided
+from accord.sessions.moves import fallen_counts
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
@@ -93,10 +92,9 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=_ALTERED)
-    for task, loop in product(old.retry_counts, LOOPS):
-        if now.retries(task, loop) < old.retries(task, loop) and not is_decided(now, before.outputs, task, loop):
-            message = f"This change sets the count of {task} in {loop} back, and the user did not decide on it since."
-            yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=_ALTERED)
+    for task, loop in fallen_counts(old, now, before.outputs):
+        message = f"This change sets the count of {task} in {loop} back, and the user did not decide on it since."
+        yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=_ALTERED)
     is_new = (now.correction_status, now.last_correction) != (old.correction_status, old.last_correction)
     if is_new and now.correction_status == "completed" and not _is_corrected(now, after.outputs):
         message = "This change completes the correction of the design without an OK of the agent that was sent."

@@ -39,7 +39,8 @@ def agent_input(
     before its folder appeared. Raises BrokenContract where the agent cannot start, with the files that are missing or
     broken.
     """
-    _check_dispatch(session, task_id, role)
+    if found := check_work(session, role, task_id) or check_files(session, role, task_id):
+        raise refuse(f"{role} cannot be dispatched.", found)
     git, status = Git(session.root), status_of(session)
     head = git.attempt("rev-parse", "--abbrev-ref", "HEAD", "--show-prefix")
     has_git = not head.returncode
@@ -90,12 +91,6 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
         "acceptance_checks": [one if one.startswith(("cmd:", "manual:")) else f"manual: {one}" for one in checks],
         "risk_flags": ["none"],
     }
-
-
-def _check_dispatch(session: Session, task_id: str, role: str) -> None:
-    """Raise BrokenContract where a state, a gate, a dependency or a document that it does not write stops the agent."""
-    if found := check_work(session, role, task_id) or check_files(session, role, task_id):
-        raise refuse(f"{role} cannot be dispatched.", found)
 
 
 def context_files(session: Session, role: str, task: SessionTask | None) -> list[str]:

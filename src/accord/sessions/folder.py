@@ -30,6 +30,7 @@ from accord.sessions.decision_rules import is_change_request, timestamp_findings
 from accord.sessions.machine import working_state
 from accord.sessions.models import (
     APPROVE_DESIGN,
+    GATES,
     Acceptance,
     DecisionHistoryEntry,
     Mode,
@@ -280,7 +281,7 @@ class Session:
         if status and status.mode:
             return status.mode
         state = (working_state(status) or status.current_state) if status else "INTAKE"
-        has_design = self.parts["architecture.md"].raw is not None or bool(status and status.has_gates)
+        has_design = self.parts["architecture.md"].raw is not None or bool(status and any(map(status.decision, GATES)))
         is_before_tasks = state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE")
         return "full" if state != "INTAKE_LEAN" and (has_design or is_before_tasks) else "lean"
 

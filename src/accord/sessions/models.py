@@ -285,11 +285,6 @@ class SessionStatus(OpenModel):
         """The last dispatch of a correction of the design; empty without one."""
         return self._approval.last_correction_dispatch or CorrectionDispatch()
 
-    @property
-    def has_gates(self) -> bool:
-        """Whether a gate of a full session was ever asked."""
-        return any(decision.decision_id in GATES for decision in self.user_decisions)
-
     def retries(self, task_id: str, loop: str) -> int:
         """Return how often a task entered a fix loop."""
         counts = self.retry_counts.get(task_id)

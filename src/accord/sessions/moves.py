@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import product
@@ -118,16 +118,20 @@ def is_decided(status: SessionStatus, outputs: Sequence[OutputEntry], task_id: s
     return any(names <= {*_WORDS.findall(one.question)} and not is_before(one.asked_at, last) for one in decisions)
 
 
+def fallen_counts(old: SessionStatus, now: SessionStatus, outputs: Sequence[OutputEntry]) -> Iterator[tuple[str, str]]:
+    """Yield each task and fix loop whose count fell although the user did not decide on it."""
+    for task, loop in product(old.retry_counts, LOOPS):
+        if now.retries(task, loop) < old.retries(task, loop) and not is_decided(now, outputs, task, loop):
+            yield task, loop
+
+
 def check_counts(session: Session, value: Mapping[str, Any]) -> None:
     """Raise BrokenContract where ``value`` sets a count of retries back, and the user did not decide about its task."""
-    status = status_of(session)
-    for task, loop in product(status.retry_counts, LOOPS):
-        is_less = value["retry_counts"].get(task, {}).get(loop, 0) < status.retries(task, loop)
-        if is_less and not is_decided(status, session.outputs, task, loop):
-            message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
-            asking = command_of(session, "ask", "--question", f"{task} {loop}: QUESTION")
-            hint = f"Ask how to continue with `{asking}`, and record the answer."
-            raise refuse("The count stays.", Finding("retry-budget", message, hint=hint))
+    for task, loop in fallen_counts(status_of(session), SessionStatus.model_validate(value), session.outputs):
+        message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
+        asking = command_of(session, "ask", "--question", f"{task} {loop}: QUESTION")
+        hint = f"Ask how to continue with `{asking}`, and record the answer."
+        raise refuse("The count stays.", Finding("retry-budget", message, hint=hint))
 
 
 def open_fix(session: Session) -> tuple[str, str] | None:

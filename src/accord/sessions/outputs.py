@@ -34,9 +34,8 @@ from accord.sessions.policy import READ_ONLY, WORK, WriteContext, check_path, ch
 from accord.sessions.questions import (
     UserQuestion,
     dispatched_corrector,
-    with_completed_correction,
+    with_correction,
     with_questions,
-    with_queued_correction,
 )
 from accord.sessions.reviews import has_record, open_gates, unreviewed_tasks
 from accord.sessions.rules import code_findings, is_low
@@ -192,8 +191,9 @@ def _refusal_to_return(session: Session) -> str:
 
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:
     """Plan the changes of ``status.json`` as one write."""
-    corrections: dict[str, StatusStep] = {"completed": with_completed_correction, "queued": with_queued_correction}
-    steps = [corrections[effects.correction]] if effects.correction else []
+    steps: list[StatusStep] = []
+    if progress := effects.correction:
+        steps.append(lambda one: with_correction(one, progress))
     if effects.ends_fix:
         steps.append(lambda one: {**status_value(one), "fix_task": None})
     if effects.returns_to_tasks:

@@ -279,20 +279,10 @@ def dispatched_corrector(status: SessionStatus) -> str:
     return (status.last_correction.agent or "") if status.correction_status == "dispatched" else ""
 
 
-def with_completed_correction(session: Session) -> Record:
-    """Return the status with a completed correction of the design, after which the user may be asked again."""
-    value, correction = status_value(session), status_of(session).correction_status
-    if correction not in ("dispatched", "completed"):
-        message = f"No correction was dispatched: its status is {correction}."
-        raise _refusal("correction-open", message, "Run `accord session resume` to see what is next.")
-    _set_correction(value, "completed")
-    return value
-
-
-def with_queued_correction(session: Session) -> Record:
-    """Return the status with a correction of the design that waits for its agent, also after it failed."""
+def with_correction(session: Session, progress: Literal["queued", "completed"]) -> Record:
+    """Return the status with the progress of a correction of the design; one that failed is queued again."""
     value = status_value(session)
-    _set_correction(value, "queued")
+    _set_correction(value, progress)
     return value
 
 

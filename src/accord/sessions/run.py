@@ -150,7 +150,7 @@ def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> Sess
     session = writer.read()
     check_task(session.tasks, task)
     if task == "meta" and questions.dispatched_corrector(status_of(session)) == role:
-        writer.change_status(questions.with_queued_correction, role=ROLE)
+        writer.change_status(lambda one: questions.with_correction(one, "queued"), role=ROLE)
     blocker = f"subagent_failure: {role} on {task}: {reason.strip()}"
     return advance(writer, "BLOCKED", role=ROLE, blocker=blocker)
 
