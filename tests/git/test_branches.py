@@ -39,6 +39,11 @@ def test_the_hint_of_a_refusal_does_not_follow_from_the_name_either() -> None:
     assert "workflow-permission" in refusal.message
 
 
+def test_the_hint_for_a_large_file_asks_for_no_permission() -> None:
+    for said in ("remote: error: GH001: Large files detected.", "remote: File a.bin exceeds GitHub's file size limit"):
+        assert "Git LFS" in push_refusal(f"{said}\n ! [remote rejected] x -> x (pre-receive hook declined)").hint
+
+
 @pytest.mark.parametrize(
     "author", ["", "Ada", "<ada@example.org>", "Ada <ada@example.org> x", "Ada\nB <a@b>", "A <a b>"]
 )

@@ -289,8 +289,10 @@ def push_trouble(said: str) -> Trouble:
 
 def push_refusal(said: str, repository_url: str = "") -> Refused:
     """Say what git and the server said, and what fixes it: a setting, whose page is below ``repository_url``."""
-    known = known_refusal(_without_addresses(said))
+    known = known_refusal(words := _without_addresses(said))
     hint = "Give the job contents: write, or a token that may push to this branch."
+    if "GH001" in words or "file size limit" in words:
+        hint = "Take the large files out of the commits, or store them with Git LFS."
     return Refused(f"Git refused the push: {in_short(said)}", hint=known.hint_for(repository_url) if known else hint)
 
 

@@ -36,8 +36,7 @@ _REPORT = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
     r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|npm error |\[?API Error\b|"
     r"E: |docker: Error response from daemon:|go: (?:module )?\S{1,200}: |[\w.-]+@[\w.-]+: |"
-    r"\[?\{ ?[\"']error[\"']: ?\{|"
-    r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|"
+    r"\[?\{ ?[\"']error[\"']: ?\{|(?:Error|Exception) [\w ]{0,40}(?::|Full report)|"
     r"(?:(?:error|fatal|uncaught|\(node:\d+\) Unhandled\w+:) +)?[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
     r"[\w./-]{1,40}: (?:error|fatal):|"
     r"[\w ]{1,40} failed: [45]\d\d [A-Z]|curl: \(\d+\)|\{\"type\": ?\"error\"|An unexpected (?:critical )?error)",

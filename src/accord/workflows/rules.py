@@ -67,8 +67,7 @@ The sixth, ``terminal-disposition``, may be there alone. A runner of version 1.0
 """
 
 _NAMED_BY_CONTRACT = {*OUTPUTS, *CAPABILITY_OUTPUTS, "terminal-disposition"}
-_MAY_BE_EMPTY = {*CAPABILITY_OUTPUTS, "terminal-disposition", "llm-model"}
-"""Outputs that a runner may always leave empty: those of version 1.1, and the model, which patterns do not have."""
+_MAY_BE_EMPTY = {*CAPABILITY_OUTPUTS, "terminal-disposition", "llm-model"}  # of version 1.1; patterns have no model
 
 
 def described_outputs() -> dict[str, str]:
