@@ -121,7 +121,8 @@ def changed_files(session: Session) -> list[dict[str, str]]:
     earlier = tuple(f"{name}/" for name in before.split("\0") if name and name != f"{WORK}/{session.name}")
 
     def is_left_out(path: str) -> bool:
-        return _is_of_session(path) and not path.startswith(earlier)
+        is_of_session = path.startswith(f"{WORK}/") or f"/{path}".endswith(_INPUTS)
+        return is_of_session and not path.startswith(earlier)
 
     found = []
     for letter, *names in changed_paths(session.root, start, shipped_registry().state_patterns):
@@ -134,11 +135,6 @@ def changed_files(session: Session) -> list[dict[str, str]]:
             entry = {"path": path, "change_type": _CHANGES[letter]}
             found.append({**entry, "old_path": old} if old else entry)
     return found
-
-
-def _is_of_session(path: str) -> bool:
-    """Return whether a file is one of the sessions, or of the input of an agent."""
-    return path.startswith(f"{WORK}/") or f"/{path}".endswith(_INPUTS)
 
 
 _INPUTS = tuple(f"/{INTO}/{name}" for name in ("prompt.md", "schema.json", "input.json"))

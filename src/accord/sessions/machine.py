@@ -227,28 +227,19 @@ def _question(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
         yield Need(text, "a question", "question")
 
 
-def _return(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
-    state = facts.returns_to or "no state"
+def _return(facts: SessionFacts, source: str, target: str) -> Iterator[Need]:
+    asks = source == "ASK_USER"
+    state, key = (facts.returns_to or "no state", "state_context") if asks else (facts.blocked_from, "blocked_from")
     if state == target or _has_passed_open(facts, target):
         return
-    if state in STATES_OF_OTHER_MODE[facts.mode]:
-        text = f"A {facts.mode} session has no state {state}. Correct `state_context` in status.json."
-        yield Need(text, "state_context")
+    if state and state not in STATES_OF_OTHER_MODE[facts.mode]:
+        what = "The questions came up" if asks else "The session was blocked"
+        yield Need(f"{what} in {state}. The session can only return there.", f"a return to {target}", NEVER)
     else:
-        text = f"The questions came up in {state}. The session can only return there."
-        yield Need(text, f"a question of {target}", NEVER)
-
-
-def _block(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
-    if facts.blocked_from == target or _has_passed_open(facts, target):
-        return
-    if facts.blocked_from and facts.blocked_from not in STATES_OF_OTHER_MODE[facts.mode]:
-        text = f"The session was blocked in {facts.blocked_from}. It can only return there."
-        yield Need(text, f"a block in {target}", NEVER)
-    else:
-        lacks = f"A {facts.mode} session has no state {facts.blocked_from}" if facts.blocked_from else ""
-        text = f"{lacks or 'The state before the block is not recorded'}. Set `blocked_from` in status.json."
-        yield Need(text, "blocked_from")
+        lacks = (
+            f"A {facts.mode} session has no state {state}" if state else "The state before the block is not recorded"
+        )
+        yield Need(f"{lacks}. {'Correct' if asks else 'Set'} `{key}` in status.json.", key)
 
 
 def _blocker(facts: SessionFacts, *_: str) -> Iterator[Need]:
@@ -300,7 +291,7 @@ def _edges(mode: Mode) -> Iterator[tuple[str, str, str, tuple[Guard, ...]]]:
         yield "ASK_USER", state, "state_context", (_answers, _return)
     for state in (*working, "ASK_USER"):
         yield state, "BLOCKED", "", (_blocker,)
-        yield "BLOCKED", state, "blocked_from", (_block,)
+        yield "BLOCKED", state, "blocked_from", (_return,)
     # back to tasks that a review opened again, and to gates that were passed without an answer
     yield "DONE", "IMPLEMENT_LOOP", "reopened", (_reopened,)
     for state in INTEGRATION:
