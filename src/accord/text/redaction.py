@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from accord.text.secret_shapes import KEY, SHAPES
+from accord.text.secret_shapes import KEY, LONG_WORD, SHAPES
 from accord.text.views import Edit, View
 
 _PERCENT = re.compile("%[0-9A-F]{2}")
@@ -170,9 +170,10 @@ def _decoded(text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str
 def _secrets_by_shape(text: str) -> Iterator[Secret]:
     """Yield what looks like a secret. Words in small letters rule most patterns out, many times as fast."""
     lowered = text.encode("utf-8", "surrogatepass").lower()
+    is_escaped, is_long = "\\" in text or "%" in text, LONG_WORD.search(text) is not None
     for kind, words, patterns in SHAPES:
-        if not words or any(word in lowered for word in words):
-            for pattern in patterns:
+        if any(word in lowered for word in words) if words else is_long:
+            for pattern in patterns[: 1 + is_escaped]:
                 yield from (Secret(*hit.span(hit.lastindex or 0), kind) for hit in re.finditer(pattern, text))
 
 

@@ -63,6 +63,9 @@ _TOKENS = {
 """How tokens of services go on after how they begin."""
 
 
+LONG_WORD = re.compile(r"(?<![\w.=~+/$-])(?=[a-z_.=~+/$-]*[A-Z0-9])[\w.=~+/$-]{21}", re.ASCII)
+"""A text without such a word has no token of a service; looking for one costs less than their patterns."""
+
 _WORD = "(?<![A-Za-z0-9])"
 _START = re.compile(r"\(\?<!\[[^]]*\]\)")
 _ESCAPE = r"(?:\\(?:[abfnrtv0]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})|%[0-9A-Fa-f]{2})"
@@ -167,7 +170,7 @@ def _forms_of(pattern: str) -> list[str]:
 
 
 SHAPES = [(kind, words.encode().split(), _forms_of(pattern)) for kind, words, pattern in _PATTERNS]
-"""The same, with several forms of each pattern, whose group is the secret.
+"""The same, with the pattern and perhaps its form behind an escape, whose group is the secret.
 
 An agent can print the beginning of a shape over and over, so none may search far from each place where it begins.
 """
