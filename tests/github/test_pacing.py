@@ -61,3 +61,12 @@ def test_the_estimate_knows_the_minute_and_the_hour() -> None:
     assert estimate_seconds(0, 181, latency=0) == 60
     assert estimate_seconds(501, 0, latency=0) == 3600
     assert estimate_seconds(10, 10, latency=0.5) == 10
+
+
+def test_of_four_processes_each_keeps_to_a_quarter_of_the_limits() -> None:
+    for kind, most in (("content", CONTENT_PER_MINUTE // 4), ("read", POINTS_PER_MINUTE // 4)):
+        pacer, request = Pacer(4), {"is_write": kind == "content", "creates_content": kind == "content"}
+        for _ in range(most):
+            assert pacer.wait(0, **request) == 0
+            pacer.spend(0, **request)
+        assert pacer.wait(0, **request) == 60

@@ -164,3 +164,9 @@ def test_a_writer_that_others_outrun_every_time_stops(stage: Stage, monkeypatch:
     with pytest.raises(Stopped, match="Other writers changed the list of #1 4 times in a row"):
         words.change(words.newest() or Stored(""), decide)
     assert count == 4
+
+
+def test_of_two_writers_of_the_same_in_the_same_second_one_writes(stage: Stage) -> None:
+    first = Words(stage).append(None, "one")
+    written = [Words(stage).append(first, "the same") for _ in range(2)]
+    assert [link is not None for link in written] == [True, False]

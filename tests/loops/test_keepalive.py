@@ -401,3 +401,10 @@ def test_a_loop_that_is_left_alone_comes_to_an_end(kind: str) -> None:
         life.happen(kind)
         life.happen("later")
     assert decide(life.known()).action == "stop"
+
+
+def test_a_silent_run_is_lost_half_an_hour_after_its_time_is_over() -> None:
+    state = LoopState(iterations=1, running=running())
+    over = NOW + timedelta(minutes=running().minutes)
+    reasons = [decide(keepalive(state=state, now=over + timedelta(minutes=more))).reason for more in (29, 30)]
+    assert [reason == "running" for reason in reasons] == [True, False]
