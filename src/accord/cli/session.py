@@ -113,6 +113,7 @@ for _command in (check_folders, run_turns, ask_question, answer_questions, cance
 class _NewSessionArguments(RootArguments, SessionArguments):
     slug: str = argument("SLUG")
     lean: bool = option("--lean", "Create a lean session, without design and plan.")
+    goal: str = option("--goal", "Goal of the session: write the input of its first agent, too.", default="")
 
 
 @command(_NewSessionArguments, "new", of=session)
@@ -125,7 +126,11 @@ def new_session(given: _NewSessionArguments) -> None:
         )
     if not given.is_json and not given.dry_run:
         click.echo(f"Created {one_line(str(writer.folder))}")
-    print_change(given, writer)
+    if given.goal and not given.dry_run:
+        first = {"folder": writer.folder, "goal": given.goal, "output_format": given.output_format}
+        click.get_current_context().invoke(run_turns, **first)
+    else:
+        print_change(given, writer)
 
 
 def _slug(text: str) -> str:
