@@ -1,4 +1,4 @@
-"""What earlier runs created is found where the search is not whole, and is not taken for what this run creates."""
+"""Creations of earlier runs are found where the search is not whole, and are not taken for those of this run."""
 
 from pathlib import Path
 
