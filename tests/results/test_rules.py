@@ -539,6 +539,12 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "/create/0/close",
         "Move it to `/close`.",
     ),
+    "an update among the new items": (
+        plan(task("a"), update(1)),
+        "/create/1/workItemID",
+        "Move `/create/1` to `/update`.",
+    ),
+    "a new item among the updates": (plan(update=[task("a")]), "/update/0/tempID", "Move `/update/0` to `/create`."),
     "a value that has no place": (plan(update=[{**update(1), "close": True}]), "/update/0/close", "Remove it."),
     "a key of a sibling": (plan(update=[{**update(1), "title": "b"}]), "/update/0/title", "Remove it."),
     "a list that may say the opposite": (
@@ -600,6 +606,18 @@ def test_each_label_too_many_has_one_hint_and_following_all_corrects_the_list(la
 def test_a_fault_has_one_hint_which_is_an_edit(name: str) -> None:
     result, path, hint = EDITS[name]
     assert [(each.path, each.hint) for each in findings_of(result)] == [(path, hint)]
+
+
+@pytest.mark.parametrize(
+    ("second", "hint"),
+    [(["1"], "Remove it."), (["2"], "Merge it into `/close`."), (["1", "2"], "Merge it into `/close`.")],
+)
+def test_of_two_keys_that_belong_in_one_place_the_second_joins_the_first(second: list[str], hint: str) -> None:
+    found = findings_of(plan({**task("a"), "close": ["1"]}, {**task("b"), "close": second}))
+    assert [(each.path, each.hint) for each in found] == [
+        ("/create/0/close", "Move it to `/close`."),
+        ("/create/1/close", hint),
+    ]
 
 
 def test_each_key_beside_a_missing_object_belongs_in_it() -> None:

@@ -88,17 +88,35 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
     missing = {place for place, each in places.items() if each[0]["type"] == "missing"}
     unknown = [place for place, each in places.items() if each[0]["type"] == "extra_forbidden"]
     hints, filled = dict[Steps, str](), set[Steps]()
-    for hint_of in (_spelling_hint, _move_hint, _unwrap_hint, _rename_hint):
+    for hint_of in (_entry_hint, _spelling_hint, _move_hint, _unwrap_hint, _rename_hint):
         for place in (place for place in unknown if not hints.get(place)):
             hints[place], settled = hint_of(place, model, value, missing)
             filled |= settled
         missing -= filled
+    moved = dict[str, Steps]()
+    for place, hint in hints.items():
+        if hint.startswith("Move it to") and (first := moved.setdefault(hint, place)) != place:
+            is_same = value_at(value, first) == value_at(value, place)
+            hints[place] = "Remove it." if is_same else hint.replace("Move it to", "Merge it into")
     filled |= unions & fitting
     return [
         _finding(each, place, model, hints.get(place) or _removal_hint(place, model, value))
         for place, each in places.items()
         if place not in filled
     ]
+
+
+def _entry_hint(place: Steps, model: type[BaseModel], document: Any, _: set[Steps]) -> tuple[str, set[Steps]]:
+    """Return the hint for the first unknown key of an entry that belongs in another list, and the rest of the entry."""
+    above, known = place[:-1], keys_at(model, place[:-1])
+    entry = value_at(document, above)
+    if not above or not isinstance(entry, dict) or next((key for key in entry if key not in known), "") != place[-1]:
+        return "", set()
+    lists = (home[:-1] for home, keys in _objects_around(model, ()) if home[-1:] == (0,) and entry.keys() <= {*keys})
+    homes = [pointer(*home) for home in lists if 0 not in home]
+    if len(homes) != 1 or not isinstance(above[-1], int):
+        return "", set()
+    return f"Move `{pointer(*above)}` to `{homes[0]}`.", {(*above, key) for key in (*known, *entry)} - {place}
 
 
 def _spelling_hint(place: Steps, model: type[BaseModel], document: Any, _: set[Steps]) -> tuple[str, set[Steps]]:
