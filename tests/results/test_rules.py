@@ -544,6 +544,11 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "/create/1/workItemID",
         "Move `/create/1` to `/update`.",
     ),
+    "an update in a new item": (
+        plan({**task("a"), "update": update(1)}),
+        "/create/0/update",
+        "Merge it into `/update`.",
+    ),
     "a new item among the updates": (plan(update=[task("a")]), "/update/0/tempID", "Move `/update/0` to `/create`."),
     "a value that has no place": (plan(update=[{**update(1), "close": True}]), "/update/0/close", "Remove it."),
     "a key of a sibling": (plan(update=[{**update(1), "title": "b"}]), "/update/0/title", "Remove it."),

@@ -132,14 +132,18 @@ def _move_hint(place: Steps, model: type[BaseModel], document: Any, missing: set
     It belongs in an object above or below its own that knows its name; beside them, it would have another meaning.
     """
     above, value = place[:-1], value_at(document, place)
-    known = [home for home in _homes(model, above, str(place[-1])) if _may_hold(model, home, value)]
+    homes = _homes(model, above, str(place[-1]))
+    known = [home for home in homes if _may_hold(model, home, value)]
+    if is_entry := not known and isinstance(value, dict) and value != {}:
+        lists = (home for home in homes if _may_hold(model, home, [value]))
+        known = [home for home in lists if value.keys() <= {*keys_at(model, (*home, 0))}]
     found = [each for home in known for each in _entries(home, len(above), document)]
     needy = [each for each in found if not missing.isdisjoint(_way_to(each))]
     homes = needy or [each for each in found if isinstance(value_at(document, each[:-1]), dict)] or found
     held = [value_at(document, each) for each in homes]
     if not needy and all(value in (each, None, "", []) for each in held):
         return "", set()
-    edit = "Merge it into" if any(held) else "Move it to"
+    edit = "Merge it into" if any(held) or is_entry else "Move it to"
     return f"{edit} {_listed(homes, len(above))}.", set() if homes[1:] else missing.intersection(_way_to(homes[0]))
 
 
