@@ -58,7 +58,7 @@ _CHANGE = re.compile(
 )
 """A word beside a path that says no more than that it changes. Others may turn its meaning."""
 _TITLED = re.compile(
-    r"([^`/.(){}\[\]:,]*[^\s`/.(){}\[\]:,])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)"
+    r"([^`/.(){}\[\]:,\uff08]*[^\s`/.(){}\[\]:,\uff08])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)"
     r"|(?:\s+\(|\uff08)(.+?)[)\uff09](\.|\s*[:\u2013\u2014-]\s.*)?)"
 )
 """Words, then in brackets or behind a dash what may be their paths."""
