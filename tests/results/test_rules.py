@@ -618,11 +618,10 @@ def test_a_fault_has_one_hint_which_is_an_edit(name: str) -> None:
     [(["1"], "Remove it."), (["2"], "Merge it into `/close`."), (["1", "2"], "Merge it into `/close`.")],
 )
 def test_of_two_keys_that_belong_in_one_place_the_second_joins_the_first(second: list[str], hint: str) -> None:
-    found = findings_of(plan({**task("a"), "close": ["1"]}, {**task("b"), "close": second}))
-    assert [(each.path, each.hint) for each in found] == [
-        ("/create/0/close", "Move it to `/close`."),
-        ("/create/1/close", hint),
-    ]
+    items = {**task("a"), "close": ["1"]}, {**task("b"), "close": second}
+    for close, edit in (([], "Move it to"), (["9"], "Merge it into")):
+        hints = [each.hint for each in findings_of(plan(*items, close=close))]
+        assert hints == [f"{edit} `/close`.", hint]
 
 
 def test_each_key_beside_a_missing_object_belongs_in_it() -> None:

@@ -95,7 +95,7 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
         missing -= filled
     moved = dict[str, Steps]()
     for place, hint in hints.items():
-        if hint.startswith("Move it to") and (first := moved.setdefault(hint, place)) != place:
+        if hint.startswith(("Move it", "Merge it")) and (first := moved.setdefault(hint, place)) != place:
             is_same = value_at(value, first) == value_at(value, place)
             hints[place] = "Remove it." if is_same else hint.replace("Move it to", "Merge it into")
     filled |= unions & fitting
