@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import compress, pairwise
 
 from accord.results.scope_entries import FILE
 from accord.results.scope_words import (
@@ -246,20 +246,17 @@ def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
     if block.kind == "table":
         titles = [*block.cells[0]]
         negated = [each for each in titles if (_ALL_BUT.fullmatch(each) if is_out else _is_negated(each))]
-        barred = [each in negated and _NUMBER.fullmatch(each) is None for each in titles]
+        kept = [each not in negated or _NUMBER.fullmatch(each) is not None for each in titles]
         for number, every in enumerate(block.cells, block.first + 1):
             is_head = number == block.first + 1
-            head, row = (
-                [each for each, is_barred in zip(cells, barred, strict=False) if not is_barred]
-                for cells in (titles, every)
-            )
+            head, row = ([*compress(cells, kept)] for cells in (titles, every))
             row = row if is_head else [*_in_folder(head, row)]
             cells = [cell for cell in row if (read := _read(cell, 0, is_out=False)).paths and not read.is_bare]
             if not is_head or any(names_file(cell.strip("`")) for cell in cells):
                 shown = [cell for cell in row if cell in cells or _is_negated(cell)]
                 yield number + (not is_head), " ".join(shown if cells else row)
-            for title, cell, is_barred in zip(titles, every, barred, strict=False):
-                if is_barred and not is_head and not _UNMARKED.fullmatch(cell):
+            for title, cell, is_kept in zip(titles, every, kept, strict=False):
+                if not (is_kept or is_head) and not _UNMARKED.fullmatch(cell):
                     yield number + 1, f"{title}: {cell}"
         return
     is_fence = block.kind == "fence"
