@@ -84,10 +84,8 @@ def reference_gaps(text: str) -> list[str]:
     inline = [hit for hit in quotes if not _is_block(hit)]
     is_labelled = any(says_something(hit[1]) for hit in _QUOTE.finditer(text))
     has_section = any(not _UNNAMED.fullmatch(seen_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
-    has_section = has_section or (
-        bool(inline) and len(quotes) > 1 and _AFTER_PATH.search(_before(text, inline[0])) is not None
-    )
-    found = {"path": _PATH.search(text) is not None, "section": has_section, "quote": is_labelled or bool(quotes)}
+    is_first = len(quotes) > 1 and inline and _AFTER_PATH.search(_before(text, inline[0]))
+    found = {"path": _PATH.search(text), "section": has_section or is_first, "quote": is_labelled or quotes}
     return [part for part, is_there in found.items() if not is_there]
 
 
@@ -95,9 +93,8 @@ def _is_quote(text: str, hit: re.Match[str]) -> bool:
     is_path = " " not in hit[0] and _PATH.search(hit[0]) is not None
     before = _before(text, hit).rstrip("*_` \t\n")
     word = before.rstrip(":\uff1a*_`")
-    is_name = _BEHIND_NAME.match(text, hit.end()) or (_NAMED_NEXT if word == before else _NAMED_BEHIND_COLON).search(
-        word
-    )
+    named_before = _NAMED_NEXT if word == before else _NAMED_BEHIND_COLON
+    is_name = _BEHIND_NAME.match(text, hit.end()) or named_before.search(word)
     return says_something(hit[0]) and not is_path and (_is_block(hit) or not is_name)
 
 

@@ -72,9 +72,8 @@ def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
         root = _ROOT.match(comment.path)
         inside = comment.path[root.end() :].replace("\\", "/") if root else ""
         example = "" if _NO_FILE.search(inside) or len(inside) > 200 else f", such as `{inside}`"
-        yield Finding(
-            "path-invalid", message, path + "/path", hint=f"Use the path of a file relative to its root{example}."
-        )
+        hint = f"Use the path of a file relative to its root{example}."
+        yield Finding("path-invalid", message, path + "/path", hint=hint)
     if not (_SUGGESTION.search(comment.body) or says_something(_WARNING.sub("\n", comment.body, count=1))):
         yield Finding("comment-empty", "The comment is empty.", path + "/body", hint="Write its text, or remove it.")
 
