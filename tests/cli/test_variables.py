@@ -81,15 +81,6 @@ def test_every_option_is_declared_with_its_variable_and_no_variable_means_two() 
     assert len(known) == sum(1 for _ in options())
 
 
-def test_earlier_names_are_read_too_and_the_documented_one_counts_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {name: (option, context) for name, option, context in options()}
-    option, context = found["ACCORD_ITEMS_MOVE_TO"]
-    monkeypatch.setenv("ACCORD_ITEMS_MOVE_TARGET", "ready")
-    assert option.resolve_envvar_value(context) == "ready"
-    monkeypatch.setenv("ACCORD_ITEMS_MOVE_TO", "blocked")
-    assert option.resolve_envvar_value(context) == "blocked"
-
-
 def test_a_command_reads_its_variables(accord: Accord) -> None:
     accord.monkeypatch.setenv("ACCORD_LABELS_LIST_FORMAT", "json")
     assert accord("labels", "list").document["outcome"] == "listed"

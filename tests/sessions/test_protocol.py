@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.disks import FaultyDisk, Hasty, fails
+from support.disks import FaultyDisk, fails
 from support.sessions import clock, decision, make_session, status, writer
 
 from accord.core.clock import ManualClock
@@ -28,7 +28,6 @@ from accord.sessions.questions import (
 )
 from accord.sessions.run import interview
 
-HASTY = Hasty()
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 
 

@@ -17,9 +17,7 @@ from accord.core.errors import WrongUsage
 class _ArtifactArguments(ReadingArguments, FormatArguments):
     name: str = argument("NAME", envvar="ACCORD_ARTIFACT_NAME")
     into: Path = option("--into", "The folder to create.")
-    file: str = option(
-        "--file", "A file that it must have. Default: its only one.", was="WANTED", default="", metavar="PATH"
-    )
+    file: str = option("--file", "A file that it must have. Default: its only one.", default="", metavar="PATH")
     run_id: int | None = option(
         "--run-id", "The workflow run. Default: `GITHUB_RUN_ID`.", type=click.IntRange(min=1), metavar="N"
     )

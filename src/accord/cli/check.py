@@ -66,9 +66,7 @@ class _CheckArguments(WritingArguments, FindingsArguments):
         "--role", "For sessions: the role of the agent that wrote the document.", type=SessionRole()
     )
     fix: bool = option("--fix", "Correct small faults of JSON files, and write them.")
-    most: int | None = option(
-        "--max", "Print at most this many findings as text.", was="MOST", type=click.IntRange(min=1)
-    )
+    most: int | None = option("--max", "Print at most this many findings as text.", type=click.IntRange(min=1))
 
 
 @command(_CheckArguments)

@@ -43,9 +43,9 @@ ITEMS = {
 
 
 class _DemoArguments(Arguments):
-    directory: Path | None = option("--dir", "Keep the sandbox here; default: delete it.", was="DIRECTORY")
+    directory: Path | None = option("--dir", "Keep the sandbox here; default: delete it.")
     no_stay: bool = option("--no-stay", "End at once, also on a terminal.")
-    example: str = option("--example", "The repository.", was="NAME", type=Choice(ITEMS), default="contacts")
+    example: str = option("--example", "The repository.", type=Choice(ITEMS), default="contacts")
 
 
 @command(_DemoArguments)

@@ -50,12 +50,8 @@ class _DispatchArguments(ChangeSessionArguments):
     into: Path | None = option(
         "--into", "Write prompt.md, schema.json and input.json there, for `accord run`.", type=FOLDER
     )
-    take: str | None = option(
-        "--take", "Apply this output of the agent; - is stdin.", was="OUTPUT", metavar="OUTPUT.json"
-    )
-    failed: str | None = option(
-        "--failed", "Block the session: the agent failed after its retries.", was="FAILURE", metavar="REASON"
-    )
+    take: str | None = option("--take", "Apply this output of the agent; - is stdin.", metavar="OUTPUT.json")
+    failed: str | None = option("--failed", "Block the session: the agent failed after its retries.", metavar="REASON")
 
 
 @command(_DispatchArguments)

@@ -72,7 +72,7 @@ class IssueArguments(RepositoryArguments):
     """Where a handoff is, if it is not in a file."""
 
     issue: int | None = option(
-        "--work-item", "The handoff of work item N, instead of a file.", was="ISSUE", type=Number(), metavar="N"
+        "--work-item", "The handoff of work item N, instead of a file.", type=Number(), metavar="N"
     )
 
 
@@ -84,7 +84,6 @@ class _GateArguments(WritingArguments, PostingArguments, FormatArguments):
     to: str = option(
         "--to",
         "Stage whose artifacts the handoff must have.",
-        was="TARGET",
         type=Choice(["review", "verification", "done"]),
         default="review",
     )
@@ -226,12 +225,8 @@ def patch(given: _PatchHandoffArguments) -> int:
 
 
 class _MoveHandoffArguments(_ChangeHandoffArguments):
-    to: str = option(
-        "--to", "The status to move to.", was="TARGET", type=Choice([*HANDOFF.states, *OLD_STATUSES]), metavar="STATUS"
-    )
-    patch: str | None = option(
-        "--patch", "Patch to merge first; both are done, or neither.", was="PATCH_PATH", metavar="PATCH.json"
-    )
+    to: str = option("--to", "The status to move to.", type=Choice([*HANDOFF.states, *OLD_STATUSES]), metavar="STATUS")
+    patch: str | None = option("--patch", "Patch to merge first; both are done, or neither.", metavar="PATCH.json")
     on_missing: str = option(
         "--on-missing",
         "Where an artifact is missing: refuse, or ask a person.",

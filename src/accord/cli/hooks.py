@@ -29,7 +29,7 @@ _REFUSED = 2
 class _HooksArguments(Arguments):
     paths: tuple[str, ...] = argument("[PATH]…")
     agent: str | None = option("--agent", "Print the settings for this agent.", type=Choice(HOOKED_AGENTS))
-    run: bool = option("--run", "Be the hook: exit 2 while a result breaks its contract.", was="RUNS")
+    run: bool = option("--run", "Be the hook: exit 2 while a result breaks its contract.")
 
 
 @command(_HooksArguments)

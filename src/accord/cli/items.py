@@ -67,7 +67,7 @@ def items() -> None:
 
 class _ListItemsArguments(AsOfArguments, RepositoryArguments, FormatArguments):
     status: str | None = option("--status", "Only items in this status.", type=Choice(WORK_ITEM.states))
-    all: bool = option("--all", "Include closed items.", was="SHOW_ALL")
+    all: bool = option("--all", "Include closed items.")
     limit: int = option("--limit", "List at most this many.", type=click.IntRange(min=1), default=100)
 
 
@@ -195,7 +195,7 @@ def _detail_lines(item: Json, documents: Sequence[LinkedDocument]) -> Iterator[s
 
 class _MoveItemArguments(WritingArguments, RepositoryArguments, FormatArguments):
     number: str = argument("N")
-    to: str = option("--to", "The new status.", was="TARGET", type=Choice(WORK_ITEM.states))
+    to: str = option("--to", "The new status.", type=Choice(WORK_ITEM.states))
 
 
 @command(_MoveItemArguments, of=items)

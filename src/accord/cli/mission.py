@@ -114,9 +114,7 @@ class _ChangeMissionArguments(_PackageArguments, WritingArguments, FormatArgumen
 
 
 class _MovePackageArguments(_ChangeMissionArguments):
-    to: WorkPackageStatus | Literal["doing"] = option(
-        "--to", "New status.", was="TARGET", type=Choice([*STATUSES, "doing"])
-    )
+    to: WorkPackageStatus | Literal["doing"] = option("--to", "New status.", type=Choice([*STATUSES, "doing"]))
     actor: str = option("--actor", "Actor of the move.", metavar="NAME")
     feedback: str | None = option("--feedback", "Findings of a review, or the work to review.", metavar="TEXT")
     review_ref: str | None = option("--review-ref", "Review that the move is based on.", metavar="REF")

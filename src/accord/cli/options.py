@@ -86,14 +86,14 @@ class Lines(click.types.StringParamType):
     envvar_list_splitter = "\n"
 
 
-def option(*words: str, was: str = "", **settings: Any) -> Any:
+def option(*words: str, **settings: Any) -> Any:
     """Declare a field as an option: its spellings, its help, and click's ``settings``.
 
-    Its longest spelling names its variable; ``was`` is an old name. The type of the field says the rest: a bool is a
-    flag, a tuple is given several times, and what has no default and cannot be None is required.
+    Its longest spelling names its variable. The type of the field says the rest: a bool is a flag, a tuple is given
+    several times, and what has no default and cannot be None is required.
     """
     *flags, text = words
-    return field(metadata={"flags": flags, "was": was, "settings": {"help": text, **settings}})
+    return field(metadata={"flags": flags, "settings": {"help": text, **settings}})
 
 
 def argument(metavar: str | None = None, **settings: Any) -> Any:
@@ -123,16 +123,12 @@ class Arguments:
 class FlagOption(click.Option):
     """An option that a variable sets: the name of the command and that of the option, whatever its field is called."""
 
-    def __init__(self, declarations: Iterable[str], was: str = "", **settings: Any) -> None:
-        super().__init__(list(declarations), **settings)
-        self.was = was
-
     def variables(self, ctx: click.Context) -> list[str]:
         """Return the names of its variables, the documented one first."""
         flag = max(self.opts, key=len).lstrip("-").replace("-", "_").upper()
         prefix = f"{ctx.auto_envvar_prefix}_"
         explicit = [self.envvar] if isinstance(self.envvar, str) else []
-        return [prefix + flag, *([prefix + self.was] if self.was else []), *explicit]
+        return [prefix + flag, *explicit]
 
     def value_from_envvar(self, ctx: click.Context) -> Any:
         """Return its value; an option that is given several times has one on each line that is not blank."""
@@ -231,13 +227,13 @@ def _parameter(declared: Field[Any]) -> click.Parameter:
     if annotation == "bool":
         settings["is_flag"] = True
     settings = {"multiple": is_several, "show_default": bool(settings.get("default")), **settings}
-    return FlagOption((*flags, declared.name), declared.metadata["was"], **settings)
+    return FlagOption((*flags, declared.name), **settings)
 
 
 def format_option(text: str, *choices: str, **settings: Any) -> Any:
     """Declare ``--format``; the first choice is the default."""
     settings = {"type": Choice(choices), "default": choices[0], **settings}
-    return option("--format", text, was="OUTPUT_FORMAT", **settings)
+    return option("--format", text, **settings)
 
 
 class FormatArguments(Arguments):
@@ -367,7 +363,6 @@ class RepositoriesArguments(RootArguments, RepositoryArguments):
     repos: tuple[str, ...] = option(
         "--repo",
         "A repository (repeatable). Default: `GITHUB_REPOSITORY`, or `origin`.",
-        was="REPOS",
         metavar="OWNER/NAME",
     )
 

@@ -16,9 +16,7 @@ from accord.core.errors import WrongUsage
 
 
 class _SandboxArguments(Arguments):
-    directory: Path = option(
-        "--dir", "Directory of the sandbox.", was="DIRECTORY", type=FOLDER, default=SANDBOX_DIRECTORY
-    )
+    directory: Path = option("--dir", "Directory of the sandbox.", type=FOLDER, default=SANDBOX_DIRECTORY)
     repo: str | None = option("--repo", "Repository; default: the home repository.", metavar="OWNER/NAME")
 
 

@@ -168,7 +168,7 @@ def watch_session(given: FolderArguments) -> None:
 
 class _ResumeArguments(ChangeSessionArguments):
     role: str = option("--role", "The role that corrects the design.", type=Choice(CORRECTORS), default="Architect")
-    apply: bool = option("--apply", "Record what must precede the next step.", was="IS_APPLIED")
+    apply: bool = option("--apply", "Record what must precede the next step.")
 
 
 @command(_ResumeArguments, "resume", of=session)
@@ -193,7 +193,7 @@ def resume_session(given: _ResumeArguments) -> None:
 
 
 class _AdvanceArguments(_RoleArguments):
-    to: str = option("--to", "New state.", was="TARGET", type=Choice(STATES))
+    to: str = option("--to", "New state.", type=Choice(STATES))
     blocker: str = option("--blocker", "Reason for BLOCKED.", default="")
 
 
@@ -211,10 +211,8 @@ def reopen_session(given: ChangeSessionArguments) -> None:
 
 class _TaskArguments(_RoleArguments):
     task: str = argument("T-XXX")
-    to: str = option("--to", "Status of the task, such as in-progress or completed.", was="TARGET")
-    waive_reviews: str | None = option(
-        "--waive-reviews", "Complete it without its reviews.", was="WAIVER", metavar="REASON"
-    )
+    to: str = option("--to", "Status of the task, such as in-progress or completed.")
+    waive_reviews: str | None = option("--waive-reviews", "Complete it without its reviews.", metavar="REASON")
 
 
 @command(_TaskArguments, "task", of=session)

@@ -30,16 +30,12 @@ _HINTS = {
 
 
 class _AskArguments(ChangeSessionArguments, PostingArguments):
-    questions: tuple[str, ...] = option(
-        "--question", "Text of a question (repeatable).", was="QUESTIONS", required=True
-    )
-    decision_id: str = option(
-        "--id", "UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.", was="DECISION_ID", default=""
-    )
+    questions: tuple[str, ...] = option("--question", "Text of a question (repeatable).", required=True)
+    decision_id: str = option("--id", "UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.", default="")
     category: str | None = option(
         "--category", "Mark a security question, for the user alone.", type=Choice(["security"], False)
     )
-    choices: tuple[str, ...] = option("--options", "Possible answer (repeatable).", was="CHOICES")
+    choices: tuple[str, ...] = option("--options", "Possible answer (repeatable).")
     issue: int | None = option("--issue", "Ask in a comment on this issue.", type=click.IntRange(min=1), metavar="N")
 
 
@@ -82,7 +78,7 @@ class _AnswerArguments(ChangeSessionArguments, PostingArguments):
     answers: tuple[str, ...] = argument("[ID=TEXT]…")
     final: bool = option("--final", "Cancel the questions left open, except gates and security.")
     from_issue: int | None = option(
-        "--from-issue", "Read answers from comments.", was="ISSUE", type=click.IntRange(min=1), metavar="N"
+        "--from-issue", "Read answers from comments.", type=click.IntRange(min=1), metavar="N"
     )
 
 

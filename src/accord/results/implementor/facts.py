@@ -131,8 +131,6 @@ def gather_facts(
     facts = RevisionFacts(identity, token, issue, title, base, work_branch(issue.number), default_branch=default)
     if result.outcome != "completed":
         return facts
-    if options.remote is None:
-        raise ValueError("a completed result needs a remote")
     git = stack.enter_context(scratch_repository(options.remote, options.checkout))
     patch = (result.patch or "").encode()
     return replace(facts, state=read_branch(github, git, options.remote, patch, issue.number, identity, token, base))
