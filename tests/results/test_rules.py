@@ -427,8 +427,6 @@ def review(verdict: str) -> dict[str, Any]:
 PRIORITY = "task:implement", "status:pending", "complexity:low"
 SLIPS: dict[str, tuple[Any, str]] = {
     "slip": (plan(labelled(task("a"), *PRIORITY, "priority:hgih")), "priority:high"),
-    "critical": (plan(labelled(task("a"), *PRIORITY, "priority:critical")), "priority:high"),
-    "P0": (plan(labelled(task("a"), *PRIORITY, "Priority:P0")), "priority:high"),
     "case": (plan(labelled(task("a"), *PRIORITY, "Priority:High")), "priority:high"),
     "key": ({("creat" if key == "create" else key): value for key, value in plan(task("a")).items()}, "create"),
     "case of a key": (
@@ -441,7 +439,7 @@ SLIPS: dict[str, tuple[Any, str]] = {
 OTHER_WORDS: dict[str, Any] = {
     "a status that no new task has": plan(labelled(task("a"), "task:implement", "status:redy", "complexity:low")),
     "another word": plan(labelled(task("a"), *PRIORITY, "priority:someday")),
-    "a word of another tracker": plan(labelled(task("a"), *PRIORITY, "priority:P1")),
+    "a word of another tracker": plan(labelled(task("a"), *PRIORITY, "priority:urgent")),
     "another key": {**plan(), "notes": []},
     "a key that is there": {**plan(), "creat": []},
     "another verdict": review("rejected"),

@@ -75,9 +75,6 @@ KNOWN_NAMES = frozenset((*ItemKind, *STATUSES, *_PRIORITIES, *_COMPLEXITIES))
 """The labels of the four categories in their exact spelling; ``labels.yml`` describes and colours them."""
 
 
-_HIGHEST = frozenset({"priority:critical", "priority:p0", "priority:urgent"})
-"""Other trackers' names of the highest priority."""
-
 KEEPALIVE = "agents:keepalive"
 _LOOPS = frozenset({"keepalive", "autofix", "bot-comments", "verifier", "verify"})
 _LISTENERS: Mapping[str, Collection[str]] = {
@@ -219,8 +216,7 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
         elif strip_hidden(label) != label or any(char.isspace() and char != " " for char in label):
             yield Finding("label-unknown", "A label contains invisible characters.", here, hint="Remove them.")
         elif category and legal and label not in KNOWN_NAMES:  # without a legal one, `check_allowed` has a finding
-            near = "Did you mean `priority:high`?" if label.lower() in _HIGHEST else did_you_mean(label, legal)
-            hint = near or f"Use {_choice(legal)}."
+            hint = did_you_mean(label, legal) or f"Use {_choice(legal)}."
             yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
 
 
