@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.handoffs import EVERYTHING, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, handoff
+from support.handoffs import EVERYTHING, OUTPUTS, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, handoff, patch
 from support.stage import Stage, staged
 from support.trees import git
 
@@ -88,9 +88,11 @@ def test_only_the_ref_of_an_issues_handoff_counts(tmp_path: Path) -> None:
     with staged(
         tmp_path, seed={"repositories": [{"name": "octo/web", "files": {"a.txt": "One\n"}, "issues": issues}]}
     ) as stage:
-        github = stage.adapter()
+        github, plan = stage.adapter(), patch(**OUTPUTS)
         for number in (1, 3):
-            HandoffStore(github, number, stage.clock).decide(lambda task: decide_move(task, "planning", by("planner")))
+            HandoffStore(github, number, stage.clock).decide(
+                lambda task: decide_move(task, "planning", by("planner"), plan)
+            )
         later = github.create_commit("x\n\n{}", github.commit_object(tip(stage, 3)).tree, [tip(stage, 3)])
         github.forward_ref("refs/accord/handoffs/3", later.sha)
         address = address_of("octo/web", "https://github.com")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from support.commands import Accord
-from support.handoffs import DONE, EVERYTHING, PLAN, REVIEW, VERIFICATION, handoff, patch
+from support.handoffs import DONE, EVERYTHING, OUTPUTS, PLAN, REVIEW, VERIFICATION, handoff, patch
 from support.stage import Stage
 
 from accord.handoffs.store import read_block
@@ -71,7 +71,7 @@ def test_a_handoff_goes_all_its_way_through_a_file(accord: Accord) -> None:
     path = accord.file("task.json", {"title": "Export", "status": "todo"})
     stations = [
         ("planning", "planner", None),
-        ("implementing", "planner", patch(planningArtifact=PLAN)),
+        ("implementing", "planner", patch(**OUTPUTS)),
         ("in_progress", "developer", None),
         ("review", "human", patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)),
         ("verification", "reviewer", None),

@@ -6,11 +6,12 @@ import shlex
 from typing import Any
 
 from support.commands import Accord
-from support.handoffs import DONE, PLAN, handoff, patch
+from support.handoffs import DONE, OUTPUTS, handoff, patch
 
 FORWARD = ["planning", "implementing", "review", "verification", "done"]
 PROPOSAL = re.compile(r"^  (?P<to>\w+)(?: \(needs (?P<needs>.*)\))?\n    (?P<command>.*)$", re.MULTILINE)
 WORK: dict[str, dict[str, Any]] = {
+    "planner": patch(**OUTPUTS),
     "developer": patch(reviewArtifact={"changeSummary": ["Adds an export"]}),
     "tester": patch(verificationArtifact={"commands": ["pytest"], "result": "passed"}),
     "reviewer": patch(reviewArtifact={"decision": "approved"}),
@@ -19,7 +20,7 @@ WORK: dict[str, dict[str, Any]] = {
 
 
 def test_a_handoff_is_played_with_proposed_commands_alone(accord: Accord) -> None:
-    path = accord.file("task.json", handoff("backlog", planningArtifact=PLAN))
+    path = accord.file("task.json", handoff("backlog"))
     accord.monkeypatch.chdir(path.parent)
     out, typed = accord("handoff", "check", "task.json").out, []
     while json.loads(path.read_text())["status"] != "done":
@@ -34,5 +35,5 @@ def test_a_handoff_is_played_with_proposed_commands_alone(accord: Accord) -> Non
         out = ended.out
         typed.append(words[2])
         assert len(typed) < 15
-    assert typed == ["move", "move", "patch", "patch", "move", "patch", "move", "patch", "move"]
+    assert typed == ["move", "patch", "move", "patch", "patch", "move", "patch", "move", "patch", "move"]
     assert accord("handoff", "check", "task.json").code == 0

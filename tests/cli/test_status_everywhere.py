@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 from support.commands import Accord
-from support.handoffs import handoff
+from support.handoffs import OUTPUTS, handoff, patch
 from support.plans import task_body
 from support.stage import Stage, staged
 from support.trees import git
@@ -64,7 +64,8 @@ def world(tmp_path: Path, accord: Accord) -> Iterator[Stage]:
         assert accord("session", "ask", folder, "--question", "Which <provider> & why?").code == 0
         git(accord.home, "init", "--quiet")
         accord.file("task.json", handoff("implementing"))
-        moved = accord("handoff", "move", "--work-item", "7", "--to", "planning", "--role", "planner")
+        plan = accord.file("patch.json", patch(**OUTPUTS))
+        moved = accord("handoff", "move", "--work-item", "7", "--to", "planning", "--role", "planner", "--patch", plan)
         assert moved.code == 0, moved.err
         yield stage
 

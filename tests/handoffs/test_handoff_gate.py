@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from support.handoffs import AT, EVERYTHING, NOW, REVIEW, VERIFICATION, WORKFLOW, by, checked, handoff
+from support.handoffs import AT, EVERYTHING, NOW, OUTPUTS, REVIEW, VERIFICATION, WORKFLOW, by, checked, handoff
 from support.reviews import CLOSING_PULL
 
 from accord.core.clock import ManualClock
@@ -104,7 +104,7 @@ def test_only_the_same_verdict_has_the_same_mark() -> None:
 
 def begun() -> dict[str, Any]:
     """A task with one open action."""
-    return decide_move(handoff("planning"), "implementing", by("planner")).task
+    return decide_move(handoff("planning", **OUTPUTS), "implementing", by("planner")).task
 
 
 def refused() -> None:

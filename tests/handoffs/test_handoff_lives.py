@@ -187,9 +187,12 @@ class Life:
                 "reviewArtifact": {"changeSummary": [*(at(task, SUMMARY) or []), self.text]},
                 "verificationArtifact": {"commands": ["pytest"], **({"result": "passed"} if role == "tester" else {})},
                 "doneArtifact": DONE,
+                "planningArtifact": {"steps": [self.text]},
+                "testingArtifacts": {"planned": {"unitTestIntent": [self.text]}},
                 "awaitingHumanArtifact": {**QUESTION, "question": f"{self.text}?", "requestedAt": self.now},
             }
             patch = patch_at(artifact, {**whole[artifact], "status": "complete"})
+            patch["metadata"]["transitionNote"] = f"Because {self.chance.random()}"
         if not self.give(role, patch).is_ok:
             self.fail(f"a proposed patch is refused: {move.command}, {patch}")
         after = {each.to: each.missing for each in next_moves(self.task, HandoffCommand("task.json"), TODAY)}
@@ -244,6 +247,8 @@ class Life:
         if target == "done":
             self.hold(all(at(after, verdict) == right for verdict, right in RIGHT.items()), "done without its verdicts")
             self.hold(bool(at(after, "doneArtifact.summary")), "done without a done artifact")
+        if (source, target) == ("planning", "implementing"):
+            self.hold(any(at(after, place) for place in PLAN[:3]) and bool(at(after, PLAN[3])), "planned nothing")
         if source != target:
             self.judge_question(after, source, target)
             place = dict(zip(("done", "awaiting_human"), TIMES, strict=True)).get(target, "doneArtifact.none")

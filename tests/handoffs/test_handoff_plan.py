@@ -10,6 +10,7 @@ from support.handoffs import (
     DONE,
     EVERYTHING,
     LATER,
+    OUTPUTS,
     QUESTION,
     REVIEW,
     VERIFICATION,
@@ -174,7 +175,7 @@ def test_a_patch_does_not_take_away_what_the_status_of_the_task_rests_on(status:
 
 def test_a_patch_may_name_the_status_of_the_task_or_of_the_same_move() -> None:
     assert decide_patch(handoff(), {"status": "in_progress"}, by("human")).is_ok
-    decided = decide_move(handoff("planning"), "implementing", by("planner"), {"status": "in_progress"})
+    decided = decide_move(handoff("planning", **OUTPUTS), "implementing", by("planner"), {"status": "in_progress"})
     assert (decided.is_ok, decided.status) == (True, "implementing")
 
 
@@ -257,7 +258,7 @@ def test_a_missing_artifact_during_another_question_is_recorded_once() -> None:
 
 
 def test_each_entry_into_a_status_calls_its_role_again() -> None:
-    task, ids = handoff("planning"), []
+    task, ids = handoff("planning", **OUTPUTS), []
     for target in ("implementing", "backlog") * 3:
         task = decide_move(task, target, by("human")).task
         ids += [action["id"] for action in runtime(task)["nextActions"] if action["type"] == "dispatch_developer"]
@@ -337,7 +338,7 @@ ASKED = {Q: {"question": "Why?"}}
     ("role", "forbidden", "allowed"),
     [
         ("planner", [SUMMARY, EVIDENCE, FINISHED], [GOALS, PLANNED, ASKED]),
-        ("architect", [GOALS, PLANNED, RESULT], [SUMMARY, ASKED, DECISION]),
+        ("architect", [GOALS, PLANNED, RESULT], [SUMMARY, ASKED, DECISION, EVIDENCE, TESTS, FINISHED]),
         ("tester", [GOALS, DECISION], [EVIDENCE, TESTS, RESULT]),
         ("developer", [GOALS, PLANNED, DECISION, RESULT], [TESTS, SUMMARY, EVIDENCE]),
         ("reviewer", [GOALS, PLANNED, RESULT], [SUMMARY, DECISION]),

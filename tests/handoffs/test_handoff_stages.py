@@ -3,8 +3,26 @@
 from typing import Any
 
 import pytest
-from support.handoffs import DONE, EVERYTHING, NOW, QUESTION, REVIEW, VERIFICATION, by, codes, handoff
+from support.handoffs import (
+    AT,
+    DONE,
+    EVERYTHING,
+    IMPLEMENTED,
+    NOW,
+    OUTPUTS,
+    PLAN,
+    PLANNED,
+    QUESTION,
+    REVIEW,
+    VERIFICATION,
+    by,
+    checked,
+    codes,
+    handoff,
+    patch,
+)
 
+from accord.core.findings import has_errors
 from accord.handoffs.models import read_handoff
 from accord.handoffs.plan import decide_move
 from accord.handoffs.stages import HANDOFF, HandoffCommand, gate_findings, next_moves
@@ -105,6 +123,45 @@ def test_every_way_into_done_asks_for_verification_that_passed_and_to_a_person_f
     for source in ("planning", "implementing", "review", "verification"):
         assert reasons(source, "awaiting_human") == [("missing-awaiting-human-artifact", A)]
         assert reasons(source, "awaiting_human", **{A: QUESTION}) == []
+
+
+P, T = "planningArtifact", "testingArtifacts"
+GONE = {"status": "superseded"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "missing"),
+    [
+        ({}, [P, f"{T}/planned"]),
+        ({P: PLAN}, [f"{T}/planned"]),
+        ({T: OUTPUTS[T]}, [P]),
+        (OUTPUTS, []),
+        ({P: {"steps": ["Write it"], "status": "draft"}, T: {"planned": {"notes": "Only texts change"}}}, []),
+        ({P: PLAN, T: {"implemented": IMPLEMENTED}}, [f"{T}/planned"]),
+        ({P: {**PLAN, **GONE}, T: {"planned": {**PLANNED, **GONE}}}, [P, f"{T}/planned"]),
+        ({P: {"goals": ["..."], "steps": [" "]}, T: {"planned": {"unitTestIntent": ["TODO"]}}}, [P, f"{T}/planned"]),
+    ],
+)
+def test_planning_is_left_for_implementing_with_a_plan_and_planned_tests(metadata: Any, missing: list[str]) -> None:
+    """Also by way of a question; work that began without planning needs neither; moves of other tools are warnings."""
+    expected = [("missing-planning-artifacts", f"/metadata/{path}") for path in missing]
+    asked = decide_move(handoff("planning", **metadata, **{A: QUESTION}), "awaiting_human", by("planner")).task
+    for task in (handoff("planning", **metadata), asked):
+        decided = decide_move(task, "implementing", by("human"))
+        assert (codes(decided.reasons), decided.is_ok) == (expected, not missing)
+        proposed = next(one for one in next_moves(task, HandoffCommand("task.json"), NOW) if one.to == "implementing")
+        assert list(proposed.missing) == [path.replace("/", ".") for path in missing]
+        assert ("patch task.json PATCH.json --role planner" in proposed.command) is bool(missing)
+        whole = {P: {**PLAN, "status": "complete"}, T: {"planned": {**PLANNED, "status": "complete"}}}
+        assert decide_move(task, "implementing", by("planner"), patch(**whole, transitionNote="Planned")).is_ok
+    for source in ("backlog", "review", "awaiting_human"):
+        assert reasons(source, "implementing", **metadata) == []
+    last = {"lastTransition": {"from": "planning", "to": "implementing", "at": AT}}
+    history: list[tuple[Any, Any]] = [({}, []), (last, expected)]
+    for runtime, warned in history:
+        found = checked(handoff("implementing", **metadata, workflowRuntime=runtime))[1]
+        assert [each for each in codes(found) if each[0] == "missing-planning-artifacts"] == warned
+        assert not has_errors(found)
 
 
 def test_a_refused_move_is_explained() -> None:

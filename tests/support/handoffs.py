@@ -17,6 +17,7 @@ NOW = datetime(2026, 11, 28, tzinfo=UTC)
 PLAN = {"createdAt": "2026-11-01T08:00:00Z", "goals": ["Export"], "steps": ["Write it"], "risks": ["None known"]}
 PLANNED = {"gherkinScenarios": ["Given a table"], "unitTestIntent": ["rows"], "integrationTestIntent": []}
 IMPLEMENTED = {"testsAddedOrUpdated": ["tests/test_csv.py"], "evidenceLinks": [], "commandsRun": ["pytest"]}
+OUTPUTS = {"planningArtifact": PLAN, "testingArtifacts": {"planned": PLANNED}}
 REVIEW = {"changeSummary": ["Adds an export"], "filesTouched": ["csv.py"], "decision": "approved"}
 VERIFICATION = {"commands": ["pytest"], "result": "passed", "notes": ["All green"]}
 QUESTION = {

@@ -17,7 +17,7 @@ from accord.core.suggest import MISSPELLED, correct_spelling, nearest
 from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, next_task_id, read_handoff, written_id
-from accord.handoffs.stages import GATES
+from accord.handoffs.stages import GATES, is_from_planning, planner_gate
 from accord.text.hidden import comparable_name, strip_hidden
 
 
@@ -31,6 +31,8 @@ def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
         what = f"`{short_name(who)}` wrote the work, the review and the verification."
         hint = "Let another actor review or verify it; `accord handoff gate --independent` requires that."
         missing.append(warning("not-independent", what, "/metadata/reviewArtifact/updatedBy", hint=hint))
+    if handoff.status == "implementing" and is_from_planning(handoff.status, handoff.metadata):
+        missing += [replace(found, severity=Severity.WARNING) for found in planner_gate(handoff.metadata)]
     missing += input_findings(handoff.metadata)
     missing += [found for found in future_findings(handoff.metadata, now) if found not in missing]
     task_id = handoff.metadata.canonical_task_id

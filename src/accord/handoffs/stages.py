@@ -2,6 +2,7 @@
 
 Source: handoff schema, "Stage-gate validation" and "Partial/In-Progress Representation"; the table is accord's choice
 (docs/handoffs.md). Every way into review and done is gated; only done itself leads back to review without a gate.
+Planning leads to implementing with the outputs of the planner, also by a question.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any, TypeVar
 
 from accord.core.findings import Finding
@@ -28,6 +30,21 @@ _ADD = "Write {what} with `accord handoff patch TASK.json PATCH.json --role {rol
 _ASK = "Write question, options, recommendedOption (one of their labels) and requestedAt."
 
 Artifact = TypeVar("Artifact", bound=StageArtifact)
+
+
+def planner_gate(metadata: Metadata) -> Iterator[Finding]:
+    """From planning into implementing: a plan and planned tests, or notes instead of those."""
+    plan, tests = _present(metadata.planning_artifact), _present(metadata.testing_artifacts)
+    planned = _present(tests.planned) if tests else None
+    intents = [planned.gherkin_scenarios, planned.unit_test_intent, planned.integration_test_intent] if planned else []
+    outputs = {
+        "planningArtifact": [*plan.goals, *plan.steps, *plan.risks] if plan else [],
+        "testingArtifacts.planned": [*chain(*intents), (planned and planned.notes) or ""],
+    }
+    for name, texts in outputs.items():
+        if all(is_placeholder(strip_hidden(text)) for text in texts):
+            path, hint = f"/metadata/{name.replace('.', '/')}", _ADD.format(what=f"`{name}`", role="planner")
+            yield Finding("missing-planning-artifacts", f"The {name} is missing.", path, hint=hint)
 
 
 def review_gate(metadata: Metadata) -> Iterator[Finding]:
@@ -83,7 +100,8 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
             yield Finding("question-answered", message, f"/metadata/{name}/question", hint="Write a new question.")
 
 
-GATES: dict[str, Callable[[Metadata], Iterator[Finding]]] = {
+Gate = Callable[[Metadata], Iterator[Finding]]
+GATES: dict[str, Gate] = {
     "review": review_gate,
     "verification": verification_gate,
     DONE: done_gate,
@@ -105,7 +123,11 @@ _MOVES = {
     DONE: ("review", "cancelled"),
     "cancelled": ("backlog",),
 }
-_UNGATED = {(DONE, "review")}
+_OF_EDGE: dict[tuple[str, str], tuple[str, Gate | None]] = {
+    (DONE, "review"): ("", None),
+    ("planning", "implementing"): ("plan and planned tests", planner_gate),
+}
+"""Needs and gate of single edges."""
 
 
 _TIMES = {DONE: "/metadata/doneArtifact/completedAt", AWAITING: "/metadata/awaitingHumanArtifact/requestedAt"}
@@ -113,9 +135,17 @@ _TIMES = {DONE: "/metadata/doneArtifact/completedAt", AWAITING: "/metadata/await
 
 def gate_findings(source: str, target: str, metadata: Metadata, now: datetime) -> list[Finding]:
     """Return what is missing for a move of the table; empty when the move is allowed."""
-    gate = None if (source, target) in _UNGATED else GATES.get(target)
+    edge = ("planning" if is_from_planning(source, metadata) else source, target)
+    _, gate = _OF_EDGE.get(edge, ("", GATES.get(target)))
     future = [found for found in future_findings(metadata, now) if found.path == _TIMES.get(target)]
     return [*gate(metadata), *future] if gate else []
+
+
+def is_from_planning(status: str, metadata: Metadata) -> bool:
+    """Tell whether a task is in planning, or came from there into its status: with a question, or to be implemented."""
+    last = metadata.workflow_runtime.last_transition if metadata.workflow_runtime else None
+    came = last and status in (AWAITING, "implementing") and (last.source, last.target) == ("planning", status)
+    return status == "planning" or bool(came)
 
 
 HANDOFF: Machine[None] = Machine(
@@ -123,7 +153,7 @@ HANDOFF: Machine[None] = Machine(
     "backlog",
     frozenset(),
     tuple(
-        Edge(source, target, "" if (source, target) in _UNGATED else _NEEDS.get(target, ""))
+        Edge(source, target, _OF_EDGE.get((source, target), (_NEEDS.get(target, ""), None))[0])
         for source, targets in _MOVES.items()
         for target in targets
     ),
@@ -162,6 +192,8 @@ _MOVERS = {
 """The role that usually moves a task out of a status."""
 
 _AUTHORS = {
+    "planningArtifact": "planner",
+    "testingArtifacts": "planner",
     "reviewArtifact": "developer",
     "reviewArtifact.decision": "reviewer",
     "verificationArtifact": "tester",
