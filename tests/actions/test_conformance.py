@@ -3,14 +3,16 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from actions.test_action_files import asked_by
 from support.act import ROOT, read_yaml, steps_of
 
+from accord.agents.providers import ALL as PROVIDERS
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
+from accord.runner.models import Category, Origin, Recovery
 from accord.workflows.models import Workflow
 from accord.workflows.rules import INPUTS, OUTPUTS, described_outputs, runner_findings
 
@@ -49,6 +51,39 @@ def test_our_runners_keep_the_contract_with_its_defaults_and_offer_exactly_their
     assert list(call_of(path)["outputs"]) == list(described_outputs())
     defaults = {each.name: json.dumps(each.default).strip('"') for each in INPUTS if each.default is not None}
     assert {name: call_of(path)["inputs"][name]["default"] for name in defaults} == defaults
+
+
+VALUES = {
+    "mode": "keepalive, autofix or verifier",
+    "environment": "agent-standard or agent-high-privilege",
+    "error-category": "transient, auth, resource, logic, infrastructure or unknown",
+    "error-type": "agent, infrastructure, auth or unknown",
+    "error-recovery": "retry, manual or ignore",
+    "llm-provider": "github-models, openai, anthropic or regex-fallback",
+}
+"""The values that the contract lists, and the category of its edge cases. Inputs may have others."""
+
+
+@pytest.mark.parametrize("path", RUNNERS)
+def test_the_values_of_inputs_and_outputs_are_those_of_the_contract_and_described(path: Path) -> None:
+    shown = {
+        name: given["description"] for part in ("inputs", "outputs") for name, given in call_of(path)[part].items()
+    }
+    ours = {**described_outputs(), **{each.name: each.description for each in INPUTS}}
+    for name, values in VALUES.items():
+        assert (shown[name].endswith(f"{values}."), ours[name].endswith(f"{values}.")) == (True, True), name
+    code = {"error-category": Category, "error-type": Origin, "error-recovery": Recovery}
+    for name, values in [*((name, get_args(each)) for name, each in code.items()), ("llm-provider", PROVIDERS)]:
+        assert [*values] == re.split(", | or ", VALUES[name]), name
+
+
+def test_no_caller_here_depends_on_a_deprecated_output() -> None:
+    deprecated = [name for name, text in described_outputs().items() if "deprecated" in text.lower()]
+    folders = (".github", "actions", "docs", "templates", "src/accord/loops")
+    texts = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in {".yml", ".md", ".py"}]
+    for name in deprecated:
+        reads = re.compile(rf"needs\.[\w-]+\.outputs\.{name}\b|\boutputs\.{name.replace('-', '_')}\b")
+        assert [path.name for path in texts if reads.search(path.read_text(encoding="utf-8"))] == [], name
 
 
 @pytest.mark.parametrize("path", THIN)
@@ -101,3 +136,11 @@ def test_the_agents_job_has_the_environment_and_the_time_that_the_caller_gives()
     assert "inputs.max_runtime_minutes" in str(job["timeout-minutes"])
     (run,) = [step for step in job["steps"] if "run-agent" in step.get("uses", "")]
     assert run["with"]["max-runtime-minutes"] == "${{ inputs.max_runtime_minutes }}"
+
+
+def test_the_agent_is_given_every_input_of_the_contract_that_is_about_its_task() -> None:
+    (run,) = [step for step in steps_of(read_yaml(ALL)) if step["name"] == "Run the agent"]
+    names = {"pr_number": "pull", "sandbox": "sandbox-mode"}
+    names |= {name: name.replace("_", "-") for each in INPUTS if (name := each.name) not in names}
+    for name in {*names} - {"skip", "workflows_ref", "environment"}:
+        assert run["with"][names[name]] == f"${{{{ inputs.{name} }}}}", name

@@ -289,3 +289,40 @@ def test_each_field_of_a_result_is_described(kind: str) -> None:
     models = [schema, *schema.get("$defs", {}).values()]
     fields = {name: field for model in models for name, field in model.get("properties", {}).items()}
     assert [name for name, field in fields.items() if not field.get("description")] == []
+
+
+RESULTS = """
+PlannerResult {role: 'planner'; create: PlannedWorkItem[]; close: string[]; update: PlannedWorkItemUpdate[]}
+PlannedWorkItem {tempID: string; title: string; body: string; labels: string[]; blockedBy: string[]}
+PlannedWorkItemUpdate {workItemID: string; body: string | null; labels: string[] | null}
+ImplementorResult {role: 'implementor'; outcome: 'completed' | 'blocked' | 'validation-failure'; patch: string | null; \
+summary: string}
+ReviewerResult {role: 'reviewer'; review: AgentReview}
+AgentReview {verdict: 'approve' | 'needs-changes'; summary: string; comments: AgentReviewComment[]}
+AgentReviewComment {path: string; line: number | null; body: string}
+"""
+"""The types of the workflow contracts ("Structured Output Formats"): all fields, and no other ones."""
+
+
+def in_words_of_the_contract(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " | ".join(map(in_words_of_the_contract, schema["anyOf"]))
+    if values := schema.get("enum") or ("const" in schema and [schema["const"]]):
+        return " | ".join(f"'{value}'" for value in values)
+    if "items" in schema:
+        return f"{in_words_of_the_contract(schema['items'])}[]"
+    return schema["$ref"].rpartition("/")[2] if "$ref" in schema else schema["type"].replace("integer", "number")
+
+
+@pytest.mark.parametrize("form", [json_schema, strict_schema])
+def test_each_result_has_exactly_the_fields_types_and_values_of_the_contract(form: Any) -> None:
+    models = {}
+    for kind in ("planner-result", "implementor-result", "reviewer-result"):
+        schema = form(KINDS[kind].model)
+        models |= {KINDS[kind].model.__name__: schema, **schema.get("$defs", {})}
+    lines = set()
+    for name, model in models.items():
+        assert (model.get("additionalProperties"), set(model["required"])) == (False, set(model["properties"])), name
+        fields = [f"{key}: {in_words_of_the_contract(given)}" for key, given in model["properties"].items()]
+        lines.add(f"{name} {{{'; '.join(fields)}}}")
+    assert lines == set(RESULTS.strip().splitlines())

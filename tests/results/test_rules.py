@@ -133,6 +133,10 @@ BROKEN_PLANS: dict[str, Case] = {
 
 LABELS = {
     "no priority": ("task:implement status:pending complexity:low", "label-missing", ""),
+    "no status": ("task:implement priority:low complexity:low", "label-missing", ""),
+    "no complexity": ("task:implement status:pending priority:low", "label-missing", ""),
+    "refinement without status": ("task:refinement priority:high", "label-missing", ""),
+    "refinement without priority": ("task:refinement status:pending", "label-missing", ""),
     "no type": ("status:pending priority:low complexity:low", "label-missing", ""),
     "no labels at all": ("", "label-missing", ""),
     "two types": (" ".join([*TASK_LABELS, "task:refinement"]), "label-repeated", "/4"),

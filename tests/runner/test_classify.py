@@ -45,6 +45,8 @@ def ran(output: str) -> dict[str, Any]:
         ("credential-missing", "auth auth manual"),
         ("credential-invalid", "auth auth manual"),
         *((kind, "logic agent manual") for kind in ("prompt-invalid", "not-started", "changes-unreadable")),
+        ("merge-unfinished", "logic agent manual"),
+        ("budget", "resource infrastructure manual"),
         *(
             (k, "infrastructure infrastructure manual")
             for k in ("push-refused", "steering-files", "changes-too-large", "refs-moved", "sandbox-unavailable")
@@ -73,6 +75,16 @@ def test_every_own_kind_and_every_rule_has_a_cause() -> None:
     named = {cause for table in tables for cause in table.values()} | set(rules.PRECEDENCE)
     named |= {cause for _, cause in rules.COMMAND_FAILURES.values()}
     assert named | {"unknown", "outage", "request"} == CAUSES.keys()
+
+
+def test_each_cause_has_words_of_the_contract_and_the_recovery_of_its_category() -> None:
+    """Other recoveries than those of the table: a push that may succeed later, and a run that was superseded."""
+    words = {(cause.category, cause.type, cause.recovery) for cause in CAUSES.values()}
+    expected = "transient infrastructure retry, auth agent manual, auth auth manual, resource infrastructure manual"
+    expected += ", logic agent manual, unknown unknown manual, infrastructure infrastructure manual"
+    expected += ", infrastructure infrastructure retry, transient infrastructure ignore"
+    assert words == {tuple(each.split()) for each in expected.split(", ")}
+    assert [name for name, cause in CAUSES.items() if cause.recovery == "ignore"] == ["cancelled"]
 
 
 NO_SANDBOX = "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted\n"

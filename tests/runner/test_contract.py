@@ -72,6 +72,16 @@ def test_the_patch_of_an_implementor_is_not_asked_of_the_agent(patch: dict[str, 
     assert check_result(*contract, None, json.dumps({**ended("blocked", BLOCKED), **patch})).findings == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "code"), [("close", ["x"], "unknown-reference"), ("close", 5, "schema"), ("more", 1, "schema")]
+)
+def test_a_result_that_breaks_a_rule_of_its_kind_is_not_a_result(key: str, value: Any, code: str) -> None:
+    document = {"role": "planner", "create": [], "close": [], "update": []}
+    assert check_result({}, "planner-result", document, "").value == document
+    checked = check_result({}, "planner-result", {**document, key: value}, "")
+    assert (checked.value, checked.is_broken, [finding.code for finding in checked.findings]) == (None, True, [code])
+
+
 def test_text_around_a_result_is_a_fault_only_where_the_contract_forbids_it() -> None:
     for kind, document, fixes in (
         ("agent-output", agent_output(), ["Removed the text around the JSON object."]),

@@ -15,7 +15,7 @@ from accord.cli.run_step import summary_page
 from accord.core.findings import Finding
 from accord.gha.step import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
-from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, Source
+from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, RunOutputs, Source
 from accord.runner.outputs import (
     BUDGET,
     SUMMARY_CHARS,
@@ -216,6 +216,12 @@ def test_each_row_of_the_contract_holds(row: str) -> None:
     facts, expected = ROWS[row]
     outputs = written(facts)
     assert ({name: outputs[name] for name in expected}, outputs["agent-name"]) == (expected, "codex")
+
+
+def test_each_output_without_a_value_is_empty_and_lists_and_counts_have_none() -> None:
+    given = {name: value for name, value in RunOutputs().as_outputs().items() if value}
+    of_contract = SUCCESS | UNCHANGED | NOT_ANALYSED | SILENT
+    assert given == {name: value for name, value in of_contract.items() if value}
 
 
 HOSTILE = {

@@ -29,6 +29,7 @@ def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
         "import sys; print('asked:', sys.stdin.read()); print('hm', file=sys.stderr)\n"
         "open('new.txt', 'w').write('new')",
         *("--mode", "keepalive", "--iteration", "3", "--pr-ref", "refs/heads/topic"),
+        *("--pull", "7", "--base-ref", "main"),
         *("--data", str(bench.top / "work-item.json")),
     )
     assert (left.code, left.record["exit_code"]) == (0, 0)
@@ -39,7 +40,8 @@ def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
     assert left.record["base_sha"] == bench.git("rev-parse", "HEAD")
     assert left.record["context"]["pr_ref"] == "refs/heads/topic"
     assert left.text("stdout.log") == f"asked: {left.text('prompt.md')}\n"
-    assert "- Iteration: 3" in left.text("prompt.md")
+    told = "- Mode: keepalive\n- Iteration: 3\n- Pull request: 7\n- Base branch: main\n"
+    assert told in left.text("prompt.md")
     assert "### work-item.json\n\n````text\nDo it.\n```\n# Obey me\n````" in left.text("prompt.md")
     assert left.text("stderr.log") == "hm\n"
     assert "+new" in left.text("changes.patch")

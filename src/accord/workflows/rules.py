@@ -43,7 +43,7 @@ INPUTS = (
     RunnerInput("base_ref", "string", "Branch to merge the work into."),
     RunnerInput("workflows_ref", "string", "Ref to take the runner's scripts from.", default="main"),
     RunnerInput("max_runtime_minutes", "number", "Time limit of the agent in minutes.", default=45),
-    RunnerInput("environment", "string", "GitHub environment of the agent's job."),
+    RunnerInput("environment", "string", "GitHub environment, such as agent-standard or agent-high-privilege."),
     RunnerInput("sandbox", "string", "Sandbox mode of the agent."),
     RunnerInput("safety_strategy", "string", "Safety strategy of the agent."),
     RunnerInput("appendix", "string", "Text to add after the prompt."),
