@@ -292,6 +292,7 @@ def test_an_unusual_layout_is_a_warning_at_most(text: str, code: str, severity: 
         ("# Blocker\n\nThe mirror is down", True),
         ("## Problem: the mirror\n\n## Next steps\n", True),
         ("Blocked.", False),
+        ("# Description: the mirror is down\n", True),
         ("# Blocked: #31 Add a circuit breaker\n", False),
         ("Blocked: #31 Add a circuit breaker\n=====\n", False),
         ("## Summary\n", False),

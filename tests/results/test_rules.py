@@ -152,6 +152,7 @@ LABELS = {
     "label of two dots": (" ".join([*TASK_LABELS, ".."]), "label-unknown", "/4"),
     "label with a zero-width space": (" ".join([*TASK_LABELS, "b\u200bug"]), "label-unknown", "/4"),
     "label with a variant of a letter": (" ".join([*TASK_LABELS, "bug\ufe0f"]), "label-unknown", "/4"),
+    "label with a character of no standard": (" ".join([*TASK_LABELS, "bug\ue000"]), "label-unknown", "/4"),
     "label with a control character": (" ".join([*TASK_LABELS, "a\x7fb"]), "label-unknown", "/4"),
     "101 labels": (" ".join([*TASK_LABELS, *(f"l{i}" for i in range(97))]), "labels-too-many", ""),
 }  # fmt: skip
@@ -275,6 +276,7 @@ CHANGED = {
     "no path": ("docs/specs/a.md", "the spec", "blocker-spec-reference"),
 }  # fmt: skip
 TOO_FEW = ["### Option A\n\n### Option B", "- A\n  - it is simple, but slow", "- 無視\n- 拒否"]
+TOO_FEW += ["- Option A: wait (pro: no copy; con: two days late)", "### Wait\n\nPro: no copy; con: two days late"]
 BROKEN_RESULTS: dict[str, Case] = {
     **{
         name: (report(outcome, summary, patch), code, "/patch" if "patch" in code else "/summary")
@@ -791,6 +793,14 @@ def test_a_long_word_in_a_scope_list_takes_time_in_proportion_to_its_length(unit
             assert read_body(task_body(in_scope=f"- {start}{unit * (size // len(unit))}/x`")).scopes
 
     assert not grows_too_fast(read, 20_000, noticed=0.1)
+
+
+def test_many_titles_in_a_scope_list_take_time_in_proportion_to_them() -> None:
+    def read(size: int) -> None:
+        read_body.cache_clear()
+        assert not read_body(task_body(in_scope="a:\n" * size)).scopes[0].paths
+
+    assert not grows_too_fast(read, 10_000, noticed=0.1)
 
 
 def test_a_glob_beside_many_files_takes_time_in_proportion_to_them() -> None:

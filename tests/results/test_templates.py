@@ -422,8 +422,12 @@ LISTS = {
         "src/a.py tests/b.py tests/c.py docs/d.md a/(b)/e.ts",
     ),
     "titles beside paths": (
-        "- **Writer**, `src/a.py`\n- *Reader*, `src/b.py`\n- Page (new), web/c.ts\n- _Tests_ and `tests/a.py`",
-        "src/a.py src/b.py web/c.ts tests/a.py",
+        "- **Writer**, `src/a.py`\n- *Reader*, `src/b.py`\n- _Tests_ and `tests/a.py`",
+        "src/a.py src/b.py tests/a.py",
+    ),
+    "names of folders and files": (
+        "- Sources, Package.swift",
+        "Sources Package.swift",
     ),
     "names without folders": (
         "- Dockerfile, Makefile and LICENSE\n- src, tests\n- Justfile & `src/a.py`, CODEOWNERS\n- OWNERS, `src/b.py`",

@@ -63,7 +63,7 @@ def test_plain_checked_boxes_of_these_words_alone_are_evidence(
         ("- [ ] Do not log keys", "- [x] Do not log keys\n\nThe task “Do not log keys” took an hour.", [0]),
         ("- [ ] Do not log keys", "- [x] Do not log keys\n\nI did not finish “Do not log keys”.", []),
         ("- [ ] a.*b\n- [ ] (", "- [x] a.*b\n- [x] (", [0, 1]),
-        ("- [ ] <!-- nothing -->", "- [x] <!-- nothing -->", []),
+        ("- [ ] <!-- nothing -->", "- [x] <!-- nothing -->", []), ("- [ ] ** **", "- [x] ** **", []),
         ("", "- [x] Add tests", []),
     ],
 )  # fmt: skip

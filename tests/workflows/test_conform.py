@@ -293,7 +293,8 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
         *[
             (f"{NAMED}          {line}\n", True)
             for line in ('# echo "exit-code=0" >> "$GITHUB_OUTPUT"', "echo hi # exit-code=0",
-                'echo "exit-code=0" >> "$GITHUB_ENV"', 'echo "exit-code=0" >> out.txt')
+                'echo "exit-code=0" >> "$GITHUB_ENV"', 'echo "exit-code=0" >> out.txt',
+                'echo "agent-exit-code=0" >> "$GITHUB_OUTPUT"', 'echo "exit-code-of-tests=0" >> "$GITHUB_OUTPUT"')
         ],
         *[
             (f"{NAMED}          {line}\n", False)

@@ -259,11 +259,7 @@ def _wants_json(args: list[str]) -> bool:
         return "json" in formats
     commands = takewhile(lambda word: not word.startswith("-"), options)
     names = accumulate(commands, lambda name, word: f"{name}_{word}", initial="ACCORD")
-    return any(
-        os.environ.get(f"{name}_{option}".replace("-", "_").upper()) == "json"
-        for name in names
-        for option in ("FORMAT", "OUTPUT_FORMAT")
-    )
+    return any(os.environ.get(f"{name}_FORMAT".replace("-", "_").upper()) == "json" for name in names)
 
 
 REPORT_TO = "https://github.com/accord-ci/accord/issues"

@@ -213,7 +213,7 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
             yield Finding("label-repeated", message, here, hint=hint)
         elif fault := label_fault(label):
             yield replace(fault, path=here)
-        elif strip_hidden(label) != label or any(char.isspace() and char != " " for char in label):
+        elif strip_hidden(label) != label or not label.replace("\u200d", "").isprintable():
             yield Finding("label-unknown", "A label contains invisible characters.", here, hint="Remove them.")
         elif category and legal and label not in KNOWN_NAMES:  # without a legal one, `check_allowed` has a finding
             hint = did_you_mean(label, legal) or f"Use {_choice(legal)}."

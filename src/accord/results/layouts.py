@@ -318,7 +318,7 @@ def labelled_options(text: str) -> Options:
     """Read the options of a text that has nothing else, in the clearest layout that gives at least two."""
     text = _NEW_LINE.sub("\n", text)
     rows, marked = _of_table(text), _marked(text)
-    pieces = tuple(piece.strip() for piece in text.split(";") if _LETTER.search(piece))
+    pieces = () if rows or marked else tuple(piece.strip() for piece in text.split(";") if _LETTER.search(piece))
     for found in (rows, marked, _marked(text, "#"), _counted(text), _of_lines(text), pieces):
         if len(found) > 1:
             return Options(found)

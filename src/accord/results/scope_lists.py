@@ -182,6 +182,7 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
     every: list[_Entry] = []
     known: dict[Block | None, _Entry] = {None: top}
     labels: dict[Block | None, _Entry] = {}
+    places: dict[Block | None, int] = {}
     for block in blocks:
         items: list[Block | None] = [*(each for each in block.around if each.kind == "item"), None]
         is_first = bool(len(items) > 1 and block.texts) and items[0] not in known
@@ -192,7 +193,10 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
         nested: list[tuple[int, _Entry]] = []  # lines of code above deeper ones
         for line, text in lines:
             if is_text and (text.rstrip("*_").endswith((":", "\uff1a")) or _BOLD.fullmatch(text)):
-                is_next = bool(above.paths) or any(each.paths or each.inner for each in above.inner)
+                idle = places.get(place, 0)  # what is above this label and has nothing
+                while idle < len(above.inner) and not (above.inner[idle].paths or above.inner[idle].inner):
+                    idle += 1
+                places[place], is_next = idle, bool(above.paths) or idle < len(above.inner)
                 labels[place] = label = _title(text, line, is_out=is_out)
                 label.has_more = label.is_phrase and (is_next or label.is_negated)
                 label.is_negated &= is_next or is_out
@@ -326,7 +330,8 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             break
     first, *others = entry.paths or [""]
     is_plain = not (is_sure(first) or FILE.fullmatch(first) or first.isupper() or f"`{first}`" in text)
-    if is_plain and any(map(is_sure, others)) and (text[0] in "*_" or not first.islower()):  # such as `Writer`
+    is_title = text[:1] in ("*", "_") or (not first.islower() and "`" in text)
+    if is_plain and is_title and any(map(is_sure, others)):  # such as `Writer`
         front.append(entry.paths.pop(0))
     entry.has_more |= is_cut or (bool(entry.paths) and is_described and text.endswith(":"))
     rest = [word for word, _ in words if word not in taken]

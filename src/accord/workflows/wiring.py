@@ -158,7 +158,7 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
         inner = [each for each in reads(value) or () if each[0] == "steps"]
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
     written = _written(step.shell_texts, step.shell, frozenset(step.scripts)) if step.run else None
-    if name and written is not None and name not in written:
+    if name and written is not None and name not in _NAME.findall(written):
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)
     return None
@@ -192,6 +192,8 @@ _NAMING = re.compile(
 )
 """One command that writes outputs, with their names as text."""
 
+_NAME = re.compile(r"(?<![\w./-])[\w-]+(?=[=<:\"'\s]|\Z)")
+
 
 @lru_cache(maxsize=64)
 def _written(texts: tuple[str, ...], shell: str, scripts: frozenset[str]) -> str | None:
@@ -202,7 +204,7 @@ def _written(texts: tuple[str, ...], shell: str, scripts: frozenset[str]) -> str
     lines = _BLOCK.sub(lambda at: "\n".join(line + at[2] for line in at[1].splitlines() if line.strip()), text)
     writes = [line for line in lines.splitlines() if "GITHUB_OUTPUT" in line or "::set-output" in line]
     is_named = all(map(_NAMING.fullmatch, writes)) and shell in {"", "bash", "sh"} and programs <= known
-    return "\n".join(writes).lower() if is_named else None
+    return "\n".join(writes).lower().replace("\\n", "\n") if is_named else None
 
 
 def inputs_of(workflow: Workflow) -> set[str]:

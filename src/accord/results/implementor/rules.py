@@ -73,10 +73,11 @@ _RECOMMENDED = re.compile(r"[(\[*_](?:recommended|preferred)[)\]*_]", re.IGNOREC
 """The mark of the option that the author recommends."""
 
 _TITLE = re.compile(
-    r"\A(?:(#{1,6})[ \t][^\n:]*:[^\n]*[^\s.!?\u3002][ \t]*\n(?![^\0]*^\1[ \t])|[^\n]*[^\s.!?\u3002][ \t]*\n=+[ \t]*\n)",
-    re.MULTILINE,
+    r"\A(?=\W*block)(?:(#{1,6})[ \t][^\n:]*:[^\n]*[^\s.!?\u3002][ \t]*\n(?![^\0]*^\1[ \t])"
+    r"|[^\n]*[^\s.!?\u3002][ \t]*\n=+[ \t]*\n)",
+    re.MULTILINE | re.IGNORECASE,
 )
-"""A heading above all others with a colon, as in ``# Blocked: #31``: its label has no text but the title's."""
+"""A heading above all others such as ``# Blocked: #31``: its label has no text but the title's."""
 
 _SIDE = re.compile(r'\A(?:.* )?"?[a-z]/')
 """The part of a header before the path: of a pair, before the second one."""

@@ -289,8 +289,8 @@ def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -
     message = strip_hidden(evidence.message)
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for position, task in enumerate(tasks):
-        if task.text:
-            positions[_name(task.text)].append(position)
+        if name := _name(task.text):
+            positions[name].append(position)
     boxes: defaultdict[str, list[str]] = defaultdict(list)
     for todo in evidence.todos:
         boxes[_name(todo.text)].append("\n" if todo.is_done else "")
