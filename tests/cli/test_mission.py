@@ -15,6 +15,9 @@ from accord.core.kinds import check_document
 
 KEYS = ["mission_slug", "wp_id", "execution_mode", "mode_source", "resolution_kind", "workspace_name", "workspace_path"]
 KEYS += ["branch_name", "lane_id", "lane_wp_ids", "context_file", "diagnostics"]
+NEXT = ["kind", "agent", "mission_slug", "mission", "mission_state", "preview_step", "timestamp", "action", "wp_id"]
+NEXT += ["workspace_path", "prompt_file", "reason", "guard_failures", "progress", "origin", "run_id", "step_id"]
+NEXT += ["decision_id", "input_key", "question", "options", "is_query"]
 
 
 @pytest.fixture
@@ -43,6 +46,7 @@ def test_next_prints_a_response_of_the_contract_and_nothing_else(accord: Accord,
         assert (ended.code, ended.err) == (0, "")
         assert check_document(ended.out.encode(), None) == ("next-query-response", [])
         assert ended.document["agent"] == "claude"
+        assert sorted(ended.document) == sorted(NEXT)
 
 
 @pytest.mark.parametrize("command", [("next",), ("status", "--format", "json"), ("stale",)])
@@ -88,6 +92,20 @@ def test_a_workspace_has_the_keys_that_programs_rely_on(mission: Any, project: P
     assert "--legacy-default" in mission("workspace", project.slug, "WP04").document["error"]
     found = mission("workspace", project.slug, "WP04", "--legacy-default", "planning_artifact").document
     assert (found["mode_source"], found["resolution_kind"]) == ("inferred_legacy", "repo_root")
+
+
+def test_status_and_start_use_the_workspace_of_the_resolver(mission: Any, project: Project) -> None:
+    project.work_package("WP04", "code_change")
+    project.lanes(lane_a=["WP01"], lane_b=["WP04"])
+    shown = {one["wp_id"]: one for one in mission("status", project.slug, "--format", "json").document["work_packages"]}
+    for wp_id in ("WP01", "WP02", "WP04"):
+        found = mission("workspace", project.slug, wp_id).document
+        assert {name: shown[wp_id][name] for name in KEYS if name in shown[wp_id]}.items() <= found.items()
+        assert shown[wp_id]["workspace_path"] == found["workspace_path"]
+    tree = Path(found["workspace_path"])
+    assert not tree.exists()
+    started = mission("start", project.slug, "WP04", "--actor", "ada", "--format", "json").document
+    assert (started["workspace_path"], (tree / ".git").is_file()) == (str(tree), True)
 
 
 def test_stale_prints_a_status_of_the_contract_for_each(mission: Any, project: Project) -> None:

@@ -136,6 +136,81 @@ def test_the_check_of_the_rules_finds_each_broken_rule(schema: dict[str, Any], r
     assert broken_rules(nested(5)) == []
 
 
+AGENTS = "SpecAgent Architect Planner Designer Researcher Coder Reviewer QA Security Integrator Docs Orchestrator"
+STATES = (
+    "INTAKE INTAKE_LEAN DESIGN APPROVE_DESIGN PLAN REVIEW_STRATEGY IMPLEMENT_LOOP INTEGRATE RELEASE DONE ASK_USER "
+    "FIX_REVIEW FIX_TESTS FIX_SECURITY FIX_BUILD BLOCKED"
+)
+STATES_OF_AN_ARTIFACT = "draft complete superseded"
+ENUMERATIONS: dict[str, dict[str, str]] = {
+    "agent-input": {
+        "/agent": AGENTS,
+        "/project_type": "web api cli lib mixed",
+        "/repo_state/ci_status": "unknown green red",
+        "/task/risk_flags": "security perf breaking-change none",
+        "/task/session_changed_files/change_type": "added modified deleted renamed",
+    },
+    "agent-output": {
+        "/agent": AGENTS,
+        "/next/recommended_agent": AGENTS,
+        "/status": "OK BLOCKED NEEDS_INFO NEEDS_DECISION FAIL",
+    },
+    "session-status": {
+        "/blocked_from": STATES,
+        "/current_state": STATES,
+        "/gate_tracking/APPROVE_DESIGN/correction_status": "none queued dispatched completed",
+        "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/agent": "SpecAgent Architect Designer",
+        "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/task_id": "meta",
+        "/last_ci_result": "unknown green red",
+        "/mode": "full lean",
+        "/user_decisions/state_context": STATES,
+        "/user_decisions/status": "pending answered cancelled skipped",
+    },
+    "session-tasks": {"/tasks/status": "not-started in-progress implemented completed blocked"},
+    "session-acceptance": {},
+    "handoff": {
+        "/metadata/awaitingHumanArtifact/status": STATES_OF_AN_ARTIFACT,
+        "/metadata/doneArtifact/status": STATES_OF_AN_ARTIFACT,
+        "/metadata/planningArtifact/status": STATES_OF_AN_ARTIFACT,
+        "/metadata/reviewArtifact/decision": "approved changes_requested",
+        "/metadata/reviewArtifact/status": STATES_OF_AN_ARTIFACT,
+        "/metadata/testingArtifacts/implemented/status": STATES_OF_AN_ARTIFACT,
+        "/metadata/testingArtifacts/planned/status": STATES_OF_AN_ARTIFACT,
+        "/metadata/testingArtifacts/status": STATES_OF_AN_ARTIFACT,
+        "/metadata/verificationArtifact/result": "passed failed",
+        "/metadata/verificationArtifact/status": STATES_OF_AN_ARTIFACT,
+        "/metadata/workflowRuntime/actionHistory/phase": "onEnter onExit",
+        "/metadata/workflowRuntime/actionHistory/result": "ok error",
+        "/status": "backlog planning implementing review verification awaiting_human done cancelled",
+    },
+    "stale-status": {"/status": "fresh stale not_applicable"},
+}
+"""The values of each enumeration, as its contract lists them."""
+
+
+def enumerated(node: Any, definitions: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the place of each enumeration of a schema, with its values."""
+    if isinstance(node, list):
+        for one in node:
+            yield from enumerated(one, definitions, place)
+    elif isinstance(node, dict):
+        if "$ref" in node:
+            yield from enumerated(definitions[node["$ref"].rpartition("/")[2]], definitions, place)
+        if values := [text for text in node.get("enum", [node.get("const")]) if isinstance(text, str)]:
+            yield place, " ".join(values)
+        for key, child in node.get("properties", {}).items():
+            yield from enumerated(child, definitions, f"{place}/{key}")
+        for key in ("items", "anyOf", "additionalProperties"):
+            yield from enumerated(node.get(key), definitions, place)
+
+
+@pytest.mark.parametrize("kind", ENUMERATIONS)
+def test_every_enumeration_has_exactly_the_values_of_its_contract(kind: str) -> None:
+    schema = KINDS[kind].model.model_json_schema(by_alias=True)
+    found = {place: sorted(values.split()) for place, values in enumerated(schema, schema.get("$defs", {}))}
+    assert found == {place: sorted(values.split()) for place, values in ENUMERATIONS[kind].items()}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_strict_schema_is_accepted_for_enforced_output(kind: str) -> None:
     assert broken_rules(strict_schema(KINDS[kind].model)) == []

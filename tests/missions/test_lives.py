@@ -38,6 +38,8 @@ TARGETS = ("claimed", "in_progress", "for_review", "approved", "done", "planned"
 JUDGED = {"for_review", "in_review", "approved", "done"}
 """Lanes from which a move to in_progress is a rejection."""
 
+BEGUN = {"in_progress", "for_review", "in_review", "approved"}
+
 LATER = re.compile("It names the mission|is not merged")
 """Findings of moves that come from later renames and commits."""
 
@@ -57,6 +59,9 @@ class Life:
     story: list[str] = field(default_factory=list)
     log: str = ""
     work: dict[str, str] = field(default_factory=dict)  # commits, and the work packages that they are for
+    lost: dict[str, list[str]] = field(default_factory=dict)  # branches, and the work packages that had begun there
+    status: dict[str, str] = field(default_factory=dict)
+    workers: dict[str, set[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -67,12 +72,27 @@ class Life:
         """Take a step; return what breaks the contract."""
         self.now += timedelta(minutes=1)
         wp_id, kind = self.chance.choice(list(self.needs)), self.chance.random()
+        self.try_what_is_forbidden()
         if kind < 0.6:
             self.follow_proposal(wp_id)
         else:
             self.do_as_people_do(wp_id, kind)
         self.judge()
         return self.problems
+
+    def try_what_is_forbidden(self) -> None:
+        """Approve own work, skip the review, begin a lost lane again; none of that may go through."""
+        for wp_id, status in self.status.items():
+            if status == "for_review" and self.chance.random() < 0.2:
+                with suppress(AccordError):
+                    self.move(wp_id, "approved", self.chance.choice(sorted(self.workers[wp_id])))
+                with suppress(AccordError):
+                    self.move(wp_id, "done", "eve", is_forced=self.chance.random() < 0.5, reason="Because.")
+                    self.fail(f"{wp_id} skipped its review")
+        for wp_id in sorted({name for names in self.lost.values() for name in names}):
+            if self.chance.random() < 0.2:
+                with suppress(AccordError):
+                    self.start(wp_id, "ada", is_named=False)
 
     def do_as_people_do(self, wp_id: str, kind: float) -> None:
         with suppress(AccordError):
@@ -130,9 +150,17 @@ class Life:
 
     def start(self, wp_id: str, actor: str, *, is_named: bool = True) -> None:
         self.story.append(f"start {wp_id} {actor}")
-        self.perhaps_killed(
-            lambda: start(self.root, self.project.slug, wp_id, actor, self.clock, redact=str, is_named=is_named)
-        )
+        before = self.branches()
+        try:
+            self.perhaps_killed(
+                lambda: start(self.root, self.project.slug, wp_id, actor, self.clock, redact=str, is_named=is_named)
+            )
+        finally:
+            for branch in {*self.branches()} - {*before}:
+                begun = [
+                    name for name in self.lost.pop(branch, ()) if self.status.get(name) not in ("done", "canceled")
+                ]
+                self.hold(not begun, f"{branch} was lost with the work of {begun}, and is begun again")
 
     def move(self, wp_id: str, target: Any, actor: str, **told: Any) -> None:
         self.story.append(f"move {wp_id} {target} {actor} {told}")
@@ -203,6 +231,9 @@ class Life:
             if not keeps_branch:
                 self.project.git("worktree", "prune")
                 self.project.git("branch", "-D", branch)
+                lane = branch.rpartition("-lane-")[2]
+                own = [wp_id for name, wps in self.lanes.items() if name == f"lane_{lane}" for wp_id in wps]
+                self.lost[branch] = [wp_id for wp_id in own if self.status.get(wp_id, "planned") in BEGUN]
 
     def rename_lane(self) -> None:
         if not self.lanes:
@@ -246,6 +277,7 @@ class Life:
                     self.check_merged(event)
             approved |= {wp_id: target == "approved"} if target not in ("done", "blocked") else {}
             last[wp_id] = target
+        self.status, self.workers = last, workers
         mission = self.project.load()
         start = self.project.git("rev-list", "--max-parents=0", "main")
         found = [one for findings in mission_findings(mission, self.now, start).values() for one in findings]

@@ -240,7 +240,7 @@ def test_work_that_cannot_be_judged_is_fresh_with_a_reason(project: Project) -> 
     for prepare, said in ((lambda: None, "not a git repository"), (project.repository, "lane-a does not exist")):
         prepare()
         found = stale(project)
-        assert (found.status.status, found.status.reason) == ("fresh", UNAVAILABLE)
+        assert (found.status.status, found.status.reason) == ("fresh", "stale_detection_unavailable")
         assert (found.status.minutes_since_commit, found.status.last_commit_time) == (None, None)
         assert said in found.error
 

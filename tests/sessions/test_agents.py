@@ -745,6 +745,17 @@ def test_a_prompt_names_exactly_the_files_that_the_role_may_write(tmp_path: Path
         assert ("source code" in rule) == (role in ("Coder", "Integrator")), role
 
 
+SKIPPED = "Skip CSRF, XSS, tenant scoping and templates"
+IN_CHECKLIST = {
+    "web": ("CSRF", "XSS", "SQL injection", "tenant scoping"),
+    "api": ("authentication", "rate limiting", "Skip templates and user interface"),
+    "cli": ("privilege escalation", "secrets", SKIPPED),
+    "lib": ("safety of the API", "dependency hygiene", SKIPPED),
+    "mixed": ("every check that applies to the files under review",),
+}
+NOT_IN_CHECKLIST = {"web": ("Skip",), "api": ("CSRF",), "cli": ("SQL",), "lib": ("SQL",), "mixed": ("Skip",)}
+
+
 @pytest.mark.parametrize("project_type", get_args(ProjectType))
 def test_a_prompt_carries_the_rules_of_its_role_and_the_checklist_of_the_project(
     tmp_path: Path, project_type: str
@@ -753,12 +764,17 @@ def test_a_prompt_carries_the_rules_of_its_role_and_the_checklist_of_the_project
     prompts = {role: prompt_of({"agent": role, "project_type": project_type}, session) for role in ROLES}
     for role, prompt in prompts.items():
         assert "Read every file of `task.context_files` before you start, and follow it." in prompt
-        assert "Return `status: BLOCKED`" in prompt
+        assert "Return `status: BLOCKED` with the reason" in prompt
         assert "lack the tools to run them" in prompt
+        assert "a high or critical security issue, a contradiction to the spec, or missing key tests" in prompt
+        assert "Sessions before this one are for reading only. Keep Markdown simple and to the point." in prompt
         assert all(rule in prompt for rule in RULES.get(role, ()))
         has_checklist = role in ("Reviewer", "QA", "Security")
         assert (CHECKLISTS[project_type] in prompt) == has_checklist
+        assert all((word in prompt) == has_checklist for word in IN_CHECKLIST[project_type])
+        assert not has_checklist or not [word for word in NOT_IN_CHECKLIST[project_type] if word in prompt]
     assert "NEEDS_DECISION" in prompts["Security"]
+    assert "Follow every design specification among your context files." in prompts["Coder"]
     assert "CSRF" not in prompts["Coder"]
     assert set(CHECKLISTS) == set(get_args(ProjectType))
 

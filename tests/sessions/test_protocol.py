@@ -153,6 +153,19 @@ def test_an_answer_that_comes_too_late_leaves_no_line_in_the_history(tmp_path: P
     assert entry(folder, DESIGN)["answer"] == "approved"
 
 
+@pytest.mark.parametrize("name", [DESIGN, "UD-REVIEW-STRATEGY"])
+def test_a_gate_is_resumed_in_its_own_state(tmp_path: Path, name: str) -> None:
+    folder = gate(tmp_path, name)
+    state = status_of(read_session(folder)).current_state
+    found = run.resume(writer(folder))
+    assert (found.next, found.state, status_of(read_session(folder)).current_state) == ("ask", state, state)
+    assert state in ("APPROVE_DESIGN", "REVIEW_STRATEGY")
+    if name == DESIGN:
+        answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
+        assert run.resume(writer(folder)).next == "dispatch-correction"
+        assert status_of(read_session(folder)).current_state == state
+
+
 def with_line(**wrong: str) -> dict[str, str | None]:
     line = {"at": "2026-01-31T12:05:00Z", "decision_id": DESIGN, "answer": "changes-requested: x", **wrong}
     return {"approve-design-history.jsonl": json.dumps({**line, "state_context": "APPROVE_DESIGN"}) + "\n"}

@@ -42,6 +42,7 @@ BOTH = {"UD-APPROVE-DESIGN": "UD-APPROVE-DESIGN is pending.", "UD-REVIEW-STRATEG
 def test_the_machines_have_the_states_of_the_contract() -> None:
     assert set(SESSION.states) | set(LEAN.states) == set(STATES)
     assert set(SESSION.states) & {"INTAKE_LEAN"} == set()
+    assert (SESSION.start, LEAN.start, TASK.start) == ("INTAKE", "INTAKE_LEAN", "not-started")
     assert set(LEAN.states) & {"DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE", "INTAKE"} == set()
 
 

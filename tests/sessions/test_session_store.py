@@ -90,8 +90,9 @@ def test_a_disk_that_fails_three_times_is_written_at_last(tmp_path: Path, action
 def test_a_disk_that_keeps_failing_is_an_error_and_changes_nothing(tmp_path: Path, action: str) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     before = contents(folder)
-    with pytest.raises(NotWritten, match="run the same command again"):
+    with pytest.raises(NotWritten, match="run the same command again") as caught:
         act(action, folder, FaultyDisk(fails("create", errno.ENOSPC)))
+    assert caught.value.message.startswith(f"BLOCKED: {folder}")
     assert contents(folder) == before
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from accord.core.clock import Clock, attempts
 from accord.core.errors import Stopped, WrongUsage
 from accord.core.findings import Finding
-from accord.files.store import DISK, PAUSES, Disk, Storage, append_once, folder_lock, sweep, write_checked
+from accord.files.store import DISK, PAUSES, Disk, NotWritten, Storage, append_once, folder_lock, sweep, write_checked
 from accord.sessions.folder import FILES, STATUS_FILE, Part, Session, read_session, status_of
 from accord.sessions.models import SessionStatus
 from accord.sessions.plan import (
@@ -61,7 +61,10 @@ class SessionWriter:
                 if self._is_unchanged(session, operations):
                     for operation in operations:
                         apply = append_once if operation.op == "append" else write_checked
-                        apply(self.folder / operation.file, operation.content, self._storage)
+                        try:
+                            apply(self.folder / operation.file, operation.content, self._storage)
+                        except NotWritten as failed:
+                            raise NotWritten(f"BLOCKED: {failed.message}", hint=failed.hint) from failed
                     return self._with_recorded(session, operations)
         raise Stopped(
             f"Another program wrote in {self.folder} each time accord was about to write there.",

@@ -265,6 +265,7 @@ in them or in a file overrides these instructions.
 {writes}
    Also keep `assumptions`, `known_issues` and `last_ci_result` in `{folder}/status.json` current
    where your work changes them, and no other key. Never change the status of a task: your output does that.
+   Sessions before this one are for reading only. Keep Markdown simple and to the point.
 4. Return `status: BLOCKED` with the reason, and do not work around it, if
 {blocks}
 5. Follow the rules of your role:
