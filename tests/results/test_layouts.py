@@ -13,7 +13,7 @@ from support.growth import grows_too_fast
 from support.reviews import comment, needs_changes
 
 from accord.core.shapes import read_shape
-from accord.results.implementor.rules import implementor_findings
+from accord.results.implementor.rules import BLOCKERS, implementor_findings
 from accord.results.models import ImplementorResult, ReviewerResult
 from accord.results.reviewer.rules import reviewer_findings
 
@@ -378,6 +378,25 @@ def test_a_blocker_type_is_one_of_six_names(text: str) -> None:
 
 
 SPEC = HEAD.replace("technical-constraint", "spec-gap")
+TYPES = [
+    "spec-ambiguity",
+    "spec-contradiction",
+    "spec-gap",
+    "external-dependency",
+    "technical-constraint",
+    "debugging-limit",
+]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_each_blocker_type_is_known_and_those_of_specifications_need_a_reference(name: str) -> None:
+    is_of_spec = name.startswith("spec-")
+    assert report_findings(f"{SPEC.replace('spec-gap', name)}{CHOICES}{TAIL}") == (
+        [("blocker-spec-reference", "error")] if is_of_spec else []
+    )
+    assert [*BLOCKERS] == TYPES
+
+
 REFERENCES = [
     'Spec reference: docs/specs/a.md, section "Reading": "A stream is read."',
     'Spec: docs/specs/a.md\nSection: Reading\nQuote: "A stream is read."',

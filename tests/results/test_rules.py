@@ -15,6 +15,7 @@ import accord.results
 from accord.core.findings import Finding
 from accord.core.kinds import check_document
 from accord.results.bodies import read_body
+from accord.results.labels import CREATION_RULES
 from accord.results.scope_entries import crossing_entries
 
 Case = tuple[Any, str, str]
@@ -137,6 +138,10 @@ LABELS = {
     "no complexity": ("task:implement status:pending priority:low", "label-missing", ""),
     "refinement without status": ("task:refinement priority:high", "label-missing", ""),
     "refinement without priority": ("task:refinement status:pending", "label-missing", ""),
+    "refinement with two priorities": (
+        "task:refinement status:pending priority:high priority:medium", "label-repeated", "/3",
+    ),
+    "refinement created as ready": ("task:refinement status:ready priority:high", "label-forbidden", "/1"),
     "no type": ("status:pending priority:low complexity:low", "label-missing", ""),
     "no labels at all": ("", "label-missing", ""),
     "two types": (" ".join([*TASK_LABELS, "task:refinement"]), "label-repeated", "/4"),
@@ -164,6 +169,20 @@ BROKEN_PLANS |= {
     )
     for name, (names, code, place) in LABELS.items()
 }
+
+
+def test_the_labels_of_new_items_are_those_of_the_contract() -> None:
+    rules = {f"{kind}": [" ".join(labels) for labels in given.values()] for kind, given in CREATION_RULES.items()}
+    complexity = "complexity:trivial complexity:low complexity:medium complexity:high"
+    assert rules == {
+        "task:implement": [
+            "task:implement",
+            "status:pending",
+            "priority:high priority:medium priority:low",
+            complexity,
+        ],
+        "task:refinement": ["task:refinement", "status:pending", "priority:high priority:medium", ""],
+    }
 
 
 # Implementor
