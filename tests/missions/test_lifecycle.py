@@ -81,6 +81,7 @@ def test_exactly_the_edges_of_the_rules_are_legal_and_the_others_name_them() -> 
             dict(NONE, people=BOB, actor="\uff22OB"),
         ),
         ("planned", "claimed", dict(NONE, people=BOB), "bob has claimed it", dict(NONE, people=BOB, actor="Bob")),
+        ("blocked", "in_progress", dict(NONE, people=BOB), "bob has claimed it", dict(NONE, people=BOB, actor="Bob")),
         *(
             (source, target, dict(ALL, lane_problem=LOST), "It is lost", dict(NONE, review_ref="PR 1"))
             for source, target in (

@@ -34,7 +34,7 @@ from accord.sessions.changes import foreign_changes
 from accord.sessions.models import ROLES, AgentOutput
 from accord.sessions.policy import INTO, WORK, refuse
 from accord.sessions.run import answer, interview
-from accord.sessions.turns import NextActor, move_on, refused, run_session, start_turn, take_turn
+from accord.sessions.turns import NextActor, move_on, run_session, start_turn, stopped_by, take_turn
 
 if TYPE_CHECKING:
     from accord.runner.models import StopSignals
@@ -99,7 +99,7 @@ def _by_hand(given: _RunSessionArguments, writer: SessionWriter) -> NextActor:
         try:
             document = start_turn(writer, turn)
         except BrokenContract as broken:  # what was taken, answered or moved stays
-            return refused(broken)
+            return stopped_by(broken)
         if not given.dry_run:
             write_run_files(document, writer.read(), given.into)
     return turn

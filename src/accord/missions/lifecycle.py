@@ -191,7 +191,7 @@ _EDGES: tuple[tuple[WorkPackageStatus, WorkPackageStatus, str, tuple[Guard, ...]
     ("approved", "planned", "review reference", (_review,)),
     *((source, "blocked", "", ()) for source in _BEFORE_DONE),
     # blocked work needs what any start needs: it may never have started
-    ("blocked", "in_progress", "dependencies approved, a workspace", (_start, _workspace)),
+    ("blocked", "in_progress", "the same actor, dependencies approved, a workspace", (_holder, _start, _workspace)),
     *((source, "canceled", "", ()) for source in (*_BEFORE_DONE, "blocked")),
 )
 _GUARDS: dict[Step, tuple[Guard, ...]] = {(source, target): guards for source, target, _, guards in _EDGES}

@@ -34,7 +34,7 @@ _MOST_COMPARED = 20_000
 _LONGEST_COMPARED = 200
 """Paths with more names, multiplied by those of the other, share nothing."""
 
-FILE = re.compile(r".+\.[a-z*?][\w*?-]*|\.\w*(?:ignore|rc|env)|[A-Z_]*[A-RT-Z]|[A-Z]\w*(?<!ro)file", re.DOTALL)
+FILE_NAME = re.compile(r".+\.[a-z*?][\w*?-]*|\.\w*(?:ignore|rc|env)|[A-Z_]*[A-RT-Z]|[A-Z]\w*(?<!ro)file", re.DOTALL)
 """A name that is surely a file's, such as ``a.py``, ``LICENSE`` or ``Makefile``; others may be of files and folders."""
 
 _WILDCARD = re.compile(r"[*?]")
@@ -87,7 +87,9 @@ def crossing_entries(entries: Iterable[str]) -> dict[str, list[str]]:
 
 def _crosses(one: str, other: str) -> bool:
     """Return whether two entries have a path in common: their names, in order, agree, and ``**`` is any of them."""
-    a, b = ([*path.split("/"), *([] if FILE.fullmatch(posixpath.basename(path)) else ["**"])] for path in (one, other))
+    a, b = (
+        [*path.split("/"), *([] if FILE_NAME.fullmatch(posixpath.basename(path)) else ["**"])] for path in (one, other)
+    )
     places, seen = [(0, 0)], set[tuple[int, int]]()
     while places and len(a) * len(b) <= _LONGEST_COMPARED:
         i, j = places.pop()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import compress, pairwise
 
-from accord.results.scope_entries import FILE
+from accord.results.scope_entries import FILE_NAME
 from accord.results.scope_words import (
     NO_PATH,
     NONE,
@@ -299,7 +299,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     loose: list[str] = []  # words in front of the first path, then those behind it
     is_described = is_beside = is_cut = is_next = False
     for word, is_marked, following in _outside_brackets(words):
-        is_name = FILE.fullmatch(word) is not None or word.isupper() or not all(map(is_sure, entry.paths[-1:]))
+        is_name = FILE_NAME.fullmatch(word) is not None or word.isupper() or not all(map(is_sure, entry.paths[-1:]))
         is_item = is_name and not (loose or is_marked) and following in _BETWEEN
         is_item &= is_next or not (entry.paths or word.isupper())
         is_first = is_item or not (entry.paths or is_described)
@@ -329,7 +329,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
         if entry.paths and word.endswith(":"):
             break
     first, *others = entry.paths or [""]
-    is_plain = not (is_sure(first) or FILE.fullmatch(first) or first.isupper() or f"`{first}`" in text)
+    is_plain = not (is_sure(first) or FILE_NAME.fullmatch(first) or first.isupper() or f"`{first}`" in text)
     is_title = text[:1] in ("*", "_") or (not first.islower() and "`" in text)
     if is_plain and is_title and any(map(is_sure, others)):  # such as `Writer`
         front.append(entry.paths.pop(0))

@@ -41,7 +41,7 @@ _EMPHASISED = re.compile(
     r"(?:(\*\*|[\"'])(?!/)|([*_]|__)(?=[A-Za-z0-9][^*/]*/|[^\W_]+\2(?![\w.])))([^*]+?)(?:\1|\2)(?![\w/*])"
 )
 """A word in the marks of emphasis or quotes; between single stars, a path with a folder or a plain word."""
-_STRUCK = re.compile(r"~~(?!\s).+?~~")
+_STRUCK = re.compile(r"(?<![\w/.`])~~(?!\s).+?~~(?![\w/])")
 _WIDE = {0xFF0C: ",", 0x3001: ",", 0xFF1B: ";", 0xFF1A: ": ", 0xFF08: " (", 0xFF09: ") ", 0x2014: " \u2014 "}
 _WIDE |= {0x300C: ' "', 0x300D: '" '} | dict.fromkeys(map(ord, "\u201c\u201d\u201e\xab\xbb"), '"')
 _WIDE |= dict.fromkeys(range(0x2190, 0x2200), " \u2192 ")

@@ -39,7 +39,7 @@ class NextActor:
     findings: tuple[Finding, ...] = ()  # why the next move is refused
 
 
-def refused(broken: BrokenContract) -> NextActor:
+def stopped_by(broken: BrokenContract) -> NextActor:
     """Return that a person is needed, because the next move is refused."""
     reason = " ".join([broken.message, *(one.text for one in broken.findings)])
     return NextActor(reason=reason, findings=tuple(broken.findings))
@@ -61,7 +61,7 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
         try:
             turn = _move(writer, session, goal)
         except BrokenContract as broken:  # earlier moves stay
-            turn = refused(broken)
+            turn = stopped_by(broken)
         if turn:
             return turn
 
