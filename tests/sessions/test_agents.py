@@ -739,9 +739,11 @@ def test_a_prompt_names_exactly_the_files_that_the_role_may_write(tmp_path: Path
     for role in ROLES:
         prompt = prompt_of({"agent": role, "project_type": "cli"}, session)
         rule = prompt.split("3. Write only")[1].split("Also keep")[0]
-        named = {name for name in FORMS if f"/{name}`" in rule or f"/{name}/`" in rule}
+        folder = f"`.agents-work/{session.name}"
+        named = {name for name in FORMS if f"{folder}/{name}`" in rule or f"{folder}/{name}/`" in rule}
         assert named == {name for name, roles in WRITERS.items() if role in roles}, role
         assert not any(check_path(role, f".agents-work/{session.name}/{name}", context) for name in named), role
+        assert ("`status: not-started`" in rule) == (role == "Planner"), role
         assert ("source code" in rule) == (role in ("Coder", "Integrator")), role
 
 
