@@ -411,6 +411,16 @@ def test_a_plan_is_changed_only_with_a_new_reason(content: dict[str, Any]) -> No
     assert decide_patch(task, patch(**content, transitionNote="A new one"), by("planner")).reasons == ()
 
 
+@pytest.mark.parametrize("content", [{P: {"risks": ["Data loss"]}}, {T: {"planned": {"loadTestIntent": ["Rows"]}}}])
+def test_a_plan_is_filled_without_a_reason_only_while_it_is_made(content: dict[str, Any]) -> None:
+    empty = {P: {**EVERYTHING[P], "risks": []}, T: EVERYTHING[T]}
+    for status in ("planning", "implementing", "review", "done"):
+        task = {**handoff(**empty), "status": status}
+        found = {reason.code for reason in decide_patch(task, patch(**content), by("planner")).reasons}
+        assert ("transition-note-missing" in found) == (status != "planning"), status
+        assert decide_patch(task, patch(**content, transitionNote="A new one"), by("planner")).reasons == ()
+
+
 def test_a_first_plan_and_its_status_need_no_reason() -> None:
     first = {P: EVERYTHING[P], T: {"planned": EVERYTHING[T]["planned"]}}
     progress: list[Any] = [{P: {"status": "complete"}}, {T: {"planned": {"status": "draft"}}}]

@@ -298,15 +298,20 @@ def mutability_findings(
     has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
     has_reason = has_reason and not is_placeholder(strip_hidden(str(note)))
     for change in changed:
-        if not has_reason and _needs_reason(change):
+        if not has_reason and _needs_reason(change, before):
             hint = "Add a new reason as metadata.transitionNote to the same patch."
             yield _finding("transition-note-missing", change.location, "changes without a reason.", hint)
 
 
-def _needs_reason(change: FieldChange) -> bool:
-    """Tell whether a change edits the plan; filling an empty field is not an edit."""
-    return (
-        not is_empty(change.before)
-        and change.location[-1] not in PROGRESS
-        and any(overlaps(change.location, location) for location in WITH_REASON)
+def _needs_reason(change: FieldChange, before: Mapping[str, Any]) -> bool:
+    """Tell whether a change edits the plan: a first one is not an edit, nor is what fills it while it is planned."""
+    if change.location[-1] in PROGRESS or not any(overlaps(change.location, location) for location in WITH_REASON):
+        return False
+    places = (
+        PLAN_CORE
+        if overlaps(change.location, PLAN)
+        else [(*PLANNED, key) for key in value_at(before, PLANNED) or () if key not in PROGRESS]
     )
+    parts = [value_at(before, place) for place in places]
+    is_first = before.get("status") in ("backlog", "planning") or all(map(is_empty, parts))
+    return not (is_empty(change.before) and is_first)
