@@ -30,7 +30,7 @@ from accord.missions.rules import mission_findings
 from accord.missions.start import start
 
 ACTORS = ("ada", "bob", "eve")
-STEPS = 30
+STEPS = 27
 LIVES = int(os.environ.get("ACCORD_WALKS", "4"))
 SEED = os.environ.get("ACCORD_FUZZ_SEED", "0")
 TEXTS = ("feedback", "review_ref", "override_reason", "reason")
