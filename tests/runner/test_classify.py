@@ -77,14 +77,30 @@ def test_every_own_kind_and_every_rule_has_a_cause() -> None:
     assert named | {"unknown", "outage", "request"} == CAUSES.keys()
 
 
+CAUSES_BY_WORDS = {
+    "transient infrastructure retry": "rate-limit outage network broken-answer interrupted install stall",
+    "transient infrastructure ignore": "cancelled",
+    "auth agent manual": "credential",
+    "auth auth manual": "credential-missing credential-invalid",
+    "resource infrastructure manual": "quota budget machine memory killed disk time",
+    "logic agent manual": "request model context output turns refusal result settings prompt start commands changes"
+    " merge",
+    "infrastructure infrastructure manual": "certificate sandbox size push upload steering refs",
+    "infrastructure infrastructure retry": "push-again job-lost",
+    "unknown unknown manual": "unknown",
+}
+"""Beside the contract's table: a push that may succeed later, and a run that was superseded."""
+
+
 def test_each_cause_has_words_of_the_contract_and_the_recovery_of_its_category() -> None:
-    """Other recoveries than those of the table: a push that may succeed later, and a run that was superseded."""
-    words = {(cause.category, cause.type, cause.recovery) for cause in CAUSES.values()}
-    expected = "transient infrastructure retry, auth agent manual, auth auth manual, resource infrastructure manual"
-    expected += ", logic agent manual, unknown unknown manual, infrastructure infrastructure manual"
-    expected += ", infrastructure infrastructure retry, transient infrastructure ignore"
-    assert words == {tuple(each.split()) for each in expected.split(", ")}
-    assert [name for name, cause in CAUSES.items() if cause.recovery == "ignore"] == ["cancelled"]
+    found = {name: f"{cause.category} {cause.type} {cause.recovery}" for name, cause in CAUSES.items()}
+    assert found == {name: words for words, names in CAUSES_BY_WORDS.items() for name in names.split()}
+    auth, resource, logic, transient = (401, 403), (402,), (404, 413), (408, 429)
+    of_status = {status: CAUSES[cause].category for status, cause in error_rules.STATUSES.items()}
+    assert of_status == {
+        **dict.fromkeys(auth, "auth"), **dict.fromkeys(resource, "resource"), **dict.fromkeys(logic, "logic"),
+        **dict.fromkeys(transient, "transient"),
+    }  # fmt: skip
 
 
 NO_SANDBOX = "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted\n"
