@@ -50,10 +50,11 @@ def test_a_document_that_is_not_a_result_cannot_be_applied() -> None:
 def test_a_patch_is_put_into_a_completed_result_alone(
     outcome: str, patch: bytes, expected: tuple[str, str | None, str]
 ) -> None:
-    document = {"role": "implementor", "outcome": outcome, "summary": "Done."}
-    result = with_patch(json.dumps(document).encode(), patch, "result.json")
-    assert (result["outcome"], result["patch"]) == expected[:2]
-    assert expected[2] in str(result["summary"])
+    for own in ({}, {"patch": None}, {"patch": "a patch of the agent's own"}):
+        document = {"role": "implementor", "outcome": outcome, "summary": "Done.", **own}
+        result = with_patch(json.dumps(document).encode(), patch, "result.json")
+        assert (result["outcome"], result["patch"]) == expected[:2]
+        assert expected[2] in str(result["summary"])
 
 
 @pytest.mark.parametrize(
