@@ -138,6 +138,13 @@ def test_the_agents_job_has_the_environment_and_the_time_that_the_caller_gives()
     assert run["with"]["max-runtime-minutes"] == "${{ inputs.max_runtime_minutes }}"
 
 
+def test_a_failed_run_fails_neither_the_agents_job_nor_the_step_that_publishes() -> None:
+    jobs = read_yaml(ALL)["jobs"]
+    (publish,) = [step for step in jobs["publish"]["steps"] if step["name"] == "Publish"]
+    assert (jobs["agent"]["continue-on-error"], publish["continue-on-error"]) == ("true", "true")
+    assert jobs["publish"]["if"] == "always()"
+
+
 def test_the_agent_is_given_every_input_of_the_contract_that_is_about_its_task() -> None:
     (run,) = [step for step in steps_of(read_yaml(ALL)) if step["name"] == "Run the agent"]
     names = {"pr_number": "pull", "sandbox": "sandbox-mode"}

@@ -21,6 +21,7 @@ def test_outputs_become_an_iteration() -> None:
         run_id="9", number=2, changes_made=True, head_sha="abc", tree_before="t1", tree="t2", tasks_done=1,
         seconds=61.5, cost_usd=0.25, ended_at=NOW,
     )  # fmt: skip
+    assert not iteration_of(RunOutputs(), running("9"), number=2, ended_at=NOW).changes_made
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,12 @@ def test_an_update_changes_body_and_labels_but_neither_type_nor_status(stage: St
 
 @pytest.mark.parametrize("given", [{"body": task_body(objective="New.")}, {"labels": ["priority:high"]}])
 def test_null_in_an_update_changes_nothing(stage: Stage, given: dict[str, Any]) -> None:
-    number = old_issue(stage)
+    labels = [*TASK_LABELS, "area: web"]
+    number = old_issue(stage, labels=labels)
     stage.apply(plan(update=[update(number, **given)]))
     issue = one(stage, number)
     assert str(issue["body"]).startswith(given.get("body", task_body()).rstrip())
+    assert "labels" in given or issue["labels"] == sorted(labels)
     assert ("priority:high" in issue["labels"]) == ("labels" in given)  # type: ignore[operator]
     assert issue["title"] == "Old"
 
