@@ -571,12 +571,20 @@ def test_each_change_that_breaks_callers_asks_for_a_major_version_a_guide_and_ph
 
 
 @pytest.mark.parametrize(
-    "mark", ["description: Deprecated, use the registry.", "deprecationMessage: Use the registry."]
-)
-def test_removing_a_deprecated_part_is_a_warning(mark: str) -> None:
+    ("mark", "is_deprecated"),
+    [
+        ("description: Deprecated, use the registry.", True), ("deprecationMessage: Use the registry.", True),
+        ("description: The model; deprecated.", True), ("description: The model is deprecated.", True),
+        ("description: '**DEPRECATED** Use the registry.'", True), ("description: The model (deprecated)", True),
+        ("description: Replaces the deprecated input.", False), ("description: Not deprecated.", False),
+        ("description: Number of deprecated APIs", False), ("description: Will be deprecated soon", False),
+    ],
+)  # fmt: skip
+def test_only_removing_a_deprecated_part_is_a_warning(mark: str, is_deprecated: bool) -> None:
     old = edited(RUNNER, (MODEL, f"{MODEL}        {mark}\n"))
     seen = broken(old, edited(old, (f"{MODEL}        {mark}\n", "")))
-    assert seen == [("breaking-change", "warning", f"{CALL}/inputs")]
+    assert ("breaking-change", "warning", f"{CALL}/inputs") in seen if is_deprecated else len(seen) == 2
+    assert {severity for _, severity, _ in seen} == {"warning" if is_deprecated else "error"}
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
         if cause:
             yield hit(rule, cause)
     if worded_cause:
-        is_hard = worded_cause == "rate-limit" and _is_hard_quota(error)
+        is_hard = worded_cause == "rate-limit" and (_is_hard_quota(error) or _is_spent_quota(error))
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
     if error.kind in rules.WEAK_KINDS:
         yield hit(error.kind, rules.WEAK_KINDS[error.kind])
@@ -259,6 +259,16 @@ def _is_hard_quota(error: AgentError) -> bool:
     """Return whether waiting does not lift a rate limit: its message says so and names no delay."""
     message = rules.GOOGLES_RATE_LIMIT.sub("", error.message) if "ai.google.dev" in error.message else error.message
     return error.retry_after_seconds is None and bool(rules.HARD_QUOTA.search(message))
+
+
+_SHORT_QUOTA = re.compile(r"(?i)per[ _]?(?:minute|second)|\b[rt]pm\b|\brate\b")
+
+
+def _is_spent_quota(error: AgentError) -> bool:
+    """Return whether a message without status says that a quota is used up, and neither a delay nor a short time."""
+    is_short = error.retry_after_seconds is not None or _SHORT_QUOTA.search(error.message)
+    spent = (match.group().lower() for match in rules.words("rate-limit").finditer(error.message))
+    return not is_short and any("quota" in words for words in spent)
 
 
 def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:

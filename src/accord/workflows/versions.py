@@ -20,7 +20,9 @@ from accord.workflows.wiring import Wiring
 if TYPE_CHECKING:
     _Parts = Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret]
 
-_DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
+_DEPRECATED = re.compile(
+    r"(?:(?:\A|[.!?(\[;:\u2014-])\s{0,9}|\b(?:is|are|been|now)\s{1,9})[*_`]{0,3}deprecated\b", re.IGNORECASE
+)
 _LEFT_OUT = {"string": "", "boolean": False, "number": 0}
 _MAJOR = "Such a change needs a major version with a migration guide, and callers that move in phases."
 _DEPRECATED_FOR = timedelta(days=90)

@@ -162,8 +162,9 @@ WEAK_KINDS: dict[str, str] = {
 CLASSES = KINDS.keys() | BROAD_KINDS.keys() | WEAK_KINDS.keys()
 
 HARD_QUOTA = re.compile(
-    r"(?i)daily (?:rate )?(?:quota|limit)|per[ _]?day|quota exceeded\W*$|insufficient.quota"
-    r"|\b(?:credits?|billing|budget)\b|usage limit|(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
+    r"(?i)\b(?:daily|weekly|monthly|annual|free|hard|session|5-hour|spend(?:ing)?) (?:[\w-]+ ){0,2}(?:quota|limit)"
+    r"|per[ _]?day|\b(?:quota|limit) (?:[\w-]+ ){0,2}(?:for the|this|per) (?:day|week|month)|quota exceeded\W*$"
+    r"|insufficient.quota|\b(?:credits?|billing|budget)\b|usage limit",
 )
 """Limits that a short wait does not lift; a text with a delay does not count."""
 
@@ -301,7 +302,6 @@ _ALLOWANCE = (
 """A line that says that a limit is reached, and the time at which it is renewed: the allowance of a plan."""
 
 _WORD = r"(?!(?:if|that|when|which|not|never) )\S{0,60}[^\s.:;,!?]"
-"""A word within a sentence."""
 
 _ENDS = (
     r"(?!-\w)(?! ?(?:[?=]|[:,]? \d[\d.]*(?: ?%| \w+)?$)|, set to)"
