@@ -98,7 +98,8 @@ def test_people_read_what_happened_and_no_secret() -> None:
 def test_the_suggestion_of_the_runner_is_followed(recovery: str, in_a_row: int, label: str) -> None:
     last = failed("1", category="transient", recovery=recovery)
     done = aftermath(
-        LoopState(transient_in_a_row=in_a_row, history=(last,)), Budgets(), RunOutputs(error_summary="It broke.")
+        LoopState(transient_in_a_row=in_a_row, history=(last,)), Budgets(), RunOutputs(error_summary="It broke")
     )
     assert done.add_labels == ((label,) if label else ())
-    assert "It broke." in done.problem, "every failure has its summary"
+    ending = "It broke. A person is needed." if label == HUMAN else "It broke"
+    assert done.problem.endswith(ending), "every failure has its summary"

@@ -530,6 +530,7 @@ CHANGES = [
     (('default: ""', "required: false"), []),
     (("contents: read", "contents: write"), ["/jobs/agent/permissions/contents"]),
     (("      contents: read\n", "      contents: read\n      issues: read\n"), ["/jobs/agent/permissions/issues"]),
+    (("permissions: {}\n", "permissions: {issues: read}\n"), []),
 ]
 
 
@@ -539,6 +540,13 @@ def test_only_changes_that_break_callers_are_found(change: tuple[str, str], expe
     places = [place if place.startswith("/jobs") else f"{CALL}{place}" for place in expected]
     wanted = [(code, "error", place) for code, place in zip(codes, places, strict=False)]
     assert broken(RUNNER, edited(RUNNER, change)) == wanted
+
+
+def test_a_permission_of_the_workflow_counts_for_jobs_without_their_own() -> None:
+    own, above = "    permissions:\n      contents: read\n", "permissions: {contents: read}\n"
+    old = edited(RUNNER, (own, ""), ("permissions: {}\n", above))
+    seen = broken(old, edited(old, (above, above.replace("read", "write"))))
+    assert seen == [("breaking-change", "error", "/permissions/contents")]
 
 
 def test_a_version_does_not_break_itself() -> None:

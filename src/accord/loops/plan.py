@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
+from accord.core.findings import sentence
 from accord.engine.trust import RETRY
 from accord.github.models import Pull
 from accord.loops.facts import CompletedWork, EndedRun, Gathered
@@ -95,7 +96,7 @@ def aftermath(state: LoopState, budgets: Budgets, outputs: RunOutputs, *, is_ove
         return Aftermath(remove_labels=(RETRY,) if is_over else (), problem=problem)
     if last.recovery == "retry" and state.transient_in_a_row <= budgets.transient:
         return Aftermath(add_labels=(RETRY,), problem=problem)
-    problem = f"{problem} A person is needed."
+    problem = f"{sentence(problem)} A person is needed."
     return Aftermath(add_labels=(NEEDS_HUMAN,), remove_labels=(RETRY,), problem=problem)
 
 

@@ -147,11 +147,14 @@ def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
 
 
 def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
-    """Return the highest level of each scope in any job, with its pointer."""
+    """Return the highest level of each scope in any job, with its place. Jobs without permissions have those above."""
+    every = [(job.permissions, pointer("jobs", name, "permissions")) for name, job in reversed(workflow.jobs.items())]
+    if any(given is None for given, _ in every):
+        every.append((workflow.permissions, pointer("permissions")))
     granted = [
-        (scope, level, pointer("jobs", job_id, "permissions", scope))
-        for job_id, job in reversed(workflow.jobs.items())
-        if isinstance(job.permissions, dict)
-        for scope, level in job.permissions.items()
+        (scope, level, place + pointer(scope))
+        for given, place in every
+        if isinstance(given, dict)
+        for scope, level in given.items()
     ]
     return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: LEVELS.get(each[1], 0))}
