@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.sessions import (
+    ALL_REVIEWED,
     ARCHITECTURE,
     AT,
     GATES,
@@ -367,6 +368,19 @@ def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, chan
     assert codes() == []
     by_hand(folder, **{"current_state": "IMPLEMENT_LOOP", **changes})
     assert {*codes()} & {"session-altered", "blocker-missing", "blocked-from"}
+
+
+@pytest.mark.parametrize("target", ["RELEASE", "DONE"])
+def test_a_change_by_hand_passes_the_integrator_only_after_its_ok(tmp_path: Path, target: str) -> None:
+    folder = finished(tmp_path, "INTEGRATE")
+    (folder / "outputs.jsonl").write_text(ALL_REVIEWED + outputs(("Integrator", "FAIL"), task="meta"))
+    codes = changes_of(folder)
+    by_hand(folder, current_state=target)
+    assert "session-altered" in codes()
+    (folder / "outputs.jsonl").write_text(
+        ALL_REVIEWED + outputs(("Integrator", "FAIL"), ("Integrator", "OK"), task="meta")
+    )
+    assert "session-altered" not in codes()
 
 
 @pytest.mark.parametrize("state", ["INTAKE", "IMPLEMENT_LOOP", "BLOCKED"])

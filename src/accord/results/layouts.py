@@ -24,8 +24,8 @@ _LEAD = re.compile(
 )
 _AFTER = r"[ \t]*(?:[:\uff1a]|[\u2013\u2014\u2192=-](?=[ \t]))?"
 _BOLD = re.compile(
-    r"(?:(?P<sign>\*{1,2}|_{1,2})(?P<emphasized>[^*_\n]{1,80})(?P=sign)"
-    rf"|<(?P<tag>b|strong|em|i|u|h[1-6])>(?P<tagged>[^<\n]{{1,80}})</(?P=tag)>){_AFTER}",
+    r"(?:(?P<sign>\*{1,2}|_{1,2})(?P<emphasized>[^*_\n:\uff1a]{1,80}[:\uff1a]?[ \t]?)(?P=sign)"
+    rf"|<(?P<tag>b|strong|em|i|u|h[1-6])>(?P<tagged>[^<\n:\uff1a]{{1,80}}[:\uff1a]?[ \t]?)</(?P=tag)>){_AFTER}",
     re.IGNORECASE,
 )
 _IN_BRACKETS = re.compile(rf"[(\[](?P<emphasized>[^()\[\]\n]{{1,80}})[)\]](?![(\[]){_AFTER}")

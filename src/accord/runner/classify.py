@@ -216,7 +216,7 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
         if cause:
             yield hit(rule, cause)
     if worded_cause:
-        is_hard = worded_cause == "rate-limit" and (_is_hard_quota(error) or _is_spent_quota(error))
+        is_hard = worded_cause == "rate-limit" and (_is_hard_quota(error) or _is_spent_quota(error.message))
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
     if error.kind in rules.WEAK_KINDS:
         yield hit(error.kind, rules.WEAK_KINDS[error.kind])
@@ -234,6 +234,7 @@ def _refined(rule: str, cause: str, message: str) -> tuple[str, str]:
     """
     limit = _worded_cause(message, "quota", "rate-limit")
     if rule == "http-403" and limit:
+        limit = "quota" if _is_spent_quota(message) else limit
         return f"says-{limit}", limit
     if rule == "http-404" and _worded_cause(message, "settings"):
         return "says-settings", "settings"
@@ -264,11 +265,10 @@ def _is_hard_quota(error: AgentError) -> bool:
 _SHORT_QUOTA = re.compile(r"(?i)per[ _]?(?:minute|second)|\b[rt]pm\b|\brate\b")
 
 
-def _is_spent_quota(error: AgentError) -> bool:
-    """Return whether a message without status says that a quota is used up, and neither a delay nor a short time."""
-    is_short = error.retry_after_seconds is not None or _SHORT_QUOTA.search(error.message)
-    spent = (match.group().lower() for match in rules.words("rate-limit").finditer(error.message))
-    return not is_short and any("quota" in words for words in spent)
+def _is_spent_quota(message: str) -> bool:
+    """Return whether a message says that a quota is used up, and neither a delay nor a short time."""
+    spent = (match.group().lower() for match in rules.words("rate-limit").finditer(message))
+    return not _SHORT_QUOTA.search(message) and delay_in(message) is None and any("quota" in each for each in spent)
 
 
 def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:

@@ -26,9 +26,10 @@ from accord.sessions.machine import leads_to, working_state
 from accord.sessions.models import CORRECTORS, GATES, LOOPS, OutputEntry, SessionStatus, SessionTask, UserDecision
 from accord.sessions.moves import fallen_counts
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
-from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
+from accord.sessions.reviews import has_passed_meta, has_record, has_work, open_gates, planned_reviews
 
 _ALTERED = "Restore it, and make the change with `accord session`."
+_INTEGRATED = ("RELEASE", "DONE")
 _OF_BLOCK = frozenset({"blocker-missing", "blocked-from"})
 
 
@@ -76,12 +77,21 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     elif state not in ("", target) and target in LOOPS and not is_counted:
         message = f"This change takes the session from {state} to {target}, but counts no entry of it."
         yield Finding("session-altered", message, place, hint=_ALTERED)
+    elif target in _INTEGRATED and state not in ("", *_INTEGRATED) and _lacks_integration(after):
+        message = f"This change takes the session from {state} to {target}, but the Integrator never gave an OK."
+        yield Finding("session-altered", message, place, hint=_ALTERED)
     known = {one.code for one in before.parts[STATUS_FILE].findings}
     for one in after.parts[STATUS_FILE].findings:
         if one.code in _OF_BLOCK - known:  # a move to BLOCKED writes both
             path = pointer(STATUS_FILE) + one.path
             yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=_ALTERED)
     yield from _decision_findings(before, old, after, now)
+
+
+def _lacks_integration(session: Session) -> bool:
+    """Return whether a whole session with outputs has no OK of the Integrator, and no waiver of it."""
+    passed = (has_passed_meta("Integrator", [output]) for output in session.outputs)
+    return session.mode == "full" and bool(session.outputs) and not any(passed)
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
