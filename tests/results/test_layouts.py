@@ -48,6 +48,9 @@ CODES = {
 LINES = {
     "colons": "{}: {}",
     "bold labels with colons": "**{}:** {}",
+    "bold lines": "**{}: {}**",
+    "bold entries": "- __{}: {}__",
+    "tagged lines": "<strong>{}: {}</strong>",
     "bold labels before colons": "__{}__: {}",
     "bold labels without a sign": "**{}** {}",
     "tags": "<b>{}</b>: {}",

@@ -83,7 +83,7 @@ class Reading:
 
     def has(self, part: str) -> bool:
         """Return whether a part has a label and says something."""
-        return says_something(self.parts.get(part, ""))
+        return says_something(self.parts.get(part, "").rstrip(" \n*_"))
 
 
 def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
