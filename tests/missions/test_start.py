@@ -89,6 +89,8 @@ def test_work_of_another_is_not_taken_over_but_may_be_continued_without_a_name(c
 def test_a_worker_goes_on_after_a_rejection_and_the_reviewer_stays_one(code: Project) -> None:
     for actor, target in (("ada", "in_progress"), ("ada", "for_review"), ("bob", "in_progress"), ("ada", "blocked")):
         code.move("WP01", target, actor, feedback="what")
+    ahead = next_moves(code.load(), "WP01", "accord mission", NOW, ahead_only=True)
+    assert [move.command for move in ahead] == [f"accord mission start {code.load().slug} WP01 --actor ada"]
     code.move("WP01", "in_progress", "ada")
     code.move("WP01", "for_review", "ada", feedback="what")
     code.move("WP01", "in_progress", "bob", feedback="once more")

@@ -72,14 +72,20 @@ def _next_move(
     request = _request(mission, wp_id, source, target)
     facts = move_facts(mission, request, source, git, now)
     if target == "in_progress" and source in ("planned", "claimed", "blocked"):
-        named = f" --actor {shlex.quote(request.actor)}" if source == "claimed" else ""
-        move = f"{command} start {mission.slug} {wp_id}{named}"
+        move = _start_command(mission, wp_id, command)
     else:
         texts = {"feedback": request.feedback, "review-ref": request.review_ref, "reason": request.reason}
         options = "".join(f" --{name} {shlex.quote(text)}" for name, text in texts.items() if text)
         move = f"{command} move {mission.slug} {wp_id} --to {target} --actor {shlex.quote(request.actor)}{options}"
     missing = needs_of(source, facts)
     return NextMove(target, missing, _command_for(mission, facts, command, git, move, now) if missing else move)
+
+
+def _start_command(mission: Mission, wp_id: str, command: str) -> str:
+    """Return the command that starts a work package; it names the worker that has begun already."""
+    worker = mission.people_of(wp_id).worker
+    named = f" --actor {shlex.quote(worker)}" if worker.isprintable() and worker else ""
+    return f"{command} start {mission.slug} {wp_id}{named}"
 
 
 def _request(mission: Mission, wp_id: str, source: WorkPackageStatus, target: WorkPackageStatus) -> MoveRequest:
@@ -118,7 +124,7 @@ def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionG
     if target == "for_review" and not facts.open_subtasks:
         path = resolve_workspace(mission, wp_id).workspace_path
         if not Path(path).is_dir():
-            return f"{command} start {mission.slug} {wp_id}"
+            return _start_command(mission, wp_id, command)
         git_there = f"git -C {shlex.quote(path)}"
         return f"{git_there} add --all && {git_there} commit --message TEXT && {move}"
     if target == "done" and not facts.is_approved:
