@@ -287,6 +287,7 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
             (f'{NAMED}          {line} >> "$GITHUB_OUTPUT"\n', False)
             for line in ('echo "$(cat all.env)"', 'echo "$out"', 'printf "%s\\n" "$RESULTS"', "echo `cat all.env`",
                 'printf "x=1\\n%s" "$RESULTS"', "echo; cat all.env", 'echo "x=1" && cat all.env', "cat a.env | head -3",
+                """printf '%s\\n' "a=$A" "$B\"""", """printf '%s\\n' 'exit-code=0'""", "printf '%s=%s\\n' exit-code 0",
                 'echo "${{ steps.p.outputs.all }}"', "cat <<END\n          $RESULTS\n          END\n          :")
         ],
         (f"          ${{{{ inputs.iteration }}}}\n{NAMED}", False),
@@ -294,6 +295,7 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
             (f"{NAMED}          {line}\n", True)
             for line in ('# echo "exit-code=0" >> "$GITHUB_OUTPUT"', "echo hi # exit-code=0",
                 'echo "exit-code=0" >> "$GITHUB_ENV"', 'echo "exit-code=0" >> out.txt',
+                """printf '%s\\n' "a=$A" >> "$GITHUB_OUTPUT\"""", """printf '%s=%s\\n' a "$A" >> "$GITHUB_OUTPUT\"""",
                 'echo "agent-exit-code=0" >> "$GITHUB_OUTPUT"', 'echo "exit-code-of-tests=0" >> "$GITHUB_OUTPUT"')
         ],
         *[

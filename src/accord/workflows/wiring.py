@@ -186,8 +186,10 @@ and only its name tells the two apart. Without a name here, a fault is not found
 
 _BLOCK = re.compile(r"^[ \t]*\{[ \t]*\n((?:(?![ \t]*[{}]).*\n)*)[ \t]*\}(.*GITHUB_OUTPUT.*)$", re.MULTILINE)
 _NAMING = re.compile(
-    r"""[ \t]*(?:echo|printf)(?:[ ]-\w+)*[ ]+(?=["']?[\w-]+(?:=|<<))(?!.*\\n["']*[$%`])
-    (?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^;|&<>"'\\])*>>?[ ]*"?\$\{?GITHUB_OUTPUT\}?"?[ \t]*""",
+    r"""[ \t]*(?:printf[ ]+["']%s\\n["'][ ]+(?:"[\w-]+=(?:[^"\\]|\\.)*"|'[\w-]+=[^']*')[ ]*
+    |printf[ ]+["']%s=%s\\n["'][ ]+["']?[\w-]+["']?[ ]+(?:"(?:[^"\\]|\\.)*"|'[^']*'|\$\w+)[ ]*
+    |(?:echo|printf)(?:[ ]-\w+)*[ ]+(?=["']?[\w-]+(?:=|<<))(?!.*\\n["']*[$%`])
+    (?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^;|&<>"'\\])*)>>?[ ]*"?\$\{?GITHUB_OUTPUT\}?"?[ \t]*""",
     re.VERBOSE,
 )
 """One command that writes outputs, with their names as text."""
