@@ -413,6 +413,7 @@ REFERENCES = [
     "Spec reference: docs/specs/a.md, section Reading\n\n```text\nA stream is read.\n```\n",
     "### Spec reference\n\ndocs/specs/a.md#reading says:\n\n~~~~\n  A stream\n\n  is read.\n~~~~\n",
     "Spec reference (file, section, quote): docs/specs/a.md → Reading → 'A stream is read.'",
+    'Spec reference: `docs/specs/a.md` \u203a Reading \u203a "A stream is read."',
     "| Spec | docs/specs/a.md |\n| Section | Reading |\n| Quote | A stream is read. |",
     'Spec reference: docs/specs/a.md, ## Reading: "A stream is read."',
     'Spec reference: docs/specs/a.md, heading reading: "A stream is read."',
