@@ -232,6 +232,12 @@ def test_googles_words_for_a_limit_per_minute_are_not_a_hard_quota(reader: Reade
     assert reader.failure("gemini", gemini(message), exit_code=173).category == category
 
 
+def test_a_quota_with_a_delay_in_a_field_is_a_rate_limit(reader: Reader) -> None:
+    answer = '{"error":{"message":"Your token quota is exceeded","details":[{"retryDelay":"7s"}]}}'
+    found = reader.failure("gemini", gemini(f"[API Error: {answer}]"), exit_code=1)
+    assert (found.category, found.retry_after_seconds) == ("transient", 7)
+
+
 @pytest.mark.parametrize(
     ("stderr", "rule", "category"),
     [

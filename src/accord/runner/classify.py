@@ -216,7 +216,8 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
         if cause:
             yield hit(rule, cause)
     if worded_cause:
-        is_hard = worded_cause == "rate-limit" and (_is_hard_quota(error) or _is_spent_quota(error.message))
+        is_spent = error.retry_after_seconds is None and _is_spent_quota(error.message)
+        is_hard = worded_cause == "rate-limit" and (is_spent or _is_hard_quota(error))
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
     if error.kind in rules.WEAK_KINDS:
         yield hit(error.kind, rules.WEAK_KINDS[error.kind])
@@ -262,13 +263,11 @@ def _is_hard_quota(error: AgentError) -> bool:
     return error.retry_after_seconds is None and bool(rules.HARD_QUOTA.search(message))
 
 
-_SHORT_QUOTA = re.compile(r"(?i)per[ _]?(?:minute|second)|\b[rt]pm\b|\brate\b")
-
-
 def _is_spent_quota(message: str) -> bool:
     """Return whether a message says that a quota is used up, and neither a delay nor a short time."""
     spent = (match.group().lower() for match in rules.words("rate-limit").finditer(message))
-    return not _SHORT_QUOTA.search(message) and delay_in(message) is None and any("quota" in each for each in spent)
+    is_short = re.search(r"(?i)per[ _]?(?:minute|second)|\b[rt]pm\b|\brate\b", message) or delay_in(message) is not None
+    return not is_short and any("quota" in words for words in spent)
 
 
 def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
