@@ -37,7 +37,7 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     workflow_runs,
 )
 from accord_sandbox.calls import Call, Route, authenticate, match_route
-from accord_sandbox.database import Connection
+from accord_sandbox.database import SqlConnection
 from accord_sandbox.faults import (
     AFTER,
     Exchange,
@@ -108,7 +108,7 @@ class Application(ServerState):
         page = {"location": quote(f"/{name}/pull/{number}")}
         return ApiResponse(303, headers=page) if method == "POST" and made.status == 204 else made
 
-    def _changed(self, change: Callable[[Connection, float], ApiResponse]) -> ApiResponse:
+    def _changed(self, change: Callable[[SqlConnection, float], ApiResponse]) -> ApiResponse:
         """Make a change outside of GitHub's API, and return its answer or its refusal."""
         try:
             with self.database.writing() as connection:

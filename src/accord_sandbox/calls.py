@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from accord.core.clock import Clock, SystemClock
-from accord_sandbox.database import Connection, Row, fetch
+from accord_sandbox.database import Row, SqlConnection, fetch
 from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, locked, not_found, token_of
 from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, Load, RateLimits, TokenOwner
@@ -124,7 +124,7 @@ def denial(actor: TokenOwner | None) -> Refusal:
     return Refusal(403, messages[actor.kind])
 
 
-def authenticate(connection: Connection, header: str | None) -> TokenOwner | None:
+def authenticate(connection: SqlConnection, header: str | None) -> TokenOwner | None:
     """Return the sender of a request, None without a header; an unknown token is a 401."""
     if not header:
         return None
@@ -139,7 +139,7 @@ def authenticate(connection: Connection, header: str | None) -> TokenOwner | Non
     return TokenOwner(row["user_id"], row["login"], row["token"], row["kind"], json.loads(row["permissions"]), reach)
 
 
-def grant_of(connection: Connection, actor: TokenOwner | None, repository: Row) -> Grant:
+def grant_of(connection: SqlConnection, actor: TokenOwner | None, repository: Row) -> Grant:
     """Return the rights of the actor in the repository."""
     reach = None if actor is None else actor.repositories
     in_reach = actor is not None and (reach is None or repository["full_name"].lower() in reach)
@@ -150,7 +150,7 @@ def grant_of(connection: Connection, actor: TokenOwner | None, repository: Row) 
     return Grant(actor, role, bool(repository["private"]), in_reach)
 
 
-def role_of(connection: Connection, user_id: int, repository: Row) -> AccessLevel:
+def role_of(connection: SqlConnection, user_id: int, repository: Row) -> AccessLevel:
     """Return a user's role: the owner is admin, a collaborator has the given one, everyone reads public ones."""
     if user_id == repository["owner_id"]:
         return AccessLevel.ADMIN
@@ -169,7 +169,7 @@ class Call:
     the request in seconds since the epoch.
     """
 
-    db: Connection
+    db: SqlConnection
     settings: SandboxSettings
     now: float
     api: str

@@ -12,7 +12,7 @@ from typing import Any
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import find_commit
-from accord_sandbox.database import Connection, Row, insert
+from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, schema_violation
 
 CHECK_STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
@@ -103,7 +103,7 @@ def get_combined_status(call: Call) -> ApiResponse:
     return ApiResponse(200, document, call.links(len(rows)))
 
 
-def outcomes(db: Connection, repository_id: int, sha: str) -> dict[str, str]:
+def outcomes(db: SqlConnection, repository_id: int, sha: str) -> dict[str, str]:
     """Return success, failure or pending for each status context and check run."""
     statuses = _latest_statuses(db, repository_id, sha)
     found = {row["context"]: "failure" if row["state"] == "error" else row["state"] for row in statuses}
@@ -113,15 +113,15 @@ def outcomes(db: Connection, repository_id: int, sha: str) -> dict[str, str]:
     return found
 
 
-def _latest_statuses(db: Connection, repository_id: int, sha: str) -> list[Row]:
+def _latest_statuses(db: SqlConnection, repository_id: int, sha: str) -> list[Row]:
     return _latest(db, "statuses WHERE repository_id = ? AND sha = ? GROUP BY context", repository_id, sha)
 
 
-def _latest_runs(db: Connection, repository_id: int, sha: str) -> list[Row]:
+def _latest_runs(db: SqlConnection, repository_id: int, sha: str) -> list[Row]:
     return _latest(db, "check_runs WHERE repository_id = ? AND head_sha = ? GROUP BY name, app_id", repository_id, sha)
 
 
-def _latest(db: Connection, groups: str, *values: Any) -> list[Row]:
+def _latest(db: SqlConnection, groups: str, *values: Any) -> list[Row]:
     """Return the newest row of each group, the newest first."""
     table = groups.partition(" ")[0]
     statement = f"SELECT * FROM {table} WHERE id IN (SELECT max(id) FROM {groups}) ORDER BY id DESC"

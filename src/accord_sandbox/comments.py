@@ -11,7 +11,7 @@ from typing import Any
 from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Connection, Row, insert, words
+from accord_sandbox.database import Row, SqlConnection, insert, words
 from accord_sandbox.responses import ApiResponse, created, existing, invalid
 
 BODY_LIMIT = 65_536
@@ -92,7 +92,7 @@ def react(call: Call) -> ApiResponse:
     return ApiResponse(201 if known is None else 200, payload)
 
 
-def insert_comment(db: Connection, issue_id: int, author_id: int, body: str, at: float) -> int:
+def insert_comment(db: SqlConnection, issue_id: int, author_id: int, body: str, at: float) -> int:
     """Insert a comment that was checked before, and return its id."""
     times = {"created_at": at, "updated_at": at}
     row = {"issue_id": issue_id, "author_id": author_id, "body": body, "words": words(body), **times}
@@ -137,7 +137,7 @@ def record_event(call: Call, issue_id: int, event: str, detail: dict[str, Any] |
 
 
 def insert_event(
-    db: Connection, issue_id: int, event: str, actor_id: int, now: float, detail: dict[str, Any] | None = None
+    db: SqlConnection, issue_id: int, event: str, actor_id: int, now: float, detail: dict[str, Any] | None = None
 ) -> None:
     """Store an event on the issue's timeline."""
     row = {"issue_id": issue_id, "event": event, "actor_id": actor_id, "created_at": now}

@@ -30,7 +30,7 @@ SCHEMA_VERSION = 15
 _HINT = "Choose another directory, or delete this one to start again."
 _WORD = re.compile(r"[^\W_]+")
 
-Connection: TypeAlias = sqlite3.Connection
+SqlConnection: TypeAlias = sqlite3.Connection
 Row: TypeAlias = sqlite3.Row
 
 
@@ -55,13 +55,13 @@ class Database:
             raise WrongUsage(f"The sandbox in {directory} cannot be opened: {error}.", hint=hint) from error
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[SqlConnection]:
         """Give a consistent view: later commits of other processes are invisible in it."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[SqlConnection]:
         """Give the right to write; commit at the end, roll back after an exception."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
@@ -72,7 +72,7 @@ class Database:
             self._connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Connection]:
+    def _transaction(self, begin: str) -> Iterator[SqlConnection]:
         with self._lock:
             self._connection.execute(begin)
             try:
@@ -84,7 +84,7 @@ class Database:
 
 
 @contextmanager
-def opened(directory: Path) -> Iterator[Connection]:
+def opened(directory: Path) -> Iterator[SqlConnection]:
     """Give a consistent view of the sandbox in a directory."""
     database = Database(directory)
     try:
@@ -99,29 +99,29 @@ def _file_in(directory: Path) -> Path:
     return next((path for path in (directory, *directory.parents) if path.is_file()), directory)
 
 
-def next_id(connection: Connection) -> int:
+def next_id(connection: SqlConnection) -> int:
     """Return an identifier that nothing else on this server has, whatever its kind."""
     statement = "UPDATE meta SET value = value + 1 WHERE key = 'last_id' RETURNING value"
     return int(connection.execute(statement).fetchone()[0])
 
 
-def fetch(connection: Connection, statement: str, *values: Any) -> Row | None:
+def fetch(connection: SqlConnection, statement: str, *values: Any) -> Row | None:
     """Return the first row of a query, or None."""
     row: Row | None = connection.execute(statement, values).fetchone()
     return row
 
 
-def find_repository(connection: Connection, full_name: str) -> Row | None:
+def find_repository(connection: SqlConnection, full_name: str) -> Row | None:
     """Return the repository of that name, in any case, or None."""
     return fetch(connection, "SELECT * FROM repositories WHERE full_name = ?", full_name)
 
 
-def find_user(connection: Connection, login: str) -> Row | None:
+def find_user(connection: SqlConnection, login: str) -> Row | None:
     """Return the account of that login, in any case, or None."""
     return fetch(connection, "SELECT * FROM users WHERE login = ?", login)
 
 
-def insert(connection: Connection, table: str, values: Mapping[str, Any]) -> int:
+def insert(connection: SqlConnection, table: str, values: Mapping[str, Any]) -> int:
     """Insert a row under a new identifier, unless ``values`` has an ``id``, and return the identifier."""
     row = {"id": values.get("id") or next_id(connection), **values}
     columns, marks = ", ".join(row), ", ".join("?" * len(row))
@@ -129,18 +129,18 @@ def insert(connection: Connection, table: str, values: Mapping[str, Any]) -> int
     return int(row["id"])
 
 
-def get_meta(connection: Connection, key: str) -> Any:
+def get_meta(connection: SqlConnection, key: str) -> Any:
     """Return the value stored under ``key``, or None."""
     row = fetch(connection, "SELECT value FROM meta WHERE key = ?", key)
     return None if row is None else row[0]
 
 
-def set_meta(connection: Connection, key: str, value: str | float) -> None:
+def set_meta(connection: SqlConnection, key: str, value: str | float) -> None:
     """Store ``value`` under ``key``."""
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-def wipe(connection: Connection) -> None:
+def wipe(connection: SqlConnection) -> None:
     """Empty every table and restart the identifiers."""
     tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     for table in tables:
@@ -157,7 +157,7 @@ def words(text: str | None) -> str:
     return f" {' '.join(found)} " if found else " "
 
 
-def _connect(path: Path) -> Connection:
+def _connect(path: Path) -> SqlConnection:
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
     )
@@ -171,7 +171,7 @@ def _connect(path: Path) -> Connection:
     return connection
 
 
-def _switch_to_wal(connection: Connection) -> None:
+def _switch_to_wal(connection: SqlConnection) -> None:
     """Set the journal mode; unlike a statement, the switch does not wait for another process's lock."""
     pauses = [0.01] * int(BUSY_SECONDS / 0.01)
     for attempt in attempts(SystemClock(), pauses):
@@ -184,7 +184,7 @@ def _switch_to_wal(connection: Connection) -> None:
             return
 
 
-def _prepare(connection: Connection) -> None:
+def _prepare(connection: SqlConnection) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("BEGIN IMMEDIATE")
     version = connection.execute("PRAGMA user_version").fetchone()[0]

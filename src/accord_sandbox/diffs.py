@@ -13,7 +13,7 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from accord_sandbox.calls import Call
-from accord_sandbox.database import Connection, Row
+from accord_sandbox.database import Row, SqlConnection
 from accord_sandbox.git_storage import EMPTY_TREE, BareRepository
 from accord_sandbox.payloads import Payload
 
@@ -203,7 +203,7 @@ def locate(change: FileDiff, side: str, number: int) -> DiffLocation:
     raise NotInDiff("line", "must be part of the diff")
 
 
-def relocate(db: Connection, bare: BareRepository, issue_id: int) -> None:
+def relocate(db: SqlConnection, bare: BareRepository, issue_id: int) -> None:
     """Find the line comments of a pull request in its current diff; the others become outdated."""
     pull = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()
     changes = {change.path: change for change in pull_diff(bare, pull["base_sha"], pull["head_sha"])}

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.requests import Request
 from starlette.types import Send
@@ -33,7 +33,7 @@ from accord_sandbox.tokens import TokenOwner
 from accord_sandbox.triggers import RefUpdate
 
 if TYPE_CHECKING:
-    Process: TypeAlias = asyncio.subprocess.Process
+    from asyncio.subprocess import Process
 
 PATTERN = re.compile(
     r"/(?P<owner>[^/]+)/(?P<repo>[^/]+?)(?:\.git)?/(?P<service>info/refs|git-upload-pack|git-receive-pack)"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import record_event
-from accord_sandbox.database import Connection, Row, fetch, find_user, insert
+from accord_sandbox.database import Row, SqlConnection, fetch, find_user, insert
 from accord_sandbox.responses import ApiResponse, Refusal, created, existing, invalid, not_found, too_long, unique_texts
 
 NAME_LIMIT = 50
@@ -132,7 +132,7 @@ def replace_labels(call: Call, issue_id: int, names: Sequence[str]) -> None:
 
 
 def insert_label(
-    db: Connection, repository_id: int, name: str, color: str, description: str | None, default: bool = False
+    db: SqlConnection, repository_id: int, name: str, color: str, description: str | None, default: bool = False
 ) -> Row:
     """Insert a label that was checked before, and return it."""
     row = {"repository_id": repository_id, "name": name, "folded": name.casefold(), "color": color.lower()}
@@ -141,7 +141,7 @@ def insert_label(
     return found
 
 
-def find_label(db: Connection, repository_id: int, name: str) -> Row | None:
+def find_label(db: SqlConnection, repository_id: int, name: str) -> Row | None:
     """Return the repository's label of that name, in any case, or None."""
     return fetch(db, "SELECT * FROM labels WHERE repository_id = ? AND folded = ?", repository_id, name.casefold())
 

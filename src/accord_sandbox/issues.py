@@ -18,7 +18,7 @@ from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
-from accord_sandbox.database import Connection, insert, words
+from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
 from accord_sandbox.pull_state import check_reopening, follow_branches, ref_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
@@ -118,7 +118,7 @@ def update_issue(call: Call) -> ApiResponse:
     return ApiResponse(200, payloads.issue_by_id(call, issue["id"]))
 
 
-def insert_issue(db: Connection, repository_id: int, new: NewIssue) -> int:
+def insert_issue(db: SqlConnection, repository_id: int, new: NewIssue) -> int:
     """Insert an issue or pull request under the repository's next number and return its database id."""
     statement = "UPDATE repositories SET last_number = last_number + 1 WHERE id = ? RETURNING last_number"
     number = db.execute(statement, (repository_id,)).fetchone()[0]

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from accord_sandbox import checks, diffs
-from accord_sandbox.database import Connection, Row
+from accord_sandbox.database import Row, SqlConnection
 from accord_sandbox.diffs import FileDiff, Hunk, Line
 from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.pull_state import closed_numbers
@@ -43,7 +43,7 @@ _VERDICTS = {
 class Look:
     """One page in the making: the data, the query, and the label colours for its style sheet."""
 
-    db: Connection
+    db: SqlConnection
     storage: GitStorage
     query: Mapping[str, str]
     colors: set[str] = field(default_factory=set)

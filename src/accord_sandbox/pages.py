@@ -18,7 +18,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from accord_sandbox import page_parts
-from accord_sandbox.database import Connection, Row, find_repository
+from accord_sandbox.database import Row, SqlConnection, find_repository
 from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.page_parts import MOST_ROWS, Look, markdown_html
 
@@ -27,7 +27,7 @@ _STATIC = {"style.css": "text/css; charset=utf-8", "avatar.svg": "image/svg+xml"
 _HEX = re.compile(r"[0-9a-f]{6}")
 
 
-def respond(db: Connection, storage: GitStorage, path: str, query: Mapping[str, str]) -> Response:
+def respond(db: SqlConnection, storage: GitStorage, path: str, query: Mapping[str, str]) -> Response:
     """Return the page of a path, or a 404 page."""
     if path.startswith("/_static/"):
         return _static(path.removeprefix("/_static/"))

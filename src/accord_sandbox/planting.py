@@ -12,7 +12,7 @@ from accord.git.program import GitFailed
 from accord_sandbox.calls import Call, SandboxSettings
 from accord_sandbox.comments import insert_comment, insert_event
 from accord_sandbox.commits import noreply_signature
-from accord_sandbox.database import Connection, Row, find_repository, find_user, insert, set_meta
+from accord_sandbox.database import Row, SqlConnection, find_repository, find_user, insert, set_meta
 from accord_sandbox.diffs import NotInDiff
 from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, BareRepository, GitStorage, Signature, is_valid_ref
 from accord_sandbox.issue_parts import DEFAULT_LABELS, IMPLICIT_COLOR, find_label, insert_label
@@ -44,7 +44,7 @@ INSTALLATION_PERMISSIONS = {
 }
 
 
-def plant_seed(db: Connection, storage: GitStorage, seed: Seed | None, home: str | None, now: float) -> None:
+def plant_seed(db: SqlConnection, storage: GitStorage, seed: Seed | None, home: str | None, now: float) -> None:
     """Fill an empty server: built-in accounts and tokens, the seed, and the home repository."""
     for login in (MAINTAINER, STRANGER, BOT):
         _account(db, login, now)
@@ -63,7 +63,7 @@ def plant_seed(db: Connection, storage: GitStorage, seed: Seed | None, home: str
         _insert_token(db, entry.token, entry.login, entry.kind, entry.permissions, entry.repositories, now)
 
 
-def use_as_home(db: Connection, full_name: str, now: float) -> None:
+def use_as_home(db: SqlConnection, full_name: str, now: float) -> None:
     """Create the repository if it does not exist, and give the built-in installation token access."""
     ensure_repository(db, full_name, now)
     row = db.execute("SELECT repositories FROM tokens WHERE token = ?", (INSTALLATION_TOKEN,)).fetchone()
@@ -71,13 +71,13 @@ def use_as_home(db: Connection, full_name: str, now: float) -> None:
     db.execute("UPDATE tokens SET repositories = ? WHERE token = ?", (json.dumps(reach), INSTALLATION_TOKEN))
 
 
-def ensure_repository(db: Connection, full_name: str, now: float) -> Row:
+def ensure_repository(db: SqlConnection, full_name: str, now: float) -> Row:
     """Return the repository of that name; create it if it does not exist."""
     return find_repository(db, full_name) or _create_repository(db, full_name, now)
 
 
 def _create_repository(
-    db: Connection, full_name: str, now: float, *, default_labels: bool = True, **columns: str | bool | None
+    db: SqlConnection, full_name: str, now: float, *, default_labels: bool = True, **columns: str | bool | None
 ) -> Row:
     owner = _account(db, full_name.partition("/")[0], now, "Organization")
     values = {"owner_id": owner, "full_name": full_name, "created_at": now, **columns}
@@ -91,7 +91,7 @@ def _create_repository(
     return row
 
 
-def _account(db: Connection, login: str, now: float, kind: str = "User") -> int:
+def _account(db: SqlConnection, login: str, now: float, kind: str = "User") -> int:
     """Return the id of an account; create it if it does not exist, as a bot if the login ends with [bot]."""
     row = find_user(db, login)
     if row is not None:
@@ -101,7 +101,7 @@ def _account(db: Connection, login: str, now: float, kind: str = "User") -> int:
 
 
 def _insert_token(
-    db: Connection,
+    db: SqlConnection,
     token: str,
     login: str,
     kind: str,
@@ -121,7 +121,7 @@ def _wrong(problem: str, hint: str = "") -> WrongUsage:
 class _Planter:
     """Creates one repository of a seed."""
 
-    def __init__(self, db: Connection, storage: GitStorage, seed: SeedRepository, now: float) -> None:
+    def __init__(self, db: SqlConnection, storage: GitStorage, seed: SeedRepository, now: float) -> None:
         self.db = db
         self.storage = storage
         self.seed = seed

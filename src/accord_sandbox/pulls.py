@@ -9,7 +9,7 @@ from typing import Any
 
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import commit_payload, read_commits
-from accord_sandbox.database import Connection
+from accord_sandbox.database import SqlConnection
 from accord_sandbox.diffs import file_payload, fork_point, pull_diff
 from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
 from accord_sandbox.pull_state import (
@@ -106,7 +106,7 @@ def list_commits(call: Call) -> ApiResponse:
     return call.list_response(found, lambda commit: commit_payload(call, commit))
 
 
-def insert_pull(db: Connection, issue_id: int, head: tuple[str, str], base: tuple[str, str], *, draft: bool) -> None:
+def insert_pull(db: SqlConnection, issue_id: int, head: tuple[str, str], base: tuple[str, str], *, draft: bool) -> None:
     """Make an issue a pull request between two branches, each given as name and tip."""
     values = (issue_id, *head, *base, draft)
     names = "issue_id, head_ref, head_sha, base_ref, base_sha, draft"

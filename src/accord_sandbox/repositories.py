@@ -14,7 +14,7 @@ from typing import Any
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, HiddenArea, grant_of, role_of, route
 from accord_sandbox.commits import readable_bare
-from accord_sandbox.database import Connection, Row, find_user
+from accord_sandbox.database import Row, SqlConnection, find_user
 from accord_sandbox.git_storage import HEADS
 from accord_sandbox.payloads import timestamp_of
 from accord_sandbox.responses import ApiResponse, Refusal, existing, not_found, schema_violation
@@ -156,21 +156,21 @@ class ActionsSettings:
     workflow_permissions: str = "read"
 
 
-def settings_of(db: Connection, repository_id: int) -> ActionsSettings:
+def settings_of(db: SqlConnection, repository_id: int) -> ActionsSettings:
     """Return the settings of a repository."""
     statement = "SELECT may_create_pulls, workflow_permissions FROM actions_settings WHERE repository_id = ?"
     row = db.execute(statement, (repository_id,)).fetchone()
     return ActionsSettings() if row is None else ActionsSettings(bool(row[0]), row[1])
 
 
-def save_settings(db: Connection, repository_id: int, settings: ActionsSettings) -> None:
+def save_settings(db: SqlConnection, repository_id: int, settings: ActionsSettings) -> None:
     """Store the settings of a repository."""
     values = (repository_id, settings.may_create_pulls, settings.workflow_permissions)
     db.execute("INSERT OR REPLACE INTO actions_settings VALUES (?, ?, ?)", values)
 
 
 def save_values(
-    db: Connection, repository_id: int, scope: str, kind: str, values: Mapping[str, str], now: float
+    db: SqlConnection, repository_id: int, scope: str, kind: str, values: Mapping[str, str], now: float
 ) -> None:
     """Store secrets, variables or environments of one scope; GitHub keeps their names in upper case."""
     rows = [(repository_id, scope, kind, name, value, now) for name, value in values.items()]

@@ -17,7 +17,7 @@ DOCS = "https://docs.github.com/rest/"
 PER_PAGE = 30
 MOST_PER_PAGE = 100
 _MOST_PAGE_DIGITS = 9
-_Entry = TypeVar("_Entry")
+_Item = TypeVar("_Item")
 
 
 @dataclass
@@ -72,7 +72,7 @@ def not_found() -> Refusal:
     return Refusal(404, "Not Found")
 
 
-def existing(found: _Entry | None) -> _Entry:
+def existing(found: _Item | None) -> _Item:
     """Return what was found; a 404 without it."""
     if found is None:
         raise not_found()
@@ -112,7 +112,7 @@ class PageRequest:
         """Number of entries before this page."""
         return (self.number - 1) * self.size
 
-    def cut(self, entries: Sequence[_Entry]) -> Sequence[_Entry]:
+    def cut(self, entries: Sequence[_Item]) -> Sequence[_Item]:
         """Return the entries on this page."""
         return entries[self.offset : self.offset + self.size]
 

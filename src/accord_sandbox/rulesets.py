@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accord_sandbox.calls import AccessLevel, Call, Grant, route
-from accord_sandbox.database import Connection, Row, insert
+from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.git_storage import HEADS, ZERO, BareRepository, signed_text
 from accord_sandbox.responses import ApiResponse, Refusal
 
@@ -42,13 +42,13 @@ _PULL_REQUEST_PARAMETERS = {
 _WILDCARDS = {"**/": "(.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-def insert_ruleset(db: Connection, repository_id: int, branches: Sequence[str], rules: Sequence[str]) -> None:
+def insert_ruleset(db: SqlConnection, repository_id: int, branches: Sequence[str], rules: Sequence[str]) -> None:
     """Insert a ruleset: patterns of branches, ``~ALL`` or ``~DEFAULT_BRANCH``, and the types of its rules."""
     values = {"repository_id": repository_id, "branches": json.dumps(branches), "rules": json.dumps(rules)}
     insert(db, "rulesets", values)
 
 
-def rule_patterns(db: Connection, repository: Row) -> list[tuple[int, str, str]]:
+def rule_patterns(db: SqlConnection, repository: Row) -> list[tuple[int, str, str]]:
     """Return each rule of a repository as ruleset, extended regular expression of full refs, and type."""
     rows = db.execute("SELECT * FROM rulesets WHERE repository_id = ? ORDER BY id", (repository["id"],)).fetchall()
     return [
@@ -59,7 +59,7 @@ def rule_patterns(db: Connection, repository: Row) -> list[tuple[int, str, str]]
     ]
 
 
-def rule_variables(db: Connection, repository: Row, web: str) -> dict[str, str]:
+def rule_variables(db: SqlConnection, repository: Row, web: str) -> dict[str, str]:
     """Return the variables that tell the update hook the rules, one per line, and the page that lists them."""
     lines = [f"{pattern} {rule}" for _, pattern, rule in rule_patterns(db, repository)]
     return {"SANDBOX_RULES": "\n".join(lines), "SANDBOX_RULES_PAGE": f"{web}/{repository['full_name']}/rules"}
@@ -141,7 +141,7 @@ class Protection:
         return binds and self.rules.get("required_pull_request_reviews") is not None
 
 
-def protections(db: Connection, repository: Row) -> dict[str, Protection]:
+def protections(db: SqlConnection, repository: Row) -> dict[str, Protection]:
     """Return the protected branches of a repository by their names."""
     rows = db.execute("SELECT branch, rules FROM protections WHERE repository_id = ?", (repository["id"],))
     return {row["branch"]: Protection(json.loads(row["rules"])) for row in rows}

@@ -44,7 +44,7 @@ def _distinct(key: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-Timestamp = Annotated[str, AfterValidator(_check_timestamp), Field(description="ISO 8601 with an offset, such as Z.")]
+SeedTime = Annotated[str, AfterValidator(_check_timestamp), Field(description="ISO 8601 with an offset, such as Z.")]
 FullName = Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$", description="OWNER/NAME")]
 Files = Annotated[dict[str, str], Field(description="Texts by path.")]
 
@@ -54,7 +54,7 @@ class _Part(BaseModel):
 
 
 class _Dated(_Part):
-    created_at: Timestamp | None = Field(None, description="Default: now.")
+    created_at: SeedTime | None = Field(None, description="Default: now.")
 
 
 class SeedToken(_Part):

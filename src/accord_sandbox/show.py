@@ -8,7 +8,7 @@ from typing import Any
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord_sandbox.database import FILE_NAME, Connection, Row, find_repository, get_meta, opened
+from accord_sandbox.database import FILE_NAME, Row, SqlConnection, find_repository, get_meta, opened
 from accord_sandbox.payloads import timestamp_of
 
 _ITEMS = "SELECT * FROM items WHERE repository_id = ? ORDER BY number"
@@ -56,7 +56,7 @@ def document(directory: Path, repository: str | None = None) -> dict[str, Any]:
         return _document(connection, repository or str(get_meta(connection, "home")))
 
 
-def _document(db: Connection, name: str) -> dict[str, Any]:
+def _document(db: SqlConnection, name: str) -> dict[str, Any]:
     repository = find_repository(db, name)
     if repository is None:
         names = [row["full_name"] for row in db.execute("SELECT full_name FROM repositories")]
@@ -81,7 +81,7 @@ def _document(db: Connection, name: str) -> dict[str, Any]:
     }
 
 
-def _rows(db: Connection, statement: str, key: int) -> list[dict[str, Any]]:
+def _rows(db: SqlConnection, statement: str, key: int) -> list[dict[str, Any]]:
     """Return rows as objects, their times as timestamps."""
     return [
         {name: timestamp_of(value) if name.endswith("_at") else value for name, value in dict(row).items()}
@@ -89,7 +89,7 @@ def _rows(db: Connection, statement: str, key: int) -> list[dict[str, Any]]:
     ]
 
 
-def _item(db: Connection, row: Row) -> dict[str, Any]:
+def _item(db: SqlConnection, row: Row) -> dict[str, Any]:
     return {
         **{name: row[name] for name in ("number", "id", "title", "body", "state", "state_reason")},
         "labels": [found["name"] for found in db.execute(_LABELS_OF_ITEM, (row["id"],))],
@@ -101,7 +101,7 @@ def _item(db: Connection, row: Row) -> dict[str, Any]:
     }
 
 
-def _pull(db: Connection, row: Row) -> dict[str, Any]:
+def _pull(db: SqlConnection, row: Row) -> dict[str, Any]:
     """Return what a pull request has besides its issue; nothing for one of the seed without branches."""
     found = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (row["id"],)).fetchone()
     return (

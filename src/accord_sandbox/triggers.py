@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
+from accord_sandbox.database import Row, SqlConnection, fetch, get_meta, insert
 from accord_sandbox.git_files import tree_entries
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage
 from accord_sandbox.responses import ApiResponse, Refusal, existing
@@ -35,7 +35,7 @@ OLD_SERVER = "starts_nothing_for_bots"
 class RefUpdate:
     """A change of refs or of a pull request in a repository; ``now`` is in seconds since the epoch."""
 
-    db: Connection
+    db: SqlConnection
     bare: BareRepository
     repository_id: int
     actor_id: int
@@ -73,7 +73,7 @@ def start_workflows(event: RefUpdate, issue_id: int, activity: Activity) -> None
             queue_jobs(event.db, event.bare, identifier, event.now)
 
 
-def queue_jobs(db: Connection, bare: BareRepository, run_id: int, now: float) -> None:
+def queue_jobs(db: SqlConnection, bare: BareRepository, run_id: int, now: float) -> None:
     """Create a queued check run for each job of a run: by its name, else its key. A matrix is one job here."""
     run = fetch(db, "SELECT * FROM workflow_runs WHERE id = ?", run_id)
     app = fetch(db, "SELECT id FROM users WHERE login = ?", BOT)
@@ -129,7 +129,7 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def held_runs(db: Connection, repository_id: int, head_sha: str) -> list[Row]:
+def held_runs(db: SqlConnection, repository_id: int, head_sha: str) -> list[Row]:
     """Return the runs of a commit that wait for approval, oldest first."""
     return db.execute(
         "SELECT * FROM workflow_runs WHERE repository_id = ? AND head_sha = ? AND status = 'completed'"
@@ -151,7 +151,7 @@ def rerun(call: Call) -> ApiResponse:
     return ApiResponse(201, {})
 
 
-def approve_pull(db: Connection, storage: GitStorage, full_name: str, number: int, now: float) -> ApiResponse:
+def approve_pull(db: SqlConnection, storage: GitStorage, full_name: str, number: int, now: float) -> ApiResponse:
     """Approve what is held on an open pull request, as the button on its page does."""
     statement = "SELECT * FROM pull_items WHERE full_name = ? AND number = ? AND state = 'open'"
     pull = existing(fetch(db, statement, full_name, number))

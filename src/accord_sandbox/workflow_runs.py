@@ -19,7 +19,7 @@ from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Connection, Row, fetch, find_repository, insert
+from accord_sandbox.database import Row, SqlConnection, fetch, find_repository, insert
 from accord_sandbox.git_storage import HEADS, WORKFLOWS
 from accord_sandbox.responses import ApiResponse, Refusal, existing, not_found
 
@@ -57,7 +57,7 @@ _NOT_IN_NAME = re.compile(r'["<>|*?:\r\n\\/]')
 """Characters that upload-artifact refuses in a name."""
 
 
-def save_run(db: Connection, repository_id: int, run_id: int, entry: Mapping[str, Any], now: float) -> None:
+def save_run(db: SqlConnection, repository_id: int, run_id: int, entry: Mapping[str, Any], now: float) -> None:
     """Store a run, or change a stored one."""
     row = fetch(db, "SELECT * FROM workflow_runs WHERE id = ?", run_id)
     old = RUN_DEFAULTS if row is None else dict(row)
@@ -66,12 +66,12 @@ def save_run(db: Connection, repository_id: int, run_id: int, entry: Mapping[str
     insert(db, "workflow_runs", {"created_at": now, **values, "id": run_id})
 
 
-def save_job(db: Connection, check_run_id: int, run_id: int, log: str | None) -> None:
+def save_job(db: SqlConnection, check_run_id: int, run_id: int, log: str | None) -> None:
     """Make a check run a job of a workflow run, with its log."""
     db.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?)", (check_run_id, run_id, log))
 
 
-def put_control(db: Connection, path: str, query: Mapping[str, str], content: bytes, now: float) -> ApiResponse:
+def put_control(db: SqlConnection, path: str, query: Mapping[str, str], content: bytes, now: float) -> ApiResponse:
     """Serve PUT below /_sandbox: a run's fields as JSON, a job's log, or the archive of an artifact."""
     found = _CONTROL.fullmatch(path)
     repository = find_repository(db, found["repository"]) if found else None
@@ -100,7 +100,7 @@ def put_control(db: Connection, path: str, query: Mapping[str, str], content: by
 
 
 def _save_artifact(
-    db: Connection, key: tuple[int, int, str], content: bytes, overwrite: bool, now: float
+    db: SqlConnection, key: tuple[int, int, str], content: bytes, overwrite: bool, now: float
 ) -> ApiResponse:
     """Store an archive under repository, run and name; a 409 for a taken name unless it is to be overwritten."""
     if _NOT_IN_NAME.search(key[2]):
@@ -209,7 +209,9 @@ def get_log(call: Call) -> ApiResponse:
     return _redirect(call, f"/_storage/logs/{row['id']}", str(row["run_id"]))
 
 
-def fetch_from_storage(db: Connection, path: str, query: Mapping[str, str], has_token: bool, now: float) -> ApiResponse:
+def fetch_from_storage(
+    db: SqlConnection, path: str, query: Mapping[str, str], has_token: bool, now: float
+) -> ApiResponse:
     """Serve an archive or a log like the storage behind GitHub: by the link alone, and never with a token."""
     found = _STORAGE.fullmatch(path)
     table = "jobs" if found and found["log"] else "artifacts"

@@ -12,7 +12,7 @@ from support.act import ROOT, read_yaml, steps_of
 from accord.agents.providers import ALL as PROVIDERS
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
-from accord.runner.models import Category, Origin, Recovery
+from accord.runner.models import ErrorCategory, ErrorOrigin, Recovery
 from accord.workflows.models import Workflow
 from accord.workflows.rules import INPUTS, OUTPUTS, described_outputs, runner_findings
 
@@ -72,7 +72,7 @@ def test_the_values_of_inputs_and_outputs_are_those_of_the_contract_and_describe
     ours = {**described_outputs(), **{each.name: each.description for each in INPUTS}}
     for name, values in VALUES.items():
         assert (shown[name].endswith(f"{values}."), ours[name].endswith(f"{values}.")) == (True, True), name
-    code = {"error-category": Category, "error-type": Origin, "error-recovery": Recovery}
+    code = {"error-category": ErrorCategory, "error-type": ErrorOrigin, "error-recovery": Recovery}
     for name, values in [*((name, get_args(each)) for name, each in code.items()), ("llm-provider", PROVIDERS)]:
         assert [*values] == re.split(", | or ", VALUES[name]), name
 

@@ -24,7 +24,7 @@ from accord.git.program import Git
 from accord.mcp import tools
 from accord.mcp.server import server_for
 from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, Blocker, Option
-from accord.mcp.workspace import Role, Workspace
+from accord.mcp.workspace import ResultRole, Workspace
 from accord.results.implementor.rules import BLOCKERS
 from accord.runner.models import RunRequest
 from accord.runner.tool_server import prepare_folder
@@ -179,8 +179,8 @@ def test_answers_and_errors_of_tools_have_no_secrets(tmp_path: Path, monkeypatch
         assert SECRET not in str(refused.value)
 
 
-@pytest.mark.parametrize("role", get_args(Role))
-def test_the_example_of_each_contract_can_be_submitted(tmp_path: Path, role: Role) -> None:
+@pytest.mark.parametrize("role", get_args(ResultRole))
+def test_the_example_of_each_contract_can_be_submitted(tmp_path: Path, role: ResultRole) -> None:
     workspace = Workspace(tmp_path, tmp_path, role)
     example = tools.contract(workspace)["example"]
     assert tools.submit_result(workspace, example)["written"] == "result.json"

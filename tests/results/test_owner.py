@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from accord.engine.owner import ItemState, PullState, Reason, is_over, owner_of, reason_of_checks
+from accord.engine.owner import ItemState, OwnerReason, PullState, is_over, owner_of, reason_of_checks
 
 OPEN = PullState(5, is_mergeable=True)
 APPROVED = replace(OPEN, review="approved")
@@ -55,7 +55,7 @@ REVIEW, IN_PROGRESS = ItemState(True, "review"), ItemState(True, "in-progress")
     ],
 )
 def test_every_item_has_an_owner(
-    item: ItemState | None, pull: PullState | None, checks: Reason | None, owner: str
+    item: ItemState | None, pull: PullState | None, checks: OwnerReason | None, owner: str
 ) -> None:
     found = owner_of(item, pull, checks)
     assert f"{found.who}: {found.reason}" == owner
@@ -74,6 +74,6 @@ def test_every_item_has_an_owner(
     ],
 )
 def test_checks_decide_by_the_worst_of_them(
-    held: str, pending: str, failing: str, inconclusive: str, reason: Reason | None
+    held: str, pending: str, failing: str, inconclusive: str, reason: OwnerReason | None
 ) -> None:
     assert reason_of_checks(held, pending, failing, inconclusive) == reason

@@ -15,7 +15,16 @@ from accord.cli.run_step import summary_page
 from accord.core.findings import Finding
 from accord.gha.step import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
-from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, RunOutputs, Source
+from accord.runner.models import (
+    Classification,
+    ErrorCategory,
+    ErrorOrigin,
+    ErrorSource,
+    Evidence,
+    InternalError,
+    Recovery,
+    RunOutputs,
+)
 from accord.runner.outputs import (
     BUDGET,
     SUMMARY_CHARS,
@@ -329,9 +338,9 @@ TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=10)), max_size=6).map("".joi
 SEVERAL = st.lists(TEXTS, max_size=3).map(tuple)
 NUMBERS = st.one_of(st.none(), st.floats(min_value=0, allow_infinity=False), st.just(float("nan")))
 ERRORS = st.none() | st.builds(
-    Classification, category=st.sampled_from(get_args(Category)), type=st.sampled_from(get_args(Origin)),
+    Classification, category=st.sampled_from(get_args(ErrorCategory)), type=st.sampled_from(get_args(ErrorOrigin)),
     recovery=st.sampled_from(get_args(Recovery)), summary=TEXTS, retry_after_seconds=NUMBERS,
-    evidence=st.builds(Evidence, rule=TEXTS, source=st.sampled_from(get_args(Source)), line=TEXTS),
+    evidence=st.builds(Evidence, rule=TEXTS, source=st.sampled_from(get_args(ErrorSource)), line=TEXTS),
 )  # fmt: skip
 RESULTS = st.recursive(st.none() | TEXTS, lambda c: st.lists(c) | st.dictionaries(TEXTS, c), max_leaves=4)
 ACCOUNTS = st.none() | st.builds(

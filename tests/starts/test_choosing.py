@@ -13,7 +13,7 @@ from accord.git.configuration import CONFIG_PATHS, ConfigFile
 from accord.github.models import Issue
 from accord.results.planner.scope import run_key_of_spec
 from accord.results.status import StatusFacts
-from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts, check_event, choose
+from accord.starts.choose import Answer, Begin, Halt, ItemFacts, StartChoice, check_event, choose
 from accord.starts.config import AccordConfig, StartSwitches, config_check, read_config
 from accord.starts.facts import is_approved
 from accord.starts.models import (
@@ -162,7 +162,7 @@ def test_only_work_for_an_agent_becomes_ready(labels: tuple[str, ...], blockers:
         ("", REQUEST, "No command after `/accord`."),
     ],
 )
-def test_commands(word: str, item: Issue, expected: Choice | str) -> None:
+def test_commands(word: str, item: Issue, expected: StartChoice | str) -> None:
     choice = choose(event(Trigger.COMMENT, word), facts(item))
     if isinstance(expected, str):
         assert isinstance(choice, Answer)
@@ -187,7 +187,7 @@ def test_more_words_do_not_start_an_implementation_with_another_agent_than_they_
         (PROGRESS, row("implement"), Begin("implement")),
     ],
 )
-def test_retry_starts_the_last_work_again(item: Issue, last: StatusRow, expected: Choice) -> None:
+def test_retry_starts_the_last_work_again(item: Issue, last: StatusRow, expected: StartChoice) -> None:
     assert choose(event(Trigger.COMMENT, "retry"), facts(item, last)) == expected
 
 
@@ -207,7 +207,7 @@ def test_stop_stops_what_is_active() -> None:
         ("agent:claude", PENDING, "only a ready work item can be implemented"),
     ],
 )
-def test_labels(label: str, item: Issue, expected: Choice | str) -> None:
+def test_labels(label: str, item: Issue, expected: StartChoice | str) -> None:
     choice = choose(event(Trigger.LABEL, label), facts(item))
     assert expected in choice.text if isinstance(expected, str) and isinstance(choice, Answer) else choice == expected
 

@@ -1,8 +1,9 @@
-"""The size and the order of the source: short modules and functions, one meaning a class name, no import circle."""
+"""The size and the order of the source: short modules and functions, one meaning a type name, no import circle."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -49,10 +50,18 @@ def test_modules_and_functions_are_short() -> None:
     assert not long
 
 
-def test_a_class_name_has_one_meaning() -> None:
-    nodes = (node for nodes in statements().values() for node in nodes)
-    classes = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
-    assert not {name for name, count in classes.items() if count > 1}
+def type_name(node: ast.stmt) -> str:
+    """Return the name of a class or an alias; empty for any other statement."""
+    if isinstance(node, ast.ClassDef):
+        return node.name
+    target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    name = target.id if isinstance(target, ast.Name) else ""
+    return name if re.fullmatch(r"_*[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*", name) else ""
+
+
+def test_a_type_name_has_one_meaning() -> None:
+    names = Counter(type_name(node) for nodes in statements().values() for node in nodes)
+    assert not {name for name, count in names.items() if name and count > 1}
 
 
 def test_no_module_is_in_an_import_circle() -> None:

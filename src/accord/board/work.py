@@ -13,8 +13,8 @@ from accord.core.findings import names_of
 from accord.engine.owner import (
     ItemState,
     Owner,
+    OwnerReason,
     PullState,
-    Reason,
     next_statuses,
     owner_of,
     pull_state,
@@ -44,14 +44,14 @@ _KINDS: dict[str, NeedKind] = {
 """Kinds of need by the reason of a loop that asks a person; a verdict that asks is a question, the rest failures."""
 
 _WITH_AGENT = ("pr", "edit", "--add-label", KEEPALIVE)
-_BY_HAND: dict[Reason, tuple[str, ...]] = {
+_BY_HAND: dict[OwnerReason, tuple[str, ...]] = {
     "failing": ("pr", "checks"),
     "conflict": ("pr", "checkout"),
     "changes-requested": ("pr", "checkout"),
 }
 """Commands where no workflow listens to the label of keepalive."""
 
-_NEXT: dict[Reason, tuple[str, NeedKind, tuple[str, ...]]] = {
+_NEXT: dict[OwnerReason, tuple[str, NeedKind, tuple[str, ...]]] = {
     "item-closed": ("It is open, but {items} is closed.", "question", ("pr", "close")),
     "checks-pending": ("Checks are not finished: {pending}.", "failure", ()),
     "failing": ("Checks fail: {failing}.", "failure", _WITH_AGENT),

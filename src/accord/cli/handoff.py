@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -45,9 +45,9 @@ from accord.text.redaction import redact_json, redactor_for
 if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction
+    from accord.handoffs.store import Task
     from accord.plans.links import LinkedDocument
 
-    Task = dict[str, Any]
     Changer = Callable[[Callable[[Task], HandoffDecision], bool], HandoffDecision]
 
 _NOT_ALLOWED = "This token may set no check, as on a pull request from a fork. This step says it alone."

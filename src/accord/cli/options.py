@@ -29,7 +29,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 Given = TypeVar("Given")
-Work = Callable[[Given], int | None]
+CommandFunction = Callable[[Given], int | None]
 """A command: takes its arguments, and returns the exit code; None is 0."""
 
 _LONGEST_METAVAR = 44
@@ -179,10 +179,10 @@ def command(
     of: click.Group | None = None,
     cls: type[click.Command] = Command,
     **settings: Any,
-) -> Callable[[Work[Given]], click.Command]:
+) -> Callable[[CommandFunction[Given]], click.Command]:
     """Make a function that takes these arguments a command, in the group ``of``."""
 
-    def decorate(work: Work[Given]) -> click.Command:
+    def decorate(work: CommandFunction[Given]) -> click.Command:
         made = click.command(name, cls, params=parameters(arguments), **settings)(_callback(arguments, work))
         if of is not None:
             of.add_command(made)
@@ -191,12 +191,12 @@ def command(
     return decorate
 
 
-def group(arguments: type[Given], **settings: Any) -> Callable[[Work[Given]], Group]:
+def group(arguments: type[Given], **settings: Any) -> Callable[[CommandFunction[Given]], Group]:
     """Make a function that takes these arguments a group of commands."""
     return lambda work: click.group(cls=Group, params=parameters(arguments), **settings)(_callback(arguments, work))
 
 
-def _callback(arguments: type[Given], work: Work[Given]) -> Callable[..., None]:
+def _callback(arguments: type[Given], work: CommandFunction[Given]) -> Callable[..., None]:
     def callback(**values: object) -> None:
         if code := work(arguments(**values)):
             raise click.exceptions.Exit(code)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors, pointer, with_lines
-from accord.core.shapes import Format, Located, format_of, keys_at, read_shape, sole_entry
+from accord.core.shapes import DocumentFormat, Located, format_of, keys_at, read_shape, sole_entry
 from accord.core.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-READERS: dict[Format, Callable[[bytes], Located]] = {"json": read_object}
+READERS: dict[DocumentFormat, Callable[[bytes], Located]] = {"json": read_object}
 """The reader of each format. It raises BrokenContract where the bytes are not exactly one document."""
 
 
@@ -65,7 +65,7 @@ class Kind:
     has_any: bool = False
     """Whether one of the keys is enough."""
 
-    form: Format = "json"
+    form: DocumentFormat = "json"
     is_alone: bool = False
     """Whether JSON that text surrounds is refused."""
 
@@ -160,7 +160,7 @@ FOLDERS: dict[str, FolderKind] = {}
 """Every kind of folder by its name."""
 
 
-def kind_for(name: str | None, value: Mapping[str, Any], form: Format = "json") -> Kind:
+def kind_for(name: str | None, value: Mapping[str, Any], form: DocumentFormat = "json") -> Kind:
     """Return the kind of this name, else the one that the document shows. Raises BrokenContract for another or none."""
     if name is None:
         return recognised_kind(value, form)
@@ -187,7 +187,7 @@ def _unknown(message: str, hint: str, path: str = "") -> BrokenContract:
     return BrokenContract.of(Finding("schema", message, path, hint=hint))
 
 
-def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
+def recognised_kind(value: Mapping[str, Any], form: DocumentFormat) -> Kind:
     """Return the kind that a document of this format shows. Raises BrokenContract when it shows no known kind."""
     candidates = [kind for kind in KINDS.values() if kind.form == form]
     for kind in candidates:

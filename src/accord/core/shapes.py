@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound="BaseModel")
 
-Format = Literal["json", "yaml"]
+DocumentFormat = Literal["json", "yaml"]
 Steps = tuple[str | int, ...]
 """The way from the top of a document to a place in it."""
 
@@ -371,6 +371,6 @@ class Located(Protocol):
         """Whether the file holds nothing but the document."""
 
 
-def format_of(path: str) -> Format:
+def format_of(path: str) -> DocumentFormat:
     """Return the format of a document by its file name: YAML by its suffix, everything else JSON."""
     return "yaml" if PurePath(path).suffix.lower() in {".yml", ".yaml"} else "json"

@@ -79,7 +79,7 @@ class LedgerEntry:
 
 
 Op = TypeVar("Op", bound=Operation)
-Answer = TypeVar("Answer")
+SentAnswer = TypeVar("SentAnswer")
 OnEntry: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
 """Called with the entry of each operation that ended, how many ended, and how many there are."""
 
@@ -163,12 +163,12 @@ class OperationLog:
         self,
         op: str,
         key: str,
-        send: Callable[[], Answer],
+        send: Callable[[], SentAnswer],
         *,
         number: int = 0,
         found: OperationStatus | None = None,
-        status_of: Callable[[Answer], OperationStatus] = lambda _: OperationStatus.DONE,
-    ) -> Answer | None:
+        status_of: Callable[[SentAnswer], OperationStatus] = lambda _: OperationStatus.DONE,
+    ) -> SentAnswer | None:
         """Call ``send`` where there is something to do, and return its answer; ``status_of`` says how that ended it."""
         status, answer = found or OperationStatus.PLANNED, None
         try:
@@ -185,11 +185,11 @@ class OperationLog:
         self,
         op: str,
         key: str,
-        send: Callable[[], Answer],
-        find: Callable[[], Answer | None],
+        send: Callable[[], SentAnswer],
+        find: Callable[[], SentAnswer | None],
         clock: Clock,
         number: int = 0,
-    ) -> Answer | None:
+    ) -> SentAnswer | None:
         """Adopt what ``find`` finds, or send it once: after a lost answer, ``find`` looks again."""
         known = find()
         write = partial(send_once, send, find, clock)
@@ -198,11 +198,11 @@ class OperationLog:
 
     def change(
         self,
-        document: StoredDocument[Answer],
-        known: Stored[Answer],
-        decide: Callable[[Answer], Answer | None],
+        document: StoredDocument[SentAnswer],
+        known: Stored[SentAnswer],
+        decide: Callable[[SentAnswer], SentAnswer | None],
         number: int,
-    ) -> Stored[Answer]:
+    ) -> Stored[SentAnswer]:
         """Change a document at a ref, if ``decide`` changes it; a dry run returns what it would write."""
         wanted = decide(known.value)
         if wanted is None:

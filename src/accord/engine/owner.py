@@ -14,14 +14,14 @@ from accord.text.markers import REVISION, find_markers
 
 Who = Literal["person", "agent", "github", "blockers", "no one"]
 
-Reason = Literal[
+OwnerReason = Literal[
     "done", "status-unclear", "decision", "question", "blocked", "not-ready", "ready", "in-progress", "no-pull",
     "not-closing", "reopened", "merged-elsewhere", "pull-closed",  # of an item
     "merged", "item-closed", "held", "checks-pending", "inconclusive", "failing", "conflict", "changes-requested",
     "draft", "merge", "merge-unknown", "locked", "agent-works", "review-due",  # of a pull request
 ]  # fmt: skip
 
-_OTHERS: dict[Reason, Who] = {
+_OTHERS: dict[OwnerReason, Who] = {
     **dict.fromkeys(("done", "merged"), "no one"),
     **dict.fromkeys(("checks-pending", "merge-unknown"), "github"),
     **dict.fromkeys(("ready", "in-progress", "agent-works", "review-due"), "agent"),
@@ -29,7 +29,7 @@ _OTHERS: dict[Reason, Who] = {
 }
 """The reasons for which it is not a person."""
 
-_AGENTS: tuple[Reason, ...] = ("failing", "conflict", "changes-requested", "draft")
+_AGENTS: tuple[OwnerReason, ...] = ("failing", "conflict", "changes-requested", "draft")
 """Reasons that are an agent's where a label says that it goes on with the pull request."""
 
 
@@ -38,7 +38,7 @@ class Owner:
     """The next actor and the reason; ``pull`` is the pull request that it is about, 0 without one."""
 
     who: Who
-    reason: Reason
+    reason: OwnerReason
     pull: int = 0
 
 
@@ -103,7 +103,7 @@ def pull_state(pull: Pull, *, closes: bool = True) -> PullState:
     )
 
 
-def owner_of(item: ItemState | None, pull: PullState | None, checks: Reason | None = None) -> Owner:
+def owner_of(item: ItemState | None, pull: PullState | None, checks: OwnerReason | None = None) -> Owner:
     """Return who acts next, on the pull request alone without an item; ``checks`` is the reason of its checks."""
     reason = _reason_of(item, pull, checks)
     is_agents = pull is not None and pull.has_agent and reason in _AGENTS
@@ -112,7 +112,7 @@ def owner_of(item: ItemState | None, pull: PullState | None, checks: Reason | No
 
 def unclosed_text(owner: Owner, number: int) -> str:
     """Return why no open pull request closes an item after its work, as the end of a sentence."""
-    texts: dict[Reason, str] = {
+    texts: dict[OwnerReason, str] = {
         "not-closing": f"no open pull request closes it, as #{owner.pull} does not have the words `Closes #{number}`",
         "reopened": f"it was opened again after the merge of #{owner.pull}",
         "merged-elsewhere": f"no open pull request closes it, and the merge of #{owner.pull} did not. GitHub closes "
@@ -134,7 +134,7 @@ def is_over(pull: PullState) -> bool:
     return pull.state != "open"
 
 
-def _reason_of(item: ItemState | None, pull: PullState | None, checks: Reason | None) -> Reason:
+def _reason_of(item: ItemState | None, pull: PullState | None, checks: OwnerReason | None) -> OwnerReason:
     is_open = pull is not None and pull.state == "open"
     if item is not None and not item.is_open:
         return "item-closed" if is_open else "done"
@@ -150,12 +150,12 @@ def _reason_of(item: ItemState | None, pull: PullState | None, checks: Reason | 
     if item.is_refinement:
         return "question"
     if item.status in ("pending", "ready"):
-        ready: Reason = "ready" if item.status == "ready" else "not-ready"
+        ready: OwnerReason = "ready" if item.status == "ready" else "not-ready"
         return "blocked" if item.open_blockers else ready
     return _reason_after_work(item, pull)
 
 
-def _reason_after_work(item: ItemState, pull: PullState | None) -> Reason:
+def _reason_after_work(item: ItemState, pull: PullState | None) -> OwnerReason:
     """Return why an item is where it is that no open pull request closes."""
     is_closed = pull is not None and pull.state == "closed"
     if item.status == "in-progress" and item.is_running is not False and not is_closed:
@@ -169,7 +169,7 @@ def _reason_after_work(item: ItemState, pull: PullState | None) -> Reason:
     return "reopened" if pull.is_main and pull.closes else "merged-elsewhere"
 
 
-def _reason_of_open(pull: PullState) -> Reason:
+def _reason_of_open(pull: PullState) -> OwnerReason:
     if pull.is_mergeable is False:
         return "conflict"
     if pull.review == "changes-requested":
@@ -185,7 +185,7 @@ def _reason_of_open(pull: PullState) -> Reason:
 
 def reason_of_checks(
     held: Sequence[object], pending: Sequence[object], failing: Sequence[object], inconclusive: Sequence[object]
-) -> Reason | None:
+) -> OwnerReason | None:
     """Return why checks decide; None where all that ran have passed. An agent only works on failing ones."""
     if held:
         return "held"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from accord.github.rest import Parsed, Rest, optional_timestamp, segment
+from accord.github.rest import Rest, optional_timestamp, segment
+from accord.github.transport import Parsed
 from accord.text.markdown import shorten
 
 CheckState = Literal["passing", "failing", "inconclusive", "pending", "skipped"]

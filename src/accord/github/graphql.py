@@ -11,8 +11,8 @@ from accord.core.clock import parse_timestamp, timestamp
 from accord.core.errors import Refused, Stopped
 from accord.core.refusals import known_refusal
 from accord.github.models import Forbidden, NotThere
-from accord.github.rest import Parsed, Rest
-from accord.github.transport import WHY
+from accord.github.rest import Rest
+from accord.github.transport import WHY, Parsed
 
 _PAGE = 100
 _CHANGES = f"""

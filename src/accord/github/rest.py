@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from accord.core.clock import Clock, parse_timestamp
@@ -14,9 +14,7 @@ from accord.core.errors import Refused, Stopped, WrongUsage
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS, has_address
 from accord.github.models import Access, Forbidden, NotThere, RequestCount
 from accord.github.pacing import Pacer
-from accord.github.transport import RateLeft, Response, Transport
-
-Parsed = TypeVar("Parsed")
+from accord.github.transport import Parsed, RateLeft, Response, Transport
 
 _NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/(?!\.{1,2}\Z)[A-Za-z0-9._-]+")
 _TOKEN = re.compile(r"[!-~]+")

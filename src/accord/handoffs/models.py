@@ -108,7 +108,6 @@ def has_task_id(task: Mapping[str, Any]) -> bool:
 
 
 Status = Literal["backlog", "planning", "implementing", "review", "verification", "awaiting_human", "done", "cancelled"]
-Texts = list[str]
 
 
 def _check_timestamp(text: str) -> str:
@@ -153,26 +152,26 @@ class PlanningArtifact(_PlannerOutput):
     """The planner's plan; changing goals, steps or risks needs a new transitionNote."""
 
     created_at: Timestamp | None = Field(None, description="Immutable once set.")
-    goals: Texts = []
-    steps: Texts = []
-    risks: Texts = []
+    goals: list[str] = []
+    steps: list[str] = []
+    risks: list[str] = []
 
 
 class PlannedTests(_PlannerOutput):
     """The planner's tests; changing them needs a new transitionNote."""
 
-    gherkin_scenarios: Texts = []
-    unit_test_intent: Texts = []
-    integration_test_intent: Texts = []
+    gherkin_scenarios: list[str] = []
+    unit_test_intent: list[str] = []
+    integration_test_intent: list[str] = []
     notes: str | None = None
 
 
 class ImplementedTests(StageArtifact):
     """The existing tests, and evidence that they ran."""
 
-    tests_added_or_updated: Texts = []
-    evidence_links: Texts = []
-    commands_run: Texts = Field([], description="Only grows.")
+    tests_added_or_updated: list[str] = []
+    evidence_links: list[str] = []
+    commands_run: list[str] = Field([], description="Only grows.")
     notes: str | None = None
 
 
@@ -189,9 +188,9 @@ class TestingArtifacts(StageArtifact):
 class ReviewArtifact(StageArtifact):
     """The verdict of the architect, with additions of the reviewer."""
 
-    change_summary: Texts = Field([], description="Changes; only grows.")
-    files_touched: Texts = []
-    known_risks: Texts = []
+    change_summary: list[str] = Field([], description="Changes; only grows.")
+    files_touched: list[str] = []
+    known_risks: list[str] = []
     findings: list[Any] = []
     remediation_items: list[Any] = []
     decision: Literal["approved", "changes_requested"] | None = None
@@ -200,9 +199,9 @@ class ReviewArtifact(StageArtifact):
 class VerificationArtifact(StageArtifact):
     """The tester's evidence."""
 
-    commands: Texts = []
+    commands: list[str] = []
     result: Literal["passed", "failed"] | None = None
-    notes: Texts = Field([], description="Only grows.")
+    notes: list[str] = Field([], description="Only grows.")
 
 
 class AnswerOption(_HandoffModel):
@@ -225,8 +224,8 @@ class DoneArtifact(StageArtifact):
     """The result of the task."""
 
     completed_at: Timestamp | None = None
-    summary: Texts = []
-    verification: Texts = []
+    summary: list[str] = []
+    verification: list[str] = []
 
 
 class BlockingReason(_HandoffModel):

@@ -227,7 +227,7 @@ def _removal_findings(before: Handoff, task: Mapping[str, Any], after: Handoff) 
     ]
 
 
-def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.Location], author: Author) -> Iterator[Finding]:
+def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.FieldPath], author: Author) -> Iterator[Finding]:
     """Find artifacts that the patch changes in the name of another actor."""
     for location in artifacts:
         named = rules.value_at(patch, (*location, "updatedBy"))
@@ -253,7 +253,7 @@ def _with_new_question(
 
 
 def _with_stamps(
-    task: dict[str, Any], patch: Mapping[str, Any], artifacts: list[rules.Location], author: Author
+    task: dict[str, Any], patch: Mapping[str, Any], artifacts: list[rules.FieldPath], author: Author
 ) -> dict[str, Any]:
     """Return the task with time and author in each changed artifact, where the patch does not have them."""
     for location in (one for one in artifacts if isinstance(rules.value_at(task, one), dict)):
@@ -263,7 +263,7 @@ def _with_stamps(
     return task
 
 
-def _with_value(task: dict[str, Any], location: rules.Location, value: Any) -> dict[str, Any]:
+def _with_value(task: dict[str, Any], location: rules.FieldPath, value: Any) -> dict[str, Any]:
     for key in reversed(location):
         value = {key: value}
     return rules.merge_patch(task, value)

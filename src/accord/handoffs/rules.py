@@ -96,7 +96,7 @@ def sole_author(metadata: Metadata) -> str:
     return str(signed[0]) if who and who == verifier and who in workers else ""
 
 
-Location = tuple[str, ...]
+FieldPath = tuple[str, ...]
 
 METADATA_KEYS = frozenset(field.alias or name for name, field in Metadata.model_fields.items())
 _TASK_KEYS = frozenset(field.alias or name for name, field in Handoff.model_fields.items())
@@ -135,7 +135,7 @@ def unread_keys(part: Any, known: Any = None, model: Any = Handoff, place: str =
 class FieldChange(NamedTuple):
     """A location in the document, and its values before and after; None where it is missing."""
 
-    location: Location
+    location: FieldPath
     before: Any
     after: Any
 
@@ -149,7 +149,7 @@ def merge_patch(task: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, 
     return result
 
 
-def field_changes(before: Any, after: Any, location: Location = ()) -> Iterator[FieldChange]:
+def field_changes(before: Any, after: Any, location: FieldPath = ()) -> Iterator[FieldChange]:
     """Yield every location at which the documents differ, as deep as both are objects or one is empty."""
     old, new = ({} if is_empty(value) else value for value in (before, after))
     if isinstance(old, dict) and isinstance(new, dict):
@@ -164,7 +164,7 @@ def is_empty(value: Any) -> bool:
     return value is None or value in ({}, [], "")
 
 
-def value_at(document: Any, location: Location) -> Any:
+def value_at(document: Any, location: FieldPath) -> Any:
     """Return the value at a location; None where it is missing."""
     for key in location:
         if not isinstance(document, dict):
@@ -173,36 +173,36 @@ def value_at(document: Any, location: Location) -> Any:
     return document
 
 
-def is_within(location: Location, other: Location) -> bool:
+def is_within(location: FieldPath, other: FieldPath) -> bool:
     """Tell whether a location is another one or part of it."""
     return location[: len(other)] == other
 
 
-def overlaps(location: Location, other: Location) -> bool:
+def overlaps(location: FieldPath, other: FieldPath) -> bool:
     """Tell whether one of the locations is part of the other."""
     return is_within(location, other) or is_within(other, location)
 
 
-PLAN: Location = ("metadata", "planningArtifact")
-PLANNED: Location = ("metadata", "testingArtifacts", "planned")
-IMPLEMENTED: Location = ("metadata", "testingArtifacts", "implemented")
-REVIEW: Location = ("metadata", "reviewArtifact")
-VERIFICATION: Location = ("metadata", "verificationArtifact")
-DONE: Location = ("metadata", "doneArtifact")
-QUESTION: Location = ("metadata", "awaitingHumanArtifact")
+PLAN: FieldPath = ("metadata", "planningArtifact")
+PLANNED: FieldPath = ("metadata", "testingArtifacts", "planned")
+IMPLEMENTED: FieldPath = ("metadata", "testingArtifacts", "implemented")
+REVIEW: FieldPath = ("metadata", "reviewArtifact")
+VERIFICATION: FieldPath = ("metadata", "verificationArtifact")
+DONE: FieldPath = ("metadata", "doneArtifact")
+QUESTION: FieldPath = ("metadata", "awaitingHumanArtifact")
 ARTIFACTS = (PLAN, PLANNED, IMPLEMENTED, REVIEW, VERIFICATION, QUESTION, DONE)
 PLANNER_OUTPUTS = (PLAN, PLANNED)
 PLAN_CORE = tuple((*PLAN, key) for key in ("goals", "steps", "risks"))
 REVIEW_REFERENCES = tuple((*output, "reviewReferences") for output in PLANNER_OUTPUTS)
 """References of the architect to a review, in the planner's outputs; these lists only grow."""
 
-ENGINE: tuple[Location, ...] = (("metadata", "workflowRuntime"), ("completedAt",))
+ENGINE: tuple[FieldPath, ...] = (("metadata", "workflowRuntime"), ("completedAt",))
 
 
-DECISION: Location = (*REVIEW, "decision")
-RESULT: Location = (*VERIFICATION, "result")
-COMMANDS: Location = (*VERIFICATION, "commands")
-ROLES: Mapping[str, tuple[Location, ...]] = {
+DECISION: FieldPath = (*REVIEW, "decision")
+RESULT: FieldPath = (*VERIFICATION, "result")
+COMMANDS: FieldPath = (*VERIFICATION, "commands")
+ROLES: Mapping[str, tuple[FieldPath, ...]] = {
     "planner": (REVIEW, VERIFICATION, DONE),
     "architect": (*PLANNER_OUTPUTS, RESULT),
     "tester": (*PLAN_CORE, DECISION),
@@ -217,7 +217,7 @@ Only who judges writes a verdict: ``decision`` or ``result``.
 """
 
 
-def may_change(role: str, location: Location) -> bool:
+def may_change(role: str, location: FieldPath) -> bool:
     """Tell whether a role may change a location; the architect also adds references to its review."""
     if role == "architect" and any(is_within(location, references) for references in REVIEW_REFERENCES):
         return True
@@ -245,7 +245,7 @@ def judged_work(
     return judged_after(before.metadata, after.metadata, given, completes=completes)
 
 
-def _completed_parts(role: str, status: str) -> Iterator[Location]:
+def _completed_parts(role: str, status: str) -> Iterator[FieldPath]:
     """Yield the parts of the work that a role completes while it judges."""
     yield from (REVIEW,) if may_change(role, DECISION) else ()
     yield from (COMMANDS,) if may_change(role, RESULT) else ()
@@ -261,24 +261,24 @@ def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
             yield _finding("engine-field", location, what, "Remove it from the patch.")
 
 
-def _finding(code: str, location: Location, what: str, hint: str) -> Finding:
+def _finding(code: str, location: FieldPath, what: str, hint: str) -> Finding:
     return Finding(code, f"{pointer(*location)} {what}", pointer(*location), hint=hint)
 
 
-TASK_ID_LOCATION: Location = ("metadata", "canonicalTaskId")
-NOTE: Location = ("metadata", "transitionNote")
-IMMUTABLE: tuple[Location, ...] = (
+TASK_ID_LOCATION: FieldPath = ("metadata", "canonicalTaskId")
+NOTE: FieldPath = ("metadata", "transitionNote")
+IMMUTABLE: tuple[FieldPath, ...] = (
     (*PLAN, "createdAt"),
     ("metadata", "workflow", "branchName"),
     ("metadata", "workflow", "baseBranch"),
 )
-APPEND_ONLY: tuple[Location, ...] = (
+APPEND_ONLY: tuple[FieldPath, ...] = (
     (*REVIEW, "changeSummary"),
     (*VERIFICATION, "notes"),
     (*IMPLEMENTED, "commandsRun"),
     *REVIEW_REFERENCES,
 )
-WITH_REASON: tuple[Location, ...] = (*PLAN_CORE, PLANNED)
+WITH_REASON: tuple[FieldPath, ...] = (*PLAN_CORE, PLANNED)
 
 
 def mutability_findings(

@@ -29,7 +29,7 @@ _LEAST_OPTIONS = 2
 _ADD = "Write {what} with `accord handoff patch TASK.json PATCH.json --role {role}`, or in the `--patch` of the move."
 _ASK = "Write question, options, recommendedOption (one of their labels) and requestedAt."
 
-Artifact = TypeVar("Artifact", bound=StageArtifact)
+ArtifactT = TypeVar("ArtifactT", bound=StageArtifact)
 
 
 def planner_gate(metadata: Metadata) -> Iterator[Finding]:
@@ -160,7 +160,7 @@ HANDOFF: Machine[None] = Machine(
 )
 
 
-def _present(artifact: Artifact | None) -> Artifact | None:
+def _present(artifact: ArtifactT | None) -> ArtifactT | None:
     return None if artifact is None or artifact.status == "superseded" else artifact
 
 

@@ -13,9 +13,11 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from accord.core.clock import time_in_range
 from accord.engine.trust import RefusedLabel
-from accord.runner.models import Category, Recovery
+from accord.runner.models import ErrorCategory, Recovery
 
-Action = Literal["run", "fix", "update", "review", "announce", "wait", "stop", "defer", "report", "follow-up", "ask"]
+LoopAction = Literal[
+    "run", "fix", "update", "review", "announce", "wait", "stop", "defer", "report", "follow-up", "ask"
+]
 """Run the agent, run it on failing checks, merge the base into the branch, start a review, tell a person that all is
 done, look again later, stop until a person acts, or come back when the rate limit allows. After a verdict: report it,
 report it and open a follow-up work item, or ask a person.
@@ -23,7 +25,7 @@ report it and open a follow-up work item, or ask a person.
 
 LoopName = Literal["keepalive", "autofix", "verify", "bot-comments"]
 
-Word = Annotated[str, StringConstraints(max_length=100)]
+Identifier = Annotated[str, StringConstraints(max_length=100)]
 """An identifier: a commit, a run, a digest. Its length is bounded, so that the state fits its comment."""
 
 Time = Annotated[AwareDatetime, AfterValidator(time_in_range)]
@@ -75,7 +77,7 @@ class PullFacts(Closed):
     is_draft: bool = False
     is_fork: bool = False
     author_may_write: bool = True
-    head_sha: Word
+    head_sha: Identifier
     labels: tuple[str, ...] = ()
     body: str = ""
     url: str = ""
@@ -99,7 +101,7 @@ class InconclusiveCheck(Closed):
     """
 
     name: str
-    conclusion: Word = ""
+    conclusion: Identifier = ""
     workflow_run: int = Field(0, ge=0)
     is_retried: bool = False
 
@@ -110,7 +112,7 @@ class CheckFacts(Closed):
     ``held`` are the workflow runs that wait for approval, None if the token may not read them.
     """
 
-    head_sha: Word
+    head_sha: Identifier
     passing: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
@@ -146,11 +148,11 @@ class GoAhead(Closed):
 class ActiveRun(Closed):
     """A run in progress and its time limit; ``about`` lists what the agent's answer refers to by number."""
 
-    run_id: Word
-    head_sha: Word
+    run_id: Identifier
+    head_sha: Identifier
     started_at: Time
     minutes: int = Field(45, ge=1, le=6000)
-    about: tuple[Word, ...] = Field((), max_length=50)
+    about: tuple[Identifier, ...] = Field((), max_length=50)
 
 
 class Iteration(Closed):
@@ -161,17 +163,17 @@ class Iteration(Closed):
     ``is_over_budget``: the run failed because its money was spent.
     """
 
-    run_id: Word
+    run_id: Identifier
     number: int = Field(ge=0)
     kind: Literal["run", "fix"] = "run"
-    exit_code: Word = "0"
+    exit_code: Identifier = "0"
     changes_made: bool = False
-    head_sha: Word = ""
-    tree_before: Word = ""
-    tree: Word = ""
-    category: Category | Literal[""] = ""
+    head_sha: Identifier = ""
+    tree_before: Identifier = ""
+    tree: Identifier = ""
+    category: ErrorCategory | Literal[""] = ""
     recovery: Recovery | Literal[""] = ""
-    error: Word = ""
+    error: Identifier = ""
     retry_after_seconds: Seconds | None = None
     tasks_done: int = Field(0, ge=0)
     seconds: Seconds = 0
@@ -183,8 +185,8 @@ class Iteration(Closed):
 class Notice(Closed):
     """The text above the comment's table: the last decision, and the last run's ``problem`` (untrusted)."""
 
-    action: Action
-    reason: Word
+    action: LoopAction
+    reason: Identifier
     message: Sentence
     warnings: tuple[Sentence, ...] = Field((), max_length=5)
     problem: Sentence = ""
@@ -198,14 +200,14 @@ class PendingEffects(Closed):
     run.
     """
 
-    run_id: Word
-    body: Word = ""
+    run_id: Identifier
+    body: Identifier = ""
     item: int = Field(0, ge=0)
-    add_labels: tuple[Word, ...] = ()
-    remove_labels: tuple[Word, ...] = ()
+    add_labels: tuple[Identifier, ...] = ()
+    remove_labels: tuple[Identifier, ...] = ()
     asks: bool = False
     is_due: bool = False
-    about: tuple[Word, ...] = Field((), max_length=50)
+    about: tuple[Identifier, ...] = Field((), max_length=50)
 
 
 class LoopState(Closed):
@@ -226,9 +228,9 @@ class LoopState(Closed):
     failures_in_a_row: int = Field(0, ge=0)
     transient_in_a_row: int = Field(0, ge=0)
     resumed_at: Time | None = None
-    verified: Word = ""
+    verified: Identifier = ""
     worked_in: int = Field(0, ge=0)
-    review_of: Word = ""
+    review_of: Identifier = ""
     started_run: int = Field(0, ge=0)
     cost_usd: Seconds = 0
     running: ActiveRun | None = None
@@ -276,7 +278,7 @@ class LoopDecision(Closed):
     about each. ``started_run`` is the workflow run that was started for it, 0 where GitHub does not tell.
     """
 
-    action: Action
+    action: LoopAction
     reason: str
     message: str
     agent: str = ""
@@ -307,7 +309,7 @@ PERSONS_STOP = ("paused", "needs-human", "not-enabled", "disabled")
 class Reason:
     """``asks``: the label ``needs-human`` is added."""
 
-    action: Action
+    action: LoopAction
     meaning: str
     loops: tuple[LoopName, ...] = ALL
     asks: bool = False

@@ -9,17 +9,15 @@ import hashlib
 import json
 import math
 import re
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.shapes import read_shape
+from accord.core.shapes import Model, read_shape
 from accord.loops.models import ActiveRun, Iteration
-from accord.runner.models import Category, Recovery, RunOutputs
-
-Result = TypeVar("Result", bound=BaseModel)
+from accord.runner.models import ErrorCategory, Recovery, RunOutputs
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+|\s+")
 _LONGEST_SECONDS = 10_000_000.0
@@ -50,7 +48,7 @@ def read_outputs(text: str) -> RunOutputs:
     return RunOutputs.model_validate(known if known.get("exit-code") else _LOST)
 
 
-def result_of(outputs: RunOutputs, shape: type[Result]) -> Result | None:
+def result_of(outputs: RunOutputs, shape: type[Model]) -> Model | None:
     """Read the structured result of a run; None where the run failed or has no result of this shape."""
     if outputs.exit_code != "0":
         return None
@@ -76,7 +74,7 @@ def iteration_of(outputs: RunOutputs, running: ActiveRun, **known: Any) -> Itera
         exit_code=outputs.exit_code[:100] or "1",
         changes_made=outputs.changes_made == "true",
         head_sha=outputs.commit_sha[:100],
-        category=outputs.error_category if failed and outputs.error_category in get_args(Category) else "",
+        category=outputs.error_category if failed and outputs.error_category in get_args(ErrorCategory) else "",
         recovery=outputs.error_recovery if failed and outputs.error_recovery in get_args(Recovery) else "",
         error=error_identity(outputs) if failed else "",
         retry_after_seconds=_number(outputs.retry_after_seconds),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from accord.core.findings import sentence
 from accord.engine.trust import RETRY
@@ -29,12 +29,10 @@ from accord.loops.models import (
     PendingEffects,
 )
 from accord.loops.outputs import texts_in
-from accord.loops.questions import with_state
+from accord.loops.questions import FactsT, with_state
 from accord.loops.state import promises_more
 from accord.loops.texts import digest
 from accord.runner.models import RunOutputs
-
-FactsT = TypeVar("FactsT", bound=LoopFacts)
 
 
 def start_run(

@@ -16,19 +16,19 @@ from accord.github.models import Identity, Review
 from accord.github.threads import ReviewThread
 from accord.loops.bot_comments import Thread, thread_facts, thread_part
 from accord.loops.facts import Gathered, LoopContext
-from accord.loops.models import Closed, LoopFacts, Word
+from accord.loops.models import Closed, Identifier, LoopFacts
 from accord.loops.questions import KEEPALIVE, has_label
 from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, take_markers
 from accord.text.outline import tasks
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
-Verdict = Literal["approve", "needs-changes"]
+ReviewVerdict = Literal["approve", "needs-changes"]
 
 MOST_THREADS = 30
 BODY_CHARACTERS = 10_000
-_VERDICTS: dict[str, Verdict] = {"APPROVED": "approve", "CHANGES_REQUESTED": "needs-changes"}
-_ASKS: dict[str, Verdict] = {"approve": "approve", "needs-changes": "needs-changes"}
+_VERDICTS: dict[str, ReviewVerdict] = {"APPROVED": "approve", "CHANGES_REQUESTED": "needs-changes"}
+_ASKS: dict[str, ReviewVerdict] = {"approve": "approve", "needs-changes": "needs-changes"}
 _OWN = "accord"
 
 
@@ -37,8 +37,8 @@ class Opinion(Closed):
 
     id: int = Field(ge=1)
     author: str
-    verdict: Verdict
-    commit: Word
+    verdict: ReviewVerdict
+    commit: Identifier
     body: str = ""
 
 

@@ -22,7 +22,7 @@ from accord.core.schemas import strict_schema
 from accord.files.store import write_whole
 from accord.git.patch_text import lines_of_files
 from accord.git.program import Git, GitFailed
-from accord.mcp.workspace import Role, Workspace
+from accord.mcp.workspace import ResultRole, Workspace
 from accord.results.bodies import read_body
 from accord.results.implementor.rules import BLOCKERS, audit_scope
 from accord.results.run import example_folder
@@ -37,7 +37,7 @@ def _number(value: Any) -> Any:
 
 
 Result = Annotated[dict[str, Any], Field(description="The whole result: one object, as `contract` describes it.")]
-Number = Annotated[str | int, BeforeValidator(_number), Field(description="Number of a work item: 42 or #42.")]
+ItemNumber = Annotated[str | int, BeforeValidator(_number), Field(description="Number of a work item: 42 or #42.")]
 FilePath = Annotated[str, Field(description="Path from the top of the repository.")]
 
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
@@ -86,7 +86,7 @@ class Blocker(BaseModel):
 
 
 def contract(
-    workspace: Workspace, role: Annotated[Role | None, Field(description="Default: your own role.")] = None
+    workspace: Workspace, role: Annotated[ResultRole | None, Field(description="Default: your own role.")] = None
 ) -> dict[str, Any]:
     """Show what your role must write: the JSON Schema of the result, and a complete example."""
     role = role or workspace.role
@@ -146,14 +146,14 @@ def list_work_items(
     return [{key: item.get(key) for key in keys} for item in items if not status or item.get("status") == status]
 
 
-def read_work_item(workspace: Workspace, number: Number) -> dict[str, Any]:
+def read_work_item(workspace: Workspace, number: ItemNumber) -> dict[str, Any]:
     """Read a work item: its body, and the paths in and out of its scope."""
     item = workspace.item(number)
     body = read_body(str(item.get("body") or ""))
     return {**item, "in_scope": list(body.in_scope), "out_of_scope": list(body.out_of_scope)}
 
 
-def scope_of(workspace: Workspace, number: Number, path: FilePath) -> dict[str, Any]:
+def scope_of(workspace: Workspace, number: ItemNumber, path: FilePath) -> dict[str, Any]:
     """Tell whether a path belongs to the scope of a work item, and whether only people may approve its change."""
     plain = os.path.relpath(workspace.root / path, workspace.root)
     report = audit_scope([plain], read_body(str(workspace.item(number).get("body") or "")).scope)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import WrongUsage
 
-Role = Literal["planner", "implementor", "reviewer"]
+ResultRole = Literal["planner", "implementor", "reviewer"]
 
 SNAPSHOT = "work-items.json"
 CHANGES = "change-lines.json"
@@ -28,7 +28,7 @@ class Workspace:
 
     run_dir: Path
     root: Path
-    role: Role
+    role: ResultRole
     base: str = ""
     session: Path | None = None
 

@@ -20,7 +20,7 @@ from accord.core.texts import actor_problem
 from accord.missions.models import STATUSES, WorkPackageStatus
 from accord.text.hidden import comparable_name
 
-Step = tuple[WorkPackageStatus, WorkPackageStatus]
+StatusMove = tuple[WorkPackageStatus, WorkPackageStatus]
 
 THROUGH: tuple[WorkPackageStatus, ...] = ("claimed", "in_review")
 """Statuses that a move passes through; each gets its own event."""
@@ -89,11 +89,11 @@ class MoveFacts:
 
 _OTHER = "Choose another work package, or use `mission move` with `--force` and `--reason`."
 
-Guard = Callable[[MoveFacts], Iterator[Need]]
+MoveGuard = Callable[[MoveFacts], Iterator[Need]]
 """Yields what an edge still needs: the first text refuses the move."""
 
 
-def _requires(is_given: Callable[[MoveFacts], object], refusal: str) -> Guard:
+def _requires(is_given: Callable[[MoveFacts], object], refusal: str) -> MoveGuard:
     return lambda facts: iter(() if is_given(facts) else (Need(refusal),))
 
 
@@ -176,7 +176,7 @@ def _complete(facts: MoveFacts) -> Iterator[Need]:
 
 
 _BEFORE_DONE = STATUSES[: STATUSES.index("approved") + 1]
-_EDGES: tuple[tuple[WorkPackageStatus, WorkPackageStatus, str, tuple[Guard, ...]], ...] = (
+_EDGES: tuple[tuple[WorkPackageStatus, WorkPackageStatus, str, tuple[MoveGuard, ...]], ...] = (
     ("planned", "claimed", "an actor, dependencies approved", (_holder, _start)),
     ("claimed", "in_progress", "the same actor, a workspace", (_holder, _workspace)),
     ("in_progress", "for_review", "subtasks done, evidence", (_ready,)),
@@ -194,14 +194,14 @@ _EDGES: tuple[tuple[WorkPackageStatus, WorkPackageStatus, str, tuple[Guard, ...]
     ("blocked", "in_progress", "the same actor, dependencies approved, a workspace", (_holder, _start, _workspace)),
     *((source, "canceled", "", ()) for source in (*_BEFORE_DONE, "blocked")),
 )
-_GUARDS: dict[Step, tuple[Guard, ...]] = {(source, target): guards for source, target, _, guards in _EDGES}
+_GUARDS: dict[StatusMove, tuple[MoveGuard, ...]] = {(source, target): guards for source, target, _, guards in _EDGES}
 
 
-def _needs(edge: Step, facts: MoveFacts) -> Iterator[Need]:
+def _needs(edge: StatusMove, facts: MoveFacts) -> Iterator[Need]:
     return (need for guard in _GUARDS[edge] for need in guard(facts))
 
 
-def _refusal_of(edge: Step, facts: MoveFacts) -> str:
+def _refusal_of(edge: StatusMove, facts: MoveFacts) -> str:
     return next((need.text for need in _needs(edge, facts)), "")
 
 
@@ -213,7 +213,7 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
 )
 
 
-def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
+def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[StatusMove, ...]:
     """Return the steps of a move, none if it is done. Raises ``illegal-move``; force does not replace a merge."""
     target = facts.request.target
     if reason := _refusal(source, facts):
@@ -261,7 +261,7 @@ def needs_of(source: WorkPackageStatus, facts: MoveFacts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(need.missing for edge in edges for need in _needs(edge, facts) if need.missing))
 
 
-def steps_between(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple[Step, ...]:
+def steps_between(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple[StatusMove, ...]:
     """Return the one or two edges of a move; an illegal move is returned as it is, for the machine to refuse."""
     if target not in WORK_PACKAGE.targets(source):
         for between in THROUGH:

@@ -12,14 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, names_of, warning, with_lines
-from accord.core.shapes import format_of, read_shape
+from accord.core.shapes import Model, format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
 from accord.missions.lifecycle import CANCELED, IN_DOUBT, Blockers, People, blockers_of
@@ -43,8 +40,6 @@ _LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]{1,9})(?![0-9])(.*)", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
 _MOST_KNOWN = 200
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?(\n.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-
-Model = TypeVar("Model", bound="BaseModel")
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _true(value: Any) -> Any:
     return value
 
 
-Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
+StrictText = Annotated[str, StringConstraints(strict=True, min_length=1)]
 
 
 class _Answer(BaseModel):
@@ -98,9 +98,9 @@ class NextQueryResponse(_Answer):
 
     kind: Literal["query"]
     agent: str | None
-    mission_slug: Text
-    mission: Text
-    mission_state: Text = Field(description="Fresh runs use 'not_started'. Started runs use the issued step id.")
+    mission_slug: StrictText
+    mission: StrictText
+    mission_state: StrictText = Field(description="Fresh runs use 'not_started'. Started runs use the issued step id.")
     preview_step: str | None = None
     timestamp: DateTime
     action: str | None = None
@@ -145,7 +145,7 @@ class StaleStatus(_Answer):
 
 
 WorkPackageId = Annotated[str, StringConstraints(pattern=r"^WP[0-9]{2,}$")]
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
+PathName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
 """A name that becomes part of a path or a branch."""
 
 
@@ -233,7 +233,7 @@ class Meta(MissionFileModel):
 class ExecutionLane(MissionFileModel):
     """Work packages that share one work tree and one branch."""
 
-    lane_id: Name
+    lane_id: PathName
     wp_ids: list[WorkPackageId] = []
 
 
@@ -277,7 +277,7 @@ class WorkspaceContext(MissionFileModel):
     feature_slug: LenientText = ""
     wp_id: LenientText = ""
     current_wp: LenientText = ""
-    lane_id: Name
+    lane_id: PathName
     lane_wp_ids: Listed = []
     branch_name: LenientText = ""
 
@@ -302,7 +302,7 @@ class StatusEvent(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
-    event_id: Text
+    event_id: StrictText
     mission_slug: LenientText = ""
     wp_id: WorkPackageId
     from_lane: Annotated[str | None, BeforeValidator(_status)] = None

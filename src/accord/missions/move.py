@@ -18,7 +18,7 @@ from accord.core.clock import Clock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.files.store import Storage, append_once, folder_lock
 from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of, taken_along
-from accord.missions.lifecycle import REOPENED, Blockers, MoveFacts, MoveRequest, Step, is_self_review, plan_move
+from accord.missions.lifecycle import REOPENED, Blockers, MoveFacts, MoveRequest, StatusMove, is_self_review, plan_move
 from accord.missions.load import Mission, load_mission, mission_folder
 from accord.missions.log import log_path
 from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
@@ -126,7 +126,7 @@ def move_facts(
 
 
 def plan_events(
-    mission: Mission, facts: MoveFacts, steps: tuple[Step, ...], now: datetime
+    mission: Mission, facts: MoveFacts, steps: tuple[StatusMove, ...], now: datetime
 ) -> tuple[dict[str, Any], ...]:
     """Return the events of a move, each strictly later than all before it, whatever the clock says."""
     request, earlier = facts.request, mission.log.by_work_package.get(facts.request.wp_id, [])

@@ -18,7 +18,7 @@ from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
 from accord.missions.load import Mission
-from accord.missions.models import LenientText, Listed, MissionFileModel, Name, Text
+from accord.missions.models import LenientText, Listed, MissionFileModel, PathName, StrictText
 
 DEFAULT_TYPE = "software-dev"
 _STEPS = {
@@ -33,7 +33,7 @@ _STEPS = {
 class MissionStep(MissionFileModel):
     """One step of a mission type."""
 
-    id: Text
+    id: StrictText
     depends_on: Listed = Field([])
     requires_inputs: Listed = Field([])
 
@@ -144,7 +144,7 @@ class RunBroken(BrokenContract):
 
 
 class _RunEntry(MissionFileModel):
-    run_id: Name
+    run_id: PathName
     run_dir: LenientText = ""
     mission_type: LenientText = ""
     mission_key: LenientText = ""

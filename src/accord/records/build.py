@@ -18,7 +18,6 @@ from accord.core.clock import timestamp
 from accord.records.models import (
     MOST_ATTEMPTS,
     AgentKind,
-    Cause,
     PublicRecord,
     RecordAttempt,
     RecordInput,
@@ -26,21 +25,22 @@ from accord.records.models import (
     RecordLinks,
     RecordResult,
     RecordTrigger,
+    RunCause,
     name_of,
     record_id,
 )
-from accord.runner.models import Category, Disposition, RunOutputs
+from accord.runner.models import Disposition, ErrorCategory, RunOutputs
 
 if TYPE_CHECKING:
     from accord.engine.receipts import Receipt
     from accord.runner.record import Attempt
 
-CATEGORIES: tuple[str, ...] = get_args(Category)
+CATEGORIES: tuple[str, ...] = get_args(ErrorCategory)
 DISPOSITIONS: tuple[str, ...] = get_args(Disposition)
 OTHER_CLASSES = ("contract", "refused", "stopped", "rejected", "job", "setup", "lost", "budget")
 """Classes of failures that are not the agent's: of applying a result, of a job, of starting it."""
 
-_CAUSES: Mapping[str, Cause] = {
+_CAUSES: Mapping[str, RunCause] = {
     "": "hand",
     "issue_comment": "comment",
     "issues": "label",
@@ -87,7 +87,7 @@ def job_facts(environment: Mapping[str, str], repository: str, local_id: str, ac
     """
     run_id, number = environment.get("GITHUB_RUN_ID", ""), environment.get("GITHUB_RUN_ATTEMPT", "")
     event, by = environment.get("GITHUB_EVENT_NAME", ""), environment.get("GITHUB_ACTOR", "")
-    cause: Cause = _CAUSES.get(event, "event")
+    cause: RunCause = _CAUSES.get(event, "event")
     if action in ("labeled", "unlabeled"):
         cause = "label"
     elif event == "workflow_dispatch" and by.endswith("[bot]"):
@@ -105,7 +105,7 @@ def trigger_of_start(cause: str, by: str, *, has_key: bool) -> RecordTrigger:
     """Return the trigger of started work; ``cause`` is the event's line of the configuration, empty if unknown."""
     from accord.starts.models import Trigger  # imported here: an apply needs neither this nor the folder of a run
 
-    causes: Mapping[str, Cause] = {
+    causes: Mapping[str, RunCause] = {
         Trigger.LABEL: "label",
         Trigger.COMMENT: "comment",
         Trigger.DASHBOARD: "dashboard",
@@ -113,7 +113,7 @@ def trigger_of_start(cause: str, by: str, *, has_key: bool) -> RecordTrigger:
         Trigger.PULL: "pull-request",
         Trigger.REVIEW_REQUEST: "review-request",
     }
-    found: Cause = causes.get(cause, "event") if has_key else "hand"
+    found: RunCause = causes.get(cause, "event") if has_key else "hand"
     return RecordTrigger(cause=found, by=by, event="workflow_dispatch")
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from accord.core.clock import parse_timestamp, time_in_range, timestamp
-from accord.runner.models import Category, Disposition
+from accord.runner.models import Disposition, ErrorCategory
 
 AgentKind = Literal["plan", "implement", "review", "keepalive", "autofix", "verify", "bot-comments", "run"]
 """Runs of an agent: started work, the turns of the loops, and any other run."""
@@ -25,7 +25,7 @@ RecordKind = AgentKind | Literal["apply", "turn"]
 
 AGENT_KINDS: tuple[str, ...] = get_args(AgentKind)
 
-Cause = Literal[
+RunCause = Literal[
     "comment", "label", "dashboard", "specification", "pull-request", "review-request", "push", "schedule", "workflow",
     "event", "hand", "unknown",
 ]  # fmt: skip
@@ -65,7 +65,7 @@ class _RecordPart(BaseModel):
 class RecordTrigger(_RecordPart):
     """The login that started a run (empty if unknown), the reason, and GitHub's name of the event."""
 
-    cause: Cause = "unknown"
+    cause: RunCause = "unknown"
     by: Name = ""
     event: Name = ""
 
@@ -101,7 +101,7 @@ class RecordResult(_RecordPart):
 
     disposition: Disposition
     outcome: Name = ""
-    error_category: Category | Literal[""] = ""
+    error_category: ErrorCategory | Literal[""] = ""
     error: Name = ""
     findings: Count | None = None
 

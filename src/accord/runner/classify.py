@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from accord.core.findings import sentence
-from accord.runner.models import Classification, Evidence, InternalError, Source
+from accord.runner.models import Classification, ErrorSource, Evidence, InternalError
 from accord.runner.transcripts import error_rules as rules
 from accord.runner.transcripts.account import Account, AgentError, CommandFailure
 from accord.runner.transcripts.formats import FORMATS
@@ -122,7 +122,7 @@ class RunEvidence:
 class _Hit(NamedTuple):
     rule: str
     cause: str
-    source: Source
+    source: ErrorSource
     line: str
     message: str = ""
     delay: float | None = None
@@ -176,21 +176,21 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
         yield from _by_exit(evidence)
     for error in evidence.account.errors:
         yield from _by_error(error, "event", evidence)
-    printed: dict[Source, str] = {"stderr": evidence.stderr, "text": evidence.text}
+    printed: dict[ErrorSource, str] = {"stderr": evidence.stderr, "text": evidence.text}
     for source, text in printed.items():
         for error in reversed(_reported_errors(text, source, evidence.account)):
             yield from _by_error(error, source, evidence)
     yield from _by_exit(evidence)
 
 
-def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Iterator[_Hit]:
+def _by_error(error: AgentError, source: ErrorSource, evidence: RunEvidence) -> Iterator[_Hit]:
     """Yield hits by the fields of an error from the most to the least specific, by its words, by its weak fields.
 
     A status in words comes before them, and before the broad class in the answer below it, but one that
     only says that a request was refused comes after them.
     """
 
-    def hit(rule: str, cause: str, source: Source = source, line: str = error.line) -> _Hit:
+    def hit(rule: str, cause: str, source: ErrorSource = source, line: str = error.line) -> _Hit:
         return _Hit(rule, cause, source, line, error.message, delay)
 
     delay = error.backoff_seconds if error.retry_after_seconds is None else error.retry_after_seconds
@@ -330,7 +330,7 @@ def _classification(hit: _Hit) -> Classification:
     )
 
 
-def _reported_errors(text: str, source: Source, account: Account) -> list[AgentError]:
+def _reported_errors(text: str, source: ErrorSource, account: Account) -> list[AgentError]:
     """Return the errors that lines report, in order, each with the status and the delay of the dump below it."""
     found: list[AgentError] = []
     is_counted = follows_git = False
@@ -360,7 +360,7 @@ def _printed_lines(text: str) -> list[str]:
     return [_GLYPHS.sub("", line) for line in (before if end else joined).splitlines()]
 
 
-def _scope(text: str, source: Source, account: Account) -> _Scope:
+def _scope(text: str, source: ErrorSource, account: Account) -> _Scope:
     if source == "text" or account.errors or rules.CONVERSATION.search(text):
         return "reports"
     return "beginnings" if account.has_worked else "all"

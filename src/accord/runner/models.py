@@ -22,11 +22,11 @@ from accord.text.redaction import Redactor, redactor_for
 if TYPE_CHECKING:
     from accord.git.trusted_files import TrustedFiles
 
-Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
-Origin = Literal["agent", "infrastructure", "auth", "unknown"]
+ErrorCategory = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
+ErrorOrigin = Literal["agent", "infrastructure", "auth", "unknown"]
 Recovery = Literal["retry", "manual", "ignore"]
 Disposition = Literal["success", "patch", "no-change", "blocked", "cancelled", "failure"]
-Source = Literal["own", "event", "stderr", "text", "exit"]
+ErrorSource = Literal["own", "event", "stderr", "text", "exit"]
 InternalErrorKind = Literal[
     "time-limit", "cancelled", "install-failed", "credential-missing", "credential-invalid", "prompt-invalid",
     "not-started",
@@ -145,7 +145,7 @@ class Evidence(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     rule: str
-    source: Source
+    source: ErrorSource
     line: str = ""
 
 
@@ -154,8 +154,8 @@ class Classification(BaseModel):
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
-    category: Category
-    type: Origin
+    category: ErrorCategory
+    type: ErrorOrigin
     recovery: Recovery
     summary: str
     retry_after_seconds: float | None = None

@@ -29,7 +29,7 @@ from accord.runner.transcripts.account import Usage
 if TYPE_CHECKING:
     from accord.git.snapshots import Snapshot
 
-Number = TypeVar("Number", int, float)
+Summand = TypeVar("Summand", int, float)
 
 RECORD = "record.json"  # written last: without it the run did not end
 STDOUT = "stdout.log"
@@ -115,7 +115,7 @@ class RunProgress:
         self.record.warnings += tuple(new)
 
 
-def _sum(numbers: Iterable[Number | None]) -> Number | None:
+def _sum(numbers: Iterable[Summand | None]) -> Summand | None:
     known = [number for number in numbers if number is not None]
     return sum(known[1:], known[0]) if known else None
 

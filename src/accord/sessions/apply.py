@@ -18,7 +18,7 @@ from accord.sessions.folder import FILES, STATUS_FILE, Part, Session, read_sessi
 from accord.sessions.models import SessionStatus
 from accord.sessions.plan import (
     FileOperation,
-    Plan,
+    SessionPlan,
     StatusStep,
     check_operations,
     plan_creation,
@@ -48,7 +48,7 @@ class SessionWriter:
         """Read the session; in a dry run as it will be after the changes planned so far."""
         return self._planned or read_session(self.folder)
 
-    def change(self, plan: Plan) -> Session:
+    def change(self, plan: SessionPlan) -> Session:
         """Plan a change for the session as it is, apply it in order, and return the session after it."""
         if self.is_dry_run:
             session = self.read()
@@ -113,7 +113,7 @@ class SessionWriter:
             yield
 
 
-def _checked_plan(plan: Plan, session: Session) -> Sequence[FileOperation]:
+def _checked_plan(plan: SessionPlan, session: Session) -> Sequence[FileOperation]:
     """Plan a change, and hold the session after it against every rule."""
     operations = plan(session)
     check_operations(session, operations)

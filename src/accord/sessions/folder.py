@@ -33,8 +33,8 @@ from accord.sessions.models import (
     GATES,
     Acceptance,
     DecisionHistoryEntry,
-    Mode,
     OutputEntry,
+    SessionMode,
     SessionStatus,
     SessionTask,
     SessionTasks,
@@ -62,7 +62,7 @@ TEXTS = {
 }
 """Required sections of each text, with the headings that count, in lower case and without numbering."""
 
-Line = TypeVar("Line", DecisionHistoryEntry, OutputEntry)
+LogEntry = TypeVar("LogEntry", DecisionHistoryEntry, OutputEntry)
 
 _NUMBERING = re.compile(r"^[\W\d_]+")
 
@@ -109,9 +109,9 @@ def read_outputs(raw: bytes, now: datetime | None = None) -> tuple[list[OutputEn
 
 
 def _read_lines(
-    raw: bytes, shape: type[Line], check: Callable[[Line], Iterable[Finding]]
-) -> tuple[list[Line], list[Finding]]:
-    entries: list[Line] = []
+    raw: bytes, shape: type[LogEntry], check: Callable[[LogEntry], Iterable[Finding]]
+) -> tuple[list[LogEntry], list[Finding]]:
+    entries: list[LogEntry] = []
     found: list[Finding] = []
     for number, line in enumerate(raw.split(b"\n"), start=1):
         if not line.strip():
@@ -275,7 +275,7 @@ class Session:
         return self.parts[OUTPUTS_FILE].model or ()
 
     @cached_property
-    def mode(self) -> Mode:
+    def mode(self) -> SessionMode:
         """Whether the session is full or lean; where no mode is recorded, its state and its files tell."""
         status = self.status
         if status and status.mode:

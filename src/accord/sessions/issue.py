@@ -44,7 +44,7 @@ NOTES = 10
 _LOOKED_AT = 2 * QUESTION_CHARACTERS
 
 CommandName = Literal["answer", "defer"]
-Reason = Literal[
+IgnoreReason = Literal[
     "before-the-question", "unknown", "not-open", "bot", "no-write-permission", "answered-before", "no-answer"
 ]
 
@@ -61,7 +61,7 @@ class AnswerCommand:
     how: CommandName
     text: str
     comment: Comment
-    reason: Reason | None = None  # why it does not count
+    reason: IgnoreReason | None = None  # why it does not count
     message: str = ""
 
 
@@ -114,7 +114,7 @@ def select_answers(
     return SelectedAnswers(accepted, tuple(ignored))
 
 
-def _check_command(one: AnswerCommand, status: SessionStatus, asked: Asked) -> tuple[Reason, str] | None:
+def _check_command(one: AnswerCommand, status: SessionStatus, asked: Asked) -> tuple[IgnoreReason, str] | None:
     """Return why a command does not concern a pending question or comes from a bot; None when it counts so far."""
     name, since = one.decision_id, asked.get(one.decision_id)
     decision = status.decision(name)
@@ -133,7 +133,7 @@ def _check_command(one: AnswerCommand, status: SessionStatus, asked: Asked) -> t
 
 def _check_answer(
     one: AnswerCommand, accepted: Mapping[str, AnswerCommand], writers: Collection[str]
-) -> tuple[Reason, str] | None:
+) -> tuple[IgnoreReason, str] | None:
     """Return why a command on an open question does not count; None when it does."""
     name = one.decision_id
     if one.comment.author not in writers:

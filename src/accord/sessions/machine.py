@@ -20,7 +20,7 @@ from accord.sessions.models import (
     GATES,
     REVIEW_STRATEGY,
     REVIEWS,
-    Mode,
+    SessionMode,
     SessionStatus,
     UserDecision,
 )
@@ -48,19 +48,19 @@ _FIRST_NEEDED = {
 }
 
 
-def is_at_least(state: str, wanted: str, mode: Mode) -> bool:
+def is_at_least(state: str, wanted: str, mode: SessionMode) -> bool:
     """Return whether a state is ``wanted`` or comes after it; a state outside the order comes before all."""
     order = ORDER[mode]
     state = LOOP_BASE.get(state, state)
     return state in order and wanted in order and order.index(state) >= order.index(wanted)
 
 
-def gates_before(state: str, mode: Mode) -> tuple[str, ...]:
+def gates_before(state: str, mode: SessionMode) -> tuple[str, ...]:
     """Return the decisions of the gates that a session has passed when it is in a state."""
     return tuple(name for name, gate in GATES.items() if state != gate and is_at_least(state, gate, mode))
 
 
-def files_needed(state: str, mode: Mode) -> tuple[str, ...]:
+def files_needed(state: str, mode: SessionMode) -> tuple[str, ...]:
     """Return the files whose content must be valid before a session enters a state."""
     return tuple(name for name, first in _FIRST_NEEDED[mode].items() if is_at_least(state, first, mode))
 
@@ -120,7 +120,7 @@ NEVER = "never"
 class SessionFacts:
     """The facts that the guards of a session read."""
 
-    mode: Mode = "full"
+    mode: SessionMode = "full"
     state: str = ""  # the one that work is in
     problems: Mapping[str, str] = field(default_factory=dict)  # by file
     gates: Mapping[str, str] = field(default_factory=dict)  # why decisions do not let the session pass
@@ -277,7 +277,7 @@ _STEPS: dict[tuple[str, str], tuple[str, tuple[Guard, ...]]] = {
 """Labels and guards of single steps forward; every step needs valid files, passed gates and no pending question."""
 
 
-def _edges(mode: Mode) -> Iterator[tuple[str, str, str, tuple[Guard, ...]]]:
+def _edges(mode: SessionMode) -> Iterator[tuple[str, str, str, tuple[Guard, ...]]]:
     """Yield every move of a mode with its label and its guards."""
     working = [*ORDER[mode][:-1], *LOOP_BASE]
     for source, target in pairwise(ORDER[mode]):
@@ -316,18 +316,18 @@ def _refusal(source: str, target: str, facts: SessionFacts) -> str:
     return " ".join(need.text for need in needs_of(source, target, facts))
 
 
-def _machine(name: str, mode: Mode) -> Machine[SessionFacts]:
+def _machine(name: str, mode: SessionMode) -> Machine[SessionFacts]:
     edges = [
         Edge(source, target, label, partial(_refusal, source, target)) for source, target, label, _ in _edges(mode)
     ]
     return Machine(name, ORDER[mode][0], frozenset({"DONE"}), tuple(edges))
 
 
-_MODES: tuple[Mode, ...] = ("full", "lean")
+_MODES: tuple[SessionMode, ...] = ("full", "lean")
 _GUARDS = {(mode, source, target): guards for mode in _MODES for source, target, _, guards in _edges(mode)}
 
 
-def leads_to(source: str, target: str, mode: Mode, open_gates: Collection[str]) -> bool:
+def leads_to(source: str, target: str, mode: SessionMode, open_gates: Collection[str]) -> bool:
     """Return whether moves lead from one state of work to another; back to a gate only while it is open."""
     moves = {
         (begin, end)
@@ -344,4 +344,4 @@ def leads_to(source: str, target: str, mode: Mode, open_gates: Collection[str]) 
 
 SESSION = _machine("session", "full")
 LEAN = _machine("lean session", "lean")
-MACHINES: Mapping[Mode, Machine[SessionFacts]] = {"full": SESSION, "lean": LEAN}
+MACHINES: Mapping[SessionMode, Machine[SessionFacts]] = {"full": SESSION, "lean": LEAN}

@@ -14,15 +14,15 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 from accord.core.numbers import Integer
 
 _Maker = Literal["SpecAgent", "Architect", "Planner", "Designer", "Researcher", "Coder"]
-Review = Literal["Reviewer", "QA", "Security"]
-Role = Literal[_Maker, Review, "Integrator", "Docs", "Orchestrator"]
+ReviewRole = Literal["Reviewer", "QA", "Security"]
+Role = Literal[_Maker, ReviewRole, "Integrator", "Docs", "Orchestrator"]
 """The canonical names of agents."""
 
 _Planning = Literal["INTAKE", "INTAKE_LEAN", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY"]
-Loop = Literal["FIX_REVIEW", "FIX_TESTS", "FIX_SECURITY", "FIX_BUILD"]
-State = Literal[_Planning, "IMPLEMENT_LOOP", "INTEGRATE", "RELEASE", "DONE", "ASK_USER", Loop, "BLOCKED"]
+FixLoop = Literal["FIX_REVIEW", "FIX_TESTS", "FIX_SECURITY", "FIX_BUILD"]
+State = Literal[_Planning, "IMPLEMENT_LOOP", "INTEGRATE", "RELEASE", "DONE", "ASK_USER", FixLoop, "BLOCKED"]
 Corrector = Literal["SpecAgent", "Architect", "Designer"]
-Mode = Literal["full", "lean"]
+SessionMode = Literal["full", "lean"]
 TaskStatus = Literal["not-started", "in-progress", "implemented", "completed", "blocked"]
 DecisionStatus = Literal["pending", "answered", "cancelled", "skipped"]
 CorrectionStatus = Literal["none", "queued", "dispatched", "completed"]
@@ -32,9 +32,9 @@ ProjectType = Literal["web", "api", "cli", "lib", "mixed"]
 CiStatus = Literal["unknown", "green", "red"]
 
 ROLES: tuple[str, ...] = get_args(Role)
-REVIEWS: tuple[str, ...] = get_args(Review)
+REVIEWS: tuple[str, ...] = get_args(ReviewRole)
 STATES: tuple[str, ...] = get_args(State)
-LOOPS: tuple[str, ...] = get_args(Loop)
+LOOPS: tuple[str, ...] = get_args(FixLoop)
 CORRECTORS: tuple[str, ...] = get_args(Corrector)
 """The agents that correct a design."""
 
@@ -49,7 +49,7 @@ _DECISION_ID = r"^UD-([1-9][0-9]{0,8}|APPROVE-DESIGN|REVIEW-STRATEGY)$"
 _TASK_ID = r"^T-[0-9]{3,}$"
 _TASK_OR_META = r"^(T-[0-9]{3,}|meta)$"
 
-Entry = str | dict[str, Any]
+ReviewEntry = str | dict[str, Any]
 """A comment or finding: a text, or an object with any keys."""
 
 
@@ -84,7 +84,7 @@ _AS_LIST = BeforeValidator(lambda value: [] if value is None else [value] if isi
 Texts = Annotated[list[str], _AS_LIST]
 """A list of texts; a single one or none is read as a list."""
 
-Check = Annotated[str, BeforeValidator(_check_as_text)]
+AcceptanceCheck = Annotated[str, BeforeValidator(_check_as_text)]
 """One acceptance check: ``cmd: …`` is run, ``manual: …`` is done by a person."""
 
 Text = Annotated[str, AfterValidator(_with_text)]
@@ -117,7 +117,7 @@ class InputTask(OpenModel):
         [], description="Files that the session changed; required for the Reviewer, empty for all others."
     )
     constraints: list[str] = Field(description="Hard constraints.")
-    acceptance_checks: list[Check] = Field(description="Checks of the result, each cmd: or manual:.")
+    acceptance_checks: list[AcceptanceCheck] = Field(description="Checks of the result, each cmd: or manual:.")
     risk_flags: list[Annotated[RiskFlag, BeforeValidator(_as_flag)]] = Field(description="Risks.")
 
 
@@ -148,8 +148,8 @@ class OutputArtifacts(OpenModel):
     tests_added_or_updated: list[str] = Field([], description="Tests among the files.")
     commands_to_run: list[str] = Field(description="Commands that check the result.")
     manual_steps: list[str] = Field([], description="Steps for a person.")
-    review_comments: list[Entry] = Field([], description="Review comments.")
-    findings: list[Entry] = Field([], description="Findings.")
+    review_comments: list[ReviewEntry] = Field([], description="Review comments.")
+    findings: list[ReviewEntry] = Field([], description="Findings.")
     notes: list[str] = Field(description="Assumptions, trade-offs, links to files.")
 
 
@@ -159,7 +159,7 @@ class OutputGates(OpenModel):
     meets_definition_of_done: bool = Field(description="Whether the definition of done is met.")
     needs_review: bool = Field(description="Whether a review must follow.")
     needs_tests: bool = Field(description="Whether tests must follow.")
-    security_concerns: list[Entry] = Field(description="Security concerns.")
+    security_concerns: list[ReviewEntry] = Field(description="Security concerns.")
 
 
 class OutputNext(OpenModel):
@@ -256,7 +256,7 @@ class SessionStatus(OpenModel):
     known_issues: list[str] = Field(description="Known issues.")
     last_ci_result: CiStatus = Field(description="The last result of CI.")
     last_update: str = Field(description="Time of the last change, ISO-8601.")
-    mode: Mode | None = Field(None, description="Whether the session is full or lean.")
+    mode: SessionMode | None = Field(None, description="Whether the session is full or lean.")
     blocker: str | None = Field(None, description="The reason of a blocked session.")
     blocked_from: State | None = Field(None, description="The state that a blocked session returns to.")
     reopened_at: str | None = Field(None, description="Time of the last reopening, ISO-8601.")
@@ -304,7 +304,7 @@ class SessionTask(OpenModel):
     id: str = Field(pattern=_TASK_ID, description="The task's id, T-XXX.")
     status: TaskStatus = Field(description="The status of the task.")
     goal: Text = Field(description="The goal.")
-    acceptance_checks: list[Check] = Field(min_length=1, description="Checks, each cmd: or manual:.")
+    acceptance_checks: list[AcceptanceCheck] = Field(min_length=1, description="Checks, each cmd: or manual:.")
     title: str | None = Field(None, description="A short title.")
     type: str | None = Field(None, description="feat, fix, refactor, chore, test or docs.")
     depends_on: Texts = Field(
@@ -333,7 +333,7 @@ class AcceptanceCriterion(OpenModel):
 
     id: Text = Field(description="The criterion's id, AC-XXX.")
     description: Text = Field(description="The criterion.")
-    verify: Annotated[list[Check], _AS_LIST] = Field(min_length=1, description="Its checks.")
+    verify: Annotated[list[AcceptanceCheck], _AS_LIST] = Field(min_length=1, description="Its checks.")
 
 
 class Acceptance(OpenModel):

@@ -18,7 +18,7 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
 from accord.sessions.machine import INTEGRATION, MACHINES, working_state
-from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, Entry, OutputEntry, SessionTask
+from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, ReviewEntry, SessionTask
 from accord.sessions.moves import check_files, check_work, facts_of, open_fix, status_in
 from accord.sessions.plan import (
     FileOperation,
@@ -141,7 +141,7 @@ def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> Outpu
     return entry_of(now, task_id, role, output.status, output.summary, security_concerns=len(concerns), **gates)
 
 
-def _remarks(entries: Sequence[Entry]) -> list[str]:
+def _remarks(entries: Sequence[ReviewEntry]) -> list[str]:
     texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in entries]
     kept, more = texts[:_MOST_REMARKS], len(texts) - _MOST_REMARKS
     return [*(shorten(one, _MOST_CHARACTERS) for one in kept), *([f"{more} more were left out."] if more > 0 else [])]

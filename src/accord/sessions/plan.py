@@ -26,10 +26,8 @@ from accord.sessions.moves import check_files, check_state, check_task_move, don
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 from accord.sessions.reviews import DISPATCHED, has_passed_meta, held_agents, open_gates
 
-Value = Mapping[str, Any]
-
-Plan = Callable[["Session"], "Sequence[FileOperation]"]
-StatusStep = Callable[["Session"], Value]
+SessionPlan = Callable[["Session"], "Sequence[FileOperation]"]
+StatusStep = Callable[["Session"], Mapping[str, Any]]
 """From a session to the whole new ``status.json``. Pure; begin with ``folder.status_value``."""
 
 _INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
@@ -79,7 +77,7 @@ def plan_status(
     return [_write(STATUS_FILE, _encode_like(value, before.raw or b""), keys)]
 
 
-def plan_creation(value: Value, *, role: str, now: datetime) -> FileOperation:
+def plan_creation(value: Mapping[str, Any], *, role: str, now: datetime) -> FileOperation:
     """Plan the first ``status.json`` of a session."""
     if role not in CREATORS:
         names = sorted(CREATORS)
@@ -194,7 +192,7 @@ def _without_time(entry: OutputEntry) -> dict[str, Any]:
     return entry.model_dump(exclude={"at"})
 
 
-def plan_line(session: Session, name: str, entry: Value) -> FileOperation:
+def plan_line(session: Session, name: str, entry: Mapping[str, Any]) -> FileOperation:
     """Plan one more line of a file that only grows."""
     line = _encode(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
     _write(name, line + b"\n", ())
@@ -248,7 +246,7 @@ def _in_file(name: str, message: str, findings: Sequence[Finding], hint: str) ->
     return BrokenContract(message, findings=found, hint=hint)
 
 
-def _encode_like(value: Value, before: bytes) -> bytes:
+def _encode_like(value: Mapping[str, Any], before: bytes) -> bytes:
     """Return JSON with the indentation, line endings and last line break of the text before."""
     old = before.decode("utf-8-sig")
     indent = _INDENT.search(old)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from accord.core.machine import Edge, Machine
-from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, Mode, OutputEntry, SessionStatus, SessionTask
+from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, OutputEntry, SessionMode, SessionStatus, SessionTask
 
 LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
 """The fix loop that follows a failed review."""
@@ -166,7 +166,7 @@ def has_passed_meta(role: str, outputs: Sequence[OutputEntry]) -> bool:
     return has_passed
 
 
-def lacks_final_review(mode: Mode, status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
+def lacks_final_review(mode: SessionMode, status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
     """Return whether a final review is open: per-batch asks for one, and so does code of the Integrator."""
     is_per_batch = mode == "full" and strategy_of(status) == "per-batch"
     return (is_per_batch or any(output.has_code for output in outputs)) and not has_passed_meta("Reviewer", outputs)

@@ -26,8 +26,8 @@ from accord.sessions.models import (
     Acceptance,
     AgentInput,
     AgentOutput,
-    Entry,
     OpenModel,
+    ReviewEntry,
     RiskFlag,
     SessionStatus,
     SessionTasks,
@@ -178,7 +178,7 @@ def code_findings(output: AgentOutput, role: str, state: str = "") -> Iterator[F
                 yield Finding("role-forbidden", message, pointer("artifacts", key, i), hint=hint)
 
 
-def _grave_entries(output: AgentOutput, entries: Sequence[Entry], place: str) -> Iterator[Finding]:
+def _grave_entries(output: AgentOutput, entries: Sequence[ReviewEntry], place: str) -> Iterator[Finding]:
     """Find high or critical security findings, which block ("Gates (hard blockers)")."""
     for i, entry in enumerate(entries):
         if (severity := severity_of(entry)) in _GRAVE:
@@ -186,7 +186,7 @@ def _grave_entries(output: AgentOutput, entries: Sequence[Entry], place: str) ->
             yield Finding("security-severity", message, place + pointer(i), hint="Return BLOCKED.")
 
 
-def severity_of(entry: Entry) -> str:
+def severity_of(entry: ReviewEntry) -> str:
     """Return the severity that a finding or concern names, in lower case: by a key, or as `high: …`, `[high] …`."""
     if isinstance(entry, dict):
         values = {key.lower(): value for key, value in entry.items()}
@@ -196,7 +196,7 @@ def severity_of(entry: Entry) -> str:
     return next((match[1] for match in found if match), "")
 
 
-def is_low(concern: Entry) -> bool:
+def is_low(concern: ReviewEntry) -> bool:
     """Return whether a security concern is marked as one that asks for nothing."""
     return severity_of(concern) in _LOW
 

@@ -45,7 +45,7 @@ def stopped_by(broken: BrokenContract) -> NextActor:
     return NextActor(reason=reason, findings=tuple(broken.findings))
 
 
-Work = Callable[[dict[str, Any]], "AgentOutput | str"]
+AgentCall = Callable[[dict[str, Any]], "AgentOutput | str"]
 """Runs an agent with its input, and returns its output, or why it gave none."""
 
 
@@ -131,7 +131,7 @@ def take_turn(
     return effects, NextActor(reason=f"{role} returned {output.status} on {task}: {output.summary}")
 
 
-def run_session(writer: SessionWriter, work: Work, ask: Callable[[], bool], *, goal: str = "") -> NextActor:
+def run_session(writer: SessionWriter, work: AgentCall, ask: Callable[[], bool], *, goal: str = "") -> NextActor:
     """Let agents work and the session move on, until a person is needed or it is done; return that turn.
 
     ``ask`` asks the pending questions, and returns whether the user said anything.

@@ -47,7 +47,7 @@ class Answer:
     is_silent: bool = False
 
 
-Choice = Begin | Halt | Answer
+StartChoice = Begin | Halt | Answer
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _is_start_label(event: StartEvent) -> bool:
     return label == PLAN_LABEL or names_agent(label)
 
 
-def choose(event: StartEvent, facts: ItemFacts) -> Choice:
+def choose(event: StartEvent, facts: ItemFacts) -> StartChoice:
     """Decide what an event of an issue or pull request asks for. Its sender may write."""
     if event.key in facts.view.status.answered:
         return Answer("This event was answered before.", is_silent=True)
@@ -167,7 +167,7 @@ def _unknown_command(word: str) -> str:
     return " ".join(filter(None, [problem, suggestion, f"Use one of {known}."]))
 
 
-def _command(word: str, facts: ItemFacts, agent: str = "", *, is_retry: bool = False) -> Choice:
+def _command(word: str, facts: ItemFacts, agent: str = "", *, is_retry: bool = False) -> StartChoice:
     last = facts.view.status.last
     if word == "stop":
         is_active = last is not None and last.state in ACTIVE
@@ -189,7 +189,7 @@ def _labelled_agent(facts: ItemFacts) -> str:
     return named[0].removeprefix(AGENT_PREFIX) if len(named) == 1 else ""
 
 
-def _plan(facts: ItemFacts) -> Choice:
+def _plan(facts: ItemFacts) -> StartChoice:
     issue = facts.issue
     if issue.is_pull:
         return Answer("A pull request cannot be planned. Comment `/accord review` to review it.")
@@ -198,7 +198,7 @@ def _plan(facts: ItemFacts) -> Choice:
     return Begin("plan") if issue.is_open else _answer_closed(issue)
 
 
-def _review(facts: ItemFacts) -> Choice:
+def _review(facts: ItemFacts) -> StartChoice:
     if not facts.issue.is_pull:
         return Answer("Only a pull request can be reviewed. Comment `/accord review` there.")
     if not facts.issue.is_open:
@@ -210,7 +210,7 @@ def _answer_closed(issue: Issue) -> Answer:
     return Answer(f"#{issue.number} is closed. Reopen it first.")
 
 
-def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> Choice:
+def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> StartChoice:
     issue = facts.issue
     if issue.is_pull:
         return Answer("Only a work item can be implemented. Comment `/accord implement` there.")

@@ -16,7 +16,7 @@ from accord.github.models import Issue
 from accord.github.workflows import WorkflowRun
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import MoveWorkItem, StatusFacts, item_state, plan_move, status_if_clear
-from accord.starts.choose import Answer, Begin, Choice, Halt, ItemFacts
+from accord.starts.choose import Answer, Begin, Halt, ItemFacts, StartChoice
 from accord.starts.models import ACTIVE, ITEM_INPUT, WORKFLOWS, ItemStatus, StartEvent, StatusRow, key_of
 from accord.starts.status import StatusView
 from accord.text.markdown import as_code, cell
@@ -72,7 +72,7 @@ class PauseLoops(Operation, op="pause-loops"):
 
 
 def plan_choice(
-    event: StartEvent, choice: Choice, facts: ItemFacts, run: WorkflowRun | None, now: datetime
+    event: StartEvent, choice: StartChoice, facts: ItemFacts, run: WorkflowRun | None, now: datetime
 ) -> Iterator[Operation]:
     """Yield the operations of a choice, also those that an earlier delivery did.
 

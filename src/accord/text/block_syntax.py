@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Kind = Literal[
+BlockKind = Literal[
     "document", "quote", "list", "item", "footnote", "paragraph", "heading", "code", "fence", "html", "rule", "table"
 ]
 
@@ -24,7 +24,7 @@ class Block:
     are offsets into the text. ``box`` is the character in the box of an entry, and ``mark`` the offset of that.
     """
 
-    kind: Kind
+    kind: BlockKind
     first: int
     level: int = 0
     inside: Block | None = None
@@ -275,7 +275,7 @@ def address_end(text: str, begin: int) -> int:
     return -1
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of a table: start and end of each cell, and the start of the row if lines precede it."""
 
     cells: list[tuple[int, int]]
@@ -291,7 +291,7 @@ _CELL_END = re.compile(r"(?:\|[ \t\v\f]*)?")
 _ROW_END = re.compile(r"[ \t\v\f]*\n")
 
 
-def read_row(text: str) -> Row | None:
+def read_row(text: str) -> TableRow | None:
     """Read the last line of a text as a row of a table; each line must end, and each one before be a row, too."""
     cells: list[tuple[int, int]] = []
     start = 0
@@ -310,4 +310,4 @@ def read_row(text: str) -> Row | None:
             if position < len(text):
                 start, cells = position, []
                 position = match_end(_CELL_END, text, position)
-    return Row(cells, start) if cells else None
+    return TableRow(cells, start) if cells else None

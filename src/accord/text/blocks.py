@@ -27,9 +27,9 @@ from accord.text.block_syntax import (
     TASK,
     UNDERLINE,
     Block,
+    BlockKind,
     Blocks,
     Definition,
-    Kind,
     LineCursor,
     heading_end,
     html_start,
@@ -338,7 +338,7 @@ class _Reader(LineCursor):
         del block.lines[:-1], block.sources[:-1]
         self.advance_to(len(self.line))
 
-    def _add(self, kind: Kind) -> Block:
+    def _add(self, kind: BlockKind) -> Block:
         """Open a block within the innermost one that can contain it."""
         self.close_to(self.matched)
         while self.open[-1].kind not in _CONTAINERS and not (self.open[-1].kind == "list" and kind == "item"):

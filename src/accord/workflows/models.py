@@ -182,7 +182,7 @@ def _flat_steps(value: Any, place: str = "/steps") -> Any:
     return steps
 
 
-Steps = Annotated[list[Step], BeforeValidator(_flat_steps)]
+StepList = Annotated[list[Step], BeforeValidator(_flat_steps)]
 
 
 class Job(_Open):
@@ -198,7 +198,7 @@ class Job(_Open):
     strategy: Any = None
     condition: str | bool | float | None = Field(None, alias="if")
     cache_mode: str | None = Field(None, alias="cache-mode")
-    steps: Steps = []
+    steps: StepList = []
 
     def nested_steps(self) -> Iterator[tuple[Step, tuple[Step, ...]]]:
         """Yield each step, followed by those of the action that it uses, with the steps that use the action."""
@@ -226,7 +226,7 @@ class ActionOutput(_Open):
 class ActionRuns(_Open):
     """The steps of an action; only composite ones have any."""
 
-    steps: Steps = []
+    steps: StepList = []
 
 
 class CompositeAction(_Open):

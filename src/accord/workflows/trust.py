@@ -197,7 +197,7 @@ class _Special(Enum):
 _OUTSIDE = frozenset({"none", "contributor", "first_time_contributor", "first_timer", "mannequin"})
 """Values of ``author_association`` of people without write access: a contributor has had a pull request merged."""
 
-_Value = str | float | bool | tuple[str, ...] | _Special | None
+_ExpressionValue = str | float | bool | tuple[str, ...] | _Special | None
 _U = _Special.UNKNOWN
 _STATUS = frozenset({"always", "failure", "cancelled"})
 _CHECKS_PERSON = re.compile(
@@ -241,7 +241,7 @@ def _is_off(condition: object, event: str, actor: Actor) -> bool:
     return parsed is not None and not value_of(parsed, event, actor)
 
 
-def value_of(node: Node, event: str, actor: Actor) -> _Value:
+def value_of(node: Node, event: str, actor: Actor) -> _ExpressionValue:
     """Return the value of an expression for the event of a person; of ``and`` and ``or`` only whether it is true."""
     parts = [value_of(part, event, actor) for part in node.parts]
     match node.kind, parts:
@@ -263,7 +263,7 @@ def value_of(node: Node, event: str, actor: Actor) -> _Value:
     return _U
 
 
-def _is_equal(first: _Value, second: _Value) -> bool | None:
+def _is_equal(first: _ExpressionValue, second: _ExpressionValue) -> bool | None:
     pair = {first, second}
     if _U in pair:
         return None
@@ -281,7 +281,7 @@ def _is_equal(first: _Value, second: _Value) -> bool | None:
     return None if is_listed or _Special.REPOSITORY in pair else not first and not second
 
 
-def _called(name: str, values: list[_Value]) -> _Value:
+def _called(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
     match name, values:
         case (("success" | "always"), []):
             return True
@@ -303,7 +303,7 @@ def _called(name: str, values: list[_Value]) -> _Value:
     return _U
 
 
-def _read(reference: Reference, event: str, actor: Actor) -> _Value:
+def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
     match reference:
         case ("github", "event_name"):
             return _U if event == CALLED else event
@@ -334,7 +334,7 @@ _FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
 _OF_CODE = frozenset({"pull_request_target", "workflow_run", CALLED})
 """Events whose actor may be another person, or a bot, than the author of the code."""
 
-_OF_OUTSIDER: dict[re.Pattern[str], _Value] = {
+_OF_OUTSIDER: dict[re.Pattern[str], _ExpressionValue] = {
     re.compile(rf"{_FORK}\.fork"): True,
     re.compile(rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"): _Special.FORK,
     re.compile(r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login"): _Special.OUTSIDER,
@@ -344,7 +344,7 @@ _OF_OUTSIDER: dict[re.Pattern[str], _Value] = {
 }
 """Values in the event of an outsider, by the name below ``github.event``."""
 
-_OF_ALONE: dict[re.Pattern[str], _Value] = {
+_OF_ALONE: dict[re.Pattern[str], _ExpressionValue] = {
     re.compile(r"(?:comment|review)\.author_association"): _Special.ASSOCIATION,
     re.compile("action"): _Special.ACTION,
     re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"): _Special.OUTSIDER,

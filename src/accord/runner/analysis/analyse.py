@@ -48,7 +48,7 @@ REQUEST_SECONDS = 20.0
 
 _SHORTEST_REQUEST_SECONDS = 0.5
 
-Outcome = Literal["answered", "failed", "skipped"]
+ProviderOutcome = Literal["answered", "failed", "skipped"]
 
 EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""
@@ -103,7 +103,7 @@ class ProviderAttempt:
     """One attempt of a provider; ``milliseconds`` is its wall time."""
 
     provider: str
-    outcome: Outcome
+    outcome: ProviderOutcome
     reason: str = ""
     milliseconds: int = 0
 
@@ -149,7 +149,7 @@ def analyse(
     found, attempts = Analysis("", "", 0.0, (), ()), list[ProviderAttempt]()
     for provider in select_providers(providers):
         began = clock.monotonic()
-        outcome: Outcome = "answered"
+        outcome: ProviderOutcome = "answered"
         reason = ""
         try:
             if provider is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
-from accord.runner.models import Category, InternalErrorKind, Origin, Recovery
+from accord.runner.models import ErrorCategory, ErrorOrigin, InternalErrorKind, Recovery
 from accord.runner.transcripts.account import CommandFailure
 from accord.runner.transcripts.claude import DENIED, UNANSWERED
 from accord.runner.transcripts.formats import FORMATS
@@ -22,14 +22,14 @@ from accord.runner.transcripts.gemini import INVALID_STREAM
 class Cause:
     """A cause of failures: the three words of the contract, its meaning, and the fix."""
 
-    category: Category
-    type: Origin
+    category: ErrorCategory
+    type: ErrorOrigin
     recovery: Recovery
     means: str
     hint: str
 
 
-_Terms: TypeAlias = "tuple[Category, Origin, Recovery]"
+_Terms: TypeAlias = "tuple[ErrorCategory, ErrorOrigin, Recovery]"
 _RETRY: _Terms = ("transient", "infrastructure", "retry")
 _SPENT: _Terms = ("resource", "infrastructure", "manual")
 _LOGIC: _Terms = ("logic", "agent", "manual")

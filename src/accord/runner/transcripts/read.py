@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 from accord.agents.registry import shipped_registry
 from accord.core.suggest import did_you_mean
@@ -28,7 +28,6 @@ TAIL_BYTES = 32 * 1024
 _OPENINGS = (b"{", b"[")
 _BEGINNING = re.compile(rb'\[?\s*\{\s*"(?:type|session_id)"\s*:')
 _LINES_TO_RECOGNISE = 64
-_Reader: TypeAlias = Callable[[IO[bytes]], Iterator[bytes | None]]
 _CHUNK_BYTES = 256 * 1024
 
 
@@ -131,7 +130,7 @@ def recognise(stdout: Path, stderr: Path | None = None) -> str:
     return next(filter(None, map(format_of, found)), "plain")
 
 
-def _first_events(path: Path | None, reader: _Reader) -> list[dict[str, Any]]:
+def _first_events(path: Path | None, reader: Callable[[IO[bytes]], Iterator[bytes | None]]) -> list[dict[str, Any]]:
     with _open_or_empty(path) as stream:
         first = islice(reader(stream), _LINES_TO_RECOGNISE)
         return [event for line in first for event in events_in(line or b"")]
