@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 from support.browser import opened_page, serious_findings
+from support.clocks import ManualClock
 from test_pages import served
 from test_work import ADDRESS, NOW
 
@@ -17,7 +18,6 @@ from accord.board.documents import read_documents
 from accord.board.models import BoardRepository, BoardSnapshot, Overview
 from accord.board.server import LiveBoard
 from accord.board.snapshot import answer_question, with_documents
-from accord.core.clock import ManualClock
 from accord.github.models import Identity
 from accord.sessions.folder import read_session
 from accord.sessions.questions import UserQuestion

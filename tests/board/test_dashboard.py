@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import responses
+from support.clocks import ManualClock
 from support.plans import task_body
 from support.renderer import rendered
 from support.stage import START as NOW
@@ -15,7 +16,6 @@ from support.stage import Stage, staged
 
 from accord.board.dashboard import MOST_ROWS, START_WORKFLOW, TITLE, board_body, closed_boards, show_dashboard
 from accord.board.models import Entry, Overview, address_of
-from accord.core.clock import ManualClock
 from accord.engine.operations import ApplyOptions
 from accord.engine.receipts import Outcome, Receipt
 from accord.git.configuration import CONFIG_PATHS

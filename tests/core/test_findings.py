@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clocks import ManualClock
 
-from accord.core.clock import ManualClock, SystemClock, timestamp
+from accord.core.clock import SystemClock, timestamp
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding, has_errors, pointer, warning, with_lines
 

@@ -8,9 +8,9 @@ import pytest
 import requests
 import responses
 from support.archives import with_entry, zipped
+from support.clocks import ManualClock
 from support.stage import START, Stage
 
-from accord.core.clock import ManualClock
 from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.github import artifacts
 from accord.github.artifacts import fetch_artifact, fetch_matching

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.networks import DEAD, HOST, Authority, Tunnels, forget_network, serving_tls, serving_tunnels
 from support.stage import START, Stage
 
-from accord.core.clock import ManualClock
 from accord.core.errors import Refused, Stopped, WrongUsage
 from accord.git.branches import Remote, remote_heads, scratch_repository, work_branches
 from accord.git.program import Git, token_config

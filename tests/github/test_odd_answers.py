@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import responses
+from support.clocks import ManualClock
 
-from accord.core.clock import ManualClock
 from accord.core.errors import Refused, Stopped
 from accord.github.client import GitHub
 from accord.github.models import Access, AnswerLost, IssueChange, NewReview

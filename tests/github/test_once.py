@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from support.clocks import ManualClock
 
-from accord.core.clock import ManualClock
 from accord.core.errors import Refused, Stopped
 from accord.github.models import AnswerLost
 from accord.github.once import TRIES, send_once

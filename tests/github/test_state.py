@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
+from support.clocks import ManualClock
 from support.stage import START, Stage
 
-from accord.core.clock import ManualClock
 from accord.core.errors import Stopped
 from accord.github.client import GitHub
 from accord.github.models import Access, IssueChange

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clocks import ManualClock
 from support.handoffs import EVERYTHING, by, handoff, patch
 
-from accord.core.clock import ManualClock, SystemClock
+from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.files.store import Storage, folder_lock
 from accord.github.limits import BODY_CHARS

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.handoffs import AT, EVERYTHING, NOW, OUTPUTS, REVIEW, VERIFICATION, WORKFLOW, by, checked, handoff
 from support.reviews import CLOSING_PULL
 
-from accord.core.clock import ManualClock
 from accord.core.errors import Refused, Stopped
 from accord.core.findings import Finding
 from accord.handoffs import gate

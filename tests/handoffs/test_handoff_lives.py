@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.handoffs import DONE, QUESTION, checked
 from support.handoffs import NOW as TODAY
 from support.missions import NOW
 
-from accord.core.clock import ManualClock, parse_timestamp
+from accord.core.clock import parse_timestamp
 from accord.core.findings import has_errors
 from accord.handoffs.models import normalise
 from accord.handoffs.plan import Author, HandoffDecision, decide_move, decide_patch

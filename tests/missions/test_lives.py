@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.missions import NOW, Project
 
-from accord.core.clock import ManualClock
 from accord.core.errors import AccordError
 from accord.missions.lifecycle import MoveRequest
 from accord.missions.move import move

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.missions import NOW, Project
 
-from accord.core.clock import ManualClock
 from accord.core.errors import BrokenContract, Refused
 from accord.missions import start as starts
 from accord.missions.branches import MissingWork, git_of

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.plans import TASK_LABELS, plan, refinement, task, task_body
 
-from accord.core.clock import ManualClock
 from accord.core.shapes import read_shape
 from accord.github.models import Identity, Issue
 from accord.results.bodies import BodyParts

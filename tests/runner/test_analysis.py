@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.clocks import ManualClock
 from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, chat, error, messages, serving_models
 from support.networks import DEAD, Authority, forget_network, serving_tls
 from support.rotation import NIGHTLY
 
 from accord.agents.providers import ALL
-from accord.core.clock import ManualClock, SystemClock
+from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
 from accord.runner.analysis import providers as asking
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse, answer_in

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.clocks import ManualClock
 from support.stage import START
 from support.workshop import Agent, Killed, Workshop, git, killed_after
 
-from accord.core.clock import ManualClock
 from accord.engine.operations import OperationLog
 from accord.git.branches import Remote
 from accord.git.leaving_out import ChangeLimits

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import requests
+from support.clocks import ManualClock
 from support.code_repository import HOME, Client, Git
 from support.openapi import conforming
 from support.stage import keep, seed_file
 
-from accord.core.clock import ManualClock
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
 
 

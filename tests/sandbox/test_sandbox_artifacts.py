@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 from support.archives import zipped
+from support.clocks import ManualClock
 from support.code_repository import INSTALLATION, Client
-
-from accord.core.clock import ManualClock
 
 ARCHIVE = zipped({"result.json": "{}"})
 

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.code_repository import Client
 
-from accord.core.clock import ManualClock
 from accord_sandbox.server import Exchange, Fault, RunningSandbox
 
 

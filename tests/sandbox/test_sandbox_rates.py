@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import requests
+from support.clocks import ManualClock
 from support.code_repository import INSTALLATION, Client
 
-from accord.core.clock import ManualClock
 from accord_sandbox.server import RateLimits, SandboxSettings, serving
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.code_repository import STRANGER, Client
 from support.stage import insert_issues
-
-from accord.core.clock import ManualClock
 
 
 def found(client: Client, query: str, **options: Any) -> list[int]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 from support.disks import FaultyDisk, fails
 from support.sessions import clock, decision, make_session, status, writer
 
-from accord.core.clock import ManualClock
 from accord.core.errors import BrokenContract, Stopped
 from accord.files.store import Disk
 from accord.sessions import run

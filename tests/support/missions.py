@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import yaml
+from support.clocks import ManualClock
 from support.trees import own_settings
 
-from accord.core.clock import ManualClock
 from accord.missions.lifecycle import MoveRequest
 from accord.missions.load import Mission, load_mission
 from accord.missions.models import ExecutionMode

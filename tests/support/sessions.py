@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from accord.core.clock import Clock, ManualClock
+from support.clocks import ManualClock
+
+from accord.core.clock import Clock
 from accord.files.store import DISK, Disk
 from accord.sessions.apply import SessionWriter
 

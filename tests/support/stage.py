@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from support.clocks import ManualClock
 from support.openapi import conforming
 from support.trees import restore_files
 
-from accord.core.clock import ManualClock
 from accord.core.shapes import read_shape
 from accord.engine.receipts import Receipt
 from accord.github.client import GitHub

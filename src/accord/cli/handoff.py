@@ -39,7 +39,7 @@ from accord.handoffs.models import OLD_STATUSES, is_task_store, normalise, read_
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
 from accord.handoffs.rules import ROLES, handoff_findings, store_findings
 from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
-from accord.handoffs.store import HandoffStore, change_file
+from accord.handoffs.store import HandoffStore, Task, change_file
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:

@@ -38,25 +38,6 @@ class SystemClock:
         time.sleep(seconds)
 
 
-class ManualClock:
-    """A clock that only sleeping moves. For rehearsals and tests."""
-
-    def __init__(self, start: datetime) -> None:
-        self._now = start
-
-    def now(self) -> datetime:
-        """Return the time at which the clock stands."""
-        return self._now
-
-    def monotonic(self) -> float:
-        """Return the same time in seconds."""
-        return self._now.timestamp()
-
-    def sleep(self, seconds: float) -> None:
-        """Pass the time at once."""
-        self._now += timedelta(seconds=seconds)
-
-
 def timestamp(moment: datetime) -> str:
     """Write a timestamp as every contract and GitHub do: ISO-8601, UTC, whole seconds, ``Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

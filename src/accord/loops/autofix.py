@@ -10,7 +10,7 @@ from typing import Literal
 
 from accord.core.findings import names_of
 from accord.loops.checks import CheckLog, appendix, check_settled, read_checks, read_logs, rerun_lost
-from accord.loops.facts import Gathered, Loop, read_state
+from accord.loops.facts import Loop, read_state
 from accord.loops.models import Budgets, CheckFacts, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.questions import BEFORE_A_RUN, KEEPALIVE, ON_A_PULL, Situation, has_trusted_label, run_decision
 from accord.loops.reviews import Opinion, is_complete, read_reviews
@@ -55,11 +55,8 @@ class Autofix(Loop):
     questions = (*ON_A_PULL, _check_keepalive, _check_checks, *BEFORE_A_RUN)
     stages = (read_checks, read_reviews, read_state)
     details = (read_logs,)
+    settling = (rerun_lost,)
     unread = ("checks", "reviews")
-
-    def settle(self, gathered: Gathered) -> Gathered:
-        """Run checks again that ended without a result."""
-        return rerun_lost(gathered)
 
     def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
         """Run the agent on the failing checks."""

@@ -216,7 +216,7 @@ class Loop(ABC):
     """One loop: the facts that it reads, its decision, and what it does besides running the agent.
 
     A turn of any loop begins in ``loops/run.py`` with ``facts_of`` and the stages, each followed by ``decide``, which
-    calls ``run`` if the agent is to work. Then come ``settle``, and ``subjects`` of a run that starts, or else ``act``.
+    calls ``run`` if the agent is to work. Then come ``settling``, and ``subjects`` of a run that starts, or else ``act``.
     The turn ends with ``complete`` and ``apply``.
     """
 
@@ -226,6 +226,7 @@ class Loop(ABC):
     trust: ClassVar[tuple[Stage, ...]] = (read_labels,)  # read whose words count
     stages: ClassVar[tuple[Stage, ...]]  # read facts in the order in which the questions need them
     details: ClassVar[tuple[Stage, ...]] = ()  # read what only the prompt needs
+    settling: ClassVar[tuple[Stage, ...]] = ()  # change what needs no agent, before the decision counts
     unread: ClassVar[tuple[str, ...]] = ()  # facts that are None until a stage reads them
     schema: ClassVar[str] = ""  # the kind of the agent's structured result
     has_upkeep: ClassVar[bool] = False  # pull requests that accord opened have work though no label turns it on
@@ -251,10 +252,6 @@ class Loop(ABC):
     def subjects(self, _facts: Any) -> tuple[str, ...]:
         """Return what the agent works on, or refers to by number."""
         return ()
-
-    def settle(self, gathered: Gathered) -> Gathered:
-        """Change what needs no agent, before the decision counts; return the facts after it."""
-        return gathered
 
     def act(self, _gathered: Gathered, decision: LoopDecision) -> LoopDecision:
         """Carry out an action that runs no agent, and return the outcome."""

@@ -223,16 +223,13 @@ class Keepalive(Loop):
     trust = (read_labels, read_text)
     stages = (_read_item, read_reviews, _read_state, read_checks)
     details = (read_logs, read_threads)
+    settling = (rerun_lost,)
     unread = ("checks", "reviews")
     has_upkeep = True
 
     def facts_of(self, context: LoopContext, pull: Pull, **more: Any) -> Any:
         """Return what the pull request alone tells, and the workflow that reviews."""
         return super().facts_of(context, pull, review_workflow=context.review_workflow, **more)
-
-    def settle(self, gathered: Gathered) -> Gathered:
-        """Run checks again that ended without a result."""
-        return rerun_lost(gathered)
 
     def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
         """Run the agent on failing checks and requested changes, else on open tasks."""

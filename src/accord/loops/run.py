@@ -81,8 +81,9 @@ def begin(
     if (decision.reason in PERSONS_STOP and context.by_person) or decision.reason in APPROVALS:
         gathered = read_state(gathered)
     try:
-        if (settled := loop.settle(gathered)) is not gathered:
-            gathered, decision = settled, settled.decide()
+        for settle in loop.settling:
+            if (settled := settle(gathered)) is not gathered:
+                gathered, decision = settled, settled.decide()
         planned = _turn(gathered, "planned", decision)
         if decision.action in RUNS:
             if not is_dry_run:

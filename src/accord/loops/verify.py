@@ -247,6 +247,17 @@ def verdict_comment(
     return "\n\n".join(filter(None, parts))
 
 
+def _remove_statuses(gathered: Gathered) -> Gathered:
+    """Remove the status of work items that the merge closed: closed is a status of its own."""
+    context = gathered.context
+    for item in gathered.facts.work_items or () if gathered.pull.is_merged else ():
+        for label in item.labels if not item.is_open else ():
+            if label.startswith("status:"):
+                remove = partial(context.github.remove_label, item.number, label)
+                context.log.write("remove-label", label, remove, number=item.number)
+    return gathered
+
+
 class Verify(Loop):
     """The loop that judges a change."""
 
@@ -263,6 +274,7 @@ class Verify(Loop):
     trust = (read_labels, read_criteria)
     stages = (read_state, lambda known: known.with_facts(work_items=read_work_items(known.context, known.pull)))
     details = (lambda known: known.with_facts(diff=diff_of(known.context.github.files(known.pull.number))),)
+    settling = (_remove_statuses,)
     unread = ("work_items",)
     schema = "verdict"
     changes_code = False
@@ -292,16 +304,6 @@ class Verify(Loop):
     def subjects(self, facts: Any) -> tuple[str, ...]:
         """Return the commit, and a digest of its criteria."""
         return facts.commit, criteria_digest(facts.work_items or ())
-
-    def settle(self, gathered: Gathered) -> Gathered:
-        """Remove the status of work items that the merge closed: closed is a status of its own."""
-        context = gathered.context
-        for item in gathered.facts.work_items or () if gathered.pull.is_merged else ():
-            for label in item.labels if not item.is_open else ():
-                if label.startswith("status:"):
-                    remove = partial(context.github.remove_label, item.number, label)
-                    context.log.write("remove-label", label, remove, number=item.number)
-        return gathered
 
     def complete(self, run: EndedRun) -> CompletedWork:
         """Decide what the verdict leads to. A failed run has none, and is handled as any failure."""
