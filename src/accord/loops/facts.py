@@ -216,7 +216,7 @@ class Loop(ABC):
     """One loop: the facts that it reads, its decision, and what it does besides running the agent.
 
     A turn of any loop begins in ``loops/run.py`` with ``facts_of`` and the stages, each followed by ``decide``, which
-    calls ``run`` if the agent is to work. Then come ``settling``, and ``subjects`` of a run that starts, or else ``act``.
+    calls ``run`` if the agent is to work. Then come ``settling``, and ``subjects`` of a run that starts or ``act``.
     The turn ends with ``complete`` and ``apply``.
     """
 
