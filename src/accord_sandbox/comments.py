@@ -12,7 +12,7 @@ from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Row, SqlConnection, insert, words
-from accord_sandbox.responses import ApiResponse, created, existing, invalid
+from accord_sandbox.responses import ApiResponse, created, invalid, or_404
 
 BODY_LIMIT = 65_536
 _COMMENTS = "SELECT * FROM item_comments"
@@ -103,7 +103,7 @@ def _find_comment(call: Call) -> Row:
     """Return the comment of the path, which is to be changed."""
     call.check_issues()
     key = (call.number("comment_id"), call.repository["id"])
-    row = existing(call.fetch(f"{_COMMENTS} WHERE id = ? AND repository_id = ?", *key))
+    row = or_404(call.fetch(f"{_COMMENTS} WHERE id = ? AND repository_id = ?", *key))
     call.check_writable()
     return row
 

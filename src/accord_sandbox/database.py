@@ -84,7 +84,7 @@ class Database:
 
 
 @contextmanager
-def opened(directory: Path) -> Iterator[SqlConnection]:
+def open_snapshot(directory: Path) -> Iterator[SqlConnection]:
     """Give a consistent view of the sandbox in a directory."""
     database = Database(directory)
     try:

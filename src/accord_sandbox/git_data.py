@@ -25,7 +25,7 @@ from accord_sandbox.commits import (
 )
 from accord_sandbox.git_storage import EMPTY_TREE, HEADS, WORKFLOWS, ZERO, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches, ref_update
-from accord_sandbox.responses import ApiResponse, Refusal, created, existing, not_found, schema_violation, unique_texts
+from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, or_404, schema_violation, unique_texts
 from accord_sandbox.rulesets import THROUGH_A_PULL, check_rules, check_update, protections
 
 MOST_BLOB_BYTES = 40 * 1024 * 1024
@@ -146,7 +146,7 @@ def create_blob(call: Call) -> ApiResponse:
     check_not_empty(call)
     call.fields.require("content")
     text = call.fields.text("content")
-    content = decoded(text) if call.fields.string("encoding") == "base64" else text.encode()
+    content = decode_base64(text) if call.fields.string("encoding") == "base64" else text.encode()
     if len(content) > MOST_BLOB_BYTES:
         raise Refusal(422, "Sorry, your input was too large to process. Consider creating the blob in a local clone.")
     sha = call.bare.write("blob", content)
@@ -184,7 +184,7 @@ def create_tree(call: Call) -> ApiResponse:
     return created(_tree_payload(call, write_tree(call, base, entries)))
 
 
-def decoded(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     """Decode base64, which may be divided into lines."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
@@ -278,7 +278,7 @@ def get_contents(call: Call) -> ApiResponse:
     commit = bare.commit_id(ref)
     if commit is None:
         raise Refusal(404, f"No commit found for the ref {ref}" if bare.refs(HEADS) else "This repository is empty.")
-    found = existing(bare.objects(f"{commit}:{path}")[0])
+    found = or_404(bare.objects(f"{commit}:{path}")[0])
     if found.kind == "tree":
         return ApiResponse(200, _folder_payload(call, ref, commit, path))
     document, content = _file_payload(call, ref, commit, path), found.content
@@ -297,7 +297,7 @@ def put_contents(call: Call) -> ApiResponse:
     path = call.params["path"]
     if BAD_PARTS & set(path.split("/")) or "\0" in path:
         raise Refusal(422, "path contains a malformed path component")
-    content = decoded(call.fields.text("content"))
+    content = decode_base64(call.fields.text("content"))
     branch = call.fields.string("branch") or call.repository["default_branch"]
     tip = call.bare.branch(branch)
     if tip is None and call.bare.refs(HEADS):

@@ -14,7 +14,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import record_event
 from accord_sandbox.database import Row, SqlConnection, fetch, find_user, insert
-from accord_sandbox.responses import ApiResponse, Refusal, created, existing, invalid, not_found, too_long, unique_texts
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, or_404, too_long, unique_texts
 
 NAME_LIMIT = 50
 DESCRIPTION_LIMIT = 100
@@ -171,7 +171,7 @@ def _require_management(call: Call) -> None:
 
 
 def _existing_label(call: Call, name: str) -> Row:
-    return existing(find_label(call.db, call.repository["id"], name))
+    return or_404(find_label(call.db, call.repository["id"], name))
 
 
 def _names_on_issue(call: Call, issue_id: int) -> list[str]:

@@ -20,7 +20,7 @@ from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, 
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature
-from accord_sandbox.responses import ApiResponse, Refusal, existing
+from accord_sandbox.responses import ApiResponse, Refusal, or_404
 from accord_sandbox.rulesets import check_rules
 from accord_sandbox.triggers import RefUpdate, start_workflows
 
@@ -43,7 +43,7 @@ def find_pull(call: Call) -> Row:
     """Return the pull request of the path, with its issue's columns; a 404 for an issue."""
     call.require_read("pull_requests")
     key = (call.repository["id"], call.number("number"))
-    return existing(call.fetch("SELECT * FROM pull_items WHERE repository_id = ? AND number = ?", *key))
+    return or_404(call.fetch("SELECT * FROM pull_items WHERE repository_id = ? AND number = ?", *key))
 
 
 def pull_by_id(call: Call, issue_id: int) -> Row:

@@ -17,7 +17,7 @@ from accord_sandbox.commits import readable_bare
 from accord_sandbox.database import Row, SqlConnection, find_user
 from accord_sandbox.git_storage import HEADS
 from accord_sandbox.payloads import timestamp_of
-from accord_sandbox.responses import ApiResponse, Refusal, existing, not_found, schema_violation
+from accord_sandbox.responses import ApiResponse, Refusal, not_found, or_404, schema_violation
 from accord_sandbox.rulesets import protections
 
 MOST_PROPERTIES = 10
@@ -55,7 +55,7 @@ def get_repository(call: Call) -> ApiResponse:
 @route("GET", "/orgs/{org}/repos", "repos/repos#list-organization-repositories")
 def list_organisation(call: Call) -> ApiResponse:
     """List an owner's repositories that the caller sees, newest first; every owner counts as an organisation."""
-    owner = existing(find_user(call.db, call.params["org"]))
+    owner = or_404(find_user(call.db, call.params["org"]))
     rows = call.fetch_all("SELECT * FROM repositories WHERE owner_id = ? ORDER BY id DESC", owner["id"])
     return call.list_response(_visible(call, rows), lambda row: _list_entry(call, row))
 
@@ -109,7 +109,7 @@ def get_permission(call: Call) -> ApiResponse:
     is_app = call.grant.actor is not None and call.grant.actor.kind == "installation" and call.grant.in_reach
     if not is_app and call.grant.role < AccessLevel.WRITE:
         raise Refusal(403, "Must have push access to view collaborator permission.")
-    row = existing(find_user(call.db, call.params["username"]))
+    row = or_404(find_user(call.db, call.params["username"]))
     role = role_of(call.db, row["id"], call.repository)
     name = role.name.lower()
     legacy = {AccessLevel.MAINTAIN: "write", AccessLevel.TRIAGE: "read"}.get(role, name)

@@ -72,7 +72,7 @@ def not_found() -> Refusal:
     return Refusal(404, "Not Found")
 
 
-def existing(found: _Item | None) -> _Item:
+def or_404(found: _Item | None) -> _Item:
     """Return what was found; a 404 without it."""
     if found is None:
         raise not_found()

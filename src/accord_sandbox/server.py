@@ -27,7 +27,7 @@ from uvicorn.server import ServerState
 from accord.core.errors import WrongUsage
 from accord_sandbox.app import Application
 from accord_sandbox.calls import SandboxSettings
-from accord_sandbox.database import FILE_NAME, Database, find_repository, get_meta, opened, set_meta, wipe
+from accord_sandbox.database import FILE_NAME, Database, find_repository, get_meta, open_snapshot, set_meta, wipe
 from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
 from accord_sandbox.planting import TOKEN, plant_seed, use_as_home
 from accord_sandbox.tokens import RateLimits
@@ -117,7 +117,7 @@ def has_other_content(directory: Path, seed: Path) -> bool:
     """Return whether a directory holds a sandbox that did not begin with this seed file."""
     if not (directory / FILE_NAME).exists():
         return False
-    with opened(directory) as connection:
+    with open_snapshot(directory) as connection:
         return get_meta(connection, "home") is not None and str(get_meta(connection, "seed")) != _digest(seed)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord_sandbox.database import FILE_NAME, Row, SqlConnection, find_repository, get_meta, opened
+from accord_sandbox.database import FILE_NAME, Row, SqlConnection, find_repository, get_meta, open_snapshot
 from accord_sandbox.payloads import timestamp_of
 
 _ITEMS = "SELECT * FROM items WHERE repository_id = ? ORDER BY number"
@@ -52,7 +52,7 @@ def document(directory: Path, repository: str | None = None) -> dict[str, Any]:
     """
     if not (directory / FILE_NAME).exists():
         raise WrongUsage(f"No sandbox found in `{directory}`.", hint="Start one with `accord sandbox serve --dir DIR`.")
-    with opened(directory) as connection:
+    with open_snapshot(directory) as connection:
         return _document(connection, repository or str(get_meta(connection, "home")))
 
 

@@ -19,7 +19,7 @@ from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Row, SqlConnection, fetch, get_meta, insert
 from accord_sandbox.git_files import tree_entries
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage
-from accord_sandbox.responses import ApiResponse, Refusal, existing
+from accord_sandbox.responses import ApiResponse, Refusal, or_404
 from accord_sandbox.tokens import BOT
 from accord_sandbox.workflow_runs import find_run, read_workflow
 
@@ -154,7 +154,7 @@ def rerun(call: Call) -> ApiResponse:
 def approve_pull(db: SqlConnection, storage: GitStorage, full_name: str, number: int, now: float) -> ApiResponse:
     """Approve what is held on an open pull request, as the button on its page does."""
     statement = "SELECT * FROM pull_items WHERE full_name = ? AND number = ? AND state = 'open'"
-    pull = existing(fetch(db, statement, full_name, number))
+    pull = or_404(fetch(db, statement, full_name, number))
     for run in held_runs(db, pull["repository_id"], pull["head_sha"]):
         db.execute("UPDATE workflow_runs SET status = 'queued', conclusion = NULL WHERE id = ?", (run["id"],))
         queue_jobs(db, storage.open(full_name), run["id"], now)

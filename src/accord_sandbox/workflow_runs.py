@@ -21,7 +21,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Row, SqlConnection, fetch, find_repository, insert
 from accord_sandbox.git_storage import HEADS, WORKFLOWS
-from accord_sandbox.responses import ApiResponse, Refusal, existing, not_found
+from accord_sandbox.responses import ApiResponse, Refusal, not_found, or_404
 
 RETENTION_DAYS = 90
 """GitHub's default ("Configuring the retention period for GitHub Actions artifacts")."""
@@ -140,7 +140,7 @@ def download_artifact(call: Call) -> ApiResponse:
     if not may:
         raise Refusal(401 if actor is None else 403, "You must have the actions scope to download artifacts.")
     statement = "SELECT id, digest, expires_at FROM artifacts WHERE repository_id = ? AND id = ?"
-    row = existing(call.fetch(statement, call.repository["id"], call.number("artifact_id")))
+    row = or_404(call.fetch(statement, call.repository["id"], call.number("artifact_id")))
     if row["expires_at"] <= call.now:
         raise Refusal(410, "Artifact has expired")
     return _redirect(call, f"/_storage/{row['id']}", row["digest"])
@@ -156,7 +156,7 @@ def get_run(call: Call) -> ApiResponse:
 def find_run(call: Call) -> Row:
     """Return the workflow run of the path."""
     statement = "SELECT * FROM workflow_runs WHERE repository_id = ? AND id = ?"
-    return existing(call.fetch(statement, call.repository["id"], call.number("run_id")))
+    return or_404(call.fetch(statement, call.repository["id"], call.number("run_id")))
 
 
 @route("GET", "actions/runs", "actions/workflow-runs#list-workflow-runs-for-a-repository")
@@ -205,7 +205,7 @@ def get_log(call: Call) -> ApiResponse:
     if call.actor is None:
         raise Refusal(403, "Must have admin rights to Repository.")
     statement = "SELECT jobs.* FROM jobs JOIN check_runs USING (id) WHERE repository_id = ? AND jobs.id = ?"
-    row = existing(call.fetch(statement, call.repository["id"], call.number("job_id")))
+    row = or_404(call.fetch(statement, call.repository["id"], call.number("job_id")))
     return _redirect(call, f"/_storage/logs/{row['id']}", str(row["run_id"]))
 
 

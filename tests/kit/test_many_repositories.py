@@ -12,7 +12,7 @@ from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.github.pacing import Pacer
 from accord.github.rest import RepositoryLists
-from accord.kit.many import ManyOutcome, ManyResult, counts, failed, run_shard, shard_of, shards
+from accord.kit.many import ManyOutcome, ManyResult, counts, failed_result, run_shard, shard_of, shards
 from accord.kit.sync import sync_repository
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def work(stage: Stage, names: list[str], *, processes: int = 2) -> list[ManyResu
         github = GitHub(access, stage.clock, lambda *_: None, pacer)
         synced = sync_repository(github, name, SHIPPED, NEW, stage.clock)
         if synced.error:
-            return failed(name, synced.error)
+            return failed_result(name, synced.error)
         url = synced.pull.url if synced.pull else ""
         return ManyResult(name, ManyOutcome(synced.outcome), "", url, github.requests.read, github.requests.write)
 

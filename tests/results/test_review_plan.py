@@ -45,7 +45,7 @@ from accord.results.reviewer.plan import (
     without_anchors,
 )
 from accord.results.texts import TextSanitizer, posted_body, with_safe_texts
-from accord.text.markdown import unfenced
+from accord.text.markdown import unfenced_text
 from accord.text.markers import find_markers, take_markers
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -166,7 +166,7 @@ def results(draw: st.DrawFn) -> dict[str, Any]:
 def joined(parts: Sequence[Sequence[BodyText]], at: int | None) -> str:
     """Join the posted pieces of a comment; several lose the fences that a cut adds."""
     texts = [piece.text for part in parts for piece in part if piece.at == at]
-    return texts[0] if len(texts) == 1 else "".join(map(unfenced, texts))
+    return texts[0] if len(texts) == 1 else "".join(map(unfenced_text, texts))
 
 
 @pytest.fixture
@@ -209,14 +209,14 @@ def test_every_text_is_posted_exactly_once(
         position = 0
         for piece in part:
             position = body.index(piece.text, position) + len(piece.text)
-    assert joined(parts, None).endswith((known.draft.summary, unfenced(known.draft.summary)))
+    assert joined(parts, None).endswith((known.draft.summary, unfenced_text(known.draft.summary)))
     everything = "".join([*on_lines, *on_files.values(), *(joined(parts, note.at) for note in known.draft.notes)])
     for note in known.draft.notes:
-        assert everything.count(unfenced(note.text)) == 1
+        assert everything.count(unfenced_text(note.text)) == 1
         place = state.marks.places[note.at]
         assert (note.text in on_lines) == (place is Placement.INLINE)
         assert (note.at in on_files) == (place is Placement.FILE)
-        assert (joined(parts, note.at) in (note.text, unfenced(note.text))) == (place is Placement.BODY)
+        assert (joined(parts, note.at) in (note.text, unfenced_text(note.text))) == (place is Placement.BODY)
 
 
 @pytest.mark.slow
@@ -233,7 +233,7 @@ def test_packing_keeps_every_character_and_every_bound(pieces: list[BodyText], f
     ]
     parts = pack(pieces, first, room)
     for piece in pieces:
-        assert joined(parts, piece.at) in (piece.text, unfenced(piece.text))
+        assert joined(parts, piece.at) in (piece.text, unfenced_text(piece.text))
     for number, part in enumerate(parts):
         assert sum(len(p.text) for p in part) <= (room if number else first)
 

@@ -33,7 +33,7 @@ from support.sessions import (
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors
 from accord.core.kinds import KINDS
-from accord.sessions.changes import altered
+from accord.sessions.changes import hand_edits
 from accord.sessions.dispatch import CHECKLISTS, FORMS, RULES, agent_input, output_schema, prompt_of
 from accord.sessions.folder import Session, read_session, status_of
 from accord.sessions.folder_rules import check_session
@@ -358,7 +358,7 @@ def test_each_correction_of_a_design_is_recorded_though_its_words_are_the_same(t
             now.sleep(60)
         assert len(read_session(folder).outputs) == count
         assert status_of(read_session(folder)).correction_status == "completed"
-        assert [*altered(before, read_session(folder))] == []
+        assert [*hand_edits(before, read_session(folder))] == []
         ask(writer(folder, now), [UserQuestion("Now?", DESIGN)])
 
 

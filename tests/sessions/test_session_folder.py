@@ -31,7 +31,7 @@ from support.sessions import (
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Severity
 from accord.git.program import Git
-from accord.sessions.changes import altered, change_findings
+from accord.sessions.changes import change_findings, hand_edits
 from accord.sessions.folder import Part, changed_sessions, missing_files, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import LOOPS, AgentOutput
@@ -260,7 +260,7 @@ def finished(root: Path, state: str) -> Path:
 def changes_of(folder: Path) -> Callable[[], list[str]]:
     """Return a function that names what changed from now on, and no command made."""
     before = read_session(folder)
-    return lambda: [one.code for one in altered(before, read_session(folder)) if one.severity is Severity.ERROR]
+    return lambda: [one.code for one in hand_edits(before, read_session(folder)) if one.severity is Severity.ERROR]
 
 
 def test_a_session_that_was_done_is_not_moved_away_unseen(tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_a_change_by_hand_passes_the_integrator_only_after_its_ok(tmp_path: Path
 def test_a_session_does_not_disappear(tmp_path: Path, state: str) -> None:
     before = read_session(make_session(tmp_path, state, blocked_from="PLAN", blocker="x"))
     after = replace(before, parts={name: Part(name) for name in before.parts})
-    assert [(one.code, one.path) for one in altered(before, after)] == [("artifact-missing", "/status.json")]
+    assert [(one.code, one.path) for one in hand_edits(before, after)] == [("artifact-missing", "/status.json")]
 
 
 LATER = {"asked_at": "2026-01-31T12:30:00Z", "resolved_at": "2026-01-31T12:30:00Z"}

@@ -29,7 +29,7 @@ from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
 from accord.sessions.models import ROLES, STATES, SessionStatus, SessionTask
 from accord.sessions.moves import done_finding, facts_of, status_in
-from accord.sessions.next_moves import following, main_moves, next_moves, next_task_step, task_moves
+from accord.sessions.next_moves import following_commands, main_moves, next_moves, next_task_step, task_moves
 from accord.sessions.questions import UserQuestion, next_step
 from accord.sessions.reviews import TASK, TaskFacts, has_passed_meta, open_gates
 from accord.sessions.run import advance, ask, reopen, start_fix
@@ -603,7 +603,7 @@ def test_a_session_that_is_done_does_not_continue(tmp_path: Path) -> None:
 
 def test_after_the_start_of_an_agent_its_output_is_taken(tmp_path: Path) -> None:
     session = read_session(make_session(tmp_path, "INTAKE", mode="full", texts={"spec.md": None}))
-    take, move_on = following(session, "meta", "SpecAgent")
+    take, move_on = following_commands(session, "meta", "SpecAgent")
     assert take.endswith("meta --role SpecAgent --take OUTPUT.json")
     assert move_on.endswith("--to DESIGN --role Orchestrator")
-    assert len(following(session, "meta", "Researcher")) == 1
+    assert len(following_commands(session, "meta", "Researcher")) == 1

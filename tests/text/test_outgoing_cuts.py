@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.renderer import complaints
 from support.rotation import NIGHTLY
 
-from accord.text.markdown import in_fence, unfenced
+from accord.text.markdown import in_fence, unfenced_text
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.sanitise import cut, sanitise
@@ -36,8 +36,8 @@ def test_both_halves_do_nothing_and_make_up_the_text(text: str, room: int) -> No
     if len(text) > room:
         head, tail = cut(text, room)
         assert 0 < len(head) <= room
-        assert len(unfenced(tail)) < len(unfenced(text))
-        assert head + tail == text or unfenced(head) + unfenced(tail) == unfenced(text)
+        assert len(unfenced_text(tail)) < len(unfenced_text(text))
+        assert head + tail == text or unfenced_text(head) + unfenced_text(tail) == unfenced_text(text)
         assert complaints(head) == complaints(tail) == []
         assert complaints(f"{head}\n\n@") == complaints(f"{tail}\n\n@") == []
 

@@ -14,7 +14,7 @@ from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
 from accord.engine.operations import ApplyOptions, Operation, apply_in_order, skipped_if
-from accord.engine.receipts import Receipt, reporting
+from accord.engine.receipts import Receipt, report_errors
 from accord.git.configuration import find_config
 from accord.github.client import INSTALLATION_LOGIN, GitHub
 from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
@@ -75,7 +75,7 @@ def show_dashboard(
     """
     receipt = Receipt("board", options.repository, "")
     overview = None
-    with reporting(github, receipt):
+    with report_errors(github, receipt):
         identity = github.identity()
         require_writable(github, identity)
         facts = read_repository(github, address, period, identity)

@@ -249,7 +249,7 @@ def safe_url(url: str) -> str:
     return url if url.startswith(("https://", "http://")) else ""
 
 
-def lasting(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return a duration in words: seconds below two minutes, else minutes, or hours from two on."""
     if seconds < 120:
         return f"{seconds:.0f} s"
@@ -261,7 +261,7 @@ def _environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["safe_url"] = safe_url
-    environment.filters["lasting"] = lasting
+    environment.filters["duration"] = duration_text
     environment.filters["day"] = lambda at: at.strftime("%Y-%m-%d %H:%M") if at else ""
     return environment
 

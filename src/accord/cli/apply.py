@@ -34,7 +34,7 @@ from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
 from accord.engine.operations import ApplyOptions, LedgerEntry
-from accord.engine.receipts import Receipt, reporting
+from accord.engine.receipts import Receipt, report_errors
 from accord.files.patterns import path_patterns
 from accord.files.store import can_be_written, write_whole
 from accord.git.configuration import APPROVALS
@@ -140,7 +140,7 @@ def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> int:
     structure = read_settings(read_trusted(str(settings)), str(settings)) if settings else None
     with github_for(given) as connection:
         unread = Receipt(checked.kind, connection.repository, given.run_key)
-        with reporting(connection.github, unread):
+        with report_errors(connection.github, unread):
             policy = policy_at(connection, given.allowed_hosts, given.break_words)
         if unread.error or unread.findings:
             return _report(unread, given)

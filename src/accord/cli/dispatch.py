@@ -33,7 +33,7 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import output_schema, prompt_of
 from accord.sessions.folder import Session
 from accord.sessions.models import ROLES, AgentOutput, ProjectType
-from accord.sessions.next_moves import following, next_moves
+from accord.sessions.next_moves import following_commands, next_moves
 from accord.sessions.outputs import OutputEffects, apply_output, moves_between
 from accord.sessions.run import fail_agent, start_agent
 from accord.sessions.turns import NextActor, move_on
@@ -85,7 +85,7 @@ def dispatch(given: _DispatchArguments) -> None:
             write_run_files(document, session, given.into)
         print_json(document)
         if not given.is_json:
-            commands = following(session, task, role)
+            commands = following_commands(session, task, role)
             click.echo("\n".join(["Next:", *(f"    {one_line(each)}" for each in commands)]), err=True)
 
 

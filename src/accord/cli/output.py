@@ -47,7 +47,7 @@ class Printed:
     failures: list[str] = field(default_factory=list)
 
 
-def printed() -> Printed:
+def printed_output() -> Printed:
     """Return what this call of the command line reported; a new one outside of a command."""
     context = click.get_current_context(silent=True)
     return context.obj if context and isinstance(context.obj, Printed) else Printed()
@@ -58,7 +58,7 @@ def attempt(what: str, write: Callable[[], None]) -> bool:
     try:
         write()
     except OSError as error:
-        printed().failures.append(f"Cannot write {what}: {error.strerror or error}.")
+        printed_output().failures.append(f"Cannot write {what}: {error.strerror or error}.")
         return False
     return True
 
@@ -149,7 +149,7 @@ def print_json(document: object) -> None:
 def print_clean_json(document: object) -> None:
     """Print a JSON document that is already redacted."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
-    printed().is_whole = True
+    printed_output().is_whole = True
 
 
 def print_findings(findings: Iterable[Finding], file: str) -> None:

@@ -17,7 +17,7 @@ from accord.cli.output import (
     operation_lines,
     print_findings,
     print_json,
-    printed,
+    printed_output,
 )
 from accord.cli.step import as_output, findings_table, long_table, redact, report_step
 from accord.cli.step import redacted_cell as cell
@@ -33,7 +33,7 @@ _DETAILS = ("revision", "review")
 
 def show_receipt(receipt: Receipt, file: str, given: FormatArguments) -> int:
     """Print a receipt as text or JSON, and return the exit code of its run."""
-    printed().ending = f"The result was {_headline(receipt)}."
+    printed_output().ending = f"The result was {_headline(receipt)}."
     if given.is_json:
         print_json(receipt.as_json())
     else:

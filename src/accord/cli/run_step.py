@@ -38,7 +38,7 @@ from accord.core.findings import has_errors
 from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
 from accord.gha.step import command
-from accord.runner.contract import BROKEN_RESULT, placed
+from accord.runner.contract import BROKEN_RESULT, placed_text
 from accord.runner.models import Classification, InternalError, InternalErrorKind, RunOutputs
 from accord.runner.outputs import FinishOptions, error_outputs, files_not_pushed
 from accord.runner.record import FINAL_MESSAGE, RESULT, RunRecord
@@ -121,7 +121,7 @@ def require_result(run_dir: Path, outputs: RunOutputs, record: RunRecord) -> Non
         return
     counted = (attempt for attempt in reversed(record.attempts) if attempt.outcome in ("done", "broken"))
     findings = next((attempt.findings for attempt in counted), ())
-    errors = [f"{BROKEN_RESULT}{placed(finding)}" for finding in findings if has_errors([finding])]
+    errors = [f"{BROKEN_RESULT}{placed_text(finding)}" for finding in findings if has_errors([finding])]
     raise BrokenContract(
         f"The run left no {RESULT}. {' '.join(errors) or 'It could not be written.'}",
         findings=findings,

@@ -96,6 +96,6 @@ def attempts(clock: Clock, pauses: Iterable[float]) -> Iterator[int]:
         yield number
 
 
-def doubling(first: float, count: int) -> Iterator[float]:
+def doubling_pauses(first: float, count: int) -> Iterator[float]:
     """Return ``count`` pauses in seconds, each twice as long as the one before."""
     return (first * 2**i for i in range(count))

@@ -8,7 +8,7 @@ from accord.core.findings import Severity
 from accord.doctor.checks import doctor_checks
 from accord.git.branches import folder_at_head
 from accord.github.client import Connection
-from accord.kit.many import ManyOutcome, ManyResult, failed, result_of
+from accord.kit.many import ManyOutcome, ManyResult, failed_result, result_of
 from accord.kit.sync import sync_repository
 from accord.kit.templates import Pin, shipped_kit
 from accord.results.label_sync import FAILED, apply_labels, plan_labels, shipped_labels
@@ -32,7 +32,7 @@ def sync_kit(connection: Connection, pin: Pin, *, is_dry_run: bool) -> ManyResul
     repository, clock = connection.repository, SystemClock()
     synced = sync_repository(connection.github, repository, shipped_kit(), pin, clock, is_dry_run=is_dry_run)
     if synced.error:
-        return failed(repository, synced.error)
+        return failed_result(repository, synced.error)
     changed = len(synced.plan.changes) if synced.plan else 0
     url = synced.pull.url if synced.pull else ""
     return result_of(connection, synced.outcome, f"{changed} files" if changed else "", url)
@@ -48,6 +48,6 @@ def sync_labels(connection: Connection, *, is_dry_run: bool) -> ManyResult:
         ended, problem = apply_labels(github, changes, SystemClock(), lambda _: None)
         refused = [f"{action.name}: {action.error}" for action in ended if action.action == FAILED]
         if refused:
-            return failed(connection.repository, problem or Refused(" ".join(refused)))
+            return failed_result(connection.repository, problem or Refused(" ".join(refused)))
     outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
     return result_of(connection, outcome, f"{len(changes)} labels")

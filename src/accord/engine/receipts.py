@@ -102,7 +102,7 @@ class Receipt:
 
 
 @contextmanager
-def reporting(github: GitHub, receipt: Receipt) -> Iterator[None]:
+def report_errors(github: GitHub, receipt: Receipt) -> Iterator[None]:
     """Report the errors of this block in the receipt instead of raising them, and count the requests it sends."""
     before = replace(github.requests)
     try:

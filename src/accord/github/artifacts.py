@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from accord.core.clock import Clock, attempts, doubling
+from accord.core.clock import Clock, attempts, doubling_pauses
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.core.findings import names_of
 from accord.core.log import log
@@ -49,7 +49,7 @@ def fetch(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str], clock
     from accord.core.connections import describe, session_for
 
     problem = hint = ""
-    for _ in attempts(clock, doubling(FIRST_BACKOFF_SECONDS, TRIES - 1)):
+    for _ in attempts(clock, doubling_pauses(FIRST_BACKOFF_SECONDS, TRIES - 1)):
         place = stored.place()
         if urlsplit(place).scheme not in {"https", urlsplit(stored.api_url).scheme}:
             message = f"{stored.name} is not where it can be fetched safely: the address has no https."

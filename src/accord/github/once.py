@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from accord.core.clock import Clock, attempts, doubling
+from accord.core.clock import Clock, attempts, doubling_pauses
 from accord.core.errors import Stopped
 from accord.github.models import AnswerLost
 
@@ -22,7 +22,7 @@ def send_once(send: Callable[[], T], find: Callable[[], T | None], clock: Clock)
     Raises Stopped after four lost answers; the next run looks first as well.
     """
     problem = ""
-    for attempt in attempts(clock, doubling(FIRST_PAUSE_SECONDS, TRIES)):
+    for attempt in attempts(clock, doubling_pauses(FIRST_PAUSE_SECONDS, TRIES)):
         if attempt:
             found = find()
             if found is not None:

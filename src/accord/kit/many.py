@@ -169,7 +169,7 @@ def run_shard(
         except WrongUsage:
             raise
         except AccordError as error:
-            result = failed(name, error)
+            result = failed_result(name, error)
         results.append(result)
         if file is not None:
             with file.open("a", encoding="utf-8") as lines:
@@ -192,7 +192,7 @@ def outcome_of(error: AccordError) -> ManyOutcome:
     return ManyOutcome.STOPPED if isinstance(error, Stopped) else ManyOutcome.REFUSED
 
 
-def failed(repository: str, error: AccordError) -> ManyResult:
+def failed_result(repository: str, error: AccordError) -> ManyResult:
     """Return the result for a repository that an error ended."""
     return ManyResult(repository, outcome_of(error), f"{error.message} {error.hint}".strip())
 

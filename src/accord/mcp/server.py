@@ -66,7 +66,7 @@ def server_for(workspace: Workspace, *, has_session_tools: bool = True) -> MCPSe
     for function in TOOLS if has_session_tools else [each for each in TOOLS if each not in SESSION]:
         hints = ToolAnnotations(read_only_hint=function not in WRITING, destructive_hint=False, open_world_hint=False)
         server.tool(function.__name__, description=function.__doc__, annotations=hints, structured_output=False)(
-            bound(function, workspace)
+            bound_tool(function, workspace)
         )
     for tool in server._tool_manager.list_tools():  # the library's models ignore unknown keys
         model = tool.fn_metadata.arg_model
@@ -76,7 +76,7 @@ def server_for(workspace: Workspace, *, has_session_tools: bool = True) -> MCPSe
     return server
 
 
-def bound(function: Callable[..., Any], workspace: Workspace) -> Callable[..., Any]:
+def bound_tool(function: Callable[..., Any], workspace: Workspace) -> Callable[..., Any]:
     """Return a tool of this workspace, whose errors the agent reads and corrects."""
 
     def answer(**inputs: Any) -> Any:

@@ -17,7 +17,7 @@ from accord.results.bodies import read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import STATUS_AT_CREATION, Category, ItemKind, category_of, kind_of
 from accord.results.models import PlannedWorkItem, PlannerResult
-from accord.results.planner.rules import limit_findings, numbered, result_findings
+from accord.results.planner.rules import item_id, limit_findings, result_findings
 from accord.results.run_options import MOST_ITEMS
 from accord.text.markdown import as_code, shorten
 
@@ -69,7 +69,7 @@ def _item(task: SourceTask, spec: str, priority: str, complexity: str) -> Planne
     labels = [*(label for category, label in wanted.items() if category not in present), *own]
     body = task.body or _body(task, spec)
     title = shorten(" ".join(task.title.split()), TITLE_CHARS)
-    return PlannedWorkItem(temp_id=numbered(task.id, task.number), title=title, body=body, labels=labels, blocked_by=[])
+    return PlannedWorkItem(temp_id=item_id(task.id, task.number), title=title, body=body, labels=labels, blocked_by=[])
 
 
 def _body(task: SourceTask, spec: str) -> str:

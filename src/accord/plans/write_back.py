@@ -31,7 +31,7 @@ from accord.results.labels import STATUS_AT_CREATION, Category, category_of, in_
 from accord.results.models import PlannedWorkItem, PlannerResult
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.record import planned_blockers
-from accord.results.planner.rules import numbered, read_plan, split_temp_id
+from accord.results.planner.rules import item_id, read_plan, split_temp_id
 from accord.results.planner.scope import plan_run_key
 from accord.results.run_options import PlanOptions
 from accord.text.markers import run_token
@@ -204,7 +204,7 @@ def export_plan(issues: Sequence[Issue]) -> dict[str, Any]:
     """Return work items as a planner result whose tempIDs name their issues."""
     create = [
         PlannedWorkItem(
-            temp_id=numbered(_name(issue), issue.number),
+            temp_id=item_id(_name(issue), issue.number),
             title=issue.title,
             body=split_body(issue.body).content,
             labels=_labels(issue),

@@ -26,7 +26,7 @@ from accord.results.labels import ItemKind
 from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
-from accord.text.criteria import unboxed
+from accord.text.criteria import unboxed_entries
 from accord.text.outline import Section, code_of, seen_text
 
 _ISSUE = re.compile(r"#\d")
@@ -119,7 +119,7 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     for box in (each for each in boxes if not _LETTER.search(seen_text(each.text))):
         message = f"`Acceptance Criteria` (line {box.line} of the body) has a checkbox without a text."
         yield Finding("criteria-missing", message, path, hint="Write its criterion, or remove it.")
-    for entry in (each for items in criteria for each in unboxed(items)) if boxes else ():
+    for entry in (each for items in criteria for each in unboxed_entries(items)) if boxes else ():
         message = f"`Acceptance Criteria` (line {entry.line} of the body) has an entry without a box: {entry.text[:80]}"
         yield warning(
             "criterion-unboxed", message, path, hint="Write it as `- [ ] …`, or indent it below its criterion."

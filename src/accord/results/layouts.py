@@ -91,7 +91,7 @@ def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
     return {name: frozenset(text.split()) for name, text in words.items()}
 
 
-def unfolded(text: str) -> str:
+def unfolded_text(text: str) -> str:
     """Return a text without the tags that fold parts of it, with LF as line end."""
     return _FOLDING.sub("\n", text.replace("\r\n", "\n"))
 

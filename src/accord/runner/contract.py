@@ -51,11 +51,11 @@ class ContractResult:
         """The errors as warnings of a run."""
         errors = [finding for finding in self.findings if finding.severity is Severity.ERROR]
         more = len(errors) - _MOST_WARNINGS
-        shown = [f"{BROKEN_RESULT}{placed(finding)}"[:_PROBLEM_CHARS] for finding in errors[:_MOST_WARNINGS]]
+        shown = [f"{BROKEN_RESULT}{placed_text(finding)}"[:_PROBLEM_CHARS] for finding in errors[:_MOST_WARNINGS]]
         return (*shown, f"{BROKEN_RESULT}{more} more errors.") if more > 0 else tuple(shown)
 
 
-def placed(finding: Finding) -> str:
+def placed_text(finding: Finding) -> str:
     """Return a finding's text with its place."""
     return f"at {finding.path}, {finding.text}" if finding.path else finding.text
 

@@ -36,10 +36,10 @@ _OF_BLOCK = frozenset({"blocker-missing", "blocked-from"})
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
     """Find what a session's files became since a commit without a command that makes them so."""
     folder = root / WORK / name
-    return altered(session_at(Git(root), folder, start), Session(folder, read_parts(folder)))
+    return hand_edits(session_at(Git(root), folder, start), Session(folder, read_parts(folder)))
 
 
-def altered(before: Session, after: Session) -> Iterator[Finding]:
+def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
     """Find what no command makes of a session, however many of them are between its two forms. Pure."""
     if before.status and before.status.current_state != "DONE" and after.parts[STATUS_FILE].raw is None:
         message = f"This change removes {STATUS_FILE} of {after.name}, which was in {before.status.current_state}."

@@ -119,7 +119,7 @@ def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: b
     return _command(session, "dispatch", *words, task=task, role=role, needs_goal=needs_goal)
 
 
-def taking(session: Session, task: str, role: str) -> ProposedStep:
+def taking_step(session: Session, task: str, role: str) -> ProposedStep:
     """Return the step that takes an agent's output."""
     words = (task, "--role", role, *_TAKE)
     return _command(session, "dispatch", *words, task=task, role=role)
@@ -133,11 +133,11 @@ def _fix(session: Session, task: str, loop: str) -> ProposedStep:
     return _command(session, "fix", task, loop, *_ORCHESTRATOR, task=task, target=loop)
 
 
-def following(session: Session, task: str, role: str) -> list[str]:
+def following_commands(session: Session, task: str, role: str) -> list[str]:
     """Return the commands after an agent's start: to take its output, or to move on once it wrote the state's files."""
     own = {name for name, roles in WRITERS.items() if roles[0] == role}
     targets = [move.to for move in next_moves(session) if own.intersection(move.missing)]
-    steps = [taking(session, task, role), *(_advance(session, target) for target in targets[:1])]
+    steps = [taking_step(session, task, role), *(_advance(session, target) for target in targets[:1])]
     return [step.command for step in steps]
 
 
@@ -220,7 +220,7 @@ def _writing(session: Session, name: str) -> ProposedStep:
     role = "SpecAgent" if session.mode == "lean" and name == "tasks.yaml" else WRITERS[name][0]
     sent = dispatched_corrector(status) if status.current_state == "APPROVE_DESIGN" else ""
     if sent and role in CORRECTORS:
-        return _command(session, "show") if broken_files(session, sent) else taking(session, "meta", sent)
+        return _command(session, "show") if broken_files(session, sent) else taking_step(session, "meta", sent)
     return _dispatch(session, "meta", role, needs_goal=session.acceptance is None and role == "SpecAgent")
 
 

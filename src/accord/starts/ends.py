@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import timestamp
 from accord.core.findings import names_of
 from accord.engine.operations import Operation, skipped_if
-from accord.engine.receipts import Receipt, reporting
+from accord.engine.receipts import Receipt, report_errors
 from accord.github.models import NotThere
 from accord.starts.events import pull_key
 from accord.starts.facts import StartContext
@@ -76,7 +76,7 @@ class WorkReport:
 def begin(context: StartContext, run: RunOfWork, *, is_dry_run: bool = False) -> Receipt:
     """Show that the run began; one that is run again is running since now. Raises no AccordError."""
     receipt = Receipt("start", context.repository, run.row_key)
-    with reporting(context.github, receipt):
+    with report_errors(context.github, receipt):
         view, row = _read(context, run)
         is_new = row.run != run.run_id or row.state != "running"
         since = timestamp(context.now()) if is_new else row.since
@@ -96,7 +96,7 @@ def end(
     own token causes, and ``start`` ignores events of bots.
     """
     receipt = Receipt("start", context.repository, run.row_key)
-    with reporting(context.github, receipt):
+    with report_errors(context.github, receipt):
         view, row = _read(context, run)
         is_stopped = report.state == row.state == "cancelled"
         update = {"state": report.state, "run": run.run_id, "cost": report.cost}

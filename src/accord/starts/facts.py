@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
-from accord.core.clock import Clock, attempts, doubling, parse_timestamp
+from accord.core.clock import Clock, attempts, doubling_pauses, parse_timestamp
 from accord.core.errors import BrokenContract
 from accord.engine.owner import Owner, PullState, owner_of, pull_state
 from accord.engine.trust import names_agent, read_refused_labels
@@ -155,7 +155,7 @@ def run_of(context: StartContext, row: StatusRow) -> WorkflowRun | None:
 
 def find_begun(context: StartContext, file: str, key: str, since: datetime, *, is_known: bool) -> WorkflowRun | None:
     """Find a run by the key of its start. Where one ``is_known`` to have been tried, GitHub gets time to list it."""
-    for _ in attempts(context.clock, doubling(_FIRST_PAUSE_SECONDS, 3) if is_known else ()):
+    for _ in attempts(context.clock, doubling_pauses(_FIRST_PAUSE_SECONDS, 3) if is_known else ()):
         if run := find_run(context.github, file, key, since):
             return run
     return None

@@ -14,7 +14,7 @@ from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import warning
 from accord.core.log import log
 from accord.engine.operations import LedgerEntry, Operation, OperationStatus, apply_in_order, skipped_if
-from accord.engine.receipts import Receipt, reporting
+from accord.engine.receipts import Receipt, report_errors
 from accord.engine.trust import PAUSED, RefusedLabel
 from accord.github.comments import show_comment
 from accord.github.models import Conflict, NotThere
@@ -66,7 +66,7 @@ Planned = tuple[tuple["Operation", ...], str]
 def start(context: StartContext, event: StartEvent | None, *, is_dry_run: bool = False) -> Receipt:
     """Start what an event asks for, exactly once, and report it. Raises no AccordError: the receipt has it."""
     receipt = Receipt("start", context.repository, event.key if event else "")
-    with reporting(context.github, receipt):
+    with report_errors(context.github, receipt):
         operations, reason = _plan(context, event) if event else ((), "This event starts nothing.")
         receipt.details = {"reason": reason}
         log("start", "%s: %s %s", receipt.run_key, [operation.key for operation in operations], reason)

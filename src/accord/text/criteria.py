@@ -37,12 +37,12 @@ def criteria_sections(body: str) -> list[Section]:
 
 def criteria_in(body: str) -> list[str]:
     """Return the acceptance criteria of a work item in its order: the text of each box, and of entries without one."""
-    entries = (entry for section in criteria_sections(body) for entry in unboxed(section.items))
+    entries = (entry for section in criteria_sections(body) for entry in unboxed_entries(section.items))
     found = sorted([(box.line, box.text) for box in _item_boxes(body)] + [(each.line, each.text) for each in entries])
     return list(dict.fromkeys(text for _, text in found if text))
 
 
-def unboxed(entries: Sequence[ListItem]) -> Iterator[ListItem]:
+def unboxed_entries(entries: Sequence[ListItem]) -> Iterator[ListItem]:
     """Yield the entries without a box that are neither below one with a box nor the title of such entries."""
     depth = 0
     for i, entry in enumerate(entries):

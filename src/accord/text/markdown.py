@@ -89,7 +89,7 @@ def is_fenced(text: str) -> bool:
     return found is not None and runs.count(found[1]) == 2 and max(map(len, runs)) == len(found[1])
 
 
-def unfenced(text: str) -> str:
+def unfenced_text(text: str) -> str:
     """Return what ``in_fence`` was given; another text as it is."""
     found = _BLOCK.fullmatch(text) if is_fenced(text) else None
     return found[2] if found else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from accord.text.redaction import DUMPED, PRIVATE_KEY, Redactor, Secret, joined, without_secrets
+from accord.text.redaction import DUMPED, PRIVATE_KEY, Redactor, Secret, unwrapped_text, without_secrets
 from accord.text.secret_shapes import KEY_BEGIN, KEY_END
 
 _HELD_CHARS = 8 * 1024
@@ -88,11 +88,11 @@ class RedactedStream:
         if "".join(text[max(0, end - 64) : end].split()).replace(">", "")[-3:] not in self._beginnings:
             return end
         first = max(0, end - self._held_chars)
-        tail = joined(text[first:end])
+        tail = unwrapped_text(text[first:end])
         sizes = (size for value in self._values for size in range(3, len(value)) if tail.endswith(value[:size]))
         longest = max(sizes, default=0)
         start = end
-        while start > first and len(joined(text[start:end])) < longest:
+        while start > first and len(unwrapped_text(text[start:end])) < longest:
             start = max(first, text.rfind("\n", first, start - 1) + 1)
         return start
 

@@ -146,7 +146,7 @@ class Redactor:
             yield Secret(start, start + len(lines[:-1].rstrip("\\") if is_escaped else lines), _KNOWN)
 
     def _known(self, text: str) -> Iterator[tuple[int, int]]:
-        lines = joined(text) if any(sign in text for sign in _WRAPPED) else ""
+        lines = unwrapped_text(text) if any(sign in text for sign in _WRAPPED) else ""
         for value in self.values:
             yield from ((start, start + len(value)) for start in _places(value, text))
             if lines and value.replace(" ", "") in lines:
@@ -211,7 +211,7 @@ def _broken(value: str) -> str:
     return f"(?:{_WRAP}| )".join(words)
 
 
-def joined(text: str) -> str:
+def unwrapped_text(text: str) -> str:
     """Return a text without the breaks and blanks that wrap a value."""
     return _BREAK.sub("", text).replace(" ", "")
 

@@ -28,7 +28,7 @@ from accord.text.edits import IMITATION, page_edits
 from accord.text.hidden import GUARD, hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
 from accord.text.html import closing_tags
 from accord.text.inlines import read_inlines
-from accord.text.markdown import cell, fence_for, in_fence, is_fenced, unfenced
+from accord.text.markdown import cell, fence_for, in_fence, is_fenced, unfenced_text
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
 from accord.text.regions import parse_markdown
@@ -222,7 +222,7 @@ def cut(text: str, space: int) -> tuple[str, str]:
         position = _last(text, end, space, code)
         if text[:position].strip() and _is_fit(text[:position]) and _is_fit(text[position:]):
             return text[:position], text[position:]
-    return _cut_code(unfenced(text), space)
+    return _cut_code(unfenced_text(text), space)
 
 
 def _last(text: str, end: str, space: int, code: Sequence[tuple[int, int]]) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from accord.agents.registry import AgentAction, Registry, shipped_registry
 from accord.workflows.commands import commands_of, program_of, started_commands
-from accord.workflows.expressions import Reference, embedded, parse
+from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.models import Job, Step, Workflow
 
 _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNORECASE)
@@ -136,7 +136,7 @@ def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step], d
         yield from (str(each.env[at[1]]) for each in where if isinstance(each.env, dict) and at[1] in each.env)
     workflow = next((each for each in where if isinstance(each, Workflow)), None)
     job = next((each for each in where if isinstance(each, Job)), None)
-    for expression in embedded(word):
+    for expression in embedded_expressions(word):
         for ref in parsed.yields if (parsed := parse(expression)) else ():
             yield from _read(ref, workflow, job, depth) if workflow and job else ()
 

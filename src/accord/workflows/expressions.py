@@ -71,7 +71,7 @@ class Node:
         return frozenset()
 
 
-def embedded(text: str) -> Iterator[str]:
+def embedded_expressions(text: str) -> Iterator[str]:
     """Yield each expression of a text, without its ``${{`` and ``}}``."""
     return (match.group(1).strip() for match in _EMBEDDED.finditer(text) if match["open"] is None)
 
@@ -209,7 +209,7 @@ def _literal(word: str) -> str | float | bool | None:
 def reads(value: Any) -> list[Reference] | None:
     """Return the references that the expressions in a value read; None when one of them is invalid."""
     found: set[Reference] = set()
-    for expression in embedded(str(value)):
+    for expression in embedded_expressions(str(value)):
         parsed = parse(expression)
         if parsed is None:
             return None

@@ -14,7 +14,7 @@ from enum import Flag
 from typing import Any, NamedTuple
 
 from accord.workflows.agents import gives_agent_text
-from accord.workflows.expressions import Reference, embedded, parse
+from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.models import Step, Workflow
 from accord.workflows.trust import CALLED, OUTSIDERS, Actor, RunPlace, Start, has_part
 
@@ -149,7 +149,7 @@ def _origin_within_reach(place: RunPlace, ref: Reference, origin: Origin) -> Ori
 
 
 def _references(source: _Source) -> Iterator[Reference]:
-    for expression in embedded(source.text):
+    for expression in embedded_expressions(source.text):
         parsed = parse(expression)
         yield from parsed.yields if parsed else [("unreadable",)]
     for at in VARIABLE.finditer(source.text) if source.is_script else ():

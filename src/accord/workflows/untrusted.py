@@ -14,7 +14,7 @@ from typing import NamedTuple
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
 from accord.workflows.agents import COMMAND_INPUTS
 from accord.workflows.commands import commands_of, without_documents
-from accord.workflows.expressions import Reference, embedded, parse
+from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step, Workflow
 from accord.workflows.origins import Origin, lines_of, origin_of
@@ -79,7 +79,7 @@ def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator
 def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
     """Report each untrusted expression of a script once, with the variable to use instead."""
     quotes = _quotes_in(script.text) if script.language == "javascript" else {}
-    for expression in dict.fromkeys(embedded(script.text)):
+    for expression in dict.fromkeys(embedded_expressions(script.text)):
         parsed = parse(expression)
         quote = quotes.get(expression, "'")
         if not quote and parsed and parsed.kind == "call" and parsed.name == "tojson":

@@ -29,11 +29,11 @@ from accord.results.layouts import (
     options_among,
     read_parts,
     trade_off_gaps,
-    unfolded,
+    unfolded_text,
     vocabulary_of,
 )
 from accord.results.scope_entries import Scopes, is_in_scope
-from accord.text.markdown import unfenced
+from accord.text.markdown import unfenced_text
 from accord.text.outline import blank_code
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _steering_findings(patch: str) -> Iterator[Finding]:
 
 def _check_blocked(summary: str) -> Iterator[Finding]:
     """Check the parts of a blocker's summary; one without labels gets the template, and is not lost."""
-    summary = unfenced(dedent(unfolded(summary)).strip())
+    summary = unfenced_text(dedent(unfolded_text(summary)).strip())
     reading = read_parts(_TITLE.sub("", summary), _PARTS, whole="options")
     if not reading.is_labelled:
         message = "The summary has no labels, so accord cannot tell whether it is complete."
@@ -246,7 +246,7 @@ def _check_spec(reading: Reading) -> Iterator[Finding]:
 
 def _check_validation(summary: str) -> Iterator[Finding]:
     """Check that a summary names the step, the attempts and the reason."""
-    reading = read_parts(unfolded(summary), _VALIDATION)
+    reading = read_parts(unfolded_text(summary), _VALIDATION)
     needed = {
         "step": "the validation step that failed",
         "tried": "the attempts to fix it",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import Clock
 from accord.core.errors import Refused, Stopped
 from accord.engine.operations import OperationStatus, apply_in_order
-from accord.engine.receipts import Receipt, default_run_key, reporting
+from accord.engine.receipts import Receipt, default_run_key, report_errors
 from accord.github.client import GitHub
 from accord.github.comments import Comment
 from accord.github.commits import DeliveredCommit, deliver_commit
@@ -51,7 +51,7 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Rev
     """Check an implementor result, apply it exactly once, and report it. Raises no AccordError: the receipt has it."""
     run_key = options.run_key or default_run_key(result, options.repository, options.work_item)
     receipt = Receipt("implementor-result", options.repository, run_key)
-    with reporting(github, receipt), ExitStack() as stack:
+    with report_errors(github, receipt), ExitStack() as stack:
         receipt.require(implementor_findings(result))
         sanitizer = TextSanitizer(options.redact, options.policy)
         result = with_safe_texts(result, sanitizer)

@@ -37,7 +37,7 @@ def item_number(reference: str) -> int | None:
 _IDENTIFIED = re.compile(r"(.+)#([1-9][0-9]{0,17})", re.DOTALL)
 
 
-def numbered(name: str, number: int) -> str:
+def item_id(name: str, number: int) -> str:
     """Return the tempID of an item whose issue is known, such as ``T001#12``; the name itself without a number."""
     return f"{name}#{number}" if number else name
 

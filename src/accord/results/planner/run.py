@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import Refused
 from accord.core.findings import Finding
 from accord.engine.operations import OperationStatus, apply_in_order, planned_seconds
-from accord.engine.receipts import Item, Outcome, Receipt, reporting
+from accord.engine.receipts import Item, Outcome, Receipt, report_errors
 from accord.github.models import Issue, IssueChange, NotThere
 from accord.github.once import send_once
 from accord.results.bodies import UPDATED, BodyParts, marked_body, name_owners, split_body
@@ -56,7 +56,7 @@ def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
     """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it."""
     run_key, closes = plan_run_key(plan, options), options.closes_vanished
     receipt = Receipt("planner-result", options.repository, run_key)
-    with reporting(github, receipt):
+    with report_errors(github, receipt):
         receipt.require([*plan.findings, *limit_findings(plan.result, options.most_items)])
         if not (plan.result.create or plan.result.close or plan.result.update):
             receipt.outcome = Outcome.UNCHANGED

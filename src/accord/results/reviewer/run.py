@@ -11,7 +11,7 @@ from accord.core.clock import Clock
 from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
 from accord.engine.operations import ApplyOptions, LedgerEntry, OperationStatus, apply_in_order, planned_seconds
-from accord.engine.receipts import Receipt, default_run_key, reporting
+from accord.engine.receipts import Receipt, default_run_key, report_errors
 from accord.github.models import AnchorRefused, NotThere, Review, VerdictRefused
 from accord.github.once import send_once
 from accord.results.bodies import has_marker
@@ -59,7 +59,7 @@ def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions)
     digest = default_run_key(result, options.repository)
     run_key = options.run_key or digest
     receipt = Receipt("reviewer-result", options.repository, run_key)
-    with reporting(github, receipt):
+    with report_errors(github, receipt):
         receipt.require(reviewer_findings(result))
         sanitizer = TextSanitizer(options.redact, options.policy)
         result = with_safe_texts(result, sanitizer)
