@@ -38,6 +38,8 @@ FREE = "{workflow_dispatch: {inputs: {what: {type: string}}}}"
         ("pull_request", "github.event.pull_request.head.ref"),
         ("pull_request_target", "github.event.pull_request.head.repo.description"),
         ("workflow_run", "github.event.workflow_run.head_commit.message"),
+        ("issues", "github.event.changes.title.from"), ("gollum", "github.event.pages[0].page_name"),
+        ("pull_request_review_comment", "github.event.comment.diff_hunk"),
     ],
 )  # fmt: skip
 def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) -> None:
@@ -53,6 +55,8 @@ def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) ->
         ("issues", "join(github.event.issue.labels.*.name)"), ("issues", "toJSON(github.event.issue.labels)"),
         ("discussion", "github.event.discussion.category.name"),
         ("repository_dispatch", "github.event.client_payload.pull_request"),
+        ("deployment", "github.event.deployment.payload.x"), ("push", "toJSON(github.event.head_commit.modified)"),
+        ("issues", "github.event.issue.type.name"), ("deployment_status", "github.event.deployment.environment"),
         ("release", "github.event.release.body"), ("{workflow_call: {inputs: {x: {type: string}}}}", "inputs.x"),
         ("push", "an unreadable one"),
     ],
@@ -79,6 +83,10 @@ def test_text_that_writers_choose_is_a_warning(events: str, expression: str) -> 
         ("issues", "github.event"),
         ("pull_request", "github.event.pull_request.labels"), ("issue_comment", "github.event.comment.user"),
         ("workflow_run", "github.event.workflow_run.head_commit"),
+        ("pull_request_target", "toJSON(github.event.pull_request.user)"),
+        ("pull_request", "github.event.pull_request.head.repo.language"), ("label", "github.event.label.color"),
+        ("pull_request", "github.event.pull_request._links.html.href"),
+        ("workflow_run", "github.event.workflow_run.repository.default_branch"),
         # counters
         ("pull_request", "github.event.pull_request.review_comments"), ("issues", "github.event.issue.reactions.heart"),
         ("issues", "github.event.repository.open_issues"), ("workflow_run", "github.event.workflow_run.run_attempt"),

@@ -35,23 +35,20 @@ _OWN, _WRITERS, _OUTSIDERS, _CODE = Origin.OWN, Origin.WRITERS, Origin.OUTSIDERS
 _FREE = _OUTSIDERS | _CODE
 """Text of outsiders that may name anything."""
 
-_FIXED = re.compile(
-    r"(?:.*_)?(?:id|number|sha|url|at|association|count|comments|issues|line|position|attempt|type|reason|state)|before"
-    r"|after|login|action|draft|merged|fork|private|full_name|conclusion|status|event|mergeable\w*|additions|deletions"
-    r"|changed_files|commits|locked|schedule|side|rebaseable|archived|visibility|forks|watchers|size|timestamp|forced"
-    r"|created|deleted|prerelease|permission|(?:is|has|allow)_\w+|maintainer_can_modify|site_admin|path"
+_TEXT = re.compile(
+    r"(?!issue\.pull_request$|(?:.*\.)?(?:workflow|workflow_run|repo|head_repository)\.name$)(?:.*\.)?(?:"
+    r"(?:page_|tag_)?name|(?:display_|commit_)?title|(?:commit_)?message|body(?:_html|_text)?|description|email|from"
+    r"|(?:default_|head_|master_)?branch|(?:base_|head_)?ref|(?<=\.)label|diff_hunk|homepage|summary|text|note|context"
+    r"|added|modified|removed|target_commitish|environment|task|value|(?P<all>issue|pull_requests?|(?:pinned_)?comment"
+    r"|review|discussion|answer|issue_field_values|workflow_run|head|repo|head_repository|forkee|(?:head_)?commit"
+    r"|(?<!\.)commits|author|committer|pages|changes|labels?|milestone|category|release|assets|check_run|check_suite"
+    r"|output|deployment|deployment_status))"
 )
-"""Properties of an event that people cannot put free text into."""
+"""Properties of an event that people can put free text into; ``all`` are objects and lists that hold some."""
 
-_OBJECT = re.compile(
-    r"(?:.*_)?(?:issue|pull_request|comment|review|discussion|user|owner|author|committer|actor|repo|repository|commit"
-    r"|sender|organization|enterprise|installation|app|workflow|run|suite|job|deployment|release|team|parent)s?|labels?"
-    r"|assignees?|milestone|head|base|reactions|_links|changes|assets|pages|forkee|permissions|pusher|license|category"
-    r"|output|rule|alert|answer|thread|inputs|event"
-)
-"""Properties that are an object or a list, of which an expression makes only the word `Object` or `Array`."""
-
-_OF_WRITERS = frozenset({"label", "labels", "milestone", "assignee", "assignees", "release", "repository", "category"})
+_OF_WRITERS = frozenset({
+    "label", "labels", "milestone", "assignee", "assignees", "release", "category", "type", "issue_field_values",
+})  # fmt: skip
 _BRANCH = frozenset({"ref", "label", "head_branch"})
 _WITH_REFS = frozenset({"push", "pull_request_target", "workflow_dispatch", "release", "create", "delete", CALLED})
 """Events whose branch or tag a writer chooses."""
@@ -264,24 +261,20 @@ def _of_github(name: str, workflow: Workflow, event: str) -> Origin:
 
 def _of_event(ref: Reference, event: str) -> Origin:
     """Return the origin of a part of an event, other than inputs of people."""
-    is_whole = ref[-1] == "*"
-    part = ref[2:-1] if is_whole else ref[2:]
+    is_whole, part = ref[-1] == "*", ref[2:]
+    while part[-1:] == ("*",):
+        part = part[:-1]
     if not part:
         return (_FREE if event in OUTSIDERS else _WRITERS) if is_whole or len(ref) == 1 else _OWN
-    if not has_part(ref, event):
+    if not has_part(ref, event) or "repository" in part or ("base" in part and "head" not in part):
         return _OWN
-    code = _CODE if _HEAD_OF_EVENT.match(".".join(part)) else _OWN
-    is_fixed = part[:2] in {("issue", "pull_request"), ("workflow_run", "name")} or "workflow" in part[:-1]
-    if "base" in part and "head" not in part:
-        return _OWN
-    if part[0] == "client_payload":
+    if {"client_payload", "payload"} & {*part}:
         return _WRITERS
-    is_number = "reactions" in part[:-1] or (part[-1] == "name" and part[-2:-1] in {("repo",), ("head_repository",)})
-    if is_fixed or is_number or _FIXED.fullmatch(part[-1]) or part[0] in {"number", "repository"}:
+    code = _CODE if _HEAD_OF_EVENT.match(".".join(part)) else _OWN
+    text = _TEXT.fullmatch(".".join(part))
+    if not text or (text["all"] and not is_whole):
         return code
-    if not is_whole and _OBJECT.fullmatch(part[-1]) and part[-2:] != ("head", "label"):
-        return code
-    if event not in {*OUTSIDERS, CALLED} or (set(part) & _OF_WRITERS and "head" not in part):
+    if event not in {*OUTSIDERS, CALLED} or ({*part} & _OF_WRITERS and "head" not in part):
         return code | _WRITERS
     return code | (_OUTSIDERS if part[-1] in _BRANCH else _FREE)
 
