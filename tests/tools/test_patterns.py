@@ -19,7 +19,7 @@ from accord.text.words import CLOSING_KEYWORDS
 from accord_sandbox import calls, pages, rulesets
 
 LOCAL_NAMES = {
-    "accord.github.pulls._closing": [{"CLOSING_KEYWORDS": CLOSING_KEYWORDS}],
+    "accord.github.pulls._closing_pattern": [{"CLOSING_KEYWORDS": CLOSING_KEYWORDS}],
     "accord.core.refusals.known_refusal": [{"known": known, "text": ""} for known in REFUSALS],
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
     "accord.results.implementor.rules._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],

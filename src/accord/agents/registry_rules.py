@@ -65,7 +65,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
     """Check a complete registry: the shipped one, or a repository's merged with it."""
     found = []
     if registry.default_agent is not None and registry.default_agent not in registry.agents:
-        found.append(_unknown("default agent", registry.default_agent, "/default_agent", registry.agents))
+        found.append(_unknown_name("default agent", registry.default_agent, "/default_agent", registry.agents))
     found += unknown_keys(type(registry), registry.model_extra or ())
     found += _fallback_findings(registry)
     for key in ("steering_files", "steering", "protected"):
@@ -79,7 +79,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
     return found
 
 
-def _unknown(what: str, name: str, path: str, known: Iterable[str]) -> Finding:
+def _unknown_name(what: str, name: str, path: str, known: Iterable[str]) -> Finding:
     return Finding("default-unknown", f"Unknown {what} `{short_name(name)}`.", path, hint=_one_of(name, known))
 
 
@@ -113,7 +113,7 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _command_findings(agent)
     for key, choice in _choices_of(agent).items():
         if choice.default not in choice.values:
-            yield _unknown("default", choice.default, f"/{key}/default", choice.values)
+            yield _unknown_name("default", choice.default, f"/{key}/default", choice.values)
     yield from _isolation_findings(agent)
     yield from _mcp_findings(agent)
     yield from _secret_findings(agent)

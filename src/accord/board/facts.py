@@ -99,7 +99,7 @@ def read_repository(
         tuple(_items(reader, ours, rows, numbers)),
         tuple(pulls),
         tuple(BoardItem(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
-        tuple(_ended(reader, islice(ended, MOST_CLOSED), numbers)),
+        tuple(_ended_pulls(reader, islice(ended, MOST_CLOSED), numbers)),
         tuple(issue for issue in issues if is_dashboard(issue, own)),
         handoffs=tuple(handoffs),
         notes=tuple(notes),
@@ -123,7 +123,7 @@ def _workflow_paths(github: GitHub) -> Iterator[str]:
     yield from (path for path in github.files_in(_WORKFLOWS) if path.endswith((".yml", ".yaml")))
 
 
-def _ended(reader: Reader, ended: Iterable[Issue], open_issues: Set[int]) -> Iterator[EndedPull]:
+def _ended_pulls(reader: Reader, ended: Iterable[Issue], open_issues: Set[int]) -> Iterator[EndedPull]:
     """Yield the pull requests that ended. Those of open items are read: how they ended decides what a person does."""
     left = MOST_LOOKUPS
     for one in ended:
@@ -197,11 +197,11 @@ def _items(
         if len(blockers) != count and left:
             left -= 1
             blockers = {*visible, *(one.number for one in reader.github.blockers(issue.number) if one.is_open)}
-        refused = _refused(reader, issue)
+        refused = _refused_labels(reader, issue)
         yield BoardItem(issue, rows.get(issue.number, ()), count, tuple(sorted(blockers)), refused)
 
 
-def _refused(reader: Reader, issue: Issue | Pull) -> tuple[RefusedLabel, ...]:
+def _refused_labels(reader: Reader, issue: Issue | Pull) -> tuple[RefusedLabel, ...]:
     return read_refused_labels(reader.github, issue.number, issue.labels, lambda: reader.identity)
 
 
@@ -253,7 +253,7 @@ def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: dateti
         any(opinion.verdict == "needs-changes" for opinion in opinions),
         bool(items := {*items_of_result(pull.body)}) and not open_issues & items,
         tuple(one for one in reviews if is_shown(one, reader)),
-        _refused(reader, pull),
+        _refused_labels(reader, pull),
     )
 
 

@@ -93,14 +93,14 @@ def _place_item(facts: BoardRepository, item: BoardItem, pull: BoardPull | None)
     issue, last = item.issue, item.rows[-1] if item.rows else None
     entry = Entry("item", f"#{issue.number}", issue.title, "", url=issue.url)
     if last and last.state in ACTIVE:
-        return "running", _running(facts, entry, last)
+        return "running", _running_entry(facts, entry, last)
     status = status_if_clear(issue)
     if last and last.state == "failed" and status in (None, "pending", "ready", "in-progress"):
-        return "needs_you", _failed(entry, last, _comment(facts, "issue", issue.number, "/accord retry"))
+        return "needs_you", _failed_entry(entry, last, _comment(facts, "issue", issue.number, "/accord retry"))
     if NEEDS_HUMAN in issue.labels:
         return "needs_you", _needs_human(facts, entry, "issue", issue.number)
     if item.refused and (status in ("pending", "ready") or not is_work_item(issue)):
-        return "needs_you", _refused(facts, entry, "issue", issue.number, item.refused[0])
+        return "needs_you", _refused_entry(facts, entry, "issue", issue.number, item.refused[0])
     if is_work_item(issue):
         return _place_idle(facts, item, entry, status, pull)
     return ("waiting", replace(entry, why="A plan was asked for.")) if PLAN_LABEL in issue.labels else None
@@ -135,7 +135,7 @@ def _place_idle(
             why = "Nothing blocks it; it is not marked as ready yet."
             return "ready", replace(entry, why=why, command=command, start="ready")
         case "no-pull" | "not-closing" | "reopened" | "merged-elsewhere" | "pull-closed":
-            return "needs_you", _unclosed(facts, issue, entry, owner)
+            return "needs_you", _unclosed_entry(facts, issue, entry, owner)
     return "waiting", replace(entry, why=f"Its status is {status}: see #{owner.pull}.")
 
 
@@ -150,7 +150,7 @@ def _pull_without_item(facts: BoardRepository, number: int) -> PullState | None:
     return PullState(ended.number, "merged" if ended.issue.merged_at else "closed", is_main=False)
 
 
-def _unclosed(facts: BoardRepository, issue: Issue, entry: Entry, owner: Owner) -> Entry:
+def _unclosed_entry(facts: BoardRepository, issue: Issue, entry: Entry, owner: Owner) -> Entry:
     """Return the entry of an item that no open pull request closes: a person decides what becomes of it."""
     address, status = facts.address, status_if_clear(issue)
     has_branch = all(each.has_branch for each in facts.ended if each.number == owner.pull)
@@ -189,7 +189,7 @@ def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
         why = f"{active.loop}, run {active.iterations}"
         return "running", replace(entry, kind="loop", why=why, since=run.started_at, url=url, cost=_cost(active))
     if last and last.state in ACTIVE:
-        return "running", _running(facts, entry, last)
+        return "running", _running_entry(facts, entry, last)
     state, checks = _pull_state(pull), _checks(pull)
     reason = reason_of_checks(checks.held or (), checks.pending, checks.failing, checks.inconclusive)
     owner = owner_of(ItemState(is_open=False) if pull.is_item_closed else None, state, reason)
@@ -199,15 +199,15 @@ def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
         since = min(run.created_at for run in pull.held)
         return "needs_you", replace(entry, kind="approval", why=why, since=since, command=command)
     if NEEDS_HUMAN in one.labels:
-        return "needs_you", _asked(facts, pull, entry)
+        return "needs_you", _request_entry(facts, pull, entry)
     if pull.refused:
-        return "needs_you", _refused(facts, entry, "pr", one.number, pull.refused[0])
+        return "needs_you", _refused_entry(facts, entry, "pr", one.number, pull.refused[0])
     if last and last.state == "failed":
-        return "needs_you", _failed(entry, last, _comment(facts, "pr", one.number, "/accord retry"))
+        return "needs_you", _failed_entry(entry, last, _comment(facts, "pr", one.number, "/accord retry"))
     return _place_open(facts, pull, entry, owner, checks)
 
 
-def _asked(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Entry:
+def _request_entry(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Entry:
     """Return what a loop or the label ``needs-human`` asks for."""
     one, address = pull.pull, facts.address
     asks = _needs_human(facts, entry, "pr", one.number)
@@ -264,7 +264,7 @@ def _next_of_pull(pull: BoardPull, owner: Owner, checks: CheckFacts) -> tuple[st
         words = ("run", "rerun", run)
     why = text.format(
         items=items or "its work item",
-        closing=_closing(pull, items),
+        closing=_closing_sentence(pull, items),
         pending=_list([*checks.pending]),
         failing=_list([*checks.failing]),
         inconclusive=inconclusive_text(checks.inconclusive, pull.pull.url),
@@ -272,7 +272,7 @@ def _next_of_pull(pull: BoardPull, owner: Owner, checks: CheckFacts) -> tuple[st
     return why, kind, words
 
 
-def _closing(pull: BoardPull, items: str) -> str:
+def _closing_sentence(pull: BoardPull, items: str) -> str:
     """Return which items the merge of a pull request closes, as a sentence behind another; empty without an item."""
     base, state = pull.pull.base_branch, pull_state(pull.pull)
     if not items or state.is_main:
@@ -287,7 +287,7 @@ def _done_entry(item: BoardItem) -> Entry:
     return Entry("item", f"#{issue.number}", issue.title, why, issue.closed_at, issue.url, cost=costs)
 
 
-def _running(facts: BoardRepository, entry: Entry, row: StatusRow) -> Entry:
+def _running_entry(facts: BoardRepository, entry: Entry, row: StatusRow) -> Entry:
     agent = f" by {row.agent}" if row.agent else ""
     why = f"{_NOUNS[row.work]}{agent}" + (f", asked for by {row.by}" if row.by else "")
     place = f"actions/runs/{row.run}" if row.run else f"issues/{entry.id.removeprefix('#')}"
@@ -295,11 +295,11 @@ def _running(facts: BoardRepository, entry: Entry, row: StatusRow) -> Entry:
     return replace(entry, kind="run", why=why, since=time_of(row.since), url=url, cost=row.cost)
 
 
-def _failed(entry: Entry, row: StatusRow, command: str) -> Entry:
+def _failed_entry(entry: Entry, row: StatusRow, command: str) -> Entry:
     return replace(entry, kind="failure", why=row.result, since=time_of(row.since), command=command, start="retry")
 
 
-def _refused(facts: BoardRepository, entry: Entry, kind: str, number: int, refused: RefusedLabel) -> Entry:
+def _refused_entry(facts: BoardRepository, entry: Entry, kind: str, number: int, refused: RefusedLabel) -> Entry:
     command = facts.address.gh_command(kind, "edit", number, "--remove-label", refused.label)
     return replace(entry, kind="label", why=refused.text, command=command)
 

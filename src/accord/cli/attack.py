@@ -50,7 +50,7 @@ def attack(given: _AttackArguments) -> int:
                 *play_locally(home / "local", server.url, ground.registry),
                 *play_runs(home / "runs"),
             ]
-    found = [_judged(row, [each for each in tried if each.row == row.id]) for row in ROWS]
+    found = [_judged_row(row, [each for each in tried if each.row == row.id]) for row in ROWS]
     counts = Counter(row["outcome"] for row in found)
     numbers = f"{counts['held']} held, {counts['through']} got through, {counts['not-played']} were not played"
     next_step = (
@@ -68,7 +68,7 @@ def attack(given: _AttackArguments) -> int:
     return 1 if counts["through"] else 0
 
 
-def _judged(row: AttackRow, tried: Sequence[Attacked]) -> dict[str, Any]:
+def _judged_row(row: AttackRow, tried: Sequence[Attacked]) -> dict[str, Any]:
     """Return a row of the table with what was tried: it got through if any of that did."""
     reason = row.unplayed or next((each.unplayed for each in tried if each.unplayed), "")
     outcome = "through" if any(each.through for each in tried) else "not-played" if reason else "held"

@@ -172,7 +172,7 @@ def kind_for(name: str | None, value: Mapping[str, Any], form: DocumentFormat = 
         for key, mark in kind.marks.items():
             if not callable(mark) and other.marks.get(key, mark) != mark:
                 message = f"The document's kind is {other.name}, not {name}."
-                raise _unknown(message, f"Pass `--kind {other.name}`, or no `--kind`.", pointer(key))
+                raise _kind_error(message, f"Pass `--kind {other.name}`, or no `--kind`.", pointer(key))
     return kind
 
 
@@ -180,10 +180,10 @@ def _check_alone(value: Mapping[str, Any]) -> None:
     if keys := wrapping_keys(value):
         names = " and ".join(f"`{short_name(key)}`" for key in keys)
         message = f"The document is inside another object, under the key{'s' if keys[1:] else ''} {names}."
-        raise _unknown(message, "Write the inner object alone.", pointer(*keys))
+        raise _kind_error(message, "Write the inner object alone.", pointer(*keys))
 
 
-def _unknown(message: str, hint: str, path: str = "") -> BrokenContract:
+def _kind_error(message: str, hint: str, path: str = "") -> BrokenContract:
     return BrokenContract.of(Finding("schema", message, path, hint=hint))
 
 
@@ -195,19 +195,19 @@ def recognised_kind(value: Mapping[str, Any], form: DocumentFormat) -> Kind:
             return kind
     if form == "yaml":
         names = ", ".join(kind.name for kind in candidates)
-        raise _unknown("The document shows no known kind.", f"Pass `--kind` with one of: {names}.")
+        raise _kind_error("The document shows no known kind.", f"Pass `--kind` with one of: {names}.")
     role, roles = value.get("role"), role_names()
     if role is None and (key := misspelled_role(value)):
         message = f"The key `{key}` is not `role`, so the document's kind is unknown."
-        raise _unknown(message, f"Rename `{key}` to `role`.", pointer(key))
+        raise _kind_error(message, f"Rename `{key}` to `role`.", pointer(key))
     if role is None and (found := part_with_role(value)):
         return found[0]
     _check_alone(value)
     if role is None:
         hint = f"Add it ({', '.join(roles)}), or pass `--kind`."
-        raise _unknown("The document has no `role`, so its kind is unknown.", hint, "/role")
+        raise _kind_error("The document has no `role`, so its kind is unknown.", hint, "/role")
     hint = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
-    raise _unknown(f"Unknown role `{short_name(str(role))}`.", hint, "/role")
+    raise _kind_error(f"Unknown role `{short_name(str(role))}`.", hint, "/role")
 
 
 def part_with_role(value: Mapping[str, Any]) -> tuple[Kind, dict[str, Any]] | None:

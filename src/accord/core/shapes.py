@@ -144,14 +144,14 @@ def _move_hint(place: Steps, model: type[BaseModel], document: Any, missing: set
     if not needy and all(value in (each, None, "", []) for each in held):
         return "", set()
     edit = "Merge it into" if any(held) or is_entry else "Move it to"
-    return f"{edit} {_listed(homes, len(above))}.", set() if homes[1:] else missing.intersection(_way_to(homes[0]))
+    return f"{edit} {_place_names(homes, len(above))}.", set() if homes[1:] else missing.intersection(_way_to(homes[0]))
 
 
 def _way_to(place: Steps) -> Iterator[Steps]:
     return (place[:length] for length in range(1, len(place) + 1))
 
 
-def _listed(places: Sequence[Steps], start: int) -> str:
+def _place_names(places: Sequence[Steps], start: int) -> str:
     """Name places; several ones with ``N`` for the numbers of entries from a step on."""
     short = [(*each[:start], *("N" if isinstance(step, int) else step for step in each[start:])) for each in places]
     return " or ".join(dict.fromkeys(f"`{pointer(*each)}`" for each in (short if places[1:] else places)))
@@ -266,20 +266,20 @@ def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseMode
         message, hint = (*context["error"].args, "Write another value.")[:2]
         message = f"{message}; {found}."
     else:
-        wanted = _joined([part for detail in details for part in _wanted(detail)])
+        wanted = _with_or([part for detail in details for part in _allowed_values(detail)])
         message = f"{_name_of(steps)} must be {wanted}; {found}."
         hint = "Shorten it." if kind == "string_too_long" else did_you_mean(str(given), _QUOTED.findall(wanted))
     return Finding("schema", message, pointer(*steps), hint=hint or f"Write {wanted}.")
 
 
-def _wanted(detail: ErrorDetails) -> list[str]:
+def _allowed_values(detail: ErrorDetails) -> list[str]:
     """Return what a place may hold, in words."""
     words = _WANTED.get(detail["type"], detail["msg"].removeprefix("Input should be "))
     words = words.format(**detail.get("ctx", {}))
     return re.split(", | or ", words) if detail["type"] in ("literal_error", "enum") else [words]
 
 
-def _joined(parts: Sequence[str]) -> str:
+def _with_or(parts: Sequence[str]) -> str:
     *front, last = dict.fromkeys(parts)
     return f"{', '.join(front)} or {last}" if front else last
 

@@ -196,7 +196,7 @@ def setting_checks(
     ]
 
 
-def _skipped(facts: LiveFacts, fact: str, name: str, page: SettingsPage) -> DoctorCheck:
+def _skipped_check(facts: LiveFacts, fact: str, name: str, page: SettingsPage) -> DoctorCheck:
     reason = facts.unread.get(fact, "not read")
     return DoctorCheck(name, f"{reason}; look under {page.at(facts.repository_url)}", is_skipped=True)
 
@@ -219,7 +219,7 @@ def _pulls_check(facts: LiveFacts, needed: Sequence[Requirement]) -> DoctorCheck
     if len(given) == len(wanted):
         return DoctorCheck(name, f"opened with the secret {given[0].unless}")
     if facts.may_create_pulls is None:
-        return _skipped(facts, "may_create_pulls", name, ACTIONS_PAGE)
+        return _skipped_check(facts, "may_create_pulls", name, ACTIONS_PAGE)
     found = [(path, _pulls_finding(facts, each)) for each in wanted if each not in given for path in each.paths]
     return DoctorCheck(name, f'"{CREATE_PULLS}" is off', found)
 
@@ -234,7 +234,7 @@ def _pulls_finding(facts: LiveFacts, requirement: Requirement) -> Finding:
 
 def _permissions_check(facts: LiveFacts) -> DoctorCheck:
     if facts.workflow_permissions is None:
-        return _skipped(facts, "may_create_pulls", NAMES[2], ACTIONS_PAGE)
+        return _skipped_check(facts, "may_create_pulls", NAMES[2], ACTIONS_PAGE)
     return DoctorCheck(NAMES[2], f"{facts.workflow_permissions}, for jobs that declare none; those of the kit do")
 
 
@@ -243,7 +243,7 @@ def _secrets_check(facts: LiveFacts, needed: Sequence[Requirement], workflows: M
     if not wanted:
         return DoctorCheck(NAMES[3], "no workflow reads secrets of the default agent")
     if facts.secrets is None:
-        return _skipped(facts, "secrets", NAMES[3], SECRETS_PAGE)
+        return _skipped_check(facts, "secrets", NAMES[3], SECRETS_PAGE)
     found: list[PlacedFinding] = []
     for each in wanted:
         found += _secret_findings(facts, facts.secrets, each, workflows)
@@ -289,9 +289,9 @@ def _logins_check(facts: LiveFacts, needed: Sequence[Requirement]) -> DoctorChec
     if not wanted:
         return DoctorCheck(NAMES[4], "no workflow takes a token from a secret")
     if facts.variables is None:
-        return _skipped(facts, "variables", NAMES[4], VARIABLES_PAGE)
+        return _skipped_check(facts, "variables", NAMES[4], VARIABLES_PAGE)
     if facts.secrets is None:
-        return _skipped(facts, "secrets", NAMES[4], SECRETS_PAGE)
+        return _skipped_check(facts, "secrets", NAMES[4], SECRETS_PAGE)
     found: list[PlacedFinding] = []
     for each in wanted:
         (variable,) = each.names
@@ -305,7 +305,7 @@ def _logins_check(facts: LiveFacts, needed: Sequence[Requirement]) -> DoctorChec
 
 def _rules_check(facts: LiveFacts) -> DoctorCheck:
     if facts.rules is None:
-        return _skipped(facts, "rules", NAMES[5], RULES_PAGE)
+        return _skipped_check(facts, "rules", NAMES[5], RULES_PAGE)
     found = [
         *_rule_findings(facts, facts.work_branch, _REFUSING, _COVERS),
         *_rule_findings(facts, facts.default_branch, _AT_MERGE, "keeps accord's pull requests from being merged into"),

@@ -98,7 +98,7 @@ def _read(raw: bytes) -> tuple[YamlDocument, yaml.Node | None]:
     import yaml
 
     try:
-        loader = _composing(_without_tabs(raw))
+        loader = _loader_for(_without_tabs(raw))
         try:
             node = loader.get_single_node()
             lines: dict[str, int] = {}
@@ -119,7 +119,7 @@ def _read(raw: bytes) -> tuple[YamlDocument, yaml.Node | None]:
     return YamlDocument(value, lines), node
 
 
-def _composing(raw: bytes) -> yaml.SafeLoader:
+def _loader_for(raw: bytes) -> yaml.SafeLoader:
     """Return the loader for a text: the fast libyaml, or for what that refuses the one whose errors say more."""
     import yaml
 

@@ -49,7 +49,7 @@ def _label_event(data: dict[str, Any]) -> LabelEvent | None:
     return LabelEvent(data["label"]["name"], change, actor.get("login", ""), actor.get("type") == "Bot", at)
 
 
-def _closing(data: dict[str, Any]) -> datetime | None:
+def _closing_time(data: dict[str, Any]) -> datetime | None:
     return parse_timestamp(data["created_at"]) if data.get("event") == "closed" else None
 
 
@@ -240,7 +240,7 @@ class GitHub(
 
     def closings(self, number: int) -> tuple[datetime, ...]:
         """List when an issue was closed, oldest first. GET …/issues/{n}/timeline."""
-        found = self._list_items(f"/issues/{number}/timeline", _closing)
+        found = self._list_items(f"/issues/{number}/timeline", _closing_time)
         return tuple(at for at in found if at is not None)
 
     def removed_parts(self, number: int) -> frozenset[str]:

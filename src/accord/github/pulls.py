@@ -205,7 +205,7 @@ MOST_ITEMS = 10
 
 
 @cache
-def _closing() -> re.Pattern[str]:
+def _closing_pattern() -> re.Pattern[str]:
     from accord.text.words import CLOSING_KEYWORDS
 
     return re.compile(
@@ -233,6 +233,6 @@ def closing_references(pull: Pull | Issue) -> tuple[int, ...]:
     here = "/".join(pull.url.casefold().split("/")[2:5])
     _, _, repository = here.partition("/")
     names = {None, here, repository}
-    found = ((hit["address"] or hit["repository"], int(hit["number"])) for hit in _closing().finditer(text))
+    found = ((hit["address"] or hit["repository"], int(hit["number"])) for hit in _closing_pattern().finditer(text))
     numbers = (number for name, number in found if (name and name.casefold()) in names)
     return tuple(dict.fromkeys(numbers))[:MOST_ITEMS]

@@ -250,7 +250,7 @@ def refusal(
     if status == 401:
         return Refused(said, hint="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
     if status == 403:
-        return Forbidden(said, hint=_forbidden(request, message, headers))
+        return Forbidden(said, hint=_forbidden_hint(request, message, headers))
     if status in (404, 410):
         access = "may see it (repository access, permissions)"
         if not request.startswith("GET"):
@@ -278,7 +278,7 @@ _RIGHTS = re.compile(r"\bmust have\b|\brights?\b|\bpermi(?:ssions?|tted)\b|\bacc
 """Sentences about rights; only for these, more rights may help."""
 
 
-def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
+def _forbidden_hint(request: str, message: str, headers: Mapping[str, str]) -> str:
     said, starts = message.lower(), request.endswith("/dispatches")
     kind = "pull-requests" if "/pulls" in request else "issues"
     needed = headers.get("x-accepted-github-permissions", "").replace("=", ": ").replace(";", " or ")

@@ -125,7 +125,7 @@ def decide_patch(
     if target in ("", task["status"]):
         reasons += _removal_findings(before, merged, after)
     judged = rules.judged_work(before, after, wanted, author.role, changes)
-    is_judged = judged != _judged(task)
+    is_judged = judged != _judged_digests(task)
     if reasons or not (changes or is_judged):
         return _without_patch(task, reasons)
     merged = with_runtime(merged, {**runtime_of(merged), "judged": judged}) if is_judged else merged
@@ -275,7 +275,7 @@ def runtime_of(task: Mapping[str, Any]) -> dict[str, Any]:
     return {**empty, "blockingReasons": [], "actionHistory": [], **(task["metadata"].get("workflowRuntime") or {})}
 
 
-def _judged(task: Mapping[str, Any]) -> dict[str, str]:
+def _judged_digests(task: Mapping[str, Any]) -> dict[str, str]:
     """Return the digests of the judged work."""
     return runtime_of(task).get("judged") or {}
 
@@ -307,7 +307,7 @@ def with_move(
     leaving = entry_of(task, at, "onExit", action, reasons)
     result = {**task, "status": target}
     if target == "implementing":  # what the work so far was found to be does not count for its changes
-        known, metadata = _judged(task), read_handoff(task).metadata
+        known, metadata = _judged_digests(task), read_handoff(task).metadata
         judged = judged_after(metadata, metadata, [name for name in VERDICTS if name not in known])
         runtime |= {"judged": judged} if judged else {}
     if source == AWAITING:

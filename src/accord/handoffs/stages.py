@@ -34,8 +34,8 @@ ArtifactT = TypeVar("ArtifactT", bound=StageArtifact)
 
 def planner_gate(metadata: Metadata) -> Iterator[Finding]:
     """From planning into implementing: a plan and planned tests, or notes instead of those."""
-    plan, tests = _present(metadata.planning_artifact), _present(metadata.testing_artifacts)
-    planned = _present(tests.planned) if tests else None
+    plan, tests = _current_artifact(metadata.planning_artifact), _current_artifact(metadata.testing_artifacts)
+    planned = _current_artifact(tests.planned) if tests else None
     intents = [planned.gherkin_scenarios, planned.unit_test_intent, planned.integration_test_intent] if planned else []
     outputs = {
         "planningArtifact": [*plan.goals, *plan.steps, *plan.risks] if plan else [],
@@ -50,8 +50,8 @@ def planner_gate(metadata: Metadata) -> Iterator[Finding]:
 def review_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into review: a review artifact and a verification artifact with their required parts."""
     for artifact, parts in (("reviewArtifact", ["changeSummary"]), ("verificationArtifact", ["commands", "result"])):
-        yield from _missing("missing-review-artifacts", metadata, artifact, parts)
-    if _present(metadata.verification_artifact) and is_outdated(metadata, "result"):
+        yield from _missing_parts("missing-review-artifacts", metadata, artifact, parts)
+    if _current_artifact(metadata.verification_artifact) and is_outdated(metadata, "result"):
         message = "The result of the verificationArtifact is older than the last change of the work."
         hint = "Verify again, and write the `result` once more."
         yield Finding("verification-outdated", message, "/metadata/verificationArtifact/result", hint=hint)
@@ -60,7 +60,7 @@ def review_gate(metadata: Metadata) -> Iterator[Finding]:
 def verification_gate(metadata: Metadata) -> Iterator[Finding]:
     """Forward from review: the artifacts of review, and the decision `approved`."""
     yield from review_gate(metadata)
-    review = _present(metadata.review_artifact)
+    review = _current_artifact(metadata.review_artifact)
     if review and review.decision != "approved":
         message = "The decision of the reviewArtifact is not `approved`."
         hint = "Fix the findings of the review, then review again."
@@ -74,19 +74,19 @@ def verification_gate(metadata: Metadata) -> Iterator[Finding]:
 def done_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into done: an approved review, verification that passed, and a done artifact."""
     yield from verification_gate(metadata)
-    verification = _present(metadata.verification_artifact)
+    verification = _current_artifact(metadata.verification_artifact)
     if verification and verification.result == "failed":
         message = "The result of the verificationArtifact is `failed`."
         hint = "Fix the failures, then verify again."
         yield Finding("verification-not-passed", message, "/metadata/verificationArtifact/result", hint=hint)
-    yield from _missing("missing-done-artifact", metadata, "doneArtifact", ["completedAt", "summary"])
+    yield from _missing_parts("missing-done-artifact", metadata, "doneArtifact", ["completedAt", "summary"])
 
 
 def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into awaiting_human: a question, at least two options, one of them recommended, and the time of the request."""
     name = "awaitingHumanArtifact"
-    yield from _missing("missing-awaiting-human-artifact", metadata, name, ["question", "requestedAt"], _ASK)
-    if asked := _present(metadata.awaiting_human_artifact):
+    yield from _missing_parts("missing-awaiting-human-artifact", metadata, name, ["question", "requestedAt"], _ASK)
+    if asked := _current_artifact(metadata.awaiting_human_artifact):
         labels = [option.label for option in asked.options if not is_placeholder(strip_hidden(option.label))]
         if len(set(map(comparable_name, labels))) < _LEAST_OPTIONS:
             message, path = f"The {name} has fewer than two different options.", f"/metadata/{name}/options"
@@ -160,11 +160,11 @@ HANDOFF: Machine[None] = Machine(
 )
 
 
-def _present(artifact: ArtifactT | None) -> ArtifactT | None:
+def _current_artifact(artifact: ArtifactT | None) -> ArtifactT | None:
     return None if artifact is None or artifact.status == "superseded" else artifact
 
 
-def _missing(code: str, metadata: Metadata, name: str, parts: list[str], hint: str = "") -> Iterator[Finding]:
+def _missing_parts(code: str, metadata: Metadata, name: str, parts: list[str], hint: str = "") -> Iterator[Finding]:
     """Find an artifact that is missing, or those of its parts that have no text."""
     artifact, role = metadata.model_dump(by_alias=True)[name], _AUTHORS[name]
     if artifact is None or artifact["status"] == "superseded":

@@ -43,14 +43,14 @@ def _checked_path(path: str) -> str:
     return path
 
 
-def _packed(texts: Mapping[str, str]) -> str:
+def _packed_texts(texts: Mapping[str, str]) -> str:
     """Return texts by path as one word. Its bytes may differ between versions of zlib."""
     packer = zlib.compressobj(9, wbits=_GZIP)
     data = json.dumps(texts, ensure_ascii=False, sort_keys=True).encode()
     return base64.b64encode(packer.compress(data) + packer.flush()).decode("ascii")
 
 
-def _unpacked(value: Any) -> Any:
+def _unpacked_texts(value: Any) -> Any:
     """Return the texts of a word; anything but a word as it is."""
     if not isinstance(value, str):
         return value
@@ -88,7 +88,7 @@ class Manifest(BaseModel):
     version: str = Field(pattern=r"^[\w.+-]{1,100}$")
     commit: str = Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")
     choices: Choices = Choices()
-    files: Annotated[dict[_Path, str], BeforeValidator(_unpacked)]
+    files: Annotated[dict[_Path, str], BeforeValidator(_unpacked_texts)]
     pending: dict[_Path, Pending] = Field(default_factory=dict)
     wanted: Choices | None = None
 
@@ -127,7 +127,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 def manifest_text(manifest: Manifest) -> str:
     """Return a manifest as JSON."""
     document = manifest.model_dump(mode="json", exclude_defaults=True)
-    document |= {"format": manifest.format, "files": _packed(manifest.files)}
+    document |= {"format": manifest.format, "files": _packed_texts(manifest.files)}
     return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 

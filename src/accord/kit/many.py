@@ -125,18 +125,18 @@ def read_results(path: Path) -> dict[str, ManyResult]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise _broken(path, str(error)) from None
+        raise _results_error(path, str(error)) from None
     results: dict[str, ManyResult] = {}
     for number, line in enumerate(lines[:-1], 1):
         try:
             result = TypeAdapter(ManyResult).validate_json(line, strict=True)
         except ValidationError:
-            raise _broken(path, f"line {number} is not a result") from None
+            raise _results_error(path, f"line {number} is not a result") from None
         results[result.repository.lower()] = result
     return results
 
 
-def _broken(path: Path, why: str) -> WrongUsage:
+def _results_error(path: Path, why: str) -> WrongUsage:
     return WrongUsage(f"Cannot read the results {path}: {why}.", hint="Pass the files of `accord repos run`.")
 
 

@@ -326,10 +326,10 @@ def body(plan: KitPlan) -> str:
         "Other people's commits on its branch are not overwritten."
     )
     end = write_marker(_MARKER, plan=plan_digest(plan))
-    return f"{_shortened(parts, BODY_CHARS - len(end) - 2)}\n\n{end}"
+    return f"{_shortened_body(parts, BODY_CHARS - len(end) - 2)}\n\n{end}"
 
 
-def _shortened(parts: Sequence[str], limit: int) -> str:
+def _shortened_body(parts: Sequence[str], limit: int) -> str:
     """Join the parts; a text that is too long loses the conflicts' diffs, then its end."""
     whole = "\n\n".join(parts)
     if len(whole) <= limit:

@@ -174,7 +174,7 @@ def code_checks(checks: Sequence[Check], runs: Sequence[WorkflowRun], workflow: 
     """
     by_id = {run.id: run for run in runs if not is_of_kit(run, workflow)}
     others = {run.id for run in runs} - by_id.keys()
-    found = [check for check in (*checks, *_broken(by_id.values())) if check.workflow_run_id not in others]
+    found = [check for check in (*checks, *_unstarted_checks(by_id.values())) if check.workflow_run_id not in others]
 
     def subject(check: Check) -> tuple[str, str, str, str]:
         run = by_id.get(check.workflow_run_id or 0)
@@ -196,7 +196,7 @@ def _began(check: Check) -> float:
     return check.started_at.timestamp() if check.started_at else 0
 
 
-def _broken(runs: Iterable[WorkflowRun]) -> Iterator[Check]:
+def _unstarted_checks(runs: Iterable[WorkflowRun]) -> Iterator[Check]:
     """Yield a check for the newest run of a workflow and event where GitHub could not start it: it has no jobs."""
     newest = {(run.path, run.event): run for run in sorted(runs, key=lambda run: run.id)}
     for run in newest.values():

@@ -85,7 +85,7 @@ def _read_values(value: dict[Any, Any], findings: list[Finding]) -> tuple[dict[s
             if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,9}", str(given).strip()):
                 findings.append(_invalid(setting, text, "a whole number"))
                 continue
-            number = _bounded(COUNTS[name], int(given))
+            number = _bounded_count(COUNTS[name], int(given))
             counts[COUNTS[name]] = number
             if number != int(given):
                 message = f"The setting `{setting}` is {text}; the bound {number} applies."
@@ -108,7 +108,7 @@ def _invalid(setting: str, text: str, wanted: str) -> Finding:
     return warning("setting-invalid", message, hint=f"Write {wanted}.")
 
 
-def _bounded(name: str, number: int) -> int:
+def _bounded_count(name: str, number: int) -> int:
     for bound in Budgets.model_fields[name].metadata:
         number = max(number, getattr(bound, "ge", number))
         number = min(number, getattr(bound, "le", number))

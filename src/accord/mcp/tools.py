@@ -101,13 +101,13 @@ def contract(
 
 def check_result(workspace: Workspace, result: Result) -> dict[str, Any]:
     """Check a result without writing it. Each finding has a place and a hint."""
-    _, findings = _checked(workspace, result)
+    _, findings = _checked_result(workspace, result)
     return {"ok": not has_errors(findings), "findings": [finding.as_json() for finding in findings]}
 
 
 def submit_result(workspace: Workspace, result: Result) -> dict[str, Any]:
     """Check the result and write it to its file; a result that breaks the contract is refused. May be repeated."""
-    content, findings = _checked(workspace, result)
+    content, findings = _checked_result(workspace, result)
     if has_errors(findings):
         raise BrokenContract("The result breaks its contract.", findings=findings)
     write_whole(workspace.result, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
@@ -115,7 +115,7 @@ def submit_result(workspace: Workspace, result: Result) -> dict[str, Any]:
     return {"written": workspace.result.name, "warnings": warnings}
 
 
-def _checked(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Finding]]:
+def _checked_result(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Finding]]:
     """Check a result as ``accord check`` does, after a completed change got its patch from the work tree."""
     raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if workspace.role == "implementor" and workspace.base and result.get("outcome") == "completed":

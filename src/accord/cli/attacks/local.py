@@ -211,7 +211,7 @@ _REACHED = {
 
 def _container(home: Path, server: str) -> Iterator[Attacked]:
     """Run a hostile program in the container that agents get here; once with a network, and once without."""
-    reached, reason = _reached(home, server)
+    reached, reason = _reached_targets(home, server)
     for row, (tried, harm) in _REACHED.items():
         why = REACHES_CLOUD if row == "cloud" and reason == REACHES_CLOUD else "" if reached else reason
         seen = "the program gets nothing of it"
@@ -238,7 +238,7 @@ def play_without_container(registry: Registry) -> Iterator[Attacked]:
                 yield Attacked(row, f"{tried}, by the agent `{name}`", harm, f"in your registry, {open_by[-1]}")
 
 
-def _reached(home: Path, server: str) -> tuple[dict[str, bool], str]:
+def _reached_targets(home: Path, server: str) -> tuple[dict[str, bool], str]:
     """Return what the program reached, and why it did not run, or could not be kept from the cloud."""
     places = {name: home / "machine" / name for name in ("home", "temp/agent", "cache", "work")}
     for place in places.values():

@@ -49,7 +49,7 @@ def play_people(ground: Playground) -> Iterator[Attacked]:
         yield _request(ground, name, head)
 
 
-def _started(ground: Playground, row: str, tried: str, name: str, action: str, sender: str, **payload: Any) -> Attacked:
+def _deliver(ground: Playground, row: str, tried: str, name: str, action: str, sender: str, **payload: Any) -> Attacked:
     """Deliver an event, and look whether it started a workflow."""
     before = len(ground.shown()["dispatches"])
     receipt = ground.start(name, action, sender, **payload)
@@ -62,7 +62,7 @@ def _started(ground: Playground, row: str, tried: str, name: str, action: str, s
 
 def _comment(ground: Playground) -> Attacked:
     made = ground.send("POST", f"/issues/{REQUEST}/comments", STRANGER_TOKEN, body="/accord plan")
-    return _started(ground, "people", "a stranger's comment", "issue_comment", "created", STRANGER, comment=made)
+    return _deliver(ground, "people", "a stranger's comment", "issue_comment", "created", STRANGER, comment=made)
 
 
 def _words(ground: Playground) -> Attacked:
@@ -77,14 +77,14 @@ def _words(ground: Playground) -> Attacked:
 def _bot(ground: Playground) -> Attacked:
     """A bot, which a person with write access may have let loose, comments."""
     made = ground.send("POST", f"/issues/{REQUEST}/comments", ground.server.token, body="/accord plan")
-    return _started(ground, "bot", "a bot's comment", "issue_comment", "created", f"{NAME}[bot]", comment=made)
+    return _deliver(ground, "bot", "a bot's comment", "issue_comment", "created", f"{NAME}[bot]", comment=made)
 
 
 def _elsewhere(ground: Playground) -> Attacked:
     made = ground.send("POST", f"/issues/{REQUEST}/comments", ground.server.token, body="/accord plan")
     where = {"comment": made, "repository": {"full_name": f"{NAME}/other"}}
     try:
-        return _started(ground, "elsewhere", "a comment", "issue_comment", "created", made["user"]["login"], **where)
+        return _deliver(ground, "elsewhere", "a comment", "issue_comment", "created", made["user"]["login"], **where)
     except WrongUsage as refused:
         return Attacked("elsewhere", "a comment", seen=one_line(refused.message))
 
@@ -140,7 +140,7 @@ def _request(ground: Playground, row: str, head: dict[str, str]) -> Attacked:
 
 def _label(ground: Playground) -> Attacked:
     ground.send("POST", f"/issues/{REQUEST}/labels", TRIAGE_TOKEN, labels=["agents:plan"])
-    return _started(ground, "label", "`agents:plan`", "issues", "labeled", TRIAGER, label={"name": "agents:plan"})
+    return _deliver(ground, "label", "`agents:plan`", "issues", "labeled", TRIAGER, label={"name": "agents:plan"})
 
 
 def _edit(ground: Playground) -> Attacked:
