@@ -25,8 +25,12 @@ def contract_inputs() -> str:
     return "\n".join(f"- {kind}: {', '.join(names)}" for kind, names in by_type.items())
 
 
-def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]]) -> str:
-    """List the inputs, secrets or outputs of several workflows: those of all, then those of some, by their names."""
+def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]], action: Path) -> str:
+    """List the inputs, secrets or outputs of several workflows: those of all, then those of some, by their names.
+
+    Entries that the page of ``action`` has in the same words are only named.
+    """
+    told = {_bare(line) for line in entries(yaml_value(action.read_bytes()).get(kind) or {})}
     users: dict[str, list[str]] = {}
     for name, call in workflows.items():
         for line in entries(call.get(kind) or {}):
@@ -34,12 +38,22 @@ def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]]) -> str:
     groups: dict[tuple[str, ...], list[str]] = {tuple(workflows): []}
     for line, names in users.items():
         groups.setdefault(tuple(names), []).append(line)
-    pieces = []
+    pieces, named = [], []
     for group, lines in groups.items():
-        title = "All of them" if len(group) == len(workflows) else ", ".join(f"`{name}`" for name in group)
-        if lines:
-            pieces.append(f"{title}:\n\n" + "\n".join(lines))
+        title = "" if len(group) == len(workflows) else ", ".join(f"`{name}`" for name in group)
+        if own := [line for line in lines if _bare(line) not in told]:
+            pieces.append(f"{title or 'All of them'}:\n\n" + "\n".join(own))
+        if names := ", ".join(f"`{line.split('`')[1]}`" for line in lines if line not in own):
+            named.append(names + (title and f" ({title})"))
+    if named:
+        page = f"../actions/{action.parent.name}/README.md"
+        pieces.append(f"As in the action [{action.parent.name}]({page}): {'; '.join(named)}.")
     return "\n\n".join(pieces)
+
+
+def _bare(line: str) -> str:
+    """Return an entry as it compares between a workflow and an action."""
+    return line.replace(" (true or false)", "").replace("For phase all: ", "").replace("_", "-").lower()
 
 
 def shared_permissions(workflows: Mapping[str, Mapping[str, Any]]) -> str:

@@ -73,9 +73,10 @@ def runner_outputs_list() -> str:
 
 
 def type_of(field: Mapping[str, Any]) -> str:
-    """Name the type of a field in words."""
+    """Name the type of a field in words, without the null of a field that may be left out."""
     if "anyOf" in field:
-        return " or ".join(type_of(choice) for choice in field["anyOf"])
+        choices = [choice for choice in field["anyOf"] if "default" not in field or choice != {"type": "null"}]
+        return " or ".join(type_of(choice) for choice in choices)
     if "$ref" in field:
         return str(field["$ref"].rpartition("/")[2])
     if "enum" in field:
@@ -103,5 +104,5 @@ def protected_paths() -> str:
 
 
 def labels_list() -> str:
-    """List the labels that accord ships, with their colors."""
-    return "\n".join(entry(label.name, label.description, f"`{label.color}`") for label in shipped_labels())
+    """List the labels that accord ships."""
+    return "\n".join(entry(label.name, label.description) for label in shipped_labels())

@@ -61,6 +61,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """Reusable workflows that share their lists: page and mark, then the names without ``reusable-``."""
 
+ACTIONS = {"apply": "apply", "sync": "labels", "loops": "keepalive", "runners": "run-agent"}
+"""The action whose page has most of the inputs of such a group, by the mark."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -106,13 +109,12 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("gh-accord/gh-accord", partial(gh_extension, root))
     yield Part("docs/agent-registry.md", partial(fields_lists, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
-    yield Part("docs/attacks.md", attacks_table, "attacks")
-    yield Part("tests/reference/attacks.md", partial(attacks_table, "../../docs/", with_tests=True), "attacks")
+    yield Part("tests/reference/attacks.md", attacks_table, "attacks")
     yield Part("docs/errors.md", causes_list, "causes")
     yield Part("tests/reference/errors.md", rules_list, "rules")
     yield Part("tests/data/README.md", lambda: runs_table(root), "runs")
     yield Part("docs/handoffs.md", partial(diagram, HANDOFF, hidden={"cancelled"}), "machine")
-    yield Part("docs/implementor-results.md", protected_paths, "protected")
+    yield Part("tests/reference/protected-paths.md", protected_paths, "protected")
     yield Part("docs/loops.md", reasons_list, "reasons")
     yield Part("docs/labels.md", labels_list, "labels")
     yield Part("docs/missions.md", partial(diagram, WORK_PACKAGE, hidden={"blocked", "canceled"}), "machine")
@@ -141,10 +143,11 @@ def workflow_parts(root: Path) -> Iterator[Part]:
     for place, names in GROUPS.items():
         page, mark = place.split(" ")
         files = {name: yaml_value((root / f".github/workflows/reusable-{name}.yml").read_bytes()) for name in names}
+        action = root / f"actions/{ACTIONS[mark]}/action.yml"
         calls = {name: document["on"]["workflow_call"] for name, document in files.items()}
-        yield Part(page, partial(shared_list, "inputs", calls), f"{mark} inputs")
-        yield Part(page, partial(shared_list, "secrets", calls), f"{mark} secrets")
+        yield Part(page, partial(shared_list, "inputs", calls, action), f"{mark} inputs")
+        yield Part(page, partial(shared_list, "secrets", calls, action), f"{mark} secrets")
         if mark in {"apply", "loops"}:  # runners have the outputs of docs/runner-outputs.md, and syncs have none
-            yield Part(page, partial(shared_list, "outputs", calls), f"{mark} outputs")
+            yield Part(page, partial(shared_list, "outputs", calls, action), f"{mark} outputs")
         jobs = {name: document["jobs"] for name, document in files.items()}
         yield Part(page, partial(shared_permissions, jobs), f"{mark} permissions")

@@ -115,18 +115,15 @@ def routes_table() -> str:
     return "\n".join(["```text", *others, "```", "", f"Below `{REPOSITORY}`:", "", "```text", *own, "```"])
 
 
-def attacks_table(folder: str = "", *, with_tests: bool = False) -> str:
-    """List each known attack by section with its defence, and its tests or whether the command plays it.
-
-    ``folder`` leads from the page to the documentation.
-    """
+def attacks_table() -> str:
+    """List each known attack by section with its defence, whether the command plays it, and its tests."""
     rows: list[list[str]] = []
     for title, group in groupby(ROWS, key=lambda row: row.section):
-        rows.append([f"**{title}**", "", ""])
+        rows.append([f"**{title}**", "", "", ""])
         for row in group:
-            last = ", ".join(f"`{name}`" for name in row.tests) if with_tests else row.unplayed or "yes"
-            rows.append([*(text.replace("](", f"]({folder}") for text in (row.attack, row.defence)), last])
-    return table(["Attack", "Defence", "Test" if with_tests else "Played"], rows)
+            texts = (text.replace("](", "](../../docs/") for text in (row.attack, row.defence))
+            rows.append([*texts, row.unplayed or "yes", ", ".join(f"`{name}`" for name in row.tests)])
+    return table(["Attack", "Defence", "Played by the command", "Test"], rows)
 
 
 def diagram(machine: Machine[Any], *, hidden: Collection[str] = ()) -> str:
