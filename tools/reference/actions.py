@@ -43,8 +43,8 @@ def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]], action: P
         title = "" if len(group) == len(workflows) else ", ".join(f"`{name}`" for name in group)
         if own := [line for line in lines if _bare(line) not in told]:
             pieces.append(f"{title or 'All of them'}:\n\n" + "\n".join(own))
-        if names := ", ".join(f"`{line.split('`')[1]}`" for line in lines if line not in own):
-            named.append(names + (title and f" ({title})"))
+        if rest := ", ".join(f"`{line.split('`')[1]}`" for line in lines if line not in own):
+            named.append(rest + (title and f" ({title})"))
     if named:
         page = f"../actions/{action.parent.name}/README.md"
         pieces.append(f"As in the action [{action.parent.name}]({page}): {'; '.join(named)}.")
