@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from accord.board.facts import read_repository
@@ -50,7 +49,6 @@ _ISSUES_BESIDE = "../issues"
 """The issues of the repository, seen from one of them. GitHub records no mention for a link that names no host."""
 
 
-@dataclass(frozen=True, slots=True)
 class WriteBoard(Operation, op="write-board", is_content=True):
     """Write the dashboard: into ``issue``, or into a new one if it is None."""
 
@@ -58,7 +56,6 @@ class WriteBoard(Operation, op="write-board", is_content=True):
     body: str
 
 
-@dataclass(frozen=True, slots=True)
 class WithdrawBoard(Operation, op="withdraw-board"):
     """Close a dashboard that was just created by an account that was not named."""
 

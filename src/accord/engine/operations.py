@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, dataclass_transform
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError
@@ -45,9 +45,13 @@ def failed_unless(is_done: bool) -> OperationStatus:
     return OperationStatus.DONE if is_done else OperationStatus.FAILED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True)
+@dataclass(frozen=True)
 class Operation:
-    """One write of the object ``key``. A class below names its ``op``, and tells if GitHub limits it as content."""
+    """One write of the object ``key``.
+
+    A class below is a frozen dataclass, which names its ``op``, and tells if GitHub limits it as content.
+    """
 
     op: ClassVar[str]
     is_content: ClassVar[bool] = False
@@ -56,10 +60,9 @@ class Operation:
     number: int = field(default=0, kw_only=True)  # of the issue or pull request that it changes, if that is known
     parts: tuple[str, ...] = field(default=(), kw_only=True)  # what it changes of a planned item, such as its title
 
-    def __init_subclass__(cls, op: str = "", *, is_content: bool = False) -> None:
-        """Set what all operations of a class have; without ``op``, dataclass makes a class with slots again."""
-        if op:
-            cls.op, cls.is_content = op, is_content
+    def __init_subclass__(cls, op: str, *, is_content: bool = False) -> None:
+        cls.op, cls.is_content = op, is_content
+        dataclass(frozen=True)(cls)
 
 
 @dataclass(frozen=True, slots=True)

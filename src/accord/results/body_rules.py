@@ -76,10 +76,8 @@ def _reference_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Findi
     last = [*body.below(SPEC_REFERENCE)][-1].line
     end = next((each.line - 1 for each in body.sections if each.line > last), None)
     text = "\n".join(body.text.split("\n")[reference.line : end])
-    gaps, where = (
-        reference_gaps(_PLACEHOLDER_IN_SPEC.sub("x", text)),
-        f"`Spec Reference` (line {reference.line} of the body)",
-    )
+    gaps = reference_gaps(_PLACEHOLDER_IN_SPEC.sub("x", text))
+    where = f"`Spec Reference` (line {reference.line} of the body)"
     if "path" in gaps and not _ISSUE.search(text):
         hint = "Add a line such as `- Spec: docs/specs/export.md`."
         yield Finding("spec-path-missing", f"{where} names no file.", path, hint=hint)

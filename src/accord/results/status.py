@@ -81,7 +81,6 @@ WORK_ITEM: Machine[StatusFacts] = Machine(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class MoveWorkItem(Operation, op="move-work-item"):
     """Make a legal move of a work item. ``labels`` is the whole new list."""
 

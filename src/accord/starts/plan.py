@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from accord.core.clock import timestamp
@@ -27,7 +27,6 @@ RETRY = "Comment `/accord retry` to start it again."
 LOST = "The run ended without a report."
 
 
-@dataclass(frozen=True, slots=True)
 class React(Operation, op="react"):
     """React to the comment that asked."""
 
@@ -35,7 +34,6 @@ class React(Operation, op="react"):
     reaction: str
 
 
-@dataclass(frozen=True, slots=True)
 class ShowStatus(Operation, op="show-status", is_content=True):
     """Write the status comment of an item: in the place of the first of ``comments``, which are ours."""
 
@@ -43,7 +41,6 @@ class ShowStatus(Operation, op="show-status", is_content=True):
     comments: tuple[Comment, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class StartWorkflow(Operation, op="start-workflow"):
     """Start a workflow of the default branch; a run of an earlier delivery is looked for ``since`` then."""
 
@@ -52,21 +49,18 @@ class StartWorkflow(Operation, op="start-workflow"):
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
 class LinkRun(Operation, op="link-run"):
     """Link the run of a start in the status comment: ``run_id``, or else the one that GitHub names as it starts."""
 
     run_id: int
 
 
-@dataclass(frozen=True, slots=True)
 class CancelRun(Operation, op="cancel-run"):
     """Cancel a run of a workflow."""
 
     run_id: int
 
 
-@dataclass(frozen=True, slots=True)
 class PauseLoops(Operation, op="pause-loops"):
     """Keep the loops away from a pull request."""
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from accord.results.run_options import RevisionOptions
 
 
-@dataclass(frozen=True, slots=True)
 class PushBranch(Operation, op="push-branch"):
     """Bring a commit to the branch of this key."""
 
@@ -40,7 +39,6 @@ class PushBranch(Operation, op="push-branch"):
     upload: Upload | None  # None for a commit that is there
 
 
-@dataclass(frozen=True, slots=True)
 class CreateRevision(Operation, op="create-revision"):
     """Open the pull request of the branch of this key."""
 
@@ -50,7 +48,6 @@ class CreateRevision(Operation, op="create-revision"):
     is_draft: bool
 
 
-@dataclass(frozen=True, slots=True)
 class UpdateRevision(Operation, op="update-revision"):
     """Update title and body of the open pull request."""
 
@@ -59,17 +56,14 @@ class UpdateRevision(Operation, op="update-revision"):
     body: str
 
 
-@dataclass(frozen=True, slots=True)
 class LabelRevision(Operation, op="label-revision"):
     """Add a label, the key, to the pull request."""
 
 
-@dataclass(frozen=True, slots=True)
 class LabelWorkItem(Operation, op="label-work-item"):
     """Add a label, the key, to the work item."""
 
 
-@dataclass(frozen=True, slots=True)
 class WriteComment(Operation, op="comment-work-item"):
     """Write our one comment on the work item, which reports why it is not done."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.machine import dependency_order
@@ -22,14 +21,12 @@ if TYPE_CHECKING:
     from accord.results.planner.facts import PlanFacts
 
 
-@dataclass(frozen=True, slots=True)
 class CreateWorkItem(Operation, op="create-work-item", is_content=True):
     """Create an issue; the key is its tempID."""
 
     item: PlannedItem
 
 
-@dataclass(frozen=True, slots=True)
 class ChangePlannedItem(Operation, op="update-work-item"):
     """Change the issue of an item that a later version of the plan changed; the key is its tempID."""
 
@@ -37,7 +34,6 @@ class ChangePlannedItem(Operation, op="update-work-item"):
     issue: Issue
 
 
-@dataclass(frozen=True, slots=True)
 class AddDependency(Operation, op="add-dependency"):
     """Block an item by another: a tempID of this result, or an ``existing`` issue by its number (``#12``)."""
 
@@ -46,7 +42,6 @@ class AddDependency(Operation, op="add-dependency"):
     existing: Issue | None
 
 
-@dataclass(frozen=True, slots=True)
 class RemoveDependency(Operation, op="remove-dependency"):
     """Remove a dependency that accord added; ``blocker_id`` is 0 where only the body of the item has it."""
 
@@ -55,12 +50,10 @@ class RemoveDependency(Operation, op="remove-dependency"):
     blocker_id: int
 
 
-@dataclass(frozen=True, slots=True)
 class NameOwners(Operation, op="name-owners"):
     """Rewrite ``owned by #temp-3`` in an item that was created before that item had a number."""
 
 
-@dataclass(frozen=True, slots=True)
 class CloseWorkItem(Operation, op="close-work-item"):
     """Close an issue as not planned and remove its status label; ``marker`` says why."""
 
@@ -68,7 +61,6 @@ class CloseWorkItem(Operation, op="close-work-item"):
     marker: str = CLOSED
 
 
-@dataclass(frozen=True, slots=True)
 class UpdateWorkItem(Operation, op="update-work-item"):
     """Change an issue; None leaves body or labels unchanged. ``labels`` are those that the result asks for."""
 

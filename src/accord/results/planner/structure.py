@@ -84,7 +84,6 @@ class StructureFacts:
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class AddSubIssue(Operation, op="add-sub-issue"):
     """Make an item a sub-issue of the plan's parent."""
 
@@ -93,7 +92,6 @@ class AddSubIssue(Operation, op="add-sub-issue"):
     parent: int
 
 
-@dataclass(frozen=True, slots=True)
 class SetMilestone(Operation, op="set-milestone"):
     """Put an item into a milestone."""
 
@@ -102,7 +100,6 @@ class SetMilestone(Operation, op="set-milestone"):
     milestone: int
 
 
-@dataclass(frozen=True, slots=True)
 class SetType(Operation, op="set-type"):
     """Give an item its issue type."""
 
@@ -111,7 +108,6 @@ class SetType(Operation, op="set-type"):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class AssignItem(Operation, op="assign"):
     """Assign an item."""
 

@@ -30,21 +30,18 @@ from accord.results.status import MoveWorkItem, StatusFacts, plan_move
 from accord.text.markers import REVIEW, find_markers
 
 
-@dataclass(frozen=True, slots=True)
 class DeletePending(Operation, op="delete-pending-review"):
     """Delete a review of ours that was never submitted and blocks this one."""
 
     review: Review
 
 
-@dataclass(frozen=True, slots=True)
 class PostReview(Operation, op="post-review", is_content=True):
     """Post the review with all its inline comments in one request."""
 
     review: NewReview
 
 
-@dataclass(frozen=True, slots=True)
 class CommentOnFile(Operation, op="comment-on-file", is_content=True):
     """Post a comment on a file as a whole."""
 
@@ -53,14 +50,12 @@ class CommentOnFile(Operation, op="comment-on-file", is_content=True):
     body: str
 
 
-@dataclass(frozen=True, slots=True)
 class AmendReview(Operation, op="amend-review"):
     """Add comments to the body of the posted review."""
 
     body: str
 
 
-@dataclass(frozen=True, slots=True)
 class FollowUpComment(Operation, op="follow-up", is_content=True):
     """Post a part of the body that does not fit as a comment in the conversation; ``part`` counts from 1."""
 
@@ -68,21 +63,18 @@ class FollowUpComment(Operation, op="follow-up", is_content=True):
     body: str
 
 
-@dataclass(frozen=True, slots=True)
 class DismissReview(Operation, op="dismiss-review"):
     """Dismiss an earlier review of ours that this one replaces."""
 
     review: Review
 
 
-@dataclass(frozen=True, slots=True)
 class ResolveThread(Operation, op="resolve-thread"):
     """Resolve a thread whose finding is gone."""
 
     thread: OwnThread
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyToThread(Operation, op="reply-to-thread", is_content=True):
     """Say in a thread that its finding is gone."""
 
