@@ -178,10 +178,10 @@ def _account(call: Call, signed: Signature) -> payloads.Payload | None:
 
 
 def _records(bare: BareRepository, commits: Sequence[str]) -> list[CommitRecord]:
-    return [_parsed(found) for found in bare.objects(*commits) if found is not None]
+    return [_commit_record(found) for found in bare.objects(*commits) if found is not None]
 
 
-def _parsed(commit: GitObject) -> CommitRecord:
+def _commit_record(commit: GitObject) -> CommitRecord:
     head, _, message = commit.content.partition(b"\n\n")
     headers = [line.partition(b" ")[::2] for line in head.split(b"\n")]
     first = dict(reversed(headers))

@@ -209,13 +209,13 @@ def relocate(db: SqlConnection, bare: BareRepository, issue_id: int) -> None:
     changes = {change.path: change for change in pull_diff(bare, pull["base_sha"], pull["head_sha"])}
     statement = "SELECT * FROM review_comments WHERE issue_id = ? AND subject_type = 'line'"
     for row in db.execute(statement, (issue_id,)).fetchall():
-        found = _relocated(bare, row, pull["head_sha"], changes.get(row["path"]))
+        found = _new_location(bare, row, pull["head_sha"], changes.get(row["path"]))
         place = (found.line, found.position, pull["head_sha"]) if found else (None, None, row["commit_id"])
         statement = "UPDATE review_comments SET line = ?, position = ?, commit_id = ? WHERE id = ?"
         db.execute(statement, (*place, row["id"]))
 
 
-def _relocated(bare: BareRepository, row: Row, head: str, change: FileDiff | None) -> DiffLocation | None:
+def _new_location(bare: BareRepository, row: Row, head: str, change: FileDiff | None) -> DiffLocation | None:
     edits = {edit.path: edit for edit in diff_between(bare, row["original_commit_id"], head)}
     line = _shifted_number(edits.get(row["path"]), row["side"], row["original_line"])
     if change is None or line is None:

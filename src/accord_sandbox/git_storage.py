@@ -171,7 +171,7 @@ class BareRepository:
     def commit(self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature) -> str:
         """Write a commit and return its id."""
         arguments = [part for parent in parents for part in ("-p", parent)]
-        signed = {**_signed("AUTHOR", author), **_signed("COMMITTER", committer)}
+        signed = {**_signature_variables("AUTHOR", author), **_signature_variables("COMMITTER", committer)}
         git = replace(self.git, environment={**self.git.environment, **signed})
         return git.line("commit-tree", tree, *arguments, "-F", "-", data=message.encode())
 
@@ -284,7 +284,7 @@ def http_backend() -> str:
     return f"{Git(Path()).line('--exec-path')}/git-http-backend"
 
 
-def _signed(role: str, signature: Signature) -> dict[str, str]:
+def _signature_variables(role: str, signature: Signature) -> dict[str, str]:
     return {
         f"GIT_{role}_NAME": signature.name,
         f"GIT_{role}_EMAIL": signature.email,

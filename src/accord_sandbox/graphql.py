@@ -142,7 +142,7 @@ def _item(call: Call, repository: Row, number: int) -> Payload:
     def timeline(_info: object, since: str | None = None, **page: Any) -> Payload:
         page.pop("itemTypes", None)  # there is one
         later = [event for event in titles if not since or event["created_at"] >= parse_timestamp(since).timestamp()]
-        return _page("timelineItems", later, _renamed, **page)
+        return _page("timelineItems", later, _renamed_event, **page)
 
     return {
         "__typename": kind,
@@ -156,7 +156,7 @@ def _item(call: Call, repository: Row, number: int) -> Payload:
     }
 
 
-def _renamed(event: Row) -> Payload:
+def _renamed_event(event: Row) -> Payload:
     change = json.loads(event["detail"])["rename"]
     return {
         "__typename": "RenamedTitleEvent",

@@ -102,13 +102,13 @@ def label(call: Call, row: Row, full_name: str) -> Payload:
     return {
         **{name: row[name] for name in ("id", "name", "color", "description")},
         "node_id": node_id("LA", row["id"]),
-        "url": f"{call.api}/repos/{full_name}/labels/{_quoted(row['name'])}",
+        "url": f"{call.api}/repos/{full_name}/labels/{_quoted_name(row['name'])}",
         "default": bool(row["is_default"]),
     }
 
 
 @lru_cache(maxsize=1024)
-def _quoted(name: str) -> str:
+def _quoted_name(name: str) -> str:
     return quote(name, safe="")
 
 

@@ -137,7 +137,7 @@ def merge_pull(call: Call) -> ApiResponse:
     base, tree = call.bare.branch(pull["base_ref"]), _merged_tree(call, pull)
     if base is None or tree is None:
         raise Refusal(405, "Pull Request is not mergeable")
-    sha = _rebased(call, pull, base) if method == "rebase" else _merge_commit(call, pull, base, tree, method)
+    sha = _rebase_commits(call, pull, base) if method == "rebase" else _merge_commit(call, pull, base, tree, method)
     ref = HEADS + pull["base_ref"]
     check_rules(call, ref, (base, sha), status=405, only=("required_signatures",))
     call.bare.set_ref(ref, sha, base)
@@ -186,7 +186,7 @@ def _merge_commit(call: Call, pull: Row, base: str, tree: str, method: str) -> s
     return call.bare.signed_commit(tree, parents, message, author, Signature(*GITHUB, call.now))
 
 
-def _rebased(call: Call, pull: Row, base: str) -> str:
+def _rebase_commits(call: Call, pull: Row, base: str) -> str:
     """Write the commits of a pull request again on top of its base, and return the last.
 
     Like GitHub, this always makes new commits: authors stay, the committer is who merges, and none is signed.

@@ -106,7 +106,7 @@ def serving(
     try:
         application = Application(store, settings)
         running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp(), creates=creates)
-        with _listening(port) as listener, _thread(application, listener):
+        with _open_listener(port) as listener, _thread(application, listener):
             url = f"http://{HOST}:{listener.getsockname()[1]}"
             yield RunningSandbox(url, TOKEN, home, application, store, running_seed)
     finally:
@@ -145,7 +145,7 @@ def _open(
 
 
 @contextmanager
-def _listening(port: int) -> Iterator[socket.socket]:
+def _open_listener(port: int) -> Iterator[socket.socket]:
     # asyncio turns off Nagle (40 ms an answer) only for an explicit protocol
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:

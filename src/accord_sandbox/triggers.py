@@ -113,19 +113,19 @@ def _listens(workflow: Mapping[str, Any], activity: Activity, base: str) -> bool
     trigger = triggers["pull_request"] or {}
     is_for_branch = "branches" not in trigger or _matches(trigger["branches"], base)
     is_excluded = "branches-ignore" in trigger and _matches(trigger["branches-ignore"], base)
-    return activity in _listed(trigger.get("types", ACTIVITIES)) and is_for_branch and not is_excluded
+    return activity in _as_list(trigger.get("types", ACTIVITIES)) and is_for_branch and not is_excluded
 
 
 def _matches(patterns: Any, branch: str) -> bool:
     """Tell whether a branch matches; a later pattern with ``!`` takes it out again."""
     found = False
-    for pattern in map(str, _listed(patterns)):
+    for pattern in map(str, _as_list(patterns)):
         if fnmatchcase(branch, pattern.removeprefix("!")):
             found = not pattern.startswith("!")
     return found
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 

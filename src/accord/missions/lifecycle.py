@@ -317,7 +317,7 @@ def blockers_of(
         wp_id: Blockers(
             names,
             unsure.get(wp_id)
-            or _unknown(known, names)
+            or _unknown_dependencies(known, names)
             or (_cycle(waits_for, wp_id) if has_cycle else "")
             or next((f"It depends on {name}, which {stuck[name]}" for name in names if name in stuck), ""),
             tuple(name for name in names if name in stuck),
@@ -333,7 +333,7 @@ def blockers_of(
     return {wp_id: replace(one, first=ends[wp_id]) for wp_id, one in found.items()}
 
 
-def _unknown(known: Collection[str], names: tuple[str, ...]) -> str:
+def _unknown_dependencies(known: Collection[str], names: tuple[str, ...]) -> str:
     unknown = [short_name(name) for name in names if name not in known]
     what = "has no file" if len(unknown) == 1 else "have no files"
     hint = "Write it, or correct the name."

@@ -79,7 +79,7 @@ def read_log(raw: bytes) -> Log:
             line_before, before = first_lines.setdefault(read.event_id, (number, read))
             if before is not read and before != read:
                 wp_id = read.wp_id if read.wp_id == before.wp_id else ""
-                problems.setdefault(wp_id, []).append(_repeated(read, number, line_before))
+                problems.setdefault(wp_id, []).append(_repetition_finding(read, number, line_before))
             # an id counts once for a work package; of two that differ always the same one
             places.setdefault((read.wp_id, read.event_id), number)
             known = events.setdefault((read.wp_id, read.event_id), read)
@@ -109,7 +109,7 @@ def read_mission_log(folder: Path, mission_id: str) -> Log:
     return replace(log, events=tuple(map(marked, log.events)))
 
 
-def _repeated(event: StatusEvent, number: int, line_before: int) -> Finding:
+def _repetition_finding(event: StatusEvent, number: int, line_before: int) -> Finding:
     message = f"The line has the `event_id` of line {line_before}, but says something else."
     hint = f"Give one of them another `event_id`, or remove the wrong line about {event.wp_id}."
     return Finding("event-id-repeated", message, "/event_id", line=number, hint=hint)

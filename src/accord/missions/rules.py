@@ -94,7 +94,7 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
     if start and not (path.read_bytes() if path.is_file() else b"").startswith(kept):
         message = f"This change removes or alters lines of {FILE}, which may only grow."
         yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
-    illegal, passed = [], cache(partial(_passed, mission))
+    illegal, passed = [], cache(partial(_starts_of, mission))
     for wp_id, events in mission.log.by_work_package.items():
         added = {one.event_id: one for one in events if start and (wp_id, one.event_id) not in old.lines}
         yield from _future(mission, wp_id, added, now)
@@ -102,7 +102,7 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
             line, is_added = mission.log.lines[wp_id, event.event_id], event.event_id in added
             if is_added and not reason:
                 is_last = event.event_id == next(reversed(added))
-                reason = _refusal(mission, event, people, passed) or (_unproven(mission, event) if is_last else "")
+                reason = _refusal(mission, event, people, passed) or (_doubt_about(mission, event) if is_last else "")
                 if is_old and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
             if reason and not is_added:
@@ -150,7 +150,7 @@ def _refusal(mission: Mission, event: StatusEvent, people: People, passed: Calla
     return claim_problem(source, facts) if source == target else WORK_PACKAGE.refusal(source, target, facts)
 
 
-def _passed(mission: Mission, wp_id: str) -> list[_Passed]:
+def _starts_of(mission: Mission, wp_id: str) -> list[_Passed]:
     """Return whether dependents may start, by the times of a work package's events, and by lines where clocks differ.
 
     Each has the places of the events, and what holds before each of them and after the last.
@@ -162,7 +162,7 @@ def _passed(mission: Mission, wp_id: str) -> list[_Passed]:
     return [(list(each), starts_by(list(each.values()), written)) for each in (by_time, by_line)]
 
 
-def _unproven(mission: Mission, event: StatusEvent) -> str:
+def _doubt_about(mission: Mission, event: StatusEvent) -> str:
     """Return why the last event of a work package cannot be: it has no file, or its branch is there and not merged."""
     if event.wp_id not in mission.files:
         return f"The mission has no work package {event.wp_id}."

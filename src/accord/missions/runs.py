@@ -91,7 +91,7 @@ def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str
     open_ = (step for step in steps if step.id not in done and step.id != issued and done.issuperset(step.depends_on))
     following = next(open_, None)
     preview = following.id if following else None
-    decision = _pending(state)
+    decision = _pending_decision(state)
     if state.blocked_reason:
         return RunPosition(issued or preview or "blocked", issued, preview, state.blocked_reason)
     if decision:
@@ -109,7 +109,7 @@ def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str
     return RunPosition("blocked", reason="No step can be issued: each depends on a step that cannot be completed.")
 
 
-def _pending(state: RunState) -> MissionDecision | None:
+def _pending_decision(state: RunState) -> MissionDecision | None:
     """Return the pending decision with the lowest id."""
     if not state.pending_decisions:
         return None
@@ -168,7 +168,7 @@ def read_run(mission: Mission) -> StoredRun:
     The mission's type is that of the run's entry, else of its state, else of ``meta.json``.
     """
     index, slug = mission.root / ".kittify" / "runtime" / "feature-runs.json", mission.slug
-    with _reading(index):
+    with _name_file(index):
         entries = read_object(index.read_bytes()).value if index.is_file() else {}
     findings: dict[Path, list[Finding]] = {index: []} if entries else {}
     own = "mission_type" if mission.meta.mission_type else "mission"
@@ -191,10 +191,10 @@ def read_run(mission: Mission) -> StoredRun:
 
 def _read_entry(mission: Mission, value: Any, index: Path) -> tuple[_RunEntry, RunState, Path]:
     """Return the entry of a run in the index, and its state with the file of that."""
-    with _reading(index, pointer(mission.slug)):
+    with _name_file(index, pointer(mission.slug)):
         entry = read_shape(_RunEntry, value)
     path = _state_file(mission.root, entry, index, mission.slug)
-    with _reading(path):
+    with _name_file(path):
         state = read_shape(RunState, read_object(path.read_bytes()).value)
     if state.run_id and state.run_id != entry.run_id:
         belongs = f"{path.parent.name}/{path.name} belongs to the run `{short_name(state.run_id)}`"
@@ -217,7 +217,7 @@ def _state_file(root: Path, entry: _RunEntry, index: Path, slug: str) -> Path:
 
 
 @contextmanager
-def _reading(path: Path, path_in: str = "") -> Iterator[None]:
+def _name_file(path: Path, path_in: str = "") -> Iterator[None]:
     """Name the file, and the place in it, in the error of a document that cannot be used."""
     try:
         yield
@@ -234,7 +234,7 @@ def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], d
     for folder in _TYPES if _TYPE.fullmatch(run.mission_type) else ():
         path = mission.root / folder / run.mission_type / "mission-runtime.yaml"
         if path.is_file():
-            with _reading(path):
+            with _name_file(path):
                 template = read_shape(Template, read_mapping(path.read_bytes()).value)
             return template.steps, {"template": str(path.relative_to(mission.root))}
     if steps := built_in_steps(run.mission_type):

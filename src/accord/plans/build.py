@@ -36,11 +36,11 @@ def build_plan(
     found: PlacedFindings = [*source.findings, *_repeated_ids(source.tasks)]
     open_tasks = [task for task in source.tasks if not task.is_done]
     by_id = {task.id: task for task in source.tasks}
-    found += _unknown(source.tasks, by_id)
+    found += _unknown_references(source.tasks, by_id)
     items = {}
     for task in open_tasks:
         items[task.id] = _item(task, source.spec, task.priority or priority, complexity)
-        found += ((task.file, each) for each in _lacking(task, items[task.id]))
+        found += ((task.file, each) for each in _missing_parts(task, items[task.id]))
     if not source.tasks and not found:
         hint = "Write each task as `- [ ] What to do in path/to/file`."
         found.append((source.spec, Finding("no-tasks", "The source has no tasks.", hint=hint)))
@@ -123,7 +123,7 @@ def _repeated_ids(tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
             yield task.file, Finding("duplicate-temp-id", message, line=task.line, hint="Give this task another one.")
 
 
-def _unknown(tasks: Sequence[SourceTask], by_id: dict[str, SourceTask]) -> Iterator[tuple[str, Finding]]:
+def _unknown_references(tasks: Sequence[SourceTask], by_id: dict[str, SourceTask]) -> Iterator[tuple[str, Finding]]:
     for task, name in ((each, name) for each in tasks for name in each.blockers):
         if name not in by_id and not name.startswith("#"):
             message = f"`{task.id}` waits for `{name}`, which the source does not have."
@@ -131,7 +131,7 @@ def _unknown(tasks: Sequence[SourceTask], by_id: dict[str, SourceTask]) -> Itera
             yield task.file, finding
 
 
-def _lacking(task: SourceTask, item: PlannedWorkItem) -> Iterator[Finding]:
+def _missing_parts(task: SourceTask, item: PlannedWorkItem) -> Iterator[Finding]:
     """Find what an item of a source lacks, at the place in the source where it can be added."""
     if task.body:
         return

@@ -86,7 +86,7 @@ class PlanFile:
         """
         source, file = self.read(), self.path / "tasks.md" if self.path.is_dir() else self.path
         by_file: dict[Path, list[SourceTask]] = {}
-        for task in _unnumbered(source, numbers):
+        for task in _unnumbered_tasks(source, numbers):
             by_file.setdefault(source.numbers_into.get(task.id, file), []).append(task)
         changes = {target: _change(target, tasks, numbers) for target, tasks in by_file.items()}
         befores = {target: target.read_bytes() for target in changes}
@@ -115,7 +115,7 @@ class PlanIssue:
         """
         source, body = read_issue(self.github, self.number, self.place)
         before = body.encode("utf-8", "surrogateescape")
-        after = _with_numbers(before, _unnumbered(source, numbers), numbers)
+        after = _with_numbers(before, _unnumbered_tasks(source, numbers), numbers)
         changed = _new_lines(self.place, before, after)
         text = after.decode("utf-8", "surrogateescape")
         if len(text) > BODY_CHARS:
@@ -126,7 +126,7 @@ class PlanIssue:
         return changed
 
 
-def _unnumbered(source: Source, numbers: Mapping[str, int]) -> list[SourceTask]:
+def _unnumbered_tasks(source: Source, numbers: Mapping[str, int]) -> list[SourceTask]:
     return [task for task in source.tasks if task.id in numbers and task.number != numbers[task.id]]
 
 

@@ -58,7 +58,7 @@ def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
             message = f"The section `{heading.title}` is on line {same[0].line} of the body and again on {again.line}."
             yield Finding("section-repeated", message, path, hint="Merge the two.")
         if section is None:
-            message, hint = _missing(body, heading)
+            message, hint = _missing_section(body, heading)
             yield Finding("section-missing", message, path, hint=hint)
         elif not _is_filled(body, section, heading):
             message = f"The section `{section.title}` (line {section.line} of the body) is empty."
@@ -168,7 +168,7 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
         yield Finding("placeholder-left", message, path, hint="Replace it with a file of the repository.")
 
 
-def _missing(body: Body, heading: Heading) -> tuple[str, str]:
+def _missing_section(body: Body, heading: Heading) -> tuple[str, str]:
     """Return the message and the hint for a section that is missing."""
     wanted = f"`{'#' * heading.level} {heading.title}`" + (f" under `{heading.parent}`" if heading.parent else "")
     for section in body.sections:

@@ -153,7 +153,7 @@ def check_new_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterat
         if allowed and not in_category(labels, category):
             message = f"A {kind.word} needs exactly one {category.word} label."
             yield Finding("label-missing", message, path, hint=f"Add {_choice(allowed)}.")
-    yield from check_allowed(labels, kind, path, CREATION_RULES[kind], _repeated(labels, kind))
+    yield from check_allowed(labels, kind, path, CREATION_RULES[kind], _repeated_labels(labels, kind))
 
 
 def check_allowed(
@@ -203,7 +203,7 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
     if len(labels) > LABELS_PER_ITEM:
         message = f"The item has {len(labels)} labels; GitHub allows {LABELS_PER_ITEM}."
         yield Finding("labels-too-many", message, path, hint="Remove some.")
-    repeated = _repeated(labels, kind)
+    repeated = _repeated_labels(labels, kind)
     for position, label in enumerate(labels):
         here, category = path + pointer(position), category_of(label)
         legal = _legal_names(category, kind) if category else []
@@ -224,7 +224,7 @@ def _legal_names(category: Category, kind: ItemKind | None) -> list[str]:
     return sorted(CREATION_RULES[kind][category] if kind else in_category([*KNOWN_NAMES], category))
 
 
-def _repeated(labels: Sequence[str], kind: ItemKind | None) -> dict[int, str]:
+def _repeated_labels(labels: Sequence[str], kind: ItemKind | None) -> dict[int, str]:
     """Return the positions of labels beside another one of their category, with that: the first legal one if any."""
     found = dict[int, str]()
     for category in Category:

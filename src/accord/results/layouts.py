@@ -317,9 +317,9 @@ def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
 def labelled_options(text: str) -> Options:
     """Read the options of a text that has nothing else, in the clearest layout that gives at least two."""
     text = _NEW_LINE.sub("\n", text)
-    rows, marked = _of_table(text), _marked(text)
+    rows, marked = _of_table(text), _list_entries(text)
     pieces = () if rows or marked else tuple(piece.strip() for piece in text.split(";") if _LETTER.search(piece))
-    for found in (rows, marked, _marked(text, "#"), _counted(text), _of_lines(text), pieces):
+    for found in (rows, marked, _list_entries(text, "#"), _counted_pieces(text), _of_lines(text), pieces):
         if len(found) > 1:
             return Options(found)
     if rows or marked:
@@ -331,7 +331,7 @@ def labelled_options(text: str) -> Options:
 def options_among(text: str) -> Options:
     """Read options out of a text that says other things too: a table, or a count such as Option 1 … Option 2."""
     text = _NEW_LINE.sub("\n", text)
-    return Options(_of_table(text) or _counted(text))
+    return Options(_of_table(text) or _counted_pieces(text))
 
 
 def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
@@ -341,7 +341,7 @@ def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     return tuple(piece for piece in pieces if _LETTER.search(piece))
 
 
-def _marked(text: str, sign: str = "") -> tuple[str, ...]:
+def _list_entries(text: str, sign: str = "") -> tuple[str, ...]:
     """Return each entry of the first list, or each heading, with the text that belongs to it."""
     marks = [mark for mark in _MARK.finditer(text) if mark["mark"].startswith(sign)]
     return _pieces(text, [mark.span() for mark in marks if _is_beside(mark, marks[0])])
@@ -361,7 +361,7 @@ def _kind(mark: str) -> str:
     return "number" if sign.isdigit() else "letter" if sign.isalpha() else "bullet"
 
 
-def _counted(text: str) -> tuple[str, ...]:
+def _counted_pieces(text: str) -> tuple[str, ...]:
     """Return the pieces of the longest count in a text, such as (a) … (b) … or Option 1 … Option 2 …."""
     best: list[tuple[int, int]] = []
     counts: dict[tuple[str, bool], list[tuple[int, int]]] = {}

@@ -293,7 +293,7 @@ def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
 def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = _Entry(line, text)
-    words = [] if _DRAWN.search(text) else [*entry_words(_untitled(text.replace(GUARD, "")))]
+    words = [] if _DRAWN.search(text) else [*entry_words(_with_colon(text.replace(GUARD, "")))]
     taken: set[str] = set()
     front: list[str] = []
     loose: list[str] = []  # words in front of the first path, then those behind it
@@ -339,7 +339,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     return entry
 
 
-def _untitled(text: str) -> str:
+def _with_colon(text: str) -> str:
     """Return an entry with a colon behind its words if paths are all that its brackets, or its dash, hold."""
     if (titled := _TITLED.fullmatch(text)) is None or _OWNED.fullmatch(titled[3] or ""):
         return text

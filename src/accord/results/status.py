@@ -55,7 +55,7 @@ def _person_asks(facts: StatusFacts) -> str:
     return "" if facts.is_person else "Only a person may make this move. Use a person's token."
 
 
-def _merged(facts: StatusFacts) -> str:
+def _pulls_closed(facts: StatusFacts) -> str:
     pulls = ", ".join(f"#{number}" for number in facts.open_pulls or ())
     return f"Its pull request {pulls} is open. Merge it first, or close it." if pulls else ""
 
@@ -76,7 +76,7 @@ WORK_ITEM: Machine[StatusFacts] = Machine(
         Edge("review", "pending"),
         Edge("blocked", "pending", "a person", _person_asks),
         Edge("needs-refinement", "pending", "a person", _person_asks),
-        Edge("approved", CLOSED, "merge", _merged),
+        Edge("approved", CLOSED, "merge", _pulls_closed),
     ),
 )
 

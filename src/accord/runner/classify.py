@@ -164,7 +164,7 @@ def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
     hit = next(_hits(evidence), None)
     if hit is None and evidence.exit_code is None and not evidence.account.is_structured:
         return None
-    return hit or _unknown(evidence)
+    return hit or _unknown_hit(evidence)
 
 
 def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
@@ -209,7 +209,7 @@ def _by_error(error: AgentError, source: ErrorSource, evidence: RunEvidence) -> 
     if cause:
         yield hit(rule, cause, "exit", _exit_line(evidence))
     worded_cause = _worded_cause(error.message)
-    broad = _refined(error.kind, rules.BROAD_KINDS.get(error.kind, ""), error.message)
+    broad = _refined_cause(error.kind, rules.BROAD_KINDS.get(error.kind, ""), error.message)
     beside = _status_rule(worded, error.message)
     beside = ("", "") if worded_cause and beside[1] == "request" else beside
     for rule, cause in (beside, broad) if error.common_kind else (broad, beside):
@@ -224,10 +224,10 @@ def _by_error(error: AgentError, source: ErrorSource, evidence: RunEvidence) -> 
 
 
 def _status_rule(status: int, message: str) -> tuple[str, str]:
-    return _refined(f"http-{status}", rules.status_cause(status), message)
+    return _refined_cause(f"http-{status}", rules.status_cause(status), message)
 
 
-def _refined(rule: str, cause: str, message: str) -> tuple[str, str]:
+def _refined_cause(rule: str, cause: str, message: str) -> tuple[str, str]:
     """Return the rule and the cause of an error.
 
     Too large a request may be a push. A refused request may say that it was too large, or unpaid; a forbidden one, that
@@ -293,7 +293,7 @@ def _exit_line(evidence: RunEvidence) -> str:
     return "no exit code" if evidence.exit_code is None else f"exit code {evidence.exit_code}"
 
 
-def _unknown(evidence: RunEvidence) -> _Hit:
+def _unknown_hit(evidence: RunEvidence) -> _Hit:
     """Report the last error or line that no rule recognizes."""
     if errors := evidence.account.errors:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)

@@ -74,7 +74,7 @@ def forbid_reading() -> None:
         _LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def _checked(result: int, what: str) -> int:
+def _checked_call(result: int, what: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), what)
@@ -83,20 +83,20 @@ def _checked(result: int, what: str) -> int:
 
 def _mount(kind: str, place: str, flags: int = _MS_NOSUID | _MS_NODEV, options: str = "") -> None:
     result = _LIBC.mount(kind.encode(), os.fsencode(place), kind.encode(), ctypes.c_ulong(flags), os.fsencode(options))
-    _checked(result, f"{kind} on {place}")
+    _checked_call(result, f"{kind} on {place}")
 
 
 def _clone(place: str) -> int:
     """Return a copy of the mount at a path, which later mounts there do not hide."""
     flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
-    return _checked(_LIBC.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(place), flags), place)
+    return _checked_call(_LIBC.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(place), flags), place)
 
 
 def _make_read_only(tree: int, place: str, flags: int = _AT_RECURSIVE) -> None:
     attributes = struct.pack("QQQQ", _MS_RDONLY, 0, 0, 0)
     flags |= 0 if place else _AT_EMPTY_PATH
     result = _LIBC.syscall(_MOUNT_SETATTR, tree, os.fsencode(place), flags, attributes, len(attributes))
-    _checked(result, place or "a mount")
+    _checked_call(result, place or "a mount")
 
 
 def _put(tree: int, place: str) -> None:
@@ -107,7 +107,7 @@ def _put(tree: int, place: str) -> None:
             os.mkdir(place)
         else:
             os.close(os.open(place, os.O_CREAT | os.O_CLOEXEC))
-    _checked(_LIBC.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(place), 4), place)
+    _checked_call(_LIBC.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(place), 4), place)
     os.close(tree)
 
 
@@ -197,18 +197,18 @@ def _unshare(plan: dict[str, Any]) -> None:
     if plan["is_isolated"]:
         flags |= _NEWPID | _NEWIPC | (_NEWNET if plan["proxy"] else 0)
     is_root = os.geteuid() == 0
-    _checked(_LIBC.unshare(flags if is_root else flags | _NEWUSER), "namespaces")
+    _checked_call(_LIBC.unshare(flags if is_root else flags | _NEWUSER), "namespaces")
     if not is_root:
         user, group = plan["user"]
         for name, text in ("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1"):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
-    _checked(_LIBC.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "/")
+    _checked_call(_LIBC.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "/")
 
 
 def _bpf(command: int, attributes: bytes) -> int:
     buffer = ctypes.create_string_buffer(attributes)
-    return _checked(_LIBC.syscall(_BPF[os.uname().machine], command, buffer, len(attributes)), "bpf")
+    return _checked_call(_LIBC.syscall(_BPF[os.uname().machine], command, buffer, len(attributes)), "bpf")
 
 
 def _refuse_link_local(place: str, name: str) -> int:
@@ -270,7 +270,7 @@ def _drop(plan: dict[str, Any]) -> None:
         os.setgroups([])
     os.setresgid(group, group, group)
     os.setresuid(user, user, user)
-    _checked(_LIBC.capset(_CAPABILITIES, struct.pack("6I", kept, kept, 0, 0, 0, 0)), "capabilities")
+    _checked_call(_LIBC.capset(_CAPABILITIES, struct.pack("6I", kept, kept, 0, 0, 0, 0)), "capabilities")
     _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
@@ -378,7 +378,7 @@ def _read_plan(size: int) -> dict[str, Any]:
     data = b""
     while len(data) < size and (part := os.read(0, size - len(data))):
         data += part
-    rest = _checked(_LIBC.memfd_create(b"input", 1), "input")
+    rest = _checked_call(_LIBC.memfd_create(b"input", 1), "input")
     while part := os.read(0, 64 * 1024):
         os.write(rest, part)
     os.lseek(rest, 0, os.SEEK_SET)

@@ -133,16 +133,16 @@ def _refuse(address: str) -> Any:
 
 def repair_prompt(findings: Iterable[Finding]) -> str:
     """Ask an agent that knows its task and its result to correct the result; findings are quoted as data."""
-    return f"{_REPAIR}\n\n{data_section({'findings': _listed(findings)})}\n"
+    return f"{_REPAIR}\n\n{data_section({'findings': _finding_lines(findings)})}\n"
 
 
 def second_prompt(task: str, message: str, findings: Iterable[Finding]) -> str:
     """Give the whole task again, with the result and its findings as data, to an agent that remembers nothing."""
-    data = data_section({"findings": _listed(findings), "your result": message})
+    data = data_section({"findings": _finding_lines(findings), "your result": message})
     return f"{task.rstrip()}\n\n## Correct your result\n\n{_BEFORE}{_REPAIR}\n\n{data}\n"
 
 
-def _listed(findings: Iterable[Finding]) -> str:
+def _finding_lines(findings: Iterable[Finding]) -> str:
     lines = []
     for finding in findings:
         place = f" at {finding.path}" if finding.path else ""

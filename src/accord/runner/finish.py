@@ -90,13 +90,13 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor, policy: P
         evidence = replace(evidence, error=facts.published.failure)
     failure = classify(evidence)
     if not evidence.error:
-        facts = replace(facts, attempts=_judged(facts.attempts, failure, redact))
+        facts = replace(facts, attempts=_with_end(facts.attempts, failure, redact))
     exit_code = contract_exit_code(evidence)
     facts = replace(facts, classification=failure, exit_code=exit_code, has_changes=bool(evidence.has_changes))
     return outputs_of(facts, redact, policy)
 
 
-def _judged(attempts: tuple[Attempt, ...], failure: Classification | None, redact: Redactor) -> tuple[Attempt, ...]:
+def _with_end(attempts: tuple[Attempt, ...], failure: Classification | None, redact: Redactor) -> tuple[Attempt, ...]:
     """Return the attempts, the last one as the whole run ended: when it did, its changes were not read yet."""
     by_commands = {cause for _, cause in COMMAND_FAILURES.values()}
     if not attempts or not (attempts[-1].outcome == "done" if failure else attempts[-1].cause in by_commands):

@@ -206,14 +206,14 @@ def container_for(
     logins = (
         [Path(job["CARGO_HOME"], name) for name in ("credentials", "credentials.toml")] if job.get("CARGO_HOME") else []
     )
-    own = [path for prefix in prefixes if home in prefix.parents for path in _own(prefix)]
+    own = [path for prefix in prefixes if home in prefix.parents for path in _private_paths(prefix)]
     caches = ["/tmp", "/var/tmp", "/usr/local", "/opt", *(job.get(name, "") for name in _CACHES)]  # noqa: S108
     return Container(
         scratch=str(scratch),
-        writable=_existing([*writable, private]),
-        readable=_existing([*readable, *prefixes, *back]),
-        hidden=_existing([*hidden, *own, *logins]),
-        discarded=_existing(Path(name) for name in caches if name),
+        writable=_existing_paths([*writable, private]),
+        readable=_existing_paths([*readable, *prefixes, *back]),
+        hidden=_existing_paths([*hidden, *own, *logins]),
+        discarded=_existing_paths(Path(name) for name in caches if name),
         proxy=str(proxy or ""),
     )
 
@@ -244,7 +244,7 @@ def _prefixes(folder: Path, hidden: Set[Path], home: Path) -> Iterator[Path]:
             yield folder
 
 
-def _own(prefix: Path) -> Iterator[Path]:
+def _private_paths(prefix: Path) -> Iterator[Path]:
     """Yield what only its owner may read in a folder, such as a login of its program; programs stay.
 
     A virtual environment of Python holds none, whatever its modes are.
@@ -267,5 +267,5 @@ def _is_own(path: Path) -> bool:
     return False
 
 
-def _existing(paths: Iterable[Path]) -> tuple[str, ...]:
+def _existing_paths(paths: Iterable[Path]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(path.resolve()) for path in paths if path.exists()))

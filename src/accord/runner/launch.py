@@ -112,11 +112,11 @@ def settings_of(agent: Agent, request: RunRequest) -> tuple[AgentSettings, Agent
 def _setting(choice: AgentChoice | None, value: str, what: str) -> AgentSettings:
     if choice is None:
         if value:
-            raise _unsupported(f"The agent has no {what}, so `{value}` cannot be set.", "Leave it empty.")
+            raise _setting_error(f"The agent has no {what}, so `{value}` cannot be set.", "Leave it empty.")
         return AgentSettings()
     if (value or choice.default) not in choice.values:
         hint = f"{did_you_mean(value, choice.values)} Use one of: {', '.join(choice.values)}.".strip()
-        raise _unsupported(f"Unknown {what} `{value}`.", hint)
+        raise _setting_error(f"Unknown {what} `{value}`.", hint)
     return choice.values[value or choice.default]
 
 
@@ -125,9 +125,9 @@ def _model(agent: Agent, model: str) -> list[str]:
     if not model:
         return []
     if not agent.model:
-        raise _unsupported(f"The agent does not accept a model, so `{model}` cannot be set.", "Leave it empty.")
+        raise _setting_error(f"The agent does not accept a model, so `{model}` cannot be set.", "Leave it empty.")
     if model.startswith("-") or not model.isprintable():
-        raise _unsupported(f"`{model}` is not a model name.", "Use the name that the provider uses.")
+        raise _setting_error(f"`{model}` is not a model name.", "Use the name that the provider uses.")
     return _with_value(agent.model, model)
 
 
@@ -142,9 +142,9 @@ def _result_schema(agent: Agent, schema: str, file: Path) -> list[str]:
 def _command(agent: Agent, command: Sequence[str]) -> list[str]:
     takes_command = any("{command}" in word for word in agent.command)
     if takes_command and not command:
-        raise _unsupported("This agent runs a command of yours, and none was given.", "Pass `--command`.")
+        raise _setting_error("This agent runs a command of yours, and none was given.", "Pass `--command`.")
     if command and not takes_command:
-        raise _unsupported("This agent has its own command.", "Remove `--command`, or pass `--agent command`.")
+        raise _setting_error("This agent has its own command.", "Remove `--command`, or pass `--agent command`.")
     return list(command)
 
 
@@ -152,7 +152,7 @@ def _with_value(words: Sequence[str], value: str) -> list[str]:
     return [word.replace("{value}", value) for word in words]
 
 
-def _unsupported(message: str, hint: str) -> AgentNotStarted:
+def _setting_error(message: str, hint: str) -> AgentNotStarted:
     return AgentNotStarted("not-started", message, hint=hint)
 
 

@@ -38,7 +38,7 @@ def prompt_for(path: Path | None, mode: str, workspace: Path, files: TrustedFile
     shipped = "" if is_named else shipped_prompt(mode)
     raw = _read(own, workspace, files, is_named=is_named)
     if raw is not None:
-        return _checked(raw, own)
+        return _prompt_text(raw, own)
     if is_named:
         raise _invalid(f"Prompt file {path} not found.", "Pass a file of the workspace, and check it out first.")
     return shipped
@@ -56,7 +56,7 @@ def _read(path: Path, workspace: Path, files: TrustedFiles, *, is_named: bool) -
         raise _invalid(f"The prompt file {path} cannot be read: {error.strerror}.", "Make it readable.") from None
 
 
-def _checked(raw: bytes, path: Path) -> str:
+def _prompt_text(raw: bytes, path: Path) -> str:
     if len(raw) > MOST_BYTES:
         raise _invalid(f"The prompt file {path} is larger than {MOST_BYTES // 1024} KiB.", "Shorten it.")
     try:

@@ -72,7 +72,7 @@ def decision_findings(decision: UserDecision, place: str, now: datetime) -> Iter
     """Check one record of ``user_decisions``; ``place`` is its pointer."""
     for key in ("asked_at", "resolved_at"):
         yield from timestamp_findings(getattr(decision, key), f"{place}/{key}", now)
-    yield from _pending(decision, place) if decision.status == "pending" else _resolved(decision, place)
+    yield from _check_pending(decision, place) if decision.status == "pending" else _check_resolved(decision, place)
     gate, context = GATES.get(decision.decision_id), decision.state_context
     if gate and context != gate:
         message = f"{decision.decision_id} belongs to the gate {gate}."
@@ -87,7 +87,7 @@ def decision_findings(decision: UserDecision, place: str, now: datetime) -> Iter
         yield Finding("category-unknown", message, f"{place}/category", hint=hint)
 
 
-def _pending(decision: UserDecision, place: str) -> Iterator[Finding]:
+def _check_pending(decision: UserDecision, place: str) -> Iterator[Finding]:
     for key in ("answer", "resolved_at", "resolution_reason"):
         if key not in decision.model_fields_set:
             message, hint = f"A pending decision needs the key `{key}`.", f'Add `"{key}": null`.'
@@ -97,7 +97,7 @@ def _pending(decision: UserDecision, place: str) -> Iterator[Finding]:
             yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
 
 
-def _resolved(decision: UserDecision, place: str) -> Iterator[Finding]:
+def _check_resolved(decision: UserDecision, place: str) -> Iterator[Finding]:
     for key in ("resolved_at", "answer" if decision.status == "answered" else "resolution_reason"):
         if not (getattr(decision, key) or "").strip():
             message = f"The {decision.status} decision has no `{key}`."

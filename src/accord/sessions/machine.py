@@ -202,7 +202,7 @@ def _integration(facts: SessionFacts, *_: str) -> Iterator[Need]:
         yield Need(text, "OK of Integrator", "agent Integrator")
 
 
-def _reopened(facts: SessionFacts, *_: str) -> Iterator[Need]:
+def _reopen_request(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if not facts.reopens:
         text = "The session is done and read-only. Reopen it with `accord session reopen`."
         yield Need(text, "a reopened session", "reopen")
@@ -293,7 +293,7 @@ def _edges(mode: SessionMode) -> Iterator[tuple[str, str, str, tuple[Guard, ...]
         yield state, "BLOCKED", "", (_blocker,)
         yield "BLOCKED", state, "blocked_from", (_return,)
     # back to tasks that a review opened again, and to gates that were passed without an answer
-    yield "DONE", "IMPLEMENT_LOOP", "reopened", (_reopened,)
+    yield "DONE", "IMPLEMENT_LOOP", "reopened", (_reopen_request,)
     for state in INTEGRATION:
         if state in working:
             yield state, "IMPLEMENT_LOOP", "a review failed", (_answers, _failed_review)
@@ -301,7 +301,7 @@ def _edges(mode: SessionMode) -> Iterator[tuple[str, str, str, tuple[Guard, ...]
         for state in working:
             if decision_id in gates_before(state, mode):
                 yield state, gate, "not answered", (_answers, _open_gate)
-        yield "DONE", gate, "not answered", (_reopened, _open_gate)
+        yield "DONE", gate, "not answered", (_reopen_request, _open_gate)
 
 
 def needs_of(source: str, target: str, facts: SessionFacts) -> tuple[Need, ...]:

@@ -192,7 +192,7 @@ def _step(session: Session, need: Need) -> ProposedStep:
     if gates and (key in WRITERS or key.startswith("agent ")):
         return _gate_step(session, gates[0])
     if key in WRITERS:
-        return _writing(session, key)
+        return _file_step(session, key)
     if key in GATES:
         return _gate_step(session, key)
     if status.current_state == "INTEGRATE" and key in ("ci", "agent Integrator") and _is_broken(session):
@@ -203,10 +203,10 @@ def _step(session: Session, need: Need) -> ProposedStep:
         return _command(session, "answer", *(f"{decision.decision_id}=ANSWER" for decision in status.pending))
     if key == "tasks":
         return next_task_step(session)
-    return _asking(session, *key.split()[1:]) if key.startswith(("question", "ci")) else _command(session, "show")
+    return _ask_step(session, *key.split()[1:]) if key.startswith(("question", "ci")) else _command(session, "show")
 
 
-def _asking(session: Session, *about: str) -> ProposedStep:
+def _ask_step(session: Session, *about: str) -> ProposedStep:
     """Return the step that asks the user, or that sets the count of a task and its loop back after the answer."""
     if about and is_decided(status_of(session), session.outputs, *about):
         return _command(session, "set", f"retry_counts.{'.'.join(about)}=0", *_ORCHESTRATOR)
@@ -214,7 +214,7 @@ def _asking(session: Session, *about: str) -> ProposedStep:
     return _command(session, "ask", "--question", question, question=question)
 
 
-def _writing(session: Session, name: str) -> ProposedStep:
+def _file_step(session: Session, name: str) -> ProposedStep:
     """Return the step in which the writer of a file writes it, after the correction that another agent makes."""
     status = status_of(session)
     role = "SpecAgent" if session.mode == "lean" and name == "tasks.yaml" else WRITERS[name][0]

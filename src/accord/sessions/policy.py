@@ -253,13 +253,13 @@ def with_settings(
         if key in _LISTS:
             old = value[key] if setting.adds or key in began else []
             began.add(key)
-            given = _parsed(setting.text)  # a JSON array of texts, or one text
+            given = _json_or_text(setting.text)  # a JSON array of texts, or one text
             is_array = isinstance(given, list) and all(isinstance(one, str) for one in given)
             entries = given if is_array else [setting.text] if setting.text else []
             value[key] = [*old, *(one for one in entries if one not in old)]
         elif key == "runtime_flags":
             flags = value[key] = dict(value.get(key) or {})
-            flag = _parsed(setting.text)
+            flag = _json_or_text(setting.text)
             flags[parts[0]] = flag if isinstance(flag, (bool, int)) or flag is None else setting.text
             if parts[0] == "copilot_instructions_exists":
                 flags["copilot_checked_at"] = timestamp(now)
@@ -279,7 +279,7 @@ def with_settings(
     return value
 
 
-def _parsed(text: str) -> Any:
+def _json_or_text(text: str) -> Any:
     """Return the value of JSON, else the text."""
     try:
         return json.loads(text)

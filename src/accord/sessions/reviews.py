@@ -94,7 +94,7 @@ def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[s
     return tuple(role for role, result in reviews_of(task, outputs).items() if result not in _PASSED)
 
 
-def _failed(outputs: Sequence[OutputEntry]) -> dict[str, OutputEntry]:
+def _failed_outputs(outputs: Sequence[OutputEntry]) -> dict[str, OutputEntry]:
     """Return the last output of each agent where that is not OK and was not waived."""
     failed: dict[str, OutputEntry] = {}
     for output in outputs:
@@ -109,7 +109,7 @@ def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Ite
     """Yield what failed outputs about a task, or ``meta``, say to the role that fixes it, until that is done."""
     about = [output for output in outputs if output.task_id in (task_id, "meta")]
     ends = [i for i, output in enumerate(about, start=1) if output.agent == role and _result(output) == "OK"]
-    for agent, output in _failed(about[ends[-1] if ends else 0 :]).items():
+    for agent, output in _failed_outputs(about[ends[-1] if ends else 0 :]).items():
         if agent in (*REVIEWS, "Integrator"):
             texts = (output.summary, *output.findings, *output.review_comments)
             yield from (f"{agent} returned {_result(output)}: {text}" for text in texts)
@@ -174,7 +174,7 @@ def lacks_final_review(mode: SessionMode, status: SessionStatus, outputs: Sequen
 
 def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
     """Return the agents whose last output on ``meta`` is not OK and was not waived, with its result."""
-    failed = _failed([output for output in outputs if output.task_id == "meta"])
+    failed = _failed_outputs([output for output in outputs if output.task_id == "meta"])
     return {agent: _result(output) for agent, output in failed.items()}
 
 

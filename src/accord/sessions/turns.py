@@ -56,7 +56,7 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
     """
     while True:
         session = writer.read()
-        if turn := _settled(session):
+        if turn := _stopped_actor(session):
             return turn
         try:
             turn = _move(writer, session, goal)
@@ -66,7 +66,7 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
             return turn
 
 
-def _settled(session: Session) -> NextActor | None:
+def _stopped_actor(session: Session) -> NextActor | None:
     """Return the actor of a session that is done, is blocked or asks; None where it can move."""
     status = status_of(session)
     if status.current_state == "DONE":

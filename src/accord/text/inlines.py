@@ -274,7 +274,7 @@ class _InlineReader:
                 and _is_domain(content, begin, is_short=True)
             )
         if is_address:
-            self.position = position + _trimmed(content[position : match_end(_ADDRESS, content, position)])
+            self.position = position + _address_length(content[position : match_end(_ADDRESS, content, position)])
             self.spans.append(InlineSpan("address", start, self.position))
 
 
@@ -307,7 +307,7 @@ def _is_domain(content: str, begin: int, *, is_short: bool) -> bool:
     return is_short or dots > 0
 
 
-def _trimmed(address: str) -> int:
+def _address_length(address: str) -> int:
     """Return the length of an address without what may follow it in a sentence."""
     end = len(address)
     surplus = address.count(")") - address.count("(")

@@ -59,7 +59,7 @@ class Section:
     @cached_property
     def text(self) -> str:
         """The visible text of the section, without comments; code and quotes count as content."""
-        return "\n".join(text for block in self.blocks for text in _shown(block)).strip()
+        return "\n".join(text for block in self.blocks for text in _shown_texts(block)).strip()
 
     @property
     def visible(self) -> str:
@@ -161,7 +161,7 @@ def bot_controls(markdown: str) -> set[Block]:
     def is_outside(block: Block) -> bool:
         return not any(region.start <= block.first < region.end for region in regions)
 
-    shown = [one.first for one in blocks.leaves if one.kind != "heading" and any(_shown(one)) and is_outside(one)]
+    shown = [one.first for one in blocks.leaves if one.kind != "heading" and any(_shown_texts(one)) and is_outside(one)]
     boxes = [item.first for item in blocks.items if item.box and is_outside(item)]
 
     def is_of_people(item: Block, region: _Region) -> bool:
@@ -290,7 +290,7 @@ def _without_comments(content: str) -> str:
     return "".join(span.text for span in spans(content) if span.kind != "comment")
 
 
-def _shown(block: Block) -> list[str]:
+def _shown_texts(block: Block) -> list[str]:
     """Return the visible texts of a block."""
     if block.kind == "html":
         return [_COMMENT.sub("", block.content).strip()]

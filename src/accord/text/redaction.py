@@ -116,7 +116,7 @@ class Redactor:
         """
         found = self._found(text, keys_in or private_keys)
         if "[" in text and _COLOURS.search(text):
-            plain = _decoded(text, _COLOURS, lambda _: "")
+            plain = _decoded_view(text, _COLOURS, lambda _: "")
             secrets = self._found(plain.text, lambda _: ())
             found += (Secret(*plain.span(secret.start, secret.end), secret.kind) for secret in secrets)
         if not found:
@@ -130,7 +130,7 @@ class Redactor:
         if self.values:
             found += (Secret(*span, _KNOWN) for span in self._known(text))
             if any(sign in text for sign in _ESCAPED):
-                plain = _decoded(text, _ESCAPES, lambda hit: _unescaped(hit[0]))
+                plain = _decoded_view(text, _ESCAPES, lambda hit: _unescaped_text(hit[0]))
                 found += (Secret(*plain.span(*span), _KNOWN) for span in self._known(plain.text))
             if DUMPED.search(text):
                 found += self._dumped(text)
@@ -138,7 +138,7 @@ class Redactor:
 
     def _dumped(self, text: str) -> Iterator[Secret]:
         """Yield the lines of dumps that show a known secret."""
-        plain = _decoded(text, DUMPED, lambda hit: bytes.fromhex(hit[1]).decode("utf-8", "replace"))
+        plain = _decoded_view(text, DUMPED, lambda hit: bytes.fromhex(hit[1]).decode("utf-8", "replace"))
         for span in self._known(plain.text):
             start, end = plain.span(*span)
             lines = text[start:end].removesuffix("\n")
@@ -150,7 +150,7 @@ class Redactor:
         for value in self.values:
             yield from ((start, start + len(value)) for start in _places(value, text))
             if lines and value.replace(" ", "") in lines:
-                yield from (hit.span() for hit in re.finditer(_broken(value), text))
+                yield from (hit.span() for hit in re.finditer(_wrapped_pattern(value), text))
 
     def redact(self, text: str) -> tuple[str, int]:
         """Return the text without secrets, and how many were taken out."""
@@ -162,7 +162,7 @@ class Redactor:
         return self.redact(text)[0]
 
 
-def _decoded(text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str]], str]) -> View:
+def _decoded_view(text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str]], str]) -> View:
     """Return a text in which everything that matches a pattern is decoded."""
     return View(text, (Edit(*hit.span(), decode(hit)) for hit in pattern.finditer(text)))
 
@@ -205,7 +205,7 @@ def _places(value: str, text: str) -> Iterator[int]:
         start = text.find(value, start + len(value))
 
 
-def _broken(value: str) -> str:
+def _wrapped_pattern(value: str) -> str:
     """Write a value as a pattern that finds it however it is wrapped."""
     words = (f"(?:{_WRAP})?".join(map(re.escape, word)) for word in value.split(" "))
     return f"(?:{_WRAP}| )".join(words)
@@ -216,7 +216,7 @@ def unwrapped_text(text: str) -> str:
     return _BREAK.sub("", text).replace(" ", "")
 
 
-def _unescaped(escapes: str) -> str:
+def _unescaped_text(escapes: str) -> str:
     """Return what one of ``_ESCAPES`` stands for."""
     if escapes.startswith("&"):
         return html.unescape(escapes)

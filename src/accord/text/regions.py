@@ -174,7 +174,7 @@ def _prose(
     page: ParsedMarkdown, lines: Sequence[str], sources: Sequence[int], references: Mapping[str, str], block: Block
 ) -> Prose:
     is_html, is_cell = block.kind == "html", block.kind == "table"
-    content, places = _joined(lines, sources, has_pipes=is_cell or block.is_above_table)
+    content, places = _join_lines(lines, sources, has_pipes=is_cell or block.is_above_table)
     spans = [] if is_html else read_inlines(content, references)
     doubt = len(content) if is_html else _doubt(content, spans)
     prose = Prose(content, is_html, is_cell, doubt, spans, *places)
@@ -183,7 +183,7 @@ def _prose(
     return prose
 
 
-def _joined(
+def _join_lines(
     lines: Sequence[str], sources: Sequence[int], *, has_pipes: bool
 ) -> tuple[str, tuple[list[int], list[int]]]:
     """Return lines as one text, and where its parts are. In tables, and above them, escaped pipes become plain."""

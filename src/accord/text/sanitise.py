@@ -73,12 +73,12 @@ class Sanitised:
 
 def sanitise(text: str, *, secrets: Redactor, policy: PostingPolicy) -> Sanitised:
     """Make Markdown fit to be posted as a body or a comment."""
-    return _settled(text, secrets, policy, _round, _as_code)
+    return _repeat_rounds(text, secrets, policy, _round, _as_code)
 
 
 def sanitise_plain(text: str, *, secrets: Redactor, policy: PostingPolicy) -> Sanitised:
     """Make a text fit to be posted where Markdown means nothing, so that no backtick protects: a commit message."""
-    return _settled(text, secrets, policy, _plain_round, _as_words)
+    return _repeat_rounds(text, secrets, policy, _plain_round, _as_words)
 
 
 def sanitise_line(text: str, *, secrets: Redactor, policy: PostingPolicy) -> Sanitised:
@@ -87,7 +87,7 @@ def sanitise_line(text: str, *, secrets: Redactor, policy: PostingPolicy) -> San
     Titles are not Markdown, except for backticks, and end up in commit messages.
     """
     line = _one_line(text)
-    return _settled(line, secrets, policy, lambda text, *more: _plain_round(_one_line(text), *more), _as_words)
+    return _repeat_rounds(line, secrets, policy, lambda text, *more: _plain_round(_one_line(text), *more), _as_words)
 
 
 def sanitise_cell(text: str, *, secrets: Redactor, policy: PostingPolicy) -> str:
@@ -95,7 +95,7 @@ def sanitise_cell(text: str, *, secrets: Redactor, policy: PostingPolicy) -> str
     return cell(sanitise_line(text, secrets=secrets, policy=policy).text)
 
 
-def _settled(
+def _repeat_rounds(
     text: str,
     secrets: Redactor,
     policy: PostingPolicy,
@@ -125,13 +125,13 @@ def _settled(
 
 
 def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
-    text, taken = _shown(text, secrets)
+    text, taken = _cleaned_text(text, secrets)
     if is_fenced(text):
         return text, taken
     page = parse_markdown(text)
     if not page.is_readable:
         return _as_code(text), taken + Counter(unreadable=1)
-    text, counts = _edited(text, page_edits(page, policy))
+    text, counts = _apply_edits(text, page_edits(page, policy))
     if page.open_fence:
         text += ("" if text.endswith("\n") else "\n") + page.open_fence
     tags = closing_tags(page) if text == page.text else []
@@ -141,7 +141,7 @@ def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Co
 
 
 def _plain_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
-    text, taken = _shown(text, secrets)
+    text, taken = _cleaned_text(text, secrets)
     view, addresses = View(text, ()), linked_addresses(text, read_inlines(text, {}))
     edits = [
         *(Edit(start, end, in_place_of(text[start:end]), "hidden") for start, end in hidden_runs(text)),
@@ -153,11 +153,11 @@ def _plain_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[s
         *skip_edits(text),
         *(Edit(hit.start(), hit.start() + 2, "<! ", "markers") for hit in IMITATION.finditer(text)),
     ]
-    text, counts = _edited(text, edits)
+    text, counts = _apply_edits(text, edits)
     return text, counts + taken
 
 
-def _edited(text: str, edits: Iterable[Edit]) -> tuple[str, Counter[str]]:
+def _apply_edits(text: str, edits: Iterable[Edit]) -> tuple[str, Counter[str]]:
     """Carry edits out; of those that overlap, the first, and the next round sees to the rest."""
     view = View(text, sorted(edits))
     return view.text, Counter(edit.kind for edit in view.done)
@@ -176,7 +176,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _shown(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
+def _cleaned_text(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
     """Take out what must not be there even as code: escape sequences, and then the secrets that they may have split."""
     text, escapes = without_escapes(text)
     found = _secrets_in(text, secrets)
@@ -191,11 +191,11 @@ def _secrets_in(text: str, secrets: Redactor) -> list[Secret]:
     markup += (Edit(*hit.span(), html.unescape(hit[0])) for hit in _CHARACTER.finditer(text))
     for changes in (unseen, [*unseen, *markup]):
         if changes:
-            found = _joined(found, secrets, View(text, changes))
+            found = _joined_secrets(found, secrets, View(text, changes))
     return found
 
 
-def _joined(found: Sequence[Secret], secrets: Redactor, view: View) -> list[Secret]:
+def _joined_secrets(found: Sequence[Secret], secrets: Redactor, view: View) -> list[Secret]:
     """Add the secrets that only this view shows."""
     starts = [secret.start for secret in found]
     more = []

@@ -142,7 +142,7 @@ def mention_edits(content: str, view: View, addresses: Sequence[Hole]) -> Iterat
         is_part = before.isascii() and before.isalnum() and content[start] == "@"
         is_mail = before.isalpha() and not before.isascii() and _MAIL_DOMAIN.match(view.text, hit.start())
         if not is_part and not is_mail and not in_address(start):
-            yield _guarded(content, start, end, "@", "mentions")
+            yield _guard_edit(content, start, end, "@", "mentions")
 
 
 def reference_edits(content: str, view: View, addresses: Sequence[Hole], policy: PostingPolicy) -> Iterator[Edit]:
@@ -157,7 +157,7 @@ def reference_edits(content: str, view: View, addresses: Sequence[Hole], policy:
         written = _NOT_IN_NAME.sub("", name[0][::-1]).lstrip("_") if name else ""
         start, end = view.source(hit.start())
         if written and (hit[0] == "@" or "/" in written) and not policy.may_refer(written) and not in_address(start):
-            yield _guarded(content, start, end, hit[0], "links")
+            yield _guard_edit(content, start, end, hit[0], "links")
 
 
 def keyword_edits(blocks: Sequence[tuple[str, View]], *, between: str = "\n") -> Iterator[tuple[int, Edit]]:
@@ -169,7 +169,7 @@ def keyword_edits(blocks: Sequence[tuple[str, View]], *, between: str = "\n") ->
     for hit in _CLOSING.finditer("".join(view.text + between for _, view in blocks)):
         i = bisect_right(starts, hit.start()) - 1
         content, view = blocks[i]
-        yield i, _guarded(content, *view.source(hit.start() - starts[i]), hit[0][0], "closing-keywords")
+        yield i, _guard_edit(content, *view.source(hit.start() - starts[i]), hit[0][0], "closing-keywords")
 
 
 def command_edits(content: str, holes: Sequence[Hole] = ()) -> Iterator[Edit]:
@@ -272,7 +272,7 @@ def entity_edits(content: str, holes: Sequence[Hole], *, is_html: bool) -> Itera
                 yield Edit(hit.start(), hit.end(), "", "hidden")
 
 
-def _guarded(content: str, start: int, end: int, char: str, kind: str) -> Edit:
+def _guard_edit(content: str, start: int, end: int, char: str, kind: str) -> Edit:
     """Set the guard behind a character, which is written as itself where it was an entity."""
     written = char if content.startswith("&", start) and end - start > 1 else content[start:end]
     return Edit(start, end, written + GUARD, kind)

@@ -91,7 +91,7 @@ def _split(script: str) -> Iterator[list[str]]:
         yield words
 
 
-def _unquoted(word: str) -> str:
+def _unquoted_word(word: str) -> str:
     return _QUOTES.sub(lambda hit: hit[1] or hit[2] or re.sub(r"\\(.)", r"\1", hit[3] or ""), word)
 
 
@@ -108,7 +108,7 @@ def commands_of(script: str) -> Sequence[Sequence[str]]:
 def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
     for words in _split(_CASE.sub("", script)) if depth <= _DEEPEST else ():
         nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
-        for command in started_commands([_unquoted(word) for word in words]):
+        for command in started_commands([_unquoted_word(word) for word in words]):
             yield command
             if (program := program_of(command[0])) in _SHELLS or program == "env":
                 nested += [

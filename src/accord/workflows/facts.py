@@ -232,7 +232,7 @@ class CalledFiles:
             for first, second in dict.fromkeys((words[0], [*words, ""][1]) for words in commands):
                 word = second if first in {"source", "."} and second else first
                 for name in dict.fromkeys(
-                    _placed(each, mounts, folders) for each in (posixpath.join(below, word), word)
+                    _repository_path(each, mounts, folders) for each in (posixpath.join(below, word), word)
                 ):
                     text = None if name in scripts else self._read_script(name, is_sourced=word != first)
                     if text is not None:
@@ -253,7 +253,7 @@ class CalledFiles:
         return text.replace("${{", "$ {{") if is_shell and len(text) <= _MOST_CHARACTERS else None
 
 
-def _placed(word: str, mounts: Mapping[str, str], folders: Mapping[str, str]) -> str:
+def _repository_path(word: str, mounts: Mapping[str, str], folders: Mapping[str, str]) -> str:
     """Return the path in the repository of a file of the job, or of a container with these folders of the job."""
     inside = next((each for each in mounts if f"{word}/".startswith(f"{each}/")), "")
     first, slash, rest = (mounts.get(inside, "") + word.removeprefix(inside)).partition("/")

@@ -47,7 +47,7 @@ def left_texts(step: Step, shell: str) -> Iterator[str]:
     env = step.env if isinstance(step.env, dict) else {}
     is_shell = step.run and not _NO_SHELL.search(shell)
     for script in step.script_texts:
-        texts = [*_leaving(script)] if is_shell else [script] if _EXPORTS.search(script) else []
+        texts = [*_leaving_commands(script)] if is_shell else [script] if _EXPORTS.search(script) else []
         names, known = set[str](), set(texts)
         for text in texts:  # which grow
             more = {at[at.lastindex or 0] for at in VARIABLE.finditer(text)} - names
@@ -59,7 +59,7 @@ def left_texts(step: Step, shell: str) -> Iterator[str]:
         yield from (*texts, *(str(text) for name, text in env.items() if name in names))
 
 
-def _leaving(script: str) -> Iterator[str]:
+def _leaving_commands(script: str) -> Iterator[str]:
     """Yield the commands of a shell script that leave something, and the groups of commands whose output is left."""
     commands = [command for line in lines_of(script) for command in _COMMAND.findall(line)]
     yield from filter(_LEAVES.search, commands)

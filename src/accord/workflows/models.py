@@ -202,13 +202,13 @@ class Job(_Open):
 
     def nested_steps(self) -> Iterator[tuple[Step, tuple[Step, ...]]]:
         """Yield each step, followed by those of the action that it uses, with the steps that use the action."""
-        return itertools.islice(_nested(self.steps, ()), _MOST_STEPS)
+        return itertools.islice(_nested_steps(self.steps, ()), _MOST_STEPS)
 
 
-def _nested(steps: Iterable[Step], users: tuple[Step, ...]) -> Iterator[tuple[Step, tuple[Step, ...]]]:
+def _nested_steps(steps: Iterable[Step], users: tuple[Step, ...]) -> Iterator[tuple[Step, tuple[Step, ...]]]:
     for step in steps:
         yield step, users
-        yield from _nested(step.inner, (*users, step))
+        yield from _nested_steps(step.inner, (*users, step))
 
 
 class ActionInput(_Open):

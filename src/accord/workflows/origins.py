@@ -101,17 +101,17 @@ def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Orig
     An expression that cannot be read counts as the text of writers.
     """
     found = _OWN
-    for _, _, origin in _followed(_Source(place, str(text), is_script)):
+    for _, _, origin in _final_sources(_Source(place, str(text), is_script)):
         found |= origin
     return found
 
 
 def leaves_of(place: RunPlace, text: object) -> Iterator[tuple[RunPlace, Reference]]:
     """Yield what the expressions of a text read in the end: through variables, inputs, and outputs."""
-    return ((at, ref) for at, ref, _ in _followed(_Source(place, str(text))) if ref)
+    return ((at, ref) for at, ref, _ in _final_sources(_Source(place, str(text))) if ref)
 
 
-def _followed(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin]]:
+def _final_sources(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin]]:
     """Yield what a text reads in the end, where, and its origin; without a reference for code that a text names."""
     waiting, seen = [first], set[object]()
     while waiting:
@@ -179,23 +179,23 @@ def _taken_from(at: RunPlace, ref: Reference) -> Origin | list[_Source]:
 def _of_input(at: RunPlace, name: str) -> Origin | list[_Source]:
     if at.users:
         user = replace(at, step=at.users[-1], users=at.users[:-1])
-        return [_Source(user, str(_lowered(at.users[-1].defaults | at.users[-1].given).get(name, "")))]
+        return [_Source(user, str(_with_lower_keys(at.users[-1].defaults | at.users[-1].given).get(name, "")))]
     is_called = bool(at.start.calls) or at.start.event == CALLED
     trigger = at.workflow.on.workflow_call if is_called else at.workflow.on.workflow_dispatch
-    declared = _lowered(trigger.inputs if trigger else {})
+    declared = _with_lower_keys(trigger.inputs if trigger else {})
     if trigger is None or (name in declared and declared[name].type in _FIXED_TYPES):
         return _OWN
     if at.start.calls:
         *calls, (path, job_id) = at.start.calls
         caller = RunPlace(at.files, path, Start(at.start.event, tuple(calls)), job_id)
         default = declared[name].default if name in declared else ""
-        return [_Source(caller, str(_lowered(caller.job.given).get(name, default)))]
+        return [_Source(caller, str(_with_lower_keys(caller.job.given).get(name, default)))]
     if "prompt_file" in declared:
         return _OUTSIDERS if name in _CARRIES_TEXT else _WRITERS
     return _WRITERS
 
 
-def _lowered(values: Mapping[str, Any]) -> dict[str, Any]:
+def _with_lower_keys(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name.lower(): value for name, value in values.items()}
 
 
@@ -205,7 +205,7 @@ def _of_variable(at: RunPlace, name: str) -> list[_Source]:
     ]
     job = replace(at, step=None, users=())
     for place, env in (*reversed(levels), (job, at.job.env), (job, at.workflow.env)):
-        if isinstance(env, dict) and (value := _lowered(env).get(name)) is not None:
+        if isinstance(env, dict) and (value := _with_lower_keys(env).get(name)) is not None:
             return [_Source(place, str(value))]
     return []
 
@@ -241,7 +241,7 @@ def _agent_text(at: RunPlace) -> Origin:
 
 def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     job_id, job = at.workflow.job(name) or ("", None)
-    values = _lowered(job.outputs) if job else {}
+    values = _with_lower_keys(job.outputs) if job else {}
     if output in values:
         return [_Source(replace(at, job_id=job_id, step=None, users=()), str(values[output]))]
     if job is None or not job.uses:

@@ -211,7 +211,7 @@ def needed_by_call(job: Job, workflows: Mapping[str, Workflow], seen: frozenset[
     if job.uses.startswith(("./", "$/")):
         return needed_permissions(job.uses[2:], workflows, seen)
     own = _CALL_OF_ACCORD.fullmatch(job.uses)
-    return _shipped().get(own[1], {}) if own else {}
+    return _shipped_permissions().get(own[1], {}) if own else {}
 
 
 def needed_permissions(path: str, workflows: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Permissions:
@@ -233,7 +233,7 @@ def needed_permissions(path: str, workflows: Mapping[str, Workflow], seen: froze
 
 
 @cache
-def _shipped() -> Mapping[str, Permissions]:
+def _shipped_permissions() -> Mapping[str, Permissions]:
     found: Mapping[str, Permissions] = json.loads((Path(__file__).parent / NEEDED_FILE).read_bytes())
     return found
 

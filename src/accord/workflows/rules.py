@@ -148,7 +148,7 @@ def _input_findings(call: WorkflowCall) -> Iterator[Finding]:
             yield Finding("input-required", message, path, hint=f"required: {str(wanted.is_required).lower()}")
         default = False if wanted.type == "boolean" and given.default is None else given.default
         if wanted.default not in (None, default):
-            value = _shown(wanted.default)
+            value = _yaml_value(wanted.default)
             message = f"The input `{wanted.name}` does not default to `{value}`, as callers of the contract expect."
             yield Finding("input-default", message, path, hint=f"default: {value}")
     for name, given in call.inputs.items():
@@ -162,16 +162,16 @@ def _input_findings(call: WorkflowCall) -> Iterator[Finding]:
 
 
 def _input_yaml(wanted: RunnerInput) -> str:
-    lines = [f"{wanted.name}:", f"  description: {_quoted(wanted.description)}", f"  type: {wanted.type}"]
+    lines = [f"{wanted.name}:", f"  description: {_quoted_text(wanted.description)}", f"  type: {wanted.type}"]
     lines += [f"  required: {str(wanted.is_required).lower()}"]
-    return "\n".join(lines if wanted.default is None else [*lines, f"  default: {_shown(wanted.default)}"])
+    return "\n".join(lines if wanted.default is None else [*lines, f"  default: {_yaml_value(wanted.default)}"])
 
 
-def _shown(value: str | int) -> str:
+def _yaml_value(value: str | int) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _quoted(text: str) -> str:
+def _quoted_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -182,7 +182,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
     for name in (*OUTPUTS, *(CAPABILITY_OUTPUTS if declared else ())):
         if name in call.outputs:
             continue
-        hint = f"{name}:\n  description: {_quoted(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
+        hint = f"{name}:\n  description: {_quoted_text(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
         hint += _job_output(workflow, source, name)
         if name in CAPABILITY_OUTPUTS:
             message = f"The output `{name}` is missing, though `{declared[0]}` of the same record is there. Add it."

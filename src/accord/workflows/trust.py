@@ -259,7 +259,7 @@ def value_of(node: Node, event: str, actor: Actor) -> _ExpressionValue:
             equal = _is_equal(first, second)
             return _U if equal is None else equal == (node.kind == "==")
         case "call", _:
-            return _called(node.name, parts)
+            return _call_value(node.name, parts)
     return _U
 
 
@@ -281,7 +281,7 @@ def _is_equal(first: _ExpressionValue, second: _ExpressionValue) -> bool | None:
     return None if is_listed or _Special.REPOSITORY in pair else not first and not second
 
 
-def _called(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
+def _call_value(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
     match name, values:
         case (("success" | "always"), []):
             return True

@@ -169,7 +169,7 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                 places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
                 for place in places:
                     for text in step.shell_texts:
-                        fetched[place.start] |= _fetched(place, text, fetched[place.start])
+                        fetched[place.start] |= _fetched_names(place, text, fetched[place.start])
                 graded = [(severity, place) for place in places if (severity := _severity(place))]
                 for severity, place in sorted(graded, key=lambda each: each[0]):
                     if named := _checked_out(place, fetched[place.start]):
@@ -247,7 +247,7 @@ def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) 
     return _is_foreign(place, "\n".join([words, *assigned]), is_script=True) or bool(fetched & _refs(words))
 
 
-def _fetched(place: RunPlace, script: str, known: set[str]) -> set[str]:
+def _fetched_names(place: RunPlace, script: str, known: set[str]) -> set[str]:
     """Return the names that a script gives to foreign commits and remotes; ``known`` are those of earlier ones."""
     found = set[str]()
     for line in _commands(place, script):

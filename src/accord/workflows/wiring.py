@@ -157,7 +157,7 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
             return Break(link, f'`{step.uses}` {what} "{name}"', hint, is_empty=value is not None)
         inner = [each for each in reads(value) or () if each[0] == "steps"]
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
-    written = _written(step.shell_texts, step.shell, frozenset(step.scripts)) if step.run else None
+    written = _output_commands(step.shell_texts, step.shell, frozenset(step.scripts)) if step.run else None
     if name and written is not None and name not in _NAME.findall(written):
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)
@@ -166,14 +166,14 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
 
 def _is_idle(part: Step | Job) -> bool:
     condition = parse_condition(part.condition)
-    return condition is not None and not value_of(_unskipped(condition), CALLED, Actor.WRITER)
+    return condition is not None and not value_of(_unskipped_condition(condition), CALLED, Actor.WRITER)
 
 
-def _unskipped(node: Node) -> Node:
+def _unskipped_condition(node: Node) -> Node:
     """Return a condition as it is where the caller does not skip the run."""
     if node.reference == ("inputs", "skip"):
         return Node("literal", value=False)
-    return replace(node, parts=tuple(map(_unskipped, node.parts)))
+    return replace(node, parts=tuple(map(_unskipped_condition, node.parts)))
 
 
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
@@ -198,7 +198,7 @@ _NAME = re.compile(r"(?<![\w./-])[\w-]+(?=[=<:\"'\s]|\Z)")
 
 
 @lru_cache(maxsize=64)
-def _written(texts: tuple[str, ...], shell: str, scripts: frozenset[str]) -> str | None:
+def _output_commands(texts: tuple[str, ...], shell: str, scripts: frozenset[str]) -> str | None:
     """Return the commands by which scripts write outputs, in lower case; None if they may set others."""
     text = "\n".join(_COMMENT.sub("", each) for each in texts)
     programs = {program_of(words[0]) for each in texts for words in commands_of(each)}

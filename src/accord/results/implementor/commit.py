@@ -203,7 +203,7 @@ def choose_commit(state: BranchState) -> CommitChoice | None:
         return CommitChoice("superseded", place, pull=ended)
     if place.found.applied:
         return CommitChoice("pushed", place)
-    if beside and any(pull.is_merged or not beside.found.applied for pull in _own(state, beside.pulls)):
+    if beside and any(pull.is_merged or not beside.found.applied for pull in _own_pulls(state, beside.pulls)):
         return CommitChoice("superseded", place)  # a person merged the conflicting commit, or replaced or deleted it
     if beside and beside.found.applied:
         return CommitChoice("pushed", beside)
@@ -211,7 +211,7 @@ def choose_commit(state: BranchState) -> CommitChoice | None:
         return None
     if trial.problem is None:
         return CommitChoice("replace" if trial.start else "fresh", place, trial)
-    if place.found.tip and _own(state, place.pulls):
+    if place.found.tip and _own_pulls(state, place.pulls):
         return CommitChoice("superseded", place)
     if not trial.own_base:
         raise trial.problem
@@ -259,11 +259,11 @@ def _is_superseded(state: BranchState) -> bool:
     """Return whether a later run wrote the open pull request, or a person took this run's commit off its branch."""
     found, still_open = state.place.found, [pull for pull in state.place.pulls if pull.state == "open"]
     ours = (pull for pull in still_open if state.identity.counts(pull.author))
-    is_gone = bool(found.tip) and not found.applied and bool(_own(state, still_open))
+    is_gone = bool(found.tip) and not found.applied and bool(_own_pulls(state, still_open))
     return is_gone or any(state.token in runs_before(pull.body, REVISION) for pull in ours)
 
 
-def _own(state: BranchState, pulls: Sequence[Pull]) -> list[Pull]:
+def _own_pulls(state: BranchState, pulls: Sequence[Pull]) -> list[Pull]:
     return [pull for pull in pulls if is_of_run(pull, state.identity, state.token)]
 
 

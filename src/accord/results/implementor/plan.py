@@ -118,7 +118,7 @@ def plan_revision(
     """Plan a result. Raises BrokenContract for content that must not be pushed, and for an illegal move."""
     branch = facts.branch
     if facts.is_superseded:
-        return _ended(facts.ended, facts.base if branch else "") if facts.ended else _superseded()
+        return _ended_plan(facts.ended, facts.base if branch else "") if facts.ended else _superseded_plan()
     if branch is None:
         return _plan_comment(facts, result.outcome, result.summary)
     if branch.is_empty:
@@ -127,7 +127,7 @@ def plan_revision(
     if has_errors(branch.findings):
         raise BrokenContract("The patch contains what must not be pushed.", findings=branch.findings)
     if branch.is_pushed and _is_older_than_comment(facts):
-        return _superseded()
+        return _superseded_plan()
     if branch.audit.steering and not options.allows_steering:
         return _plan_refusal(facts, branch.audit.steering, sanitizer, options)
     return _plan_pull(facts, branch, result.summary, sanitizer, options)
@@ -143,7 +143,7 @@ def _plan_pull(
     scope = replace(scope, protected=tuple(dict.fromkeys((*scope.protected, *unnamed))))
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     if pull and pull.state != "open":
-        return _ended(pull, "")
+        return _ended_plan(pull, "")
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
     notice = _notice_of(branch, sanitizer)
@@ -184,11 +184,11 @@ def _plan_refusal(
     """Plan to ask a person on the work item. Its status stays, so that the result can be applied once allowed."""
     _plan_move(facts, TARGETS["completed"], is_settled=False)  # rejects an illegal move
     reason = "The patch changes files that steer agents or tools, so it was not pushed:"
-    reason = sanitizer.message(f"{reason}\n\n{_listed(paths, sanitizer)}")
-    message = f"The patch changes steering files: {_named(paths)}. Nothing was pushed."
+    reason = sanitizer.message(f"{reason}\n\n{_path_list(paths, sanitizer)}")
+    message = f"The patch changes steering files: {_first_paths(paths)}. Nothing was pushed."
     asks = "would ask" if options.is_dry_run else "asks"
     refusal = Refused(f"{message} The work item {asks} for {_PERSON}", hint=_ALLOW)
-    plan = _asking(facts, f"{reason}\n\n{_ALLOW}", refusal)
+    plan = _plan_request(facts, f"{reason}\n\n{_ALLOW}", refusal)
     return replace(plan, findings=(warning("steering-file", message, "/patch", hint=_ALLOW),)) if plan.refusal else plan
 
 
@@ -197,11 +197,11 @@ def plan_refused_push(plan: RevisionPlan, facts: RevisionFacts, problem: Refused
     hint = f"{problem.hint} Then apply the result again.".strip()
     text = f"The push to `{facts.branch_name}` was refused:\n\n{problem.message}\n\n{hint}"
     refusal = Refused(f"{problem.message} The work item asks for {_PERSON}", hint=hint)
-    asked = _asking(facts, safe.message(safe.body(text)), refusal)
+    asked = _plan_request(facts, safe.message(safe.body(text)), refusal)
     return replace(plan, operations=(plan.operations[0], *asked.operations), refusal=refusal)
 
 
-def _asking(facts: RevisionFacts, text: str, refusal: Refused) -> RevisionPlan:
+def _plan_request(facts: RevisionFacts, text: str, refusal: Refused) -> RevisionPlan:
     """Plan the comment and the label by which a work item asks for a person; nothing for an older result."""
     asked = _plan_comment(facts, "refused", text)
     if not asked.operations:
@@ -213,7 +213,7 @@ def _asking(facts: RevisionFacts, text: str, refusal: Refused) -> RevisionPlan:
 def _plan_comment(facts: RevisionFacts, outcome: str, summary: str, runs: Sequence[str] = ()) -> RevisionPlan:
     """Plan the comment; it comes after ``runs``, too."""
     if _is_older_than_comment(facts):
-        return _superseded()
+        return _superseded_plan()
     comment, number = our_comment(facts, facts.comments or ()), facts.issue.number
     earlier = [*(runs_in(comment.body, OUTCOME) if comment else ()), *runs]
     is_written = comment is not None and has_marker(comment.body, OUTCOME, facts.token)
@@ -229,13 +229,13 @@ def _is_older_than_comment(facts: RevisionFacts) -> bool:
     return comment is not None and facts.token in runs_before(comment.body, OUTCOME)
 
 
-def _superseded() -> RevisionPlan:
+def _superseded_plan() -> RevisionPlan:
     """Plan nothing for a result that is older than the branch or its pull request."""
     text = "A later result, a merge or a push superseded this result, so it changes nothing."
     return RevisionPlan(findings=(warning("revision-superseded", text, hint="To apply it, use another `--run-key`."),))
 
 
-def _ended(pull: Pull, base: str) -> RevisionPlan:
+def _ended_plan(pull: Pull, base: str) -> RevisionPlan:
     """Plan nothing for a result whose pull request people ended, or that the base has: they decide on the item."""
     has = f"`{base}` has these changes, and #{pull.number}" if base else f"#{pull.number} has this result and"
     message = f"{has} was {'merged' if pull.is_merged else 'closed'}, so nothing is changed."
@@ -258,28 +258,28 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
     """Return the warnings about paths; none of them stops the result."""
     found = []
     if scope.outside:
-        message = f"The patch changes paths outside the scope: {_named(scope.outside)}."
+        message = f"The patch changes paths outside the scope: {_first_paths(scope.outside)}."
         found.append(warning("outside-scope", message, "/patch", hint="Review these paths."))
     if scope.protected:
-        message = f"The patch changes protected paths: {_named(scope.protected)}. A person must approve them."
+        message = f"The patch changes protected paths: {_first_paths(scope.protected)}. A person must approve them."
         found.append(warning("protected-path", message, "/patch", hint="Let a person review it."))
         if pull and pull.state == "open" and not pull.is_draft:
             message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
             found.append(warning("draft-not-set", message, "/patch", hint=f"Run `gh pr ready {pull.number} --undo`."))
     if scope.dependencies:
-        message = f"The patch changes dependency files: {_named(scope.dependencies)}."
+        message = f"The patch changes dependency files: {_first_paths(scope.dependencies)}."
         found.append(warning("dependency-file", message, "/patch", hint="Check what they install."))
     if scope.records:
-        message = f"The patch changes sessions or missions, which later agents read: {_named(scope.records)}."
+        message = f"The patch changes sessions or missions, which later agents read: {_first_paths(scope.records)}."
         found.append(warning("record-file", message, "/patch", hint="Check who wrote what."))
     return found
 
 
-def _named(paths: Sequence[str]) -> str:
+def _first_paths(paths: Sequence[str]) -> str:
     return ", ".join(f"`{path}`" for path in paths[:10]) + (" …" if len(paths) > 10 else "")
 
 
-def _listed(paths: Sequence[str], sanitizer: TextSanitizer) -> str:
+def _path_list(paths: Sequence[str], sanitizer: TextSanitizer) -> str:
     """Return a list of paths in Markdown."""
     lines = [f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN]]
     more = len(paths) - _PATHS_SHOWN
@@ -305,7 +305,7 @@ def pull_body(
     report = sanitizer.message(scope_report(scope, sanitizer))
     reference = f"{'Closes' if facts.closes_item else 'Refs'} #{number}"
     rest = "\n\n".join(filter(None, [tasks, report, reference, _marker(REVISION, facts, earlier)]))
-    shown = _shortened(sanitizer.message(summary), BODY_CHARS - len(rest) - len(notice) - 4)
+    shown = _shortened_text(sanitizer.message(summary), BODY_CHARS - len(rest) - len(notice) - 4)
     return "\n\n".join(filter(None, [notice, shown, rest]))
 
 
@@ -313,7 +313,7 @@ def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: I
     """Return the one comment that reports why a work item is not done."""
     head = _HEADS[outcome]
     marker = _marker(OUTCOME, facts, earlier)
-    return f"**{head}**\n\n{_shortened(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
+    return f"**{head}**\n\n{_shortened_text(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
 
 
 def _notice_of(branch: Branch, sanitizer: TextSanitizer) -> str:
@@ -326,7 +326,7 @@ def _notice_of(branch: Branch, sanitizer: TextSanitizer) -> str:
 
 def conflict_report(conflict: MergeConflict, facts: RevisionFacts, sanitizer: TextSanitizer) -> str:
     """Return what a person reads on the work item: the conflicting paths, and how to resolve the conflict."""
-    shown = _listed(conflict.paths, sanitizer)
+    shown = _path_list(conflict.paths, sanitizer)
     head = sanitizer.message(f"The patch conflicts with {as_code(conflict.onto)}:\n\n{shown}")
     kept = f"Nothing is lost: the branch `{facts.branch_name}` and a draft pull request have the agent's work."
     commands = f"```bash\n{resolution(facts.branch_name, conflict.onto)}\n```"
@@ -356,7 +356,7 @@ def _branch_findings(branch: Branch, name: str) -> list[Finding]:
         return [warning("result-replaced", message, "/patch", hint="Take lost parts from the branch's history.")]
     if branch.conflict is None:
         return []
-    paths = _named(branch.conflict.paths)
+    paths = _first_paths(branch.conflict.paths)
     message = f"The patch conflicts with `{branch.conflict.onto}`: {paths}. The pull request is a draft."
     return [warning("conflict", message, "/patch", hint="Resolve the conflict as the work item's comment shows.")]
 
@@ -379,7 +379,7 @@ def scope_report(scope: ScopeReport, sanitizer: TextSanitizer) -> str:
         ("Sessions and missions: later agents read them", scope.records),
     )
     return "\n\n".join(
-        ["### Scope", *(f"**{head}**\n\n{_listed(paths, sanitizer)}" for head, paths in groups if paths)]
+        ["### Scope", *(f"**{head}**\n\n{_path_list(paths, sanitizer)}" for head, paths in groups if paths)]
     )
 
 
@@ -388,7 +388,7 @@ def _path_as_code(path: str, sanitizer: TextSanitizer) -> str:
     return as_code(sanitizer.path(shown))
 
 
-def _shortened(text: str, limit: int) -> str:
+def _shortened_text(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return cut(text, max(limit, _SHORTEST_SUMMARY) - len(_CUT))[0].rstrip() + _CUT

@@ -166,15 +166,15 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
     has_choice = reading.has("recommendation") or (number and 0 < int(number[1]) <= len(options.found))
     if not has_choice and not _RECOMMENDED.search(reading.parts.get("options", "")):
         hint = "Add `Recommendation: …` with the best option and the reason."
-        yield _missing("blocker-recommendation", "The summary has no recommendation.", hint, reading, "recommendation")
+        yield _gap("blocker-recommendation", "The summary has no recommendation.", hint, reading, "recommendation")
     if not reading.has("impact"):
         hint = "Add `Impact: …` with what happens if the blocker stays."
-        yield _missing("blocker-impact", "The summary names no impact.", hint, reading, "impact")
+        yield _gap("blocker-impact", "The summary names no impact.", hint, reading, "impact")
     if blocker in SPEC_BLOCKERS:
         yield from _check_spec(reading)
 
 
-def _missing(code: str, message: str, hint: str, reading: Reading, *parts: str) -> Finding:
+def _gap(code: str, message: str, hint: str, reading: Reading, *parts: str) -> Finding:
     """Return an error for missing parts; a warning where other labels may name each of them."""
     is_hinted = reading.hinted.issuperset(parts) and not reading.parts.keys() & set(parts)
     return Finding(code, message, "/summary", Severity.WARNING if is_hinted else Severity.ERROR, hint=hint)
@@ -261,7 +261,7 @@ def _check_validation(summary: str) -> Iterator[Finding]:
         lines = " and ".join(f"`{part.title()}:`" for part in missing)
         message = f"The summary does not name {' nor '.join(needed[part] for part in missing)}."
         hint = f"Add the line{'s' if len(missing) > 1 else ''} {lines}."
-        yield _missing("validation-step-missing", message, hint, reading, *missing)
+        yield _gap("validation-step-missing", message, hint, reading, *missing)
 
 
 _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")

@@ -56,14 +56,14 @@ def check_facts(plan: Plan, facts: PlanFacts, *, reaches_any: bool = False) -> l
         found += _check_identified(item, plan.kinds[i], facts, pointer("create", i, "tempID"))
         for j, reference in enumerate(item.blocked_by):
             if reference not in plan.positions:
-                found += _missing(reference, facts, pointer("create", i, "blockedBy", j))
+                found += _missing_issue(reference, facts, pointer("create", i, "blockedBy", j))
     if not reaches_any:
         changes = [(reference, pointer("close", i)) for i, reference in enumerate(plan.result.close)]
         updates = enumerate(plan.result.update)
         changes += [(update.work_item_id, pointer("update", i, "workItemID")) for i, update in updates]
         found += [finding for reference, path in changes for finding in _check_work_item(reference, facts, path)]
     for i, reference in enumerate(plan.result.close):
-        found += _missing(reference, facts, pointer("close", i))
+        found += _missing_issue(reference, facts, pointer("close", i))
         issue = existing_issue(reference, facts)
         if issue and not _closed_by_us(issue, facts):
             found += _check_open(issue, pointer("close", i), facts)
@@ -110,7 +110,7 @@ def _check_work_item(reference: str, facts: PlanFacts, path: str) -> Iterator[Fi
 
 def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) -> Iterator[Finding]:
     """Check that an update reaches an open item, and fits its kind."""
-    yield from _missing(update.work_item_id, facts, path + "/workItemID")
+    yield from _missing_issue(update.work_item_id, facts, path + "/workItemID")
     issue = existing_issue(update.work_item_id, facts)
     if issue is None:
         return
@@ -179,7 +179,7 @@ def _check_lengths(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
             yield from check_length(longest_length(update.body, plan.names), limit, pointer("update", i, "body"))
 
 
-def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
+def _missing_issue(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
     number = item_number(reference)
     if number and existing_issue(reference, facts) is None:
         is_pull = facts.existing.get(number) is not None

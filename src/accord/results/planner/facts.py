@@ -85,7 +85,7 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
         _blockers(github, plan, matches.items, token),
         tuple(each for each in _open_items(github, plan, items, run) if each.number not in own | identified.keys()),
         labels,
-        (*run.findings, *map(_repeated, matches.repeated)),
+        (*run.findings, *map(_repeated_item, matches.repeated)),
         missing_request=requested if requested and read(requested) is None else 0,
         identified=identified,
     )
@@ -120,7 +120,7 @@ def own_issues(candidates: Iterable[Issue], token: str, identity: Identity) -> t
     return own, findings
 
 
-def _repeated(pair: tuple[Issue, Issue]) -> Finding:
+def _repeated_item(pair: tuple[Issue, Issue]) -> Finding:
     kept, twin = (f"#{issue.number}" for issue in pair)
     message = f"{kept} and {twin} are the same item of this run. {kept} counts."
     return warning("item-repeated", message, hint="Close the other.")

@@ -45,7 +45,7 @@ def change_findings(
             hint = "Move details into files and link them."
             yield Finding("body-too-long", message, pointer("create", i, "body"), hint=hint)
     new = [i for i, item in enumerate(plan.result.create) if item.temp_id not in facts.items]
-    yield from _vanished(facts, closes_vanished=closes_vanished)
+    yield from _vanished_items(facts, closes_vanished=closes_vanished)
     yield from near_duplicates(plan, new, facts.others)
 
 
@@ -53,17 +53,17 @@ def item_findings(name: str, comparison: Comparison, path: str = "") -> Iterator
     """Warn of changes of the plan that an issue does not get: it is closed, or a person edited the same part."""
     shown = f"#{comparison.issue.number} `{name}`"
     if comparison.all_parts and comparison.is_settled:
-        message = f"{shown} is closed and stays as it is; the plan changed {_listed(comparison.all_parts)}."
+        message = f"{shown} is closed and stays as it is; the plan changed {_with_and(comparison.all_parts)}."
         yield warning("item-closed", message, path, hint="Reopen it and apply the plan again, or plan another item.")
     elif comparison.kept:
-        parts = _listed(comparison.kept)
+        parts = _with_and(comparison.kept)
         message = f"{shown} was edited since accord wrote it, so accord does not apply the plan's {parts}."
         yield warning("item-edited", message, path, hint="Edit the issue by hand, or put the change into `update`.")
 
 
-def _vanished(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
+def _vanished_items(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
     """Warn of items that stay open though the plan has them no longer."""
-    names = [_named(issue, facts.token) for issue in facts.vanished]
+    names = [_issue_name(issue, facts.token) for issue in facts.vanished]
     if closes_vanished:
         for issue, name in zip(facts.vanished, names, strict=True):
             if reason := reason_to_keep(issue, facts.token):
@@ -75,12 +75,12 @@ def _vanished(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
         yield warning("item-vanished", f"{names_of(names, _MOST_NAMED)} {verb} open.", hint=hint)
 
 
-def _named(issue: Issue, token: str) -> str:
+def _issue_name(issue: Issue, token: str) -> str:
     record = record_of(issue, token)
     return f"#{issue.number} `{record.temp_id}`" if record else f"#{issue.number}"
 
 
-def _listed(parts: tuple[str, ...]) -> str:
+def _with_and(parts: tuple[str, ...]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 

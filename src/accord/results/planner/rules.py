@@ -211,10 +211,10 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
                 yield _ambiguous(reference, other, path)
             elif reference not in plan.positions and item_number(reference) is None:
                 unknown += 1
-                yield _unknown(reference, plan.positions, path, unknown)
+                yield _unknown_name(reference, plan.positions, path, unknown)
 
 
-def _unknown(reference: str, names: Iterable[str], path: str, count: int, shown: str = "") -> Finding:
+def _unknown_name(reference: str, names: Iterable[str], path: str, count: int, shown: str = "") -> Finding:
     """Report an unknown name, the first ones with a suggestion: each of those is compared with every name."""
     close = did_you_mean(reference, names) if count <= _MOST_SUGGESTIONS else ""
     message = f"{shown}`{reference}` is neither a tempID of this result nor a work item number."
@@ -234,7 +234,7 @@ def _check_owners(plan: Plan) -> Iterator[Finding]:
                 yield _ambiguous(f"owned by #{owner}", numbered[owner], path)
             elif not (owner in names or owner.isdigit() or owner.startswith("<")):
                 unknown += 1
-                yield _unknown(f"#{owner}", (f"#{name}" for name in names), path, unknown, "The owner ")
+                yield _unknown_name(f"#{owner}", (f"#{name}" for name in names), path, unknown, "The owner ")
         for owner in filter(plan.names.__contains__, all_owners(text[:BODY_CHARS], names, is_bare=True)):
             message = f"The owner `{owner}` has no `#`, so it does not become the number of its issue."
             yield warning("unknown-reference", message, path, hint=f"Did you mean `#{owner}`?")

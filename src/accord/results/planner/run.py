@@ -61,14 +61,14 @@ def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
         if not (plan.result.create or plan.result.close or plan.result.update):
             receipt.outcome = Outcome.UNCHANGED
             return receipt
-        plan = _sanitised(plan, receipt, options)
+        plan = _sanitised_plan(plan, receipt, options)
         token = run_token(options.repository, run_key)
         facts = gather_facts(github, plan, token, options.clock, requested=requested_issue(options))
         comparisons = compare_items(plan, facts)
         receipt.require(check_facts(plan, facts, reaches_any=options.reaches_any_issue))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
         operations = plan_operations(plan, facts, comparisons, closes_vanished=closes)
-        operations += _structured(github, plan, facts, receipt, options)
+        operations += _plan_structure(github, plan, facts, receipt, options)
         shown = differences(plan, facts, comparisons, closes_vanished=closes, with_texts=options.is_dry_run)
         receipt.details = {"differences": shown} if plan.result.create else {}
         ledger = Ledger(plan, facts)
@@ -90,7 +90,7 @@ def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
     return receipt
 
 
-def _structured(
+def _plan_structure(
     github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, options: PlanOptions
 ) -> list[StructureOperation]:
     """Plan the structure that the settings ask for; nothing without settings or new items."""
@@ -102,7 +102,7 @@ def _structured(
     return operations
 
 
-def _sanitised(plan: Plan, receipt: Receipt, options: PlanOptions) -> Plan:
+def _sanitised_plan(plan: Plan, receipt: Receipt, options: PlanOptions) -> Plan:
     """Sanitise the texts, and check the result again: above all, lengths change."""
     sanitizer = TextSanitizer(options.redact, options.policy)
     names = check_names(plan, options.redact)

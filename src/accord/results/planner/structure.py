@@ -227,7 +227,7 @@ def apply_structure(
         if isinstance(operation, AddSubIssue):
             return next((each for each in github.sub_issues(operation.parent) if each.id == issue.id), None)
         now = github.issue(issue.number)
-        return now if now and isinstance(operation, AssignItem) and not _unassigned(now, operation.logins) else None
+        return now if now and isinstance(operation, AssignItem) and not _absent_logins(now, operation.logins) else None
 
     try:
         match operation:
@@ -249,7 +249,7 @@ def apply_structure(
 
 
 def _assignment(now: Issue, logins: Sequence[str]) -> tuple[OperationStatus | None, Finding | None]:
-    left = _unassigned(now, logins)
+    left = _absent_logins(now, logins)
     if not left:
         return None, None
     message = f"GitHub did not assign {', '.join(left)}: not all accounts can be assigned with this token."
@@ -259,7 +259,7 @@ def _assignment(now: Issue, logins: Sequence[str]) -> tuple[OperationStatus | No
     return status, warning("structure-unavailable", message, hint=hint)
 
 
-def _unassigned(issue: Issue, logins: Sequence[str]) -> list[str]:
+def _absent_logins(issue: Issue, logins: Sequence[str]) -> list[str]:
     has = {login.lower() for login in issue.assignees}
     for names in _accounts().items():
         has |= {*names} if has & {*names} else set()

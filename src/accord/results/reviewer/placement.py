@@ -263,8 +263,8 @@ def bodies(draft: DraftReview, marks: ReviewMarks, review_url: str, earlier: str
     markers += [write_marker(PART, run=draft.token, part=str(n)) for n in range(1, len(parts))]
     texts = []
     for n, (part, marker) in enumerate(zip(parts, markers, strict=True)):
-        lead = [_continued(draft, n, len(parts), review_url)] if n else []
-        texts.append("\n\n".join([*lead, *_rendered(part), *([earlier] if earlier and not n else []), marker]))
+        lead = [_part_line(draft, n, len(parts), review_url)] if n else []
+        texts.append("\n\n".join([*lead, *_part_texts(part), *([earlier] if earlier and not n else []), marker]))
     return texts
 
 
@@ -313,7 +313,7 @@ def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
     in_body.sort(key=lambda note: (note.is_warning, first[note.is_warning, note.name], note.at))
     texts += [BodyText(note.text, note.name, _label(draft, note), note.at) for note in in_body]
     longest = len(_marker(draft, "needs-changes", marks)) + (_EARLIER_CHARS if marks.has_earlier else 0)
-    continued = _continued(draft, _MOST_PARTS, _MOST_PARTS, "x" * _LONGEST_LINK)
+    continued = _part_line(draft, _MOST_PARTS, _MOST_PARTS, "x" * _LONGEST_LINK)
     return pack(texts, BODY_CHARS - longest - 2, BODY_CHARS - len(continued) - len(write_marker(PART)) - 200)
 
 
@@ -339,7 +339,7 @@ def pack(texts: Sequence[BodyText], first_limit: int, limit: int) -> list[list[B
     return parts
 
 
-def _rendered(part: Iterable[BodyText]) -> list[str]:
+def _part_texts(part: Iterable[BodyText]) -> list[str]:
     blocks = []
     for name, texts in groupby(part, key=lambda text: text.name):
         blocks += [_heading(name) if name else "", *(block for text in texts for block in (text.label, text.text))]
@@ -368,7 +368,7 @@ def _label(draft: DraftReview, note: Note) -> str:
     return f"**[Line {note.line}]({link})**" if can_link else f"**Line {note.line}**"
 
 
-def _continued(draft: DraftReview, part: int, parts: int, review_url: str) -> str:
+def _part_line(draft: DraftReview, part: int, parts: int, review_url: str) -> str:
     link = f"[the review]({review_url})" if 0 < len(review_url) <= _LONGEST_LINK else "the review"
     return f"_Part {part + 1} of {parts} of {link} of {draft.commit[:7]}._"
 

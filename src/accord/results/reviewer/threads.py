@@ -298,7 +298,7 @@ def match_threads(notes: Sequence[Note], threads: Sequence[OwnThread]) -> dict[i
         by_text.setdefault(thread.text, []).append(thread)
     pairs = ((note, thread) for note in notes for thread in by_text.get(finding_text(note.text), ()))
     found = _pair_up(((rank, note, thread) for note, thread in pairs if (rank := _rank(note, thread))), {})
-    return _pair_up(_reworded([note for note in notes if note.at not in found], usable), found)
+    return _pair_up(_reworded_pairs([note for note in notes if note.at not in found], usable), found)
 
 
 def _pair_up(pairs: Iterable[tuple[Any, Note, OwnThread]], found: Mapping[int, OwnThread]) -> dict[int, OwnThread]:
@@ -312,7 +312,7 @@ def _pair_up(pairs: Iterable[tuple[Any, Note, OwnThread]], found: Mapping[int, O
     return after
 
 
-def _reworded(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[tuple[Any, Note, OwnThread]]:
+def _reworded_pairs(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[tuple[Any, Note, OwnThread]]:
     """Yield the pairs at one place that share enough words; a comment on the whole file is at line 0."""
     by_path: dict[str, list[tuple[Note, str]]] = {}
     for note in notes:

@@ -125,7 +125,7 @@ def codec_of(
 
 def recognise(stdout: Path, stderr: Path | None = None) -> str:
     """Return the codec of a transcript by its first events; ``plain`` without any."""
-    sources = [(stdout, lines), (stdout, _indented), (stderr, _indented)]
+    sources = [(stdout, lines), (stdout, _json_lines), (stderr, _json_lines)]
     found = (event for path, reader in sources for event in _first_events(path, reader))
     return next(filter(None, map(format_of, found)), "plain")
 
@@ -153,7 +153,7 @@ def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | Non
     Events of another format are read as what they are, with a warning; those of an unknown one count as a transcript
     that breaks off.
     """
-    sources = [(stdout, lines), (stdout, _indented), *[(stderr, _indented)] * FORMATS[codec].fails_on_stderr]
+    sources = [(stdout, lines), (stdout, _json_lines), *[(stderr, _json_lines)] * FORMATS[codec].fails_on_stderr]
     for path, reader in sources:
         with _open_or_empty(path) as stream:
             account = account_of(codec, reader(stream), agent)
@@ -161,7 +161,7 @@ def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | Non
             return account
     with _open_or_empty(stdout) as stream:
         start = stream.read(_CHUNK_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
-    found = [event for reader in (lines, _indented) for event in _first_events(stdout, reader)]
+    found = [event for reader in (lines, _json_lines) for event in _first_events(stdout, reader)]
     other = next(filter(None, map(format_of, found)), "") if start.startswith(_OPENINGS) else ""
     if other and (account_of_other := _structured_account(other, agent, stdout, stderr)):
         note = f"The output is a transcript of {other}, not of {codec}, and was read as one."
@@ -171,7 +171,7 @@ def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | Non
     return replace(account, has_begun=is_broken) if is_broken or not start else None
 
 
-def _indented(stream: IO[bytes]) -> Iterator[bytes | None]:
+def _json_lines(stream: IO[bytes]) -> Iterator[bytes | None]:
     """Yield the objects of an output that begins or ends as JSON over many lines does, each in one line."""
     first = next((line for line in lines(stream) if line and line.strip()), b"").strip()
     stream.seek(-min(TAIL_BYTES, stream.seek(0, 2)), 2)
