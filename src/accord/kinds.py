@@ -12,7 +12,7 @@ from typing import Any
 from accord.core.kinds import FOLDERS, KINDS, READERS, Contents, Contract, FolderKind, Kind
 
 
-def _named(name: str) -> Any:
+def _imported_name(name: str) -> Any:
     """Return what a name such as ``files.yaml:read_mapping`` stands for."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(f"accord.{module}"), attribute)
@@ -20,11 +20,11 @@ def _named(name: str) -> Any:
 
 def _contents(*names: str) -> Callable[[], Contents]:
     """Return the loader of a kind's model, rules, and correction."""
-    return lambda: Contents(*map(_named, names))
+    return lambda: Contents(*map(_imported_name, names))
 
 
 def _calls(name: str) -> Callable[[Any], Any]:
-    return lambda value: _named(name)(value)
+    return lambda value: _imported_name(name)(value)
 
 
 def _is(of_type: type) -> Callable[[Any], bool]:

@@ -104,11 +104,11 @@ class Application(ServerState):
 
     def _approve(self, method: str, name: str, number: int) -> ApiResponse:
         """Approve held workflow runs; a POST is the button of the pull request's page, and leads back there."""
-        made = self._changed(lambda db, now: approve_pull(db, self.storage, name, number, now))
+        made = self._make_change(lambda db, now: approve_pull(db, self.storage, name, number, now))
         page = {"location": quote(f"/{name}/pull/{number}")}
         return ApiResponse(303, headers=page) if method == "POST" and made.status == 204 else made
 
-    def _changed(self, change: Callable[[SqlConnection, float], ApiResponse]) -> ApiResponse:
+    def _make_change(self, change: Callable[[SqlConnection, float], ApiResponse]) -> ApiResponse:
         """Make a change outside of GitHub's API, and return its answer or its refusal."""
         try:
             with self.database.writing() as connection:
@@ -225,7 +225,7 @@ class Application(ServerState):
                 return self._approve(method, approval["name"], int(approval["number"]))
             case "PUT", _:
                 content, query = await request.body(), request.query_params
-                return self._changed(lambda db, now: workflow_runs.put_control(db, path, query, content, now))
+                return self._make_change(lambda db, now: workflow_runs.put_control(db, path, query, content, now))
             case _:
                 return not_found().to_response("")
         return ApiResponse(204)

@@ -58,7 +58,7 @@ class AccessLevel(IntEnum):
     ADMIN = 5
 
     @classmethod
-    def named(cls, name: str) -> AccessLevel:
+    def from_name(cls, name: str) -> AccessLevel:
         """Return the level of that name, in any case."""
         return cls[name.upper()]
 
@@ -88,7 +88,7 @@ class Grant:
             return self.role
         granted = AccessLevel.NONE
         if self.in_reach:
-            granted = AccessLevel.named(self.actor.permissions.get(area, "none"))
+            granted = AccessLevel.from_name(self.actor.permissions.get(area, "none"))
         if not self.private and area not in get_args(HiddenArea):
             granted = max(granted, AccessLevel.READ)
         return granted if self.actor.kind == "installation" else min(granted, self.role)
@@ -157,7 +157,7 @@ def role_of(connection: SqlConnection, user_id: int, repository: Row) -> AccessL
     statement = "SELECT role FROM collaborators WHERE repository_id = ? AND user_id = ?"
     row = fetch(connection, statement, repository["id"], user_id)
     if row is not None:
-        return AccessLevel.named(row["role"])
+        return AccessLevel.from_name(row["role"])
     return AccessLevel.NONE if repository["private"] else AccessLevel.READ
 
 

@@ -26,7 +26,7 @@ LOCAL_NAMES = {
     "accord.runner.transcripts.error_rules.words": [{"pattern": words(cause).pattern} for cause in PRECEDENCE],
     "accord.text.markdown.longer_run": [{"char": "`"}],
     "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],
-    "accord.text.redaction._known": [{"value": "abab ab"}],
+    "accord.text.redaction._known_spans": [{"value": "abab ab"}],
     "accord.text.redaction._secrets_by_shape": [
         {"pattern": pattern} for *_, patterns in SHAPES for pattern in patterns
     ],

@@ -16,6 +16,9 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2] / "src"
 MODULES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in ROOT.rglob("*.py")}
 
+NOUNS_AND_VERBS = {"feed", "finding", "heading", "mapping", "seed", "setting", "string", "succeed", "warning"}
+STATUSES_OF_HTTP = {"created", "locked", "unauthorized"}
+
 
 @cache
 def statements() -> dict[str, list[ast.stmt]]:
@@ -62,6 +65,18 @@ def type_name(node: ast.stmt) -> str:
 def test_a_type_name_has_one_meaning() -> None:
     names = Counter(type_name(node) for nodes in statements().values() for node in nodes)
     assert not {name for name, count in names.items() if name and count > 1}
+
+
+def test_a_function_name_is_more_than_a_participle() -> None:
+    functions = [
+        node
+        for nodes in statements().values()
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not re.search("property|contextmanager", str([ast.unparse(each) for each in node.decorator_list]))
+    ]
+    bare = {each.name for each in functions if re.fullmatch("_*[a-z]+(ed|ing|own|[kv]en|tten)", each.name)}
+    assert {name.strip("_") for name in bare} <= NOUNS_AND_VERBS | STATUSES_OF_HTTP
 
 
 def test_no_module_is_in_an_import_circle() -> None:

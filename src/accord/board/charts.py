@@ -85,7 +85,7 @@ class Chart:
         wide = WIDTH / len(self.starts)
         return [((i + 0.5) * wide, f"{start:%m-%d}") for i, start in enumerate(self.starts) if i % step == 0]
 
-    def shown(self, value: float) -> str:
+    def text_of(self, value: float) -> str:
         """Return a value as the table shows it."""
         return f"{value:.0f}" if self.is_whole else f"{value:.2f}"
 
@@ -98,7 +98,7 @@ class Chart:
                 high = values[i] / self.top * HEIGHT
                 base -= high
                 if high:
-                    text = f"{start}: {self.shown(values[i])} {name}"
+                    text = f"{start}: {self.text_of(values[i])} {name}"
                     yield Bar((i + _GAP / 2) * wide, base, (1 - _GAP) * wide, high, name, text)
 
 

@@ -144,16 +144,16 @@ def board_body(
     has ``most`` rows, or fewer if the body exceeds GitHub's limit.
     """
 
-    def shown(text: str) -> str:
+    def render(text: str) -> str:
         return with_links(clean(text), issues)
 
     sections = overview.sections()
     parts = [
-        _section(name, entries, shown, has_boxes=has_boxes, most=most) for name, entries in sections.items() if entries
+        _section(name, entries, render, has_boxes=has_boxes, most=most) for name, entries in sections.items() if entries
     ]
     if not overview.needs_you:
         parts.insert(0, "### Nothing needs you")
-    notes = [f"> {shown(note)}" for note in overview.notes]
+    notes = [f"> {render(note)}" for note in overview.notes]
     marker = [write_marker(BOARD, run=token)] if token else []
     body = "\n\n".join([*parts, *notes, _FOOT_OF_BOXES if has_boxes else _FOOT, *marker])
     if len(body) <= BODY_CHARS or most == 1:
@@ -170,12 +170,12 @@ def with_links(text: str, issues: str) -> str:
     return _ANY_REFERENCE.sub(lambda found: f"{found[0]}{GUARD}", linked)
 
 
-def _section(name: str, entries: Sequence[Entry], shown: Callable[[str], str], *, has_boxes: bool, most: int) -> str:
+def _section(name: str, entries: Sequence[Entry], render: Callable[[str], str], *, has_boxes: bool, most: int) -> str:
     heading = f"{HEADINGS[name]} ({len(entries)})"
     first = entries[:most]
-    boxes = [_box(entry, shown) for entry in first if has_boxes and entry.start]
+    boxes = [_box(entry, render) for entry in first if has_boxes and entry.start]
     head = ["What", "Why", "Since (UTC)", *(["Type"] if name in WITH_COMMAND else [])]
-    rows = [_row(entry, shown, has_command=name in WITH_COMMAND) for entry in first if not (has_boxes and entry.start)]
+    rows = [_row(entry, render, has_command=name in WITH_COMMAND) for entry in first if not (has_boxes and entry.start)]
     rest = f"and {len(entries) - most} more" if len(entries) > most else ""
     content = "\n\n".join(filter(None, [table(head, rows) if rows else "", "\n".join(boxes), rest]))
     if name in _FOLDED:
@@ -183,26 +183,26 @@ def _section(name: str, entries: Sequence[Entry], shown: Callable[[str], str], *
     return f"### {heading}\n\n{content}"
 
 
-def _box(entry: Entry, shown: Callable[[str], str]) -> str:
+def _box(entry: Entry, render: Callable[[str], str]) -> str:
     """Return the line of an entry with a box: GitHub lets no one tick a box in a table."""
     since = f" Since {entry.since:%Y-%m-%d %H:%M} UTC." if entry.since else ""
-    what = f"**{_LABELS[entry.start]}** {shown(entry.id)} {shown(entry.title)}: {shown(entry.why)}"
-    return f"{write_box(int(entry.id.removeprefix('#')), entry.start)} {what}{_cost(entry, shown)}{since}"  # type: ignore[arg-type]
+    what = f"**{_LABELS[entry.start]}** {render(entry.id)} {render(entry.title)}: {render(entry.why)}"
+    return f"{write_box(int(entry.id.removeprefix('#')), entry.start)} {what}{_cost(entry, render)}{since}"  # type: ignore[arg-type]
 
 
-def _row(entry: Entry, shown: Callable[[str], str], *, has_command: bool) -> list[str]:
+def _row(entry: Entry, render: Callable[[str], str], *, has_command: bool) -> list[str]:
     since = entry.since.strftime("%Y-%m-%d %H:%M") if entry.since else ""
     command = [as_code(entry.command) if entry.command else ""] if has_command else []
     return [
-        f"{shown(entry.id)} {shown(entry.title)}",
-        f"{shown(entry.why)}{_cost(entry, shown)}",
+        f"{render(entry.id)} {render(entry.title)}",
+        f"{render(entry.why)}{_cost(entry, render)}",
         since,
         *command,
     ]
 
 
-def _cost(entry: Entry, shown: Callable[[str], str]) -> str:
-    return f" ({shown(entry.cost)})" if entry.cost else ""
+def _cost(entry: Entry, render: Callable[[str], str]) -> str:
+    return f" ({render(entry.cost)})" if entry.cost else ""
 
 
 def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: Receipt, options: ApplyOptions) -> None:

@@ -80,7 +80,7 @@ def board_app(board: LiveBoard) -> Starlette:
         return StreamingResponse(stream(), media_type="text/event-stream", headers=_HEADERS)
 
     @asynccontextmanager
-    async def reading(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         thread = threading.Thread(target=board.refresh, name="accord-board", daemon=True)
         thread.start()
         yield
@@ -90,7 +90,7 @@ def board_app(board: LiveBoard) -> Starlette:
     if board.token:
         routes.insert(0, _answer_route(board))
     hosts = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])
-    return Starlette(routes=routes, middleware=[hosts], lifespan=reading)
+    return Starlette(routes=routes, middleware=[hosts], lifespan=lifespan)
 
 
 def _answer_route(board: LiveBoard) -> Route:

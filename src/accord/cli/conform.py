@@ -86,7 +86,7 @@ def _check_file(path: str) -> Iterator[Checked]:
     files, root = RepositoryFiles({path: document.lines}, {path: source}), _root_of(Path(path))
     called = CalledFiles(root, files) if root else None
     if called:
-        workflow = called.filled(path, workflow)
+        workflow = called.with_calls(path, workflow)
     found: list[PlacedFinding] = [
         (path, finding) for finding in contract_findings(workflow, _read_called(workflow, path))
     ]

@@ -111,7 +111,7 @@ def _ask_choices(kit: Kit, given: _InitArguments) -> _InitArguments:
     """Ask for the workflows and the agent of a first install, unless they are given."""
 
     def ask(name: str, answer: str, question: str, default: str) -> str:
-        def checked(answer: str) -> str:
+        def check_answer(answer: str) -> str:
             try:
                 given_choices(
                     kit, Choices(), only=answer if name == "only" else "", agent=answer if name == "agent" else ""
@@ -120,7 +120,7 @@ def _ask_choices(kit: Kit, given: _InitArguments) -> _InitArguments:
                 raise click.BadParameter(f"{error.message} {error.hint}") from None
             return answer
 
-        return answer or str(click.prompt(question, default=default, value_proc=checked))
+        return answer or str(click.prompt(question, default=default, value_proc=check_answer))
 
     agents = [name for name, secrets in kit.agents.items() if secrets]
     only = ask("only", given.only, f"Workflows ({', '.join(kit.workflows)})", "all")

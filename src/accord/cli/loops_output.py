@@ -30,18 +30,18 @@ _COLORS = {
 def decision_lines(decision: LoopDecision) -> Iterator[str]:
     """Yield a decision for people, redacted: names of checks and labels are untrusted text."""
 
-    def shown(text: str) -> str:
+    def clean(text: str) -> str:
         return one_line(redact(text))
 
     action = click.style(decision.action, fg=_COLORS.get(decision.action), bold=True)
-    yield f"{action} ({decision.reason}): {shown(decision.message)}"
+    yield f"{action} ({decision.reason}): {clean(decision.message)}"
     if decision.agent:
-        yield f"  agent {shown(decision.agent)}, iteration {decision.iteration}"
+        yield f"  agent {clean(decision.agent)}, iteration {decision.iteration}"
     if decision.wait_seconds is not None:
         yield f"  look again in {decision.wait_seconds} s"
-    yield from (f"  + label {shown(label)}" for label in decision.add_labels)
-    yield from (f"  - label {shown(label)}" for label in decision.remove_labels)
-    yield from (click.style(f"  warning: {shown(text)}", fg="yellow") for text in decision.warnings)
+    yield from (f"  + label {clean(label)}" for label in decision.add_labels)
+    yield from (f"  - label {clean(label)}" for label in decision.remove_labels)
+    yield from (click.style(f"  warning: {clean(text)}", fg="yellow") for text in decision.warnings)
     if decision.appendix:
         yield f"  appendix of {len(decision.appendix)} characters (--format json shows it)"
 

@@ -80,7 +80,7 @@ class Bundle:
             lines += [f"  {self.redact(name)}: {reason}" for name, reason in sorted(self.left_out.items())]
         return "\n".join(lines) + "\n"
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return the archive; equal contents give equal bytes."""
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -111,7 +111,7 @@ def write_bundle(
     for name, file in _files(included):
         if file.resolve() != path.resolve():
             bundle.add_file(name, file)
-    write_whole(path, bundle.packed())
+    write_whole(path, bundle.to_bytes())
     return bundle
 
 

@@ -170,7 +170,7 @@ class GitHub(
         """List the issues that block an issue. GET …/dependencies/blocked_by. Raises NotThere where GitHub has none."""
         return list(self._list_items(f"/issues/{number}/dependencies/blocked_by", _issue))
 
-    def blocking(self, number: int) -> list[Issue]:
+    def blocked_issues(self, number: int) -> list[Issue]:
         """List the issues that an issue blocks. GET …/dependencies/blocking. Raises NotThere where GitHub has none."""
         return list(self._list_items(f"/issues/{number}/dependencies/blocking", _issue))
 

@@ -171,13 +171,13 @@ def with_pin(text: str, pin: Pin | str, *, sources: Collection[str] = (SOURCE,),
     are the consumer's choice, and stay.
     """
 
-    def moved(found: re.Match[str]) -> str:
+    def with_new_pin(found: re.Match[str]) -> str:
         if found["source"] not in sources or (only and found["commit"] != only):
             return found[0]
         source = pin.source if isinstance(pin, Pin) else found["source"]
         return f"{source}{found['path']}@{pin}"
 
-    return _PIN.sub(moved, text)
+    return _PIN.sub(with_new_pin, text)
 
 
 def pin_for(ref: str | None) -> Pin:

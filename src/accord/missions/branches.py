@@ -142,7 +142,7 @@ class MissionGit:
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
 
-    def missing(self, start: str, branch: str) -> tuple[str, int]:
+    def missing_commits(self, start: str, branch: str) -> tuple[str, int]:
         """Return the ref of a branch with the most commits that ``start`` does not have, and their number; or 0."""
         counts = {ref: int(self._answer("rev-list", "--count", ref, "--not", start) or 0) for ref in self.refs(branch)}
         return max(counts.items(), key=lambda one: one[1], default=("", 0))
@@ -288,7 +288,7 @@ def missing_work(mission: Mission, wp_id: str, git: MissionGit, start: str, *, i
             names_of[branch] = (*names_of.get(branch, ()), name)
     if is_new:
         names_of |= dict.fromkeys((git.mission_branch, git.target_name), ())
-    found = [MissingWork(names, branch, *git.missing(start, branch)) for branch, names in names_of.items()]
+    found = [MissingWork(names, branch, *git.missing_commits(start, branch)) for branch, names in names_of.items()]
     return [one for one in found if one.count or (not one.ref and approved.intersection(one.names))]
 
 

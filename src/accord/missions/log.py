@@ -102,11 +102,11 @@ def read_mission_log(folder: Path, mission_id: str) -> Log:
     older = names[: names.index(slug)] if slug in names else names
     own = {"", slug, *(name for name in dict.fromkeys(older) if not os.path.isdir(folder.parent / name))}
 
-    def marked(event: StatusEvent) -> StatusEvent:
+    def with_mark(event: StatusEvent) -> StatusEvent:
         is_own = event.mission_slug in own or (mission_id and (event.model_extra or {}).get("mission_id") == mission_id)
         return event if is_own else event.model_copy(update={"is_foreign": True})
 
-    return replace(log, events=tuple(map(marked, log.events)))
+    return replace(log, events=tuple(map(with_mark, log.events)))
 
 
 def _repetition_finding(event: StatusEvent, number: int, line_before: int) -> Finding:

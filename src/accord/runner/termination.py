@@ -84,7 +84,7 @@ class Termination:
     def step(self) -> bool:
         """Send the signals that are due; return True when nothing is left, or nothing more can be done."""
         self.program.poll()
-        remaining = self._remaining()
+        remaining = self._remaining_processes()
         if not remaining and self.program.returncode is not None:
             return True
         seconds = time.monotonic() - self._began
@@ -101,7 +101,7 @@ class Termination:
         self._signaled.add(pid)
         return is_new or number == signal.SIGKILL
 
-    def _remaining(self) -> list[int]:
+    def _remaining_processes(self) -> list[int]:
         """Return the processes that still have to end, and reap adopted orphans that ended."""
         remaining = []
         for process in guard.descendants():

@@ -201,7 +201,7 @@ def unblocked_items(github: GitHub, number: int) -> Iterator[tuple[Issue, Status
     Blockers of the text count too, on servers without dependencies.
     """
     try:
-        blocked = {issue.number for issue in github.blocking(number)}
+        blocked = {issue.number for issue in github.blocked_issues(number)}
     except NotThere:
         blocked = set()
     for issue in github.issues(state="open"):

@@ -80,9 +80,9 @@ def page_edits(page: ParsedMarkdown, policy: PostingPolicy) -> list[Edit]:
             blocks.append((prose.content, View(prose.content, ())))
             continue
         found, view = _prose_edits(page, prose, between, policy)
-        edits += map(prose.placed, (*found, *image_edits(page, prose, policy.may_load)))
+        edits += map(prose.source_edit, (*found, *image_edits(page, prose, policy.may_load)))
         blocks.append((prose.content, view))
-    edits += (page.prose[i].placed(edit) for i, edit in keyword_edits(blocks, between=between))
+    edits += (page.prose[i].source_edit(edit) for i, edit in keyword_edits(blocks, between=between))
     return edits
 
 
@@ -106,7 +106,7 @@ def _note_edits(page: ParsedMarkdown) -> Iterator[Edit]:
         for hit in ODD_NOTE.finditer(prose.content):
             start = hit.end(1)
             if not is_inside(start):
-                yield prose.placed(Edit(start, start + 1, "\\[", "links"))
+                yield prose.source_edit(Edit(start, start + 1, "\\[", "links"))
 
 
 def _definition_edits(page: ParsedMarkdown, policy: PostingPolicy) -> Iterator[Edit]:

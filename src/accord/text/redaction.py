@@ -114,38 +114,38 @@ class Redactor:
 
         ``keys_in`` finds private keys, for callers that know better where one ends.
         """
-        found = self._found(text, keys_in or private_keys)
+        found = self._secrets_in(text, keys_in or private_keys)
         if "[" in text and _COLOURS.search(text):
             plain = _decoded_view(text, _COLOURS, lambda _: "")
-            secrets = self._found(plain.text, lambda _: ())
+            secrets = self._secrets_in(plain.text, lambda _: ())
             found += (Secret(*plain.span(secret.start, secret.end), secret.kind) for secret in secrets)
         if not found:
             return []
         placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
         return merge_overlaps(secret for secret in found if not _is_within(secret, placeholders))
 
-    def _found(self, text: str, keys_in: Callable[[str], Iterable[Secret]]) -> list[Secret]:
+    def _secrets_in(self, text: str, keys_in: Callable[[str], Iterable[Secret]]) -> list[Secret]:
         """Return secrets as they are, or with escaped characters."""
         found = [*_secrets_by_shape(text), *keys_in(text)]
         if self.values:
-            found += (Secret(*span, _KNOWN) for span in self._known(text))
+            found += (Secret(*span, _KNOWN) for span in self._known_spans(text))
             if any(sign in text for sign in _ESCAPED):
                 plain = _decoded_view(text, _ESCAPES, lambda hit: _unescaped_text(hit[0]))
-                found += (Secret(*plain.span(*span), _KNOWN) for span in self._known(plain.text))
+                found += (Secret(*plain.span(*span), _KNOWN) for span in self._known_spans(plain.text))
             if DUMPED.search(text):
-                found += self._dumped(text)
+                found += self._dumped_secrets(text)
         return found
 
-    def _dumped(self, text: str) -> Iterator[Secret]:
+    def _dumped_secrets(self, text: str) -> Iterator[Secret]:
         """Yield the lines of dumps that show a known secret."""
         plain = _decoded_view(text, DUMPED, lambda hit: bytes.fromhex(hit[1]).decode("utf-8", "replace"))
-        for span in self._known(plain.text):
+        for span in self._known_spans(plain.text):
             start, end = plain.span(*span)
             lines = text[start:end].removesuffix("\n")
             is_escaped = lines.endswith("\\n")
             yield Secret(start, start + len(lines[:-1].rstrip("\\") if is_escaped else lines), _KNOWN)
 
-    def _known(self, text: str) -> Iterator[tuple[int, int]]:
+    def _known_spans(self, text: str) -> Iterator[tuple[int, int]]:
         lines = unwrapped_text(text) if any(sign in text for sign in _WRAPPED) else ""
         for value in self.values:
             if value in text:
@@ -233,7 +233,7 @@ def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
     """Redact every text of a JSON document, keys too; afterwards escapes could hide a secret from the search."""
     clean: dict[str, str] = {}
 
-    def redacted(value: Any, key: str = "") -> Any:
+    def redact_value(value: Any, key: str = "") -> Any:
         if isinstance(value, str) and is_secret_name(key):
             named = f'"{key}":"'
             text = redact(f'{named}{value}"')
@@ -243,12 +243,12 @@ def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
                 clean[value] = redact(value)
             return clean[value]
         if isinstance(value, dict):
-            return {redacted(key): redacted(child, str(key)) for key, child in value.items()}
+            return {redact_value(key): redact_value(child, str(key)) for key, child in value.items()}
         if isinstance(value, (list, tuple)):
-            return [redacted(child) for child in value]
+            return [redact_value(child) for child in value]
         return value
 
-    return redacted(value)
+    return redact_value(value)
 
 
 def is_secret_name(name: str) -> bool:

@@ -72,7 +72,7 @@ class Prose:
         i = bisect_right(self._starts, position) - 1
         return self._sources[i] + position - self._starts[i]
 
-    def placed(self, edit: Edit) -> Edit:
+    def source_edit(self, edit: Edit) -> Edit:
         """Return an edit of ``content`` as one of the whole text."""
         new = edit.new.replace("|", "\\|") if self.is_cell else edit.new
         return Edit(self.source(edit.start), self.source(edit.end - 1) + 1, new, edit.kind)

@@ -64,7 +64,7 @@ def _round(text: str) -> str:
         return _bare(text)
     cuts = [*_definitions(page), *_cells(page), *_fences(page)]
     for prose in page.prose:
-        cuts += map(prose.placed, _prose_cuts(prose))
+        cuts += map(prose.source_edit, _prose_cuts(prose))
     return View(text, cuts).text
 
 

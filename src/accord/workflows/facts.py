@@ -85,7 +85,7 @@ def read_repository(root: Path, repository: str = "") -> tuple[RepositoryFacts, 
     merged = registry or shipped_registry()
     default = {name: agent for name, agent in merged.agents.items() if name == merged.default_agent}
     called = CalledFiles(root, files, repository)
-    workflows = {path: called.filled(path, workflow) for path, workflow in workflows.items()}
+    workflows = {path: called.with_calls(path, workflow) for path, workflow in workflows.items()}
     owner, known = repository.partition("/")[0], known_agents(merged)
     return RepositoryFacts(
         workflows, owner, agents, known, default, actions=called.paths, missing=called.missing
@@ -160,7 +160,7 @@ class CalledFiles:
         """The paths of the actions that could be read."""
         return frozenset(path for path, action in self._actions.items() if action)
 
-    def filled(self, path: str, workflow: Workflow) -> Workflow:
+    def with_calls(self, path: str, workflow: Workflow) -> Workflow:
         """Return a workflow whose steps have those of the actions and the scripts that they call."""
         jobs = {}
         for job_id, job in workflow.jobs.items():

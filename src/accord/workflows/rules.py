@@ -196,7 +196,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
         found = wiring.break_of(output.value, place)
         found = None if found and found.is_empty and name in _MAY_BE_EMPTY else found
         if found is None and name in OUTPUTS:
-            found = wiring.crossed(name, output.value, place, OUTPUTS)
+            found = wiring.crossed_output(name, output.value, place, OUTPUTS)
         is_constant = output.value is not None and reads(output.value) == []
         if found and (name in _NAMED_BY_CONTRACT or not is_constant):
             message = f"The output `{name}` does not come from the run: {found.reason}. Connect it to a step."

@@ -95,7 +95,7 @@ def _reached_cloud(facts: RepositoryFacts, steps: list[RunPlace]) -> Iterator[Fi
 
 
 def _job_token(at: RunPlace) -> Iterator[_Token]:
-    granted, declared_in = at.granted
+    granted, declared_in = at.token_permissions
     scopes = tuple(written_scopes(granted))
     if scopes:
         kept = granted if isinstance(granted, dict) else {"contents": "write"}
@@ -165,7 +165,7 @@ def _scopes_of_app(step: Step) -> tuple[str, ...]:
 
 
 def _has_identity(at: RunPlace) -> bool:
-    granted, _ = at.granted
+    granted, _ = at.token_permissions
     return granted == "write-all" or (isinstance(granted, dict) and granted.get("id-token") == "write")
 
 
@@ -367,7 +367,7 @@ def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
     shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]
     texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]
     named = [f"`{name.upper()}`" for name in sorted(secrets_in(texts) - {"github_token"})]
-    writes = not is_guarded and {"contents", *_EVERYTHING} & {*written_scopes(at.granted[0])}
+    writes = not is_guarded and {"contents", *_EVERYTHING} & {*written_scopes(at.token_permissions[0])}
     parts = ["`contents: write`"] if writes else []
     parts += (
         ["all secrets"] if job.secrets == "inherit" else [f"the secrets {', '.join(named)}"] if named[1:] else named

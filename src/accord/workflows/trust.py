@@ -136,7 +136,7 @@ class RunPlace:
         return own or next((str(shell) for shell in defaults if shell), "")
 
     @property
-    def granted(self) -> tuple[dict[str, str] | str | None, str]:
+    def token_permissions(self) -> tuple[dict[str, str] | str | None, str]:
         """The permissions of the job's token and the file that declares them, which may be that of a caller.
 
         None if no file does. Source: GitHub documentation, "Reusing workflows" (a called workflow keeps its caller's).

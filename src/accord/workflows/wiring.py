@@ -56,7 +56,7 @@ class Wiring:
         """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
         return next((end for end in self._ends(value, OutputLink(path)) if isinstance(end, Break)), None)
 
-    def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
+    def crossed_output(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
         """Find where an output is connected to another output's source instead of its own."""
         ends = [end for end in self._ends(value, OutputLink(path, name=name)) if not isinstance(end, Break)]
         chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))

@@ -78,7 +78,7 @@ class Playground:
         with build_opener(ProxyHandler({})).open(request, timeout=30) as answer:
             return json.loads(answer.read())
 
-    def shown(self) -> dict[str, Any]:
+    def contents(self) -> dict[str, Any]:
         """Return what the sandbox holds."""
         return document(self.home / "sandbox")
 

@@ -51,9 +51,9 @@ def play_people(ground: Playground) -> Iterator[Attacked]:
 
 def _deliver(ground: Playground, row: str, tried: str, name: str, action: str, sender: str, **payload: Any) -> Attacked:
     """Deliver an event, and look whether it started a workflow."""
-    before = len(ground.shown()["dispatches"])
+    before = len(ground.contents()["dispatches"])
     receipt = ground.start(name, action, sender, **payload)
-    runs = ground.shown()["dispatches"][before:]
+    runs = ground.contents()["dispatches"][before:]
     comments = ground.send("GET", f"/issues/{REQUEST}/comments", STRANGER_TOKEN)
     said = [one["body"] for one in comments if one["user"]["login"] not in (STRANGER, TRIAGER)]
     reason = receipt.error.message if receipt.error else str(receipt.details.get("reason", "")) or " ".join(said)
@@ -93,9 +93,9 @@ def _twice(ground: Playground) -> Attacked:
     """A comment of a person with write access is delivered twice."""
     made = ground.send("POST", f"/issues/{REQUEST}/comments", ground.server.token, body="/accord plan")
     for _ in range(2):
-        before = len(ground.shown()["dispatches"])
+        before = len(ground.contents()["dispatches"])
         ended = ground.start("issue_comment", "created", made["user"]["login"], comment=made)
-    runs = ground.shown()["dispatches"][before:]
+    runs = ground.contents()["dispatches"][before:]
     said = ended.error.message if ended.error else str(ended.details.get("reason", "")) or "nothing more is started"
     return Attacked("twice", "a comment", "a second run starts" if runs else "", one_line(said))
 
@@ -184,7 +184,7 @@ def play_results(
     comments = [{"path": path, "line": None, "body": about + each.text} for each in texts]
     review = {"verdict": "needs-changes", "summary": everything, "comments": comments}
     require(ground.apply(ReviewOptions, {"role": "reviewer", "review": review}, pull=PULL))
-    now = ground.shown()
+    now = ground.contents()
     bodies = {issue["number"]: str(issue["body"]) for issue in now["issues"]}
     reviews = [each["body"] for review in now["reviews"] for each in (review, *review["comments"])]
     pulls = [each["body"] for pull in now["pulls"] for each in (pull, *pull["comments"])]
@@ -209,11 +209,11 @@ def _implement(ground: Playground, number: int, patch: str, summary: str) -> Rec
 
 def _play_patch(ground: Playground, number: int, each: HostilePatch) -> Attacked:
     """Apply a patch, and look which of its files are on a branch, and whether that is a draft."""
-    before = {pull["number"] for pull in ground.shown()["pulls"]}
+    before = {pull["number"] for pull in ground.contents()["pulls"]}
     receipt = _implement(ground, number, each.patch, "Done.")
     branches = ground.git("for-each-ref", "--format=%(refname)", "--no-merged=main", "refs/heads").split()
     pushed = [name for ref in branches for name in ground.git("diff", "--name-only", "main", ref).splitlines()]
-    pulls = [pull for pull in ground.shown()["pulls"] if pull["number"] not in before]
+    pulls = [pull for pull in ground.contents()["pulls"] if pull["number"] not in before]
     is_there = any(each.path.casefold() in name.casefold() or name in each.path for name in pushed)
     is_read_first = each.draft and bool(pulls) and all(pull["draft"] for pull in pulls)
     said = receipt.error.message if receipt.error else next((one.text for one in receipt.findings), "")
@@ -230,7 +230,7 @@ def marker(ground: Playground) -> Attacked:
     number = ground.send("POST", "/issues", STRANGER_TOKEN, **forged)["number"]
     plan = {"role": "planner", "create": [task("forged", f"{NAME}/x.txt", "None")], "close": [], "update": []}
     ground.apply(PlanOptions, plan, run_key=key)
-    found = {issue["number"]: issue for issue in ground.shown()["issues"] if issue["title"] == "Task forged"}
+    found = {issue["number"]: issue for issue in ground.contents()["issues"] if issue["title"] == "Task forged"}
     own = [issue for issue in found.values() if issue["author"] != STRANGER]
     is_adopted = not own or found[number]["body"] != forged["body"] or bool(found[number]["labels"])
     seen = f"#{own[0]['number']} is created beside the forged #{number}" if own else "nothing is created"
@@ -240,8 +240,8 @@ def marker(ground: Playground) -> Attacked:
 def approval(ground: Playground) -> Attacked:
     """An agent approves the pull request of a stranger's fork."""
     review = {"verdict": "approve", "summary": "Fine.", "comments": []}
-    before = len(ground.shown()["reviews"])
+    before = len(ground.contents()["reviews"])
     require(ground.apply(ReviewOptions, {"role": "reviewer", "review": review}, pull=PULL))
-    states = sorted({one["state"] for one in ground.shown()["reviews"][before:]})
+    states = sorted({one["state"] for one in ground.contents()["reviews"][before:]})
     through = "the pull request counts as approved" if "APPROVED" in states else ""
     return Attacked("approval", "an approval of a fork", through, f"a review with the state {', '.join(states)}")

@@ -190,10 +190,10 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
     def within(limit: int, text: str) -> str:
         return without_middle(text, limit // 4, limit - limit // 4)
 
-    def seen(text: str) -> str:
+    def visible(text: str) -> str:
         return secrets(visible_text(text))
 
-    listed = _task_lines(tasks, [seen(heading) for heading in _headings(evidence.pr_body, tasks)], seen)
+    listed = _task_lines(tasks, [visible(heading) for heading in _headings(evidence.pr_body, tasks)], visible)
     left_out = len(tasks) - len(listed)
     more = [f"({left_out} more tasks are not shown and cannot be answered.)"] if left_out else []
     todos = "\n".join(f"[{'x' if todo.is_done else ' '}] {clean(todo.text)}" for todo in evidence.todos)
