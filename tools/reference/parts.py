@@ -24,7 +24,7 @@ from reference.actions import (
 )
 from reference.commands import cli_reference, demo_output, exit_codes
 from reference.install import gh_extension, install_in_readme, install_to_start, install_with_tools
-from reference.models import catalog, fields_lists, labels_list, protected_paths, runner_outputs_list, schema_file
+from reference.models import catalog, fields_lists, protected_paths, runner_outputs_list, schema_file
 from reference.rules import (
     attacks_table,
     causes_list,
@@ -107,7 +107,7 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("docs/getting-started.md", partial(install_to_start, root), "install")
     yield Part("docs/mcp.md", partial(install_with_tools, root), "install")
     yield Part("gh-accord/gh-accord", partial(gh_extension, root))
-    yield Part("docs/agent-registry.md", partial(fields_lists, Registry), "fields")
+    yield Part("schemas/agent-registry.md", partial(fields_lists, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
     yield Part("tests/reference/attacks.md", attacks_table, "attacks")
     yield Part("docs/errors.md", causes_list, "causes")
@@ -116,7 +116,6 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("docs/handoffs.md", partial(diagram, HANDOFF, hidden={"cancelled"}), "machine")
     yield Part("tests/reference/protected-paths.md", protected_paths, "protected")
     yield Part("docs/loops.md", reasons_list, "reasons")
-    yield Part("docs/labels.md", labels_list, "labels")
     yield Part("docs/missions.md", partial(diagram, WORK_PACKAGE, hidden={"blocked", "canceled"}), "machine")
     yield Part("docs/runner-outputs.md", runner_outputs_list, "runner-outputs")
     yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
