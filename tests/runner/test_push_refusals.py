@@ -43,6 +43,8 @@ PUSH_ERRORS = {
         "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
         "remote: Repository not found.",
         "git@github.com: Permission denied (publickey).",
+        "ERROR: The key you are authenticating with has been marked as read only.\nfatal: Could not read from remote",
+        "ERROR: This repository was archived so it is read-only.\nfatal: the remote end hung up unexpectedly",
     ],
     "push-unreachable": [
         "fatal: unable to access 'https://x/': Could not resolve host: github.com",
@@ -52,6 +54,8 @@ PUSH_ERRORS = {
         "! [remote rejected] x -> x (Internal Server Error)",
         "ssh: connect to host github.com port 22: Connection refused",
         "fatal: the remote end hung up unexpectedly",
+        "ERROR: Internal Server Error\nfatal: the remote end hung up unexpectedly",
+        "error: failed to push some refs to 'https://x/'\nfatal: early EOF",
         "an unknown error",
         "",
     ],

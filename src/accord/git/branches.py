@@ -43,9 +43,11 @@ _MOVED = re.compile(
 )
 _FINAL = re.compile(
     r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|protected branch"
-    r"|remote rejected|refusing|pre-receive|exceeds|GH0\d\d",
-    re.IGNORECASE,
+    r"|remote rejected|refusing|pre-receive|exceeds|GH0\d\d|(?-i:^(?:remote: )?ERROR: )",
+    re.IGNORECASE | re.MULTILINE,
 )
+"""Final refusals; ``ERROR:`` begins those of GitHub's server for SSH."""
+
 _PASSING = re.compile(
     r"rate limit|returned error: 5|unable to access|could not resolve|connection|timed out|early eof|hung up"
     r"|empty reply|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end",
