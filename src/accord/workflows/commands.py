@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 _KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
 _WRAPPERS = frozenset({
@@ -41,6 +42,9 @@ _TOKEN = re.compile(
 _CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
+_BRACKET = re.compile(r"(\$\(|[()])")
+_A_LINE = re.compile(r"^[ \t]*(.*)$", re.MULTILINE)
+_BACKTICKS = re.compile(r"`[^`]*`")
 _SUBSTITUTION = re.compile(r"\$\(|`")
 _DEEPEST = 8
 _WITHOUT_OPTION = frozenset({"eval", "parallel", "ssh"})
@@ -89,6 +93,54 @@ def _split(script: str) -> Iterator[list[str]]:
             is_target = token.lastgroup == "redirection"
     if words:
         yield words
+
+
+class SimpleCommand(NamedTuple):
+    """A command of a script: its words without quotes, where its output goes, and the text that it reads."""
+
+    words: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    text: str = ""
+    is_piped: bool = False  # the next command reads its output
+
+
+def simple_commands(script: str) -> Sequence[SimpleCommand]:
+    """Return the commands of a script in order, without those of substitutions, which stay part of a word."""
+    text, at = _hide_substitutions(script), 0
+    found, words, targets, read, redirection = list[SimpleCommand](), list[str](), list[str](), "", ""
+    while token := _TOKEN.match(text, at):
+        at, kind = token.end(), token.lastgroup
+        word = re.sub(r"""\$?(?=')|["']""", "", token[0])
+        if kind == "redirection":
+            redirection = word.strip()
+        elif kind == "word" and redirection == "<<<":
+            read = word
+        elif kind == "word" and (document := _DOCUMENT.match(redirection + token[0])):
+            start = text.find("\n", at) + 1 or len(text)
+            stop = next(
+                (line.start() for line in _A_LINE.finditer(text, start) if line[1] == document["end"]), len(text)
+            )
+            read, text = text[start:stop], text[:start] + text[stop:].partition("\n")[2]
+        elif kind == "word" and redirection:
+            targets += [word] if redirection.lstrip("1&") in {">", ">>", ">|"} else []
+        elif kind == "word":
+            words.append(word)
+        elif kind == "end" and (words or targets):
+            found.append(SimpleCommand(words, targets, read, token[0] == "|" and text[at : at + 1] != "|"))
+            words, targets, read = [], [], ""
+        if kind in {"word", "end"}:
+            redirection = ""
+    return [*found, SimpleCommand(words, targets, read)]
+
+
+def _hide_substitutions(script: str) -> str:
+    """Return a script in which expressions of GitHub and substitutions are parts of words, whatever they hold."""
+    parts, depth = list[str](), 0
+    for part in _BRACKET.split(_EXPRESSION.sub(lambda at: at[0].translate(_SPECIAL), script)):
+        depth += part == "$(" or (depth and part == "(")
+        parts.append(part.translate(_SPECIAL) if depth else part)
+        depth -= depth and part == ")"
+    return _BACKTICKS.sub(lambda at: "$" + at[0].translate(_SPECIAL), "".join(parts))
 
 
 def _unquoted_word(word: str) -> str:

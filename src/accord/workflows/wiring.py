@@ -10,15 +10,14 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from accord.core.findings import pointer
 from accord.workflows.agents import shipped_agents
-from accord.workflows.commands import commands_of, program_of
 from accord.workflows.expressions import Node, Reference, all_reads, parse_condition, reads
 from accord.workflows.models import Job, Step, Workflow
 from accord.workflows.trust import CALLED, Actor, value_of
+from accord.workflows.writes import written_names
 
 
 class OutputLink(NamedTuple):
@@ -157,8 +156,10 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
             return Break(link, f'`{step.uses}` {what} "{name}"', hint, is_empty=value is not None)
         inner = [each for each in reads(value) or () if each[0] == "steps"]
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
-    written = _output_commands(step.shell_texts, step.shell, frozenset(step.scripts)) if step.run else None
-    if name and written is not None and name not in _NAME.findall(written):
+    is_shell = bool(step.run) and step.shell in {"", "bash", "sh"}
+    programs = shipped_agents().programs | {posixpath.basename(path) for path in step.scripts}
+    names = written_names(step.shell_texts, programs) if name and is_shell else None
+    if names is not None and name not in names:
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)
     return None
@@ -174,39 +175,6 @@ def _unskipped_condition(node: Node) -> Node:
     if node.reference == ("inputs", "skip"):
         return Node("literal", value=False)
     return replace(node, parts=tuple(map(_unskipped_condition, node.parts)))
-
-
-_COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
-_PLAIN = frozenset({
-    ":", "[", "[[", "base64", "cat", "cd", "date", "done", "echo", "esac", "exit", "export", "false", "fi", "git",
-    "grep", "head", "jq", "local", "ls", "mkdir", "printf", "sed", "set", "test", "tr", "true",
-})  # fmt: skip
-"""Commands that, like agents, never write outputs. Any other program may, as the file is in its environment,
-and only its name tells the two apart. Without a name here, a fault is not found."""
-
-_BLOCK = re.compile(r"^[ \t]*\{[ \t]*\n((?:(?![ \t]*[{}]).*\n)*)[ \t]*\}(.*GITHUB_OUTPUT.*)$", re.MULTILINE)
-_NAMING = re.compile(
-    r"""[ \t]*(?:printf[ ]+["']%s\\n["'][ ]+(?:"[\w-]+=(?:[^"\\]|\\.)*"|'[\w-]+=[^']*')[ ]*
-    |printf[ ]+["']%s=%s\\n["'][ ]+["']?[\w-]+["']?[ ]+(?:"(?:[^"\\]|\\.)*"|'[^']*'|\$\w+)[ ]*
-    |(?:echo|printf)(?:[ ]-\w+)*[ ]+(?=["']?[\w-]+(?:=|<<))(?!.*\\n["']*[$%`])
-    (?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^;|&<>"'\\])*)>>?[ ]*"?\$\{?GITHUB_OUTPUT\}?"?[ \t]*""",
-    re.VERBOSE,
-)
-"""One command that writes outputs, with their names as text."""
-
-_NAME = re.compile(r"(?<![\w./-])[\w-]+(?=[=<:\"'\s]|\Z)")
-
-
-@lru_cache(maxsize=64)
-def _output_commands(texts: tuple[str, ...], shell: str, scripts: frozenset[str]) -> str | None:
-    """Return the commands by which scripts write outputs, in lower case; None if they may set others."""
-    text = "\n".join(_COMMENT.sub("", each) for each in texts)
-    programs = {program_of(words[0]) for each in texts for words in commands_of(each)}
-    known = _PLAIN | shipped_agents().programs | {posixpath.basename(path) for path in scripts}
-    lines = _BLOCK.sub(lambda at: "\n".join(line + at[2] for line in at[1].splitlines() if line.strip()), text)
-    writes = [line for line in lines.splitlines() if "GITHUB_OUTPUT" in line or "::set-output" in line]
-    is_named = all(map(_NAMING.fullmatch, writes)) and shell in {"", "bash", "sh"} and programs <= known
-    return "\n".join(writes).lower().replace("\\n", "\n") if is_named else None
 
 
 def inputs_of(workflow: Workflow) -> set[str]:

@@ -1,0 +1,131 @@
+"""The outputs that a step's scripts set, as far as their text tells."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from itertools import dropwhile, pairwise
+
+from accord.workflows.commands import SimpleCommand, commands_of, program_of, simple_commands, started_commands
+
+_SILENT = frozenset({
+    "", ":", "[", "[[", "break", "case", "cd", "continue", "declare", "done", "esac", "exec", "exit", "export", "false",
+    "fi", "for", "function", "local", "mapfile", "mkdir", "read", "readarray", "readonly", "return", "rm", "set",
+    "shift", "sleep", "test", "touch", "true", "}",
+})  # fmt: skip
+_READERS = frozenset({"cat", "echo", "grep", "head", "printf", "sort", "tail", "tee", "wc"})
+_PLAIN = _SILENT | _READERS | {
+    "base64", "basename", "cp", "curl", "cut", "date", "dirname", "find", "gh", "git", "jq", "ls", "mv", "openssl",
+    "sed", "tr", "uniq",
+}  # fmt: skip
+"""Commands that, like agents, write no outputs of their own. Any other program may, as the file is in its environment,
+and only its name tells the two apart. Without a name here, a fault is not found."""
+
+_FILE = "GITHUB_OUTPUT"
+_COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
+_FUNCTION = re.compile(r"\b([\w-]+)[ \t]*\(\)")
+_ARRAY = re.compile(r"\b(\w+)=\(([^()]*)\)")
+_BRACED = re.compile(r"\$\{(\w+)(?:\[[@*]\])?\}")
+_ALIAS = re.compile(rf"\b(\w+)=[\"']?\$\{{?{_FILE}\b")
+_VARIABLE = re.compile(r"\$(\w+)")
+_SETTING = re.compile(r"::set-output[ ]+name=([^:]*)")
+_LINE = re.compile(r"([^=<]*)(?:<<([^=]*)\Z|.*)")
+_COMPUTED = re.compile(r"[$*?]")
+_ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
+_PLACE = re.compile(r"%[-+ #0-9.]*[a-zA-Z]")
+_WORD = re.compile(r"(?<![\w./-])[\w-]+(?![\w./-])")
+
+
+def written_names(texts: Sequence[str], programs: Collection[str]) -> Collection[str] | None:
+    """Return the names of the outputs that scripts of bash or sh set, in lower case; None if they may set others.
+
+    ``programs`` are those that write no outputs, beside the usual ones. Where a variable with values of the script
+    names an output, each word of the script may be that name.
+    """
+    found = [_names(text, frozenset(programs)) for text in texts if text]
+    return None if None in found else {name.lower() for names in found for name in names or ()}
+
+
+@lru_cache(maxsize=64)
+def _names(script: str, programs: frozenset[str]) -> Collection[str] | None:
+    text = _ARRAY.sub(r"for \1 in \2", _BRACED.sub(r"$\1", _COMMENT.sub("", script)))
+    aliases = set(_ALIAS.findall(text))
+    text = _VARIABLE.sub(lambda at: f"${_FILE}" if at[1] in aliases else at[0], text)
+    functions = set(_FUNCTION.findall(text))
+    known = _PLAIN | programs | functions
+    commands = simple_commands(text)
+    uses = [(_program(each), word) for each in commands for word in each.words if _FILE in word]
+    is_plain = all(program in _SILENT | _READERS and word.endswith(f"${_FILE}") for program, word in uses)
+    if not is_plain or any(program_of(words[0]) not in known for words in commands_of(text)):
+        return None
+    named, computed, end = list[str](), list[str](), ""
+    for line in map(str.strip, [*_SETTING.findall(text), *_output_text(commands, functions).splitlines()]):
+        if end:
+            end = "" if line == end else end
+        elif at := _LINE.match(line):
+            (computed if _COMPUTED.search(at[1]) else named).append(at[1])
+            end = at[2] or ""
+    if end or not _are_literal(computed, commands, functions):
+        return None
+    return {*named, *(_WORD.findall(text) if computed else ())}
+
+
+def _output_text(commands: Sequence[SimpleCommand], functions: Collection[str]) -> str:
+    """Return what commands write to the file of outputs; where a block or a function does, all that they print."""
+    written, printed, is_block = list[str](), list[str](), False
+    for before, command in pairwise([SimpleCommand(), *commands]):
+        is_tee = _program(command) == "tee"
+        source = before if is_tee and before.is_piped else command
+        text = "" if _program(source) in functions else _printed_text(source)
+        if any(_FILE in word for word in (*command.targets, *(command.words if is_tee else ()))):
+            is_block = is_block or _program(source) in {*functions, *_SILENT}
+            written.append(text)
+        if not command.is_piped and (_FILE in "".join(command.targets) or not command.targets):
+            printed.append(text)
+    return "".join(printed if is_block else written)
+
+
+def _program(command: SimpleCommand) -> str:
+    return program_of(next(iter(started_commands(command.words)), [""])[0])
+
+
+def _printed_text(command: SimpleCommand) -> str:
+    """Return what a command prints, with ``$`` for what the script does not tell."""
+    program, arguments = _program(command), next(iter(started_commands(command.words)), [""])[1:]
+    if program in _SILENT or (program == "printf" and arguments[:1] == ["-v"]):
+        return ""
+    if program == "echo":
+        return " ".join(dropwhile(re.compile("-[neE]+").fullmatch, arguments)).replace("\\n", "\n") + "\n"
+    if program == "printf" and arguments:
+        form, *values = arguments[arguments[0] == "--" :]
+        rest, places = iter(values), len(_PLACE.findall(form))
+        rounds = max(1, -(-len(values) // places)) if places else 1
+        return "".join(_PLACE.sub(lambda _: next(rest, ""), form) for _ in range(rounds)).replace("\\n", "\n")
+    files = [each for each in arguments if not each.startswith("-")] if program == "cat" else []
+    return command.text if command.text and program in {"cat", "tee"} and not files else "$\n"
+
+
+def _are_literal(names: Iterable[str], commands: Iterable[SimpleCommand], functions: Collection[str]) -> bool:
+    """Tell whether the names at the beginning of texts are variables that only get values of the script."""
+    values = defaultdict[str, list[str]](list)
+    for command in commands:
+        words = next(iter(started_commands(command.words)), [""])
+        for i, word in enumerate(words[1:] if words[0] in functions else (), 1):
+            values[f"${i}"].append(word)
+        if words[:3:2] == ["for", "in"]:
+            values[f"${words[1]}"] += words[3:]
+        if words[0] in {"mapfile", "read", "readarray"}:
+            values |= {f"${word}": ["$?"] for word in words[1:]}
+        for at in filter(None, map(_ASSIGNED.match, command.words)):
+            values[f"${at[1]}"].append(at[2])
+    todo, seen = list(names), set[str]()
+    while todo:
+        name = re.split("[=<]", todo.pop(), maxsplit=1)[0]
+        if name not in seen and _COMPUTED.search(name):
+            if not values.get(name):
+                return False
+            seen.add(name)
+            todo += values[name]
+    return True

@@ -1,0 +1,95 @@
+"""The names of outputs in scripts, held against what bash writes to the file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from accord.workflows.writes import written_names
+
+OUT = '>> "$GITHUB_OUTPUT"'
+READ = {
+    "echo": f'echo "a-b=$X" {OUT}',
+    "echo -n and a target without quotes": "echo -n a-b=$X >>$GITHUB_OUTPUT",
+    "the target first": f'{OUT} echo "a-b=$X"',
+    "a document": f"cat {OUT} <<EOF\na-b=$X\nEOF",
+    "a quoted document behind tabs": f"if true; then\n\tcat <<-'EOF' {OUT}\n\ta-b=1\n\tEOF\nfi",
+    "a document that tee reads": 'tee -a "$GITHUB_OUTPUT" <<EOF >/dev/null\na-b=$X\nEOF',
+    "a document in a pipe": 'cat <<EOF | tee -a "$GITHUB_OUTPUT"\na-b=$X\nEOF',
+    "a here-string": f'cat <<<"a-b=$X" {OUT}',
+    "tee": 'echo "a-b=$X" | tee -a "$GITHUB_OUTPUT"',
+    "a value of several lines": f'{{ echo "a-b<<END"; cat "$F"; echo; echo "c=d"; echo END; }} {OUT}',
+    "an end that a variable names": f'E=$(date +%s)\n{{\n  echo "a-b<<$E"\n  echo "$X"\n  echo "${{E}}"\n}} {OUT}',
+    "printf of several lines": f"""printf 'a-b<<END\\n%s\\nEND\\n' "$X" {OUT}""",
+    "printf with the name as an argument": f"""printf '%s\\n' "a-b=$X" {OUT}""",
+    "printf of pairs": f"printf '%s=%s\\n' a-b 1 {OUT}",
+    "a block in a pipe": '{ echo start | tr a b >/dev/null; echo "a-b=$X"; } | tee -a "$GITHUB_OUTPUT"',
+    "a subshell": f'(echo "a-b=$X") {OUT}',
+    "a branch": f'if [ -s "$GITHUB_OUTPUT" ]; then :; else echo "a-b=$X"; fi {OUT}',
+    "another name of the file": 'out="${GITHUB_OUTPUT}"\n[ -n "$out" ] && echo "a-b=$X" >> "${out}"',
+    "all output of the shell": f'exec {OUT}\necho "a-b=$X"',
+    "values of substitutions": f'echo "a-b=$(printf "%s" "x y" | tr x z)" {OUT}; cat "$GITHUB_OUTPUT" > /dev/null',
+    "text on the next line": f'echo \\\n  "a-b=$X" \\\n  {OUT}',
+}
+COMPUTED = {
+    "a loop": f'for k in a-b; do echo "$k=$X" {OUT}; done',
+    "a loop over an array": f'names=(a-b)\nfor k in "${{names[@]}}"; do\n  printf "%s=%s\\n" "$k" 1\ndone {OUT}',
+    "a function": f'put() {{ echo "$1=$2" {OUT}; }}\nput a-b "$X"',
+    "a function that prints": f'p() {{\n  local n="$1"\n  printf "%s<<E\\n%s\\nE\\n" "$n" "$2"\n}}\np a-b "$X" {OUT}',
+    "a variable": f'name=a-b\necho "$name=$X" {OUT}',
+}
+UNREAD = {
+    "a file": f'cat "$F" {OUT}',
+    "a text": f'echo "$ALL" {OUT}',
+    "a text behind the end of a value": f'{{ echo "a<<E"; echo E; echo "$ALL"; }} {OUT}',
+    "a value without an end": f'echo "a<<$(date)" {OUT}',
+    "a loop over files": f'for k in out/*; do echo "$k=1" {OUT}; done',
+    "a loop over lines": f'while read -r k v; do echo "$k=$v" {OUT}; done < "$F"',
+    "a function with a computed name": f'put() {{ echo "$1=$2" {OUT}; }}\nfor k in $(ls out); do put "$k" 1; done',
+    "a name of two parts": f'echo "a-$X=1" {OUT}',
+    "a name from an expression": f'echo "${{{{ matrix.name }}}}=1" {OUT}',
+    "a program": "./write.sh",
+    "a program that edits the file": 'sed -i s/a/b/ "$GITHUB_OUTPUT"',
+    "a copy": 'cp "$F" "$GITHUB_OUTPUT"',
+    "a filter": f"""jq -r 'to_entries[] | "\\(.key)=\\(.value)"' "$F" {OUT}""",
+    "a write within a substitution": f'x=$(echo "$ALL" {OUT})',
+}
+
+
+def outputs_of(script: str, folder: Path) -> set[str]:
+    """Run a script with bash, and read the names from its file as a runner does."""
+    (folder / "f").write_text("f=1\nexit-code=1\n")
+    out = folder / "out"
+    out.write_text("")
+    env = {"PATH": os.environ["PATH"], "GITHUB_OUTPUT": str(out), "F": str(folder / "f"), "X": "x", "ALL": "e-f=1\n"}
+    subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=env, check=True, capture_output=True, timeout=60)
+    names, lines = set[str](), iter(out.read_text().splitlines())
+    for line in lines:
+        name, sign, end = line.partition("<<")
+        is_long = bool(sign) and "=" not in name
+        names.add(name if is_long else line.partition("=")[0])
+        while is_long and next(lines) != end:
+            pass
+    return names
+
+
+@pytest.mark.parametrize("script", [*READ.values(), *COMPUTED.values()], ids=[*READ, *COMPUTED])
+def test_the_outputs_that_a_script_sets_are_known(script: str, tmp_path: Path) -> None:
+    assert outputs_of(script, tmp_path) == {"a-b"}
+    names = written_names([script], ())
+    assert names == {"a-b"} if script in READ.values() else {"a-b"} <= set(names or ())
+    assert "exit-code" not in (names or ())
+
+
+@pytest.mark.parametrize("script", UNREAD.values(), ids=UNREAD)
+def test_a_script_that_may_set_other_outputs_is_not_judged(script: str) -> None:
+    assert written_names([script], ()) is None
+    assert written_names([READ["echo"], script], ()) is None
+
+
+def test_outputs_elsewhere_and_programs_that_write_none_are_known() -> None:
+    elsewhere = 'echo "c=1" >> "$GITHUB_ENV"; echo "d=1" > log; echo e=1 >&2; date | tee log; # f=1\ncodex exec - < p\n'
+    assert written_names([elsewhere + READ["echo"], "echo ::set-output name=G::1"], {"codex"}) == {"a-b", "g"}
