@@ -13,7 +13,7 @@ from accord.workflows.requirements import needed_permissions
 from reference.text import default, entry, yaml_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 
@@ -25,12 +25,19 @@ def contract_inputs() -> str:
     return "\n".join(f"- {kind}: {', '.join(names)}" for kind, names in by_type.items())
 
 
-def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]], action: Path) -> str:
+def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]], others: Iterable[Path]) -> str:
     """List the inputs, secrets or outputs of several workflows: those of all, then those of some, by their names.
 
-    Entries that the page of ``action`` has in the same words are only named.
+    Entries that the page of another action or of the runners (``others``) has in the same words are only named.
     """
-    told = {_bare(line) for line in entries(yaml_value(action.read_bytes()).get(kind) or {})}
+    told: dict[str, str] = {}
+    for path in others:
+        page = f"[{path.parent.name}](../actions/{path.parent.name}/README.md)"
+        document = yaml_value(path.read_bytes())
+        if "jobs" in document:
+            page = "[outputs](runner-outputs.md)" if kind == "outputs" else f"[runners](runner-workflows.md#{kind})"
+            document = document["on"]["workflow_call"]
+        told |= {_bare(line): page for line in entries(document.get(kind) or {})}
     users: dict[str, list[str]] = {}
     for name, call in workflows.items():
         for line in entries(call.get(kind) or {}):
@@ -38,16 +45,16 @@ def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]], action: P
     groups: dict[tuple[str, ...], list[str]] = {tuple(workflows): []}
     for line, names in users.items():
         groups.setdefault(tuple(names), []).append(line)
-    pieces, named = [], []
+    pieces = []
+    named: dict[str, list[str]] = {}
     for group, lines in groups.items():
         title = "" if len(group) == len(workflows) else ", ".join(f"`{name}`" for name in group)
         if own := [line for line in lines if _bare(line) not in told]:
             pieces.append(f"{title or 'All of them'}:\n\n" + "\n".join(own))
-        if rest := ", ".join(f"`{line.split('`')[1]}`" for line in lines if line not in own):
-            named.append(rest + (title and f" ({title})"))
-    if named:
-        page = f"../actions/{action.parent.name}/README.md"
-        pieces.append(f"As in the action [{action.parent.name}]({page}): {'; '.join(named)}.")
+        for page in dict.fromkeys(told.values()):
+            if rest := ", ".join(f"`{line.split('`')[1]}`" for line in lines if told.get(_bare(line)) == page):
+                named.setdefault(page, []).append(rest + (title and f" ({title})"))
+    pieces += [f"As in {page}: {'; '.join(names)}." for page, names in named.items()]
     return "\n\n".join(pieces)
 
 

@@ -142,11 +142,13 @@ def workflow_parts(root: Path) -> Iterator[Part]:
     for place, names in GROUPS.items():
         page, mark = place.split(" ")
         files = {name: yaml_value((root / f".github/workflows/reusable-{name}.yml").read_bytes()) for name in names}
-        action = root / f"actions/{ACTIONS[mark]}/action.yml"
+        told = [root / f"actions/{ACTIONS[mark]}/action.yml"]
+        if mark == "loops":
+            told.append(root / ".github/workflows/reusable-agent-run.yml")
         calls = {name: document["on"]["workflow_call"] for name, document in files.items()}
-        yield Part(page, partial(shared_list, "inputs", calls, action), f"{mark} inputs")
-        yield Part(page, partial(shared_list, "secrets", calls, action), f"{mark} secrets")
+        yield Part(page, partial(shared_list, "inputs", calls, told), f"{mark} inputs")
+        yield Part(page, partial(shared_list, "secrets", calls, told), f"{mark} secrets")
         if mark in {"apply", "loops"}:  # runners have the outputs of docs/runner-outputs.md, and syncs have none
-            yield Part(page, partial(shared_list, "outputs", calls, action), f"{mark} outputs")
+            yield Part(page, partial(shared_list, "outputs", calls, told), f"{mark} outputs")
         jobs = {name: document["jobs"] for name, document in files.items()}
         yield Part(page, partial(shared_permissions, jobs), f"{mark} permissions")

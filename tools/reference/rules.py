@@ -97,7 +97,7 @@ def reasons_list() -> str:
         if loops == ["verify"]:
             verifier.append(f"- {name}, {reason.action}: {reason.meaning}")
         else:
-            users = f" ({', '.join(loops)})" if loops else ""
+            users = " (not verify)" if {*loops, "verify"} == set(ALL) else f" ({', '.join(loops)})" if loops else ""
             shared.append(f"- {name}, {reason.action}{users}: {reason.meaning}")
     return "\n".join(shared) + "\n\nThe verifier alone:\n\n" + "\n".join(verifier)
 
