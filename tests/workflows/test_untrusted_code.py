@@ -97,6 +97,8 @@ ATTACKS = {
     "a checkout that says so": TARGET
     + job(checkout("${{ steps.unknown.outputs.x }}", "\n  allow-unsafe-pr-checkout: true")),
     "steps at once": TARGET + job(f"parallel:\n    - uses: {CHECKOUT}\n      with: {{ref: '{HEAD}'}}"),
+    "a condition on the repository does not help": TARGET
+    + job(checkout(HEAD), head="    if: contains(fromJSON('[\"octo/tools\"]'), github.repository)\n"),
     "an author's name does not help": TARGET + job(checkout(HEAD), head="    if: github.actor == 'dependabot[bot]'\n"),
     "a condition on the branch does not help": AFTER
     + job(
@@ -185,6 +187,7 @@ SAFE = {
     "a person's choice": "on: workflow_dispatch\n" + job(run("gh pr checkout $N")),
     "another event of the workflow": "on: [pull_request, issue_comment]\n"
     + job(checkout(HEAD), head="    if: github.event_name == 'pull_request'\n"),
+    "a condition on the head in another event": COMMENT + job(run("gh pr checkout $N"), head=f"    if: {LIMITS[0]}\n"),
     "an event without the value": "on: [push, issue_comment]\n" + job(checkout("${{ github.head_ref || github.ref }}")),
     "the base as an output": TARGET
     + job(output("echo ref=${{ github.event.pull_request.base.sha }} >> $GITHUB_OUTPUT"), checkout(OF_OUTPUT)),
@@ -212,6 +215,7 @@ def test_a_job_behind_one_that_is_limited_is_limited_too() -> None:
     assert found(f"{TARGET}jobs:\n{text}{always}") == ["error"]
 
 
+ASKS = "run: gh api repos/o/r/collaborators/$WHO/permission | grep write"
 HELPED = {
     "a label": "on:\n  pull_request_target:\n    types: [labeled]\n"
     + job(checkout(HEAD), head="    if: github.event.label.name == 'safe to test'\n"),
@@ -225,6 +229,13 @@ HELPED = {
     "an environment, which may ask for approval": TARGET + job(checkout(HEAD), head="    environment: gate\n"),
     "a check of the repository": COMMENT
     + job(run('gh pr view $N --json isCrossRepository --jq ".isCrossRepository" | grep false', "gh pr checkout $N")),
+    "a check of the fork in a script": TARGET
+    + job(
+        SCRIPT + "if (pull.head.repo.full_name !== pull.base.repo.full_name) core.setFailed('fork');", checkout(HEAD)
+    ),
+    "a check in a job before": COMMENT.replace("\n", f"\njobs:\n  check:\n    steps:\n{steps(ASKS)}", 1)
+    + job(run("gh pr checkout $N"), head="    needs: check\n").removeprefix("jobs:\n"),
+    "an action that checks the team": COMMENT + job("uses: some/team-member-check@v1", run("gh pr checkout $N")),
     "a check of the commenter": COMMENT
     + job(
         SCRIPT + "await github.rest.repos.getCollaboratorPermissionLevel({ username: 'x' });",

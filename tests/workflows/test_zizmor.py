@@ -104,10 +104,16 @@ def test_general_findings_are_one_warning_for_each_audit_and_file(tmp_path: Path
 def test_a_gap_that_outsiders_can_use_at_once_is_an_error(tmp_path: Path) -> None:
     spoofed = "    if: github.actor == 'dependabot[bot]'\n    steps:"
     for name, on in {"a": "pull_request_target", "b": "{workflow_run: {workflows: [A]}}"}.items():
-        text = HEAD.format(on=on).replace("    steps:", spoofed) + "      - run: make\n"
+        text = (
+            HEAD.format(on=on).replace("    steps:", spoofed).replace("name: A", f"name: {name.upper()}")
+            + "      - run: make\n"
+        )
         repository(tmp_path, **{name: text})
     found = [each for each in examine(tmp_path)[0] if each[1] == "workflow-risk"]
     assert found == [(path, "workflow-risk", "error") for path in (W, W.replace("a.yml", "b.yml"))]
+    repository(tmp_path, a=HEAD.format(on="push") + "      - run: make\n")
+    found = [each for each in examine(tmp_path)[0] if each[1] == "workflow-risk"]
+    assert found == [(W.replace("a.yml", "b.yml"), "workflow-risk", "warning")]
 
 
 def test_a_file_that_zizmor_cannot_read_is_named_and_checked_by_accord(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from accord.workflows.agents import gives_agent_text
 from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.models import Step, Workflow
-from accord.workflows.trust import CALLED, OUTSIDERS, Actor, RunPlace, Start, has_part
+from accord.workflows.trust import CALLED, OUTSIDERS, Actor, RunPlace, has_part
 
 
 class Origin(Flag):
@@ -187,7 +187,7 @@ def _of_input(at: RunPlace, name: str) -> Origin | list[_Source]:
         return _OWN
     if at.start.calls:
         *calls, (path, job_id) = at.start.calls
-        caller = RunPlace(at.files, path, Start(at.start.event, tuple(calls)), job_id)
+        caller = RunPlace(at.files, path, replace(at.start, calls=tuple(calls)), job_id)
         default = declared[name].default if name in declared else ""
         return [_Source(caller, str(_with_lower_keys(caller.job.given).get(name, default)))]
     if "prompt_file" in declared:

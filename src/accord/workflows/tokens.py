@@ -16,16 +16,7 @@ from accord.workflows.facts import RepositoryFacts
 from accord.workflows.leftovers import left_texts
 from accord.workflows.models import Job, Step, Workflow
 from accord.workflows.origins import leaves_of, step_named
-from accord.workflows.trust import (
-    CALLED,
-    STRANGERS,
-    Actor,
-    RunPlace,
-    Start,
-    checks_person,
-    may_be_foreign,
-    starts_of,
-)
+from accord.workflows.trust import CALLED, Actor, RunPlace, Start, checks_person, starts_of, starts_of_strangers
 
 _TOKEN_NAMES = frozenset({"github_token", "gh_token", "gh_enterprise_token", "github_enterprise_token"})
 _JOB_TOKENS = {("secrets", "github_token"), ("github", "token")}
@@ -57,7 +48,7 @@ class _Value(NamedTuple):
 def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find jobs that run an agent with a token that may write or with secrets it does not need, or for anyone."""
     for path, workflow in facts.workflows.items():
-        starts = [*starts_of(path, facts.workflows)] or [Start(CALLED)]
+        starts = [*starts_of(path, facts.workflows)] or [Start(CALLED, path)]
         for job_id, job in workflow.jobs.items():
             nested = [*agent_steps(workflow, job, facts.known)]
             places = [RunPlace(facts.workflows, path, start, job_id) for start in starts if nested]
@@ -272,7 +263,7 @@ def check_unknown_actions(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     for path, workflow in facts.workflows.items():
         seen = set[str]()
         for job_id, job in workflow.jobs.items():
-            at = RunPlace(facts.workflows, path, Start(CALLED), job_id)
+            at = RunPlace(facts.workflows, path, Start(CALLED, path), job_id)
             steps = [replace(at, step=step, users=users) for step, users in job.nested_steps()]
             for where in (at, *steps):
                 name = action_name(where.step) if where.step else job.uses.partition("@")[0]
@@ -319,8 +310,7 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find jobs with ``contents: write`` or secrets that outsiders start, whatever the jobs run."""
     files = facts.workflows
     for path, workflow in files.items():
-        starts = [start for start in starts_of(path, files) if start.event in STRANGERS]
-        starts = [start for start in starts if may_be_foreign(files, path, start)]
+        starts = starts_of_strangers(path, files)
         found: list[tuple[str, str, str]] = []
         for job_id, job in workflow.jobs.items() if starts else ():
             actions = (facts.known.action(step) for step, _ in agent_steps(workflow, job, facts.known))

@@ -11,37 +11,36 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from types import EllipsisType
 
 from accord.core.findings import pointer
 from accord.core.shapes import value_at
 from accord.workflows.expressions import Node, Reference, parse_condition
 from accord.workflows.models import Job, Step, Workflow
 
-PULLS = {"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"}
-_OF_OTHERS = {
+PULLS = frozenset({"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"})
+_PARTS = {
     "pull_request": PULLS, "number": PULLS, "review": {"pull_request_review"}, "issue": {"issues", "issue_comment"},
     "comment": {"issue_comment", "pull_request_review_comment", "discussion_comment", "commit_comment"},
     "discussion": {"discussion", "discussion_comment"}, "workflow_run": {"workflow_run"}, "pages": {"gollum"},
-    "forkee": {"fork"},
+    "forkee": {"fork"}, "inputs": {"workflow_dispatch"}, "client_payload": {"repository_dispatch"},
+    "release": {"release"}, "head_commit": {"push"}, "commits": {"push"}, "check_run": {"check_run"},
+    "check_suite": {"check_suite"},
 }  # fmt: skip
-"""The parts of an event that outsiders fill, and the events that have them."""
+"""Parts of an event, and the events that have them."""
 
-_PARTS = {
-    **_OF_OTHERS, "inputs": {"workflow_dispatch"}, "client_payload": {"repository_dispatch"}, "release": {"release"},
-    "head_commit": {"push"}, "commits": {"push"}, "check_run": {"check_run"}, "check_suite": {"check_suite"},
+OUTSIDERS = PULLS | {
+    "issues", "issue_comment", "discussion", "discussion_comment", "commit_comment", "workflow_run", "gollum", "fork",
+    "watch",
 }  # fmt: skip
-OUTSIDERS = frozenset({"watch"}).union(*_OF_OTHERS.values())
 """Events that people without write access cause."""
 
 STRANGERS = OUTSIDERS - {"pull_request", "pull_request_review", "pull_request_review_comment"}
 """Those whose runs have secrets and the repository's own token, also when the pull request comes from a fork."""
 
-_OF_WRITERS = frozenset({
-    "assigned", "demilestoned", "labeled", "locked", "milestoned", "pinned", "transferred", "typed", "unassigned",
-    "unlabeled", "unlocked", "unpinned", "untyped",
-})  # fmt: skip
+_OF_WRITERS = "(?:un)?(?:assigned|labeled|locked|pinned|typed)|(?:de)?milestoned|transferred"
 """Types of these events that people with triage rights cause; others only by the labels of an issue form."""
 
 CALLED = "workflow_call"
@@ -67,16 +66,17 @@ class Actor(Enum):
 
 @dataclass(frozen=True)
 class Start:
-    """An event that starts a workflow, directly or through ``calls``: the calling jobs and the files that have them."""
+    """An event that starts a file, and what that calls by ``calls``: the calling jobs and the files that have them."""
 
     event: str
+    path: str
     calls: tuple[tuple[str, str], ...] = ()
 
 
 def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Iterator[Start]:
     """Yield every way to start a workflow; that of an unknown caller only if no workflow of the repository calls it."""
     events = files[path].events
-    yield from (Start(event) for event in events if event != CALLED)
+    yield from (Start(event, path) for event in events if event != CALLED)
     callers = [
         (other, job_id)
         for other, workflow in files.items()
@@ -85,18 +85,21 @@ def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = f
     ]
     for caller in callers:
         for start in starts_of(caller[0], files, seen | {path}):
-            yield Start(start.event, (*start.calls, caller))
+            yield replace(start, calls=(*start.calls, caller))
     if CALLED in events and not callers:
-        yield Start(CALLED)
+        yield Start(CALLED, path)
 
 
-def may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> bool:
-    """Return whether pull requests can be behind an event: ``workflow_run`` may only follow workflows without them."""
-    if start.event != "workflow_run":
-        return True
-    names = files[start.calls[0][0] if start.calls else path].filter_values("workflow_run", "workflows")
+def starts_of_strangers(path: str, files: Mapping[str, Workflow]) -> list[Start]:
+    """Return the ways in which strangers start a workflow: not by a ``workflow_run`` that only follows others."""
+    return [start for start in dict.fromkeys(starts_of(path, files)) if _is_of_strangers(start, files)]
+
+
+def _is_of_strangers(start: Start, files: Mapping[str, Workflow]) -> bool:
+    names = files[start.path].filter_values("workflow_run", "workflows") if start.event == "workflow_run" else []
     before = {workflow.name: set(workflow.events) for workflow in files.values()}
-    return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in names)
+    is_foreign = not names or any(name not in before or before[name] & {*OUTSIDERS, CALLED} for name in names)
+    return start.event in STRANGERS and is_foreign
 
 
 @dataclass(frozen=True)
@@ -154,60 +157,50 @@ class RunPlace:
         """The steps of the job before this one, each with the steps that use its action."""
         return itertools.takewhile(lambda each: each[0] is not self.step, self.job.nested_steps())
 
-    def _is_of(self, types: frozenset[str]) -> bool:
+    def _is_of(self, types: str) -> bool:
         """Return whether the event is of these types alone."""
-        first = self.files[self.start.calls[0][0] if self.start.calls else self.path]
-        listed = {*first.filter_values(self.start.event, "types")}
-        return bool(listed) and listed <= types
+        listed = self.files[self.start.path].filter_values(self.start.event, "types")
+        return bool(listed) and all(re.fullmatch(types, each) for each in listed)
 
     def is_reached_by(self, actor: Actor) -> bool:
         """Return whether the event of this person may get to the job or step."""
-        event = self.start.event
-        if actor is Actor.STARTER and self._is_of(_OF_WRITERS | {"opened"}):
+        event, steps = self.start.event, (*self.users, *([self.step] if self.step else []))
+        if actor is Actor.STARTER and self._is_of(f"{_OF_WRITERS}|opened"):
             actor = Actor.ALONE
-        jobs = (*self.start.calls, (self.path, self.job_id))
-        if not all(_runs(self.files[path], job_id, event, actor, set()) for path, job_id in jobs):
+        jobs = [(self.files[path], job_id) for path, job_id in (*self.start.calls, (self.path, self.job_id))]
+        runs = all(_runs(workflow, job_id, event, actor, set()) for workflow, job_id in jobs)
+        if not runs or any(_is_off(step.condition, event, actor) for step in steps):
             return False
-        if actor.is_alone and (
-            self._is_of(_OF_WRITERS)
-            or any((self.files[path].jobs[job_id].model_extra or {}).get("environment") for path, job_id in jobs)
-        ):
-            return False
-        if self.step is None:
+        if not actor.is_alone:
             return True
-        if any(_is_off(step.condition, event, actor) for step in (*self.users, self.step)):
-            return False
-        return not actor.is_alone or not any(map(checks_person, (*(step for step, _ in self.earlier), self.step)))
+        is_gated = any((workflow.jobs[job_id].model_extra or {}).get("environment") for workflow, job_id in jobs)
+        asking = (*(step for step, _ in self.earlier), *steps) if steps else ()
+        return not (is_gated or self._is_of(_OF_WRITERS) or any(map(checks_person, asking)))
 
 
 # Conditions
 
 
-class _Special(Enum):
-    """Values without a text: unknown ones, and names that differ from all that a workflow can be about to expect."""
+_ExpressionValue = str | float | bool | tuple[str, ...] | re.Pattern[str] | EllipsisType | None
+"""A value of an expression; a pattern stands for the texts that an unknown one may be."""
 
-    UNKNOWN = 0
-    REPOSITORY = 1
-    FORK = 2
-    OUTSIDER = 3
-    ASSOCIATION = 4
-    ACTION = 5
+_U = ...
+_OTHER = re.compile("(?!)")
+"""A name that differs from all that a workflow can be about to expect."""
 
+_REPOSITORY = re.compile(".*")
+_ASSOCIATION = re.compile("none|contributor|first_time_contributor|first_timer|mannequin")
+"""``author_association`` of people without write access: a contributor has had a pull request merged."""
 
-_OUTSIDE = frozenset({"none", "contributor", "first_time_contributor", "first_timer", "mannequin"})
-"""Values of ``author_association`` of people without write access: a contributor has had a pull request merged."""
-
-_ExpressionValue = str | float | bool | tuple[str, ...] | _Special | None
-_U = _Special.UNKNOWN
+_ACTION = re.compile(f"(?!(?:{_OF_WRITERS})$).*")
 _STATUS = frozenset({"always", "failure", "cancelled"})
 _CHECKS_PERSON = re.compile(
     r"getCollaboratorPermissionLevel|checkMembershipForUser|getMembershipFor|/collaborators/\S{1,200}?/permission"
     r"|/memberships/|author_association|authorAssociation|isCrossRepository|check_membership"
     r"|\bhead\.repo\??\.(?:(?:full_name|owner\.login|id)\s{0,9}[!=]=|fork\b)"
+    r"|\Auses \S*(?i:permission|team-member|org(?:anization)?-member|check-membership)"
 )
-"""A script asks for the rights of a person, or whether a pull request comes from a fork."""
-
-_CHECKS_PERSON_ACTION = re.compile(r"permission|team-member|org(?:anization)?-member|check-membership", re.IGNORECASE)
+"""A script or an action asks for the rights of a person, or whether a pull request comes from a fork."""
 
 
 def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[str]) -> bool:
@@ -230,9 +223,8 @@ def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[s
 
 def checks_person(step: Step) -> bool:
     """Return whether a step asks GitHub for the rights of a person."""
-    texts = (*step.shell_texts, *(str(value) for value in step.given.values()))
-    action = step.uses.partition("@")[0]
-    return _CHECKS_PERSON_ACTION.search(action) is not None or any(_CHECKS_PERSON.search(text) for text in texts)
+    texts = (f"uses {step.uses.partition('@')[0]}", *step.shell_texts, *map(str, step.given.values()))
+    return any(_CHECKS_PERSON.search(text) for text in texts)
 
 
 def _is_off(condition: object, event: str, actor: Actor) -> bool:
@@ -264,21 +256,16 @@ def value_of(node: Node, event: str, actor: Actor) -> _ExpressionValue:
 
 
 def _is_equal(first: _ExpressionValue, second: _ExpressionValue) -> bool | None:
-    pair = {first, second}
-    if _U in pair:
+    if _U in (first, second) or isinstance(first, tuple) or isinstance(second, tuple):
         return None
-    if first == second:
+    if first is second:
         return True
-    if _Special.ACTION in pair:
-        return False if pair & _OF_WRITERS else None
-    if _Special.ASSOCIATION in pair:
-        return None if any(isinstance(each, str) and each.lower() in _OUTSIDE for each in pair) else False
-    if pair & {_Special.FORK, _Special.OUTSIDER}:
-        return False
+    for name, other in ((first, second), (second, first)):
+        if isinstance(name, re.Pattern):
+            return None if isinstance(other, str) and name.fullmatch(other.lower()) else False
     if isinstance(first, str) and isinstance(second, str):
         return first.lower() == second.lower()
-    is_listed = isinstance(first, tuple) or isinstance(second, tuple)
-    return None if is_listed or _Special.REPOSITORY in pair else not first and not second
+    return first == second or not (first or second)
 
 
 def _call_value(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
@@ -291,14 +278,13 @@ def _call_value(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
             except (ValueError, RecursionError):
                 return _U
             return tuple(str(item) for item in listed) if isinstance(listed, list) else _U
-        case "contains", [_Special.ASSOCIATION, str(needle)]:
-            return _U if any(needle.lower() in each for each in _OUTSIDE) else False
+        case "contains", [re.Pattern() as searched, str(needle)]:
+            return _U if searched is not _ASSOCIATION or needle.lower() in searched.pattern else False
         case "contains", [(str() | tuple()) as searched, needle] if needle is not _U:
             lowered = searched.lower() if isinstance(searched, str) else [item.lower() for item in searched]
-            if needle is _Special.ACTION:
-                return _U if {*lowered} - _OF_WRITERS else False
-            if needle is _Special.ASSOCIATION:
-                return _U if any(each in lowered for each in _OUTSIDE) else False
+            if isinstance(needle, re.Pattern):
+                words = re.findall(r"[\w-]+", lowered) if isinstance(lowered, str) else lowered
+                return _U if any(map(needle.fullmatch, words)) else False
             return isinstance(needle, str) and needle.lower() in lowered
     return _U
 
@@ -308,11 +294,9 @@ def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
         case ("github", "event_name"):
             return _U if event == CALLED else event
         case ("github", "repository" | "repository_owner") | ("github", "event", "repository", "full_name"):
-            return _Special.REPOSITORY
-        case ("github", "head_ref" | "base_ref"):
-            return _U if event in {"pull_request", "pull_request_target", CALLED} else ""
+            return _REPOSITORY
         case ("github", "actor" | "triggering_actor") if actor.is_alone and event not in _OF_CODE:
-            return _Special.OUTSIDER
+            return _OTHER
         case ("github", "event", *_) if not has_part(reference, event):
             return None
         case ("github", "event", name, *part) if actor is Actor.STARTER and (
@@ -320,8 +304,8 @@ def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
         ):
             return _U
         case ("github", "event", *part) if actor is not Actor.WRITER:
-            rules = _OF_OUTSIDER | (_OF_ALONE if actor.is_alone else {})
-            return next((value for pattern, value in rules.items() if pattern.fullmatch(".".join(part))), _U)
+            rules, name = _OF_OUTSIDER | (_OF_ALONE if actor.is_alone else {}), ".".join(part)
+            return next((value for pattern, value in rules.items() if re.fullmatch(pattern, name)), _U)
     return _U
 
 
@@ -334,20 +318,20 @@ _FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
 _OF_CODE = frozenset({"pull_request_target", "workflow_run", CALLED})
 """Events whose actor may be another person, or a bot, than the author of the code."""
 
-_OF_OUTSIDER: dict[re.Pattern[str], _ExpressionValue] = {
-    re.compile(rf"{_FORK}\.fork"): True,
-    re.compile(rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"): _Special.FORK,
-    re.compile(r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login"): _Special.OUTSIDER,
-    re.compile(r"workflow_run\.event"): "pull_request",
-    re.compile(r"(?:pull_request|issue|discussion)\.author_association"): _Special.ASSOCIATION,
-    re.compile(r"pull_request\.merged"): False,
+_OF_OUTSIDER: dict[str, _ExpressionValue] = {
+    rf"{_FORK}\.fork": True,
+    rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)": _OTHER,
+    r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login": _OTHER,
+    r"workflow_run\.event": "pull_request",
+    r"(?:pull_request|issue|discussion)\.author_association": _ASSOCIATION,
+    r"pull_request\.merged": False,
 }
 """Values in the event of an outsider, by the name below ``github.event``."""
 
-_OF_ALONE: dict[re.Pattern[str], _ExpressionValue] = {
-    re.compile(r"(?:comment|review)\.author_association"): _Special.ASSOCIATION,
-    re.compile("action"): _Special.ACTION,
-    re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"): _Special.OUTSIDER,
-    re.compile(r"(?:pull_request|issue)\.labels\.\*\.name"): (),
+_OF_ALONE: dict[str, _ExpressionValue] = {
+    r"(?:comment|review)\.author_association": _ASSOCIATION,
+    "action": _ACTION,
+    r"sender\.login|(?:comment|review)\.user\.login|label\.name": _OTHER,
+    r"(?:pull_request|issue)\.labels\.\*\.name": (),
 }
 """Values when no writer labels, comments or reviews."""

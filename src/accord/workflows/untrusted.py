@@ -18,7 +18,7 @@ from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step, Workflow
 from accord.workflows.origins import Origin, lines_of, origin_of
-from accord.workflows.trust import STRANGERS, Actor, RunPlace, may_be_foreign, starts_of
+from accord.workflows.trust import Actor, RunPlace, starts_of, starts_of_strangers
 
 
 class _Script(NamedTuple):
@@ -161,8 +161,7 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find steps that check out the code of a pull request in runs with secrets that outsiders start."""
     files, known = facts.workflows, set[tuple[str, str]]()
     for path, workflow in files.items():
-        found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS]
-        starts = [start for start in found if may_be_foreign(files, path, start)]
+        starts = starts_of_strangers(path, files)
         for job_id, job in workflow.jobs.items() if starts else ():
             fetched = {start: set[str]() for start in starts}
             for step, users in job.nested_steps():

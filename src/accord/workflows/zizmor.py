@@ -20,7 +20,7 @@ from typing import Any
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
 from accord.workflows.models import Workflow
-from accord.workflows.trust import STRANGERS, Actor, RunPlace, starts_of
+from accord.workflows.trust import Actor, RunPlace, starts_of_strangers
 
 _SECONDS = 120
 _NO_INPUT = 3
@@ -148,6 +148,6 @@ def _severity(audit: Audit, files: Mapping[str, Workflow]) -> Severity:
     workflow = files.get(audit.path)
     if workflow is None or audit.name not in _OF_STARTERS or not job_id or job_id[0] not in workflow.jobs:
         return Severity.WARNING
-    starts = [start for start in starts_of(audit.path, files) if start.event in STRANGERS]
+    starts = starts_of_strangers(audit.path, files)
     is_open = any(RunPlace(files, audit.path, start, job_id[0]).is_reached_by(Actor.STARTER) for start in starts)
     return Severity.ERROR if is_open else Severity.WARNING
