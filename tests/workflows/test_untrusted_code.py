@@ -90,6 +90,12 @@ ATTACKS = {
     "words of a comment": COMMENT + job(checkout("${{ github.event.comment.body }}")),
     "a script that runs git": TARGET
     + job(SCRIPT + "await exec.exec('git', ['checkout', context.payload.pull_request.head.sha]);"),
+    "a program in Python that runs git": TARGET
+    + job(f"shell: python\nrun: |\n  import subprocess\n  subprocess.run(['git', 'merge', '{HEAD}'])"),
+    "a fetch in a script of GitHub's": TARGET
+    + job(SCRIPT + "await exec.exec(`git fetch origin pull/${n}/head:pr`);", run("git checkout pr")),
+    "the archive of a commit in JavaScript": TARGET
+    + job(SCRIPT + "await exec.exec('curl', ['-LO', `${url}/archive/${pull.head.sha}.zip`]);"),
     "the commit of a run": AFTER + job(checkout("${{ github.event.workflow_run.head_sha }}")),
     "the branch of a run in its fork": AFTER
     + job(checkout(RUN_BRANCH, "\n  repository: ${{ github.event.workflow_run.head_repository.full_name }}")),
@@ -173,6 +179,12 @@ SAFE = {
         limit: AFTER + job(checkout("${{ github.event.workflow_run.head_sha }}"), head=f"    if: {limit}\n")
         for limit in RUN_LIMITS
     },
+    "a command in a comment's text": TARGET
+    + job(
+        SCRIPT + "github.rest.issues.createComment({ body: 'Run gh pr checkout 1, or git checkout ' + pull.head.sha });"
+    ),
+    "a fetch with an unknown name": TARGET
+    + job(run("git fetch origin pull/$N/head:${{ env.X }}; git checkout ${{ github.sha }}")),
     "a step for the repository's own": TARGET + job(f"if: {LIMITS[0]}\n{checkout(HEAD)}"),
     "a branch without a repository is the base's": TARGET + job(checkout("${{ github.head_ref }}")),
     "the branch of a run is the base's": AFTER + job(checkout(RUN_BRANCH)),

@@ -84,11 +84,16 @@ def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
         quote = quotes.get(expression, "'")
         if not quote and parsed and parsed.kind == "call" and parsed.name == "tojson":
             continue  # a literal of JavaScript
-        references = sorted(parsed.yields) if parsed else [("an unreadable expression",)]
-        graded = [(*grade, ref) for ref in references if (grade := _grade(ref, places))]
+        references = parsed.yields if parsed else [("an unreadable expression",)]
+        graded = [
+            (severity, ref, place)
+            for ref in references
+            for place in places
+            if (severity := _grade(origin_of(place, f"${{{{ {'.'.join(ref)} }}}}")))
+        ]
         if not graded:
             continue
-        severity, place, ref = min(graded, key=lambda each: (each[0], each[2]))
+        severity, ref, place = min(graded, key=lambda each: each[:2])
         variable = _variable(ref)
         read = _READ.get(script.language, '"${}"').format(variable)
         read = {"": f"JSON.parse({read})", "`": f"${{{read}}}"}.get(quote, read)
@@ -116,16 +121,10 @@ def _quotes_in(script: str) -> dict[str, str]:
     return found
 
 
-def _grade(ref: Reference, places: Sequence[RunPlace]) -> tuple[Severity, RunPlace] | None:
-    """Return how much it weighs that a reference is inserted, by who chooses its text, and where that is so."""
-    text = ".".join(ref[:-1] if ref[-1] == "*" else ref)
-    text = f"toJSON({text})" if ref[-1] == "*" else text
-    origins = [(origin_of(place, f"${{{{ {text} }}}}"), place) for place in places]
-    for wanted, severity in ((Origin.OUTSIDERS, Severity.ERROR), (Origin.WRITERS, Severity.WARNING)):
-        for origin, place in origins:
-            if origin & wanted:
-                return severity, place
-    return None
+def _grade(origin: Origin) -> Severity | None:
+    """Return how much it weighs that a text is inserted, by who chooses it."""
+    by_writers = Severity.WARNING if origin & Origin.WRITERS else None
+    return Severity.ERROR if origin & Origin.OUTSIDERS else by_writers
 
 
 def _variable(ref: Reference) -> str:
@@ -141,20 +140,21 @@ _ALLOW = "allow-unsafe-pr-checkout"
 _IN_SCRIPT = ("/run", "/with/script")
 
 _GIT = re.compile(
-    r"\bgit(?:['\"`]\s*,\s*(?:\[\s*)?['\"`]?|(?:\s+-[cC]\s+\S{1,200}|\s+--[\w-]{1,40}(?:=\S{1,200})?){0,6}\s+)"
+    r"\bgit(?:['\"`]\s*,\s*(?:\[\s*)?['\"`]?|(?:\s+(?:-[cC]\s+|--)\S{1,200}){0,6}\s+)"
     r"(?P<verb>checkout|switch|reset|merge|pull|rebase|worktree|clone|cherry-pick|read-tree|archive|restore|fetch|remote|apply|am)"
-    r"\b(?!-)(?P<words>(?:\\\n|\"[^\"]*\"|'[^']*'|\$\{\{[^}]*\}\}|[^;&|\n])*)"
+    r"\b(?!-)(?P<words>(?:\$\{\{[^}]*\}\}|[^;&|\n])*)"
 )
-_NEW_BRANCH = re.compile(r"(?:^|\s)(?:-[bBcC]|--orphan)\s+(?:\"[^\"]*\"|\S+)")
-_GH_CHECKOUT = re.compile(r"\bgh\s+(?:-\S{1,40}\s+){0,6}pr\s+checkout\b[^;&\n]*")
-_DOWNLOAD = re.compile(
-    r"\b(?:gh\s+(?:-\S{1,40}\s+){0,6}(?:repo\s+clone|api)|curl|wget|pip3?\s+install|npm\s+(?:i|install)|npx|uvx"
-    r"|uv\s+pip\s+install|go\s+(?:install|run))\b[^;&\n]*"
-)
+_GH_CHECKOUT = re.compile(r"\bgh\s[^;&|\n]{0,200}?\bpr\s+checkout\b[^;&\n]*")
 _ARCHIVE = re.compile(r"repo\s+clone|tarball|zipball|/archive/|codeload|git\+|github:|\.patch\b|\.diff\b")
 _PATCH = re.compile(r"\bgh\s+pr\s+diff\b[^|;&\n]{0,200}\|\s*(?:git\s+(?:apply|am)|patch)\b[^;&\n]*")
-_FETCHING = frozenset({"curl", "gh", "git", "go", "npm", "npx", "pip", "pip3", "uv", "uvx", "wget"})
-_PRINTS = re.compile(r"\s*(?:echo|printf|core\.\w+|console\.\w+)\b(?!.*(?:\$\(|\|))")
+_FETCHING = frozenset({"curl", "gh", "git", "npm", "npx", "pip", "pip3", "uv", "uvx", "wget"})
+_NAMES = {
+    "fetch": r":(?:refs/(?:heads|remotes)/)?([\w.${}-]*\w[\w./${}-]*)", "remote": r"\badd\s+(?:-\S+\s+)*(\S+)"
+}  # fmt: skip
+"""The names that these commands give to what they fetch, and to the remotes that they add."""
+
+_RUNS = re.compile(r"exec|spawn|subprocess|system|\b(?:run|sh|call)\w*\(|\$`")
+"""A line of JavaScript or Python that starts a program."""
 
 
 def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
@@ -166,17 +166,12 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             fetched = {start: set[str]() for start in starts}
             for step, users in job.nested_steps():
                 places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
-                for place in places:
-                    for text in step.shell_texts:
-                        fetched[place.start] |= _fetched_names(place, text, fetched[place.start])
-                graded = [(severity, place) for place in places if (severity := _severity(place))]
-                for severity, place in sorted(graded, key=lambda each: each[0]):
-                    if named := _checked_out(place, fetched[place.start]):
-                        finding = _finding(place, *named, severity)
-                        if (step.file, finding.path) not in known:
-                            yield step.file or path, finding
-                        known |= {(step.file, finding.path)} if step.file else set()
-                        break
+                named = [(place, what) for place in places if (what := _checked_out(place, step, fetched[place.start]))]
+                found = [_finding(place, *what, grade) for place, what in named if (grade := _severity(place))]
+                finding = min(found, key=lambda each: each.severity, default=None)
+                if finding and (step.file or path, finding.path) not in known:
+                    known.add((step.file or path, finding.path))
+                    yield step.file or path, finding
 
 
 def _severity(place: RunPlace) -> Severity | None:
@@ -186,12 +181,11 @@ def _severity(place: RunPlace) -> Severity | None:
     return Severity.WARNING if place.is_reached_by(Actor.HELPED) else None
 
 
-def _checked_out(place: RunPlace, fetched: set[str]) -> tuple[str, str] | None:
+def _checked_out(place: RunPlace, step: Step, fetched: set[str]) -> tuple[str, str] | None:
     """Return what foreign code a step checks out, and the pointer of the place that says so below the step.
 
-    ``fetched`` are the names of foreign commits that the job has fetched by the end of the step.
+    ``fetched`` are the names that the job has given to foreign commits and remotes; those of the step are added.
     """
-    step = place.step or Step.model_construct()
     if _CHECKOUT_ACTION.search(step.uses.partition("@")[0]):
         for name in ("ref", "repository"):
             value = str(step.given.get(name, ""))
@@ -200,11 +194,10 @@ def _checked_out(place: RunPlace, fetched: set[str]) -> tuple[str, str] | None:
         is_allowed = str(step.given.get(_ALLOW)).lower() == "true"
         if is_allowed and place.start.event in {"pull_request_target", "workflow_run"}:
             return f"{_ALLOW}: true", pointer("with", _ALLOW)
-    for text in step.script_texts:
-        if command := _foreign_command(place, text, fetched):
-            called = next((f"{path}: " for path, script in step.scripts.items() if script == text), "")
-            return called + command, _IN_SCRIPT[0 if step.run else 1]
-    return None
+    called = {text: f"{path}: " for path, text in step.scripts.items()}
+    brought = [(text, [*_foreign_commands(place, step, text, fetched)]) for text in step.script_texts]
+    found = next((called.get(text, "") + commands[0] for text, commands in brought if commands), None)
+    return (found, _IN_SCRIPT[0 if step.run else 1]) if found else None
 
 
 def _is_foreign(place: RunPlace, text: str, *, is_script: bool = False) -> bool:
@@ -212,26 +205,26 @@ def _is_foreign(place: RunPlace, text: str, *, is_script: bool = False) -> bool:
     return bool(origin_of(place, text, is_script=is_script) & Origin.CODE)
 
 
-def _foreign_command(place: RunPlace, script: str, fetched: set[str]) -> str:
-    """Return the command of a script that brings foreign code into the work tree; empty without one."""
-    for line in _commands(place, script):
+def _foreign_commands(place: RunPlace, step: Step, script: str, fetched: set[str]) -> Iterator[str]:
+    """Yield the commands of a script that bring foreign code into the work tree; add the names of what they fetch."""
+    for line in _commands(step, script):
         for at in _GIT.finditer(line):
-            words = _NEW_BRANCH.sub(" ", at["words"]) if at["verb"] in {"checkout", "switch"} else at["words"]
-            if at["verb"] not in {"fetch", "remote"} and _names_foreign(place, script, words, fetched):
-                return at[0].strip()
+            if not _names_foreign(place, script, at["words"], fetched):
+                continue
+            if at["verb"] in _NAMES:
+                fetched.update(["FETCH_HEAD"] * (at["verb"] == "fetch"), re.findall(_NAMES[at["verb"]], at["words"]))
+            else:
+                yield at[0].strip()
         if brought := _GH_CHECKOUT.search(line) or _PATCH.search(line):
-            return brought[0].strip()
-        for at in _DOWNLOAD.finditer(line):
-            if _ARCHIVE.search(at[0]) and _is_foreign(place, at[0], is_script=True):
-                return at[0].strip()
-    return ""
+            yield brought[0].strip()
+        if _ARCHIVE.search(line) and _is_foreign(place, line, is_script=True):
+            yield line.strip()
 
 
-def _commands(place: RunPlace, script: str) -> Iterator[str]:
-    """Yield the commands of a shell script without texts of several words; elsewhere, lines that print nothing."""
-    step = place.step
-    if step and (step.uses or step.shell.startswith(("python", "node"))):
-        yield from (line for line in lines_of(script) if not _PRINTS.match(line))
+def _commands(step: Step, script: str) -> Iterator[str]:
+    """Yield the commands of a shell script without texts of several words; elsewhere, lines that start a program."""
+    if step.uses or step.shell.startswith(("python", "node")):
+        yield from filter(_RUNS.search, lines_of(script))
         return
     for words in commands_of(script):
         if words[0] in _FETCHING:
@@ -243,27 +236,8 @@ def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) 
     """Return whether words of a command name foreign code, themselves or through a variable of the script."""
     names = set(re.findall(r"\$\{?(\w+)", words))
     assigned = [line for line in lines_of(script) if names & set(re.findall(r"\b(\w+)=", line))]
-    return _is_foreign(place, "\n".join([words, *assigned]), is_script=True) or bool(fetched & _refs(words))
-
-
-def _fetched_names(place: RunPlace, script: str, known: set[str]) -> set[str]:
-    """Return the names that a script gives to foreign commits and remotes; ``known`` are those of earlier ones."""
-    found = set[str]()
-    for line in _commands(place, script):
-        for at in _GIT.finditer(line):
-            words = at["words"]
-            if at["verb"] not in {"fetch", "remote"} or not _names_foreign(place, script, words, known | found):
-                continue
-            if at["verb"] == "fetch":
-                found |= {"FETCH_HEAD", *re.findall(r":(?:refs/heads/|refs/remotes/)?([\w.${}-][\w./${}-]*)", words)}
-            elif added := re.search(r"\badd\s+(?:-\S+\s+)*(\S+)", words):
-                found.add(added[1])
-    return found
-
-
-def _refs(words: str) -> set[str]:
-    """Return the words of a command without quotes, and the remote or branch that each begins with."""
-    return {part for word in re.sub(r"[\"'`]", " ", words).split() for part in (word, *re.split(r"[/~]", word)[:1])}
+    is_fetched = any(re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w.-])", words) for name in fetched)
+    return is_fetched or _is_foreign(place, "\n".join([words, *assigned]), is_script=True)
 
 
 def _finding(place: RunPlace, what: str, where: str, severity: Severity) -> Finding:
