@@ -63,17 +63,11 @@ _HEAD = re.compile(
     r"(?<!base\.)\bhead\??\.(?:sha|repo)|\bhead_(?:sha|repository|commit)\b|\bheadRefOid\b|\bheadRepository\w*"
     r"|\bmerge_commit_sha\b|\bpotentialMergeCommit"
 )
-"""A script names a commit or the repository of a pull request."""
-
-_HEAD_OF_EVENT = re.compile(
-    r"pull_request\.(?:head(?!\.(?:user|ref|label)\b)|merge_commit_sha)\b"
-    r"|workflow_run\.(?:.*\.)?head(?:_(?!branch\b)|(?!\.ref\b)\b)"
-)
-"""A part of an event names a commit or the repository of a pull request."""
+"""A script, or a part of an event, names a commit or the repository of a pull request."""
 
 _NAMED_HEAD = re.compile(
-    r"(?:^|_)(?:pr|pull|pull_request|source|fork)?_?(?:head|fork)(?:_?(?:sha|repo\w*|oid))?$"
-    r"|^(?:pr|pull|pull_request)_(?:sha|ref|repo)$|^merge_(?:commit_)?sha$|source_?head(?!_?(?:ref|branch))\w*",
+    r"(?:head|fork)[_-]?(?:sha|repo\w{0,20}|oid)$|(?:^|[_-])(?:head|fork)$|^(?:pr|pull(?:[_-]request)?)[_-](?:sha|ref|repo)$"
+    r"|^merge[_-]?(?:commit[_-]?)?sha$",
     re.IGNORECASE,
 )
 """Names that outputs of actions have for a commit or the repository of a pull request."""
@@ -131,12 +125,6 @@ def _final_sources(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin
                 waiting += [each._replace(counts=each.counts & source.counts) for each in taken]
 
 
-def step_named(at: RunPlace, name: str) -> Step | None:
-    """Return the step with an id beside a place: in its job, or in the action that it is in."""
-    found = _step_beside(at, name)
-    return found[0] if found else None
-
-
 def _origin_within_reach(place: RunPlace, ref: Reference, origin: Origin) -> Origin:
     """Return texts of outsiders as those of writers where no outsider gets."""
     actors = (Actor.HELPED, *([Actor.STARTER] if "comment" in ref else []))
@@ -190,9 +178,7 @@ def _of_input(at: RunPlace, name: str) -> Origin | list[_Source]:
         caller = RunPlace(at.files, path, replace(at.start, calls=tuple(calls)), job_id)
         default = declared[name].default if name in declared else ""
         return [_Source(caller, str(_with_lower_keys(caller.job.given).get(name, default)))]
-    if "prompt_file" in declared:
-        return _OUTSIDERS if name in _CARRIES_TEXT else _WRITERS
-    return _WRITERS
+    return _OUTSIDERS if "prompt_file" in declared and name in _CARRIES_TEXT else _WRITERS
 
 
 def _with_lower_keys(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,33 +186,28 @@ def _with_lower_keys(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_variable(at: RunPlace, name: str) -> list[_Source]:
-    levels = [
-        (replace(at, step=step, users=at.users[:i]), step.env) for i, step in enumerate((*at.users, at.step)) if step
-    ]
-    job = replace(at, step=None, users=())
-    for place, env in (*reversed(levels), (job, at.job.env), (job, at.workflow.env)):
-        if isinstance(env, dict) and (value := _with_lower_keys(env).get(name)) is not None:
-            return [_Source(place, str(value))]
-    return []
+    values = ((place, _with_lower_keys(env).get(name)) for place, env in at.environments)
+    return next(([_Source(place, str(value))] for place, value in values if value is not None), [])
 
 
 def _of_step(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     """Return the origin of a step's output: an agent's words, or the lines of the script that name it."""
-    found = _step_beside(at, name)
+    found = step_beside(at, name)
     if found is None:
         return _OWN
     step, users = found
     if gives_agent_text(step, output):
         return _agent_text(at)
     if not any(step.script_texts):
-        return _CODE if _NAMED_HEAD.search(output.replace("-", "_")) else _OWN
+        return _CODE if _NAMED_HEAD.search(output) else _OWN
     lines = [
         line for text in step.script_texts for line in lines_of(text) if output in map(str.lower, _WORD.findall(line))
     ]
     return [_Source(replace(at, step=step, users=users), line, is_script=True, counts=_CODE) for line in lines]
 
 
-def _step_beside(at: RunPlace, name: str) -> tuple[Step, tuple[Step, ...]] | None:
+def step_beside(at: RunPlace, name: str) -> tuple[Step, tuple[Step, ...]] | None:
+    """Return the step with an id beside a place, in its job or its action, with the steps that use the action."""
     file = at.step.file if at.step else ""
     beside = ((step, users) for step, users in at.job.nested_steps() if step.file == file)
     return next((each for each in beside if each[0].id.lower() == name), None)
@@ -247,7 +228,7 @@ def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     if job is None or not job.uses:
         return _OWN
     text = _agent_text(at) if gives_agent_text(None, output) else _OWN
-    return text | (_CODE if _NAMED_HEAD.search(output.replace("-", "_")) else _OWN)
+    return text | (_CODE if _NAMED_HEAD.search(output) else _OWN)
 
 
 def _of_github(name: str, workflow: Workflow, event: str) -> Origin:
@@ -270,7 +251,7 @@ def _of_event(ref: Reference, event: str) -> Origin:
         return _OWN
     if {"client_payload", "payload"} & {*part}:
         return _WRITERS
-    code = _CODE if _HEAD_OF_EVENT.match(".".join(part)) else _OWN
+    code = _CODE if _HEAD.search(".".join(part)) else _OWN
     text = _TEXT.fullmatch(".".join(part))
     if not text or (text["all"] and not is_whole):
         return code
@@ -281,8 +262,6 @@ def _of_event(ref: Reference, event: str) -> Origin:
 
 def _is_listed(workflow: Workflow, event: str) -> bool:
     """Return whether an event is limited to branches or tags that are written out."""
-    if event == "push" and {"branches-ignore", "tags-ignore"} & workflow.filters(event).keys():
-        return False
     names = [name for key in ("branches", "tags") for name in workflow.filter_values(event, key)]
     return bool(names) and not any(re.search(r"[*?+\[!]", name) for name in names)
 

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
 from accord.workflows.agents import action_name, agent_steps, written_scopes
@@ -15,7 +15,7 @@ from accord.workflows.expressions import parse_condition, secrets_in
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.leftovers import left_texts
 from accord.workflows.models import Job, Step, Workflow
-from accord.workflows.origins import leaves_of, step_named
+from accord.workflows.origins import leaves_of, step_beside
 from accord.workflows.trust import CALLED, Actor, RunPlace, Start, checks_person, starts_of, starts_of_strangers
 
 _TOKEN_NAMES = frozenset({"github_token", "gh_token", "gh_enterprise_token", "github_enterprise_token"})
@@ -135,8 +135,8 @@ def _tokens_in(value: _Value, *, is_token: bool) -> Iterator[_Token]:
             case ("secrets", name) if is_token:
                 says = f"the secret `{name.upper()}` {where}"
                 yield _Token(says, _EVERYTHING, value.pointer, hint)
-            case ("steps", name, "outputs", output) if "token" in output and (step := step_named(at, name)):
-                scopes = _scopes_of_app(step)
+            case ("steps", name, "outputs", output) if "token" in output and (found := step_beside(at, name)):
+                step, scopes = found[0], _scopes_of_app(found[0])
                 if step.uses and scopes:
                     says = f"a token of `{action_name(step)}` {where}"
                     says += f" ({', '.join(scopes)})" if scopes != _EVERYTHING else ""
@@ -162,24 +162,20 @@ def _has_identity(at: RunPlace) -> bool:
 
 def _values_of(at: RunPlace) -> Iterator[_Value]:
     """Yield the inputs and the variables that an agent's step gets, of each name the innermost."""
-    steps = [(replace(at, step=each, users=at.users[:i]), each) for i, each in enumerate((*at.users, at.step)) if each]
-    for where, step in steps[-1:]:
-        for name, text in step.given.items():
-            yield _Value(name, str(text), where, _below(where, "with", name), "with")
-        yield from (_Value("", text, where, _below(where, "run"), "run") for text in step.shell_texts[:1] if text)
-    job = replace(at, step=None, users=())
-    levels: list[tuple[RunPlace, Any, str]] = [(where, step.env, "") for where, step in reversed(steps)]
-    levels += [(job, at.job.env, pointer("jobs", at.job_id, "env")), (job, at.workflow.env, "/env")]
+    if at.step:
+        for name, text in at.step.given.items():
+            yield _Value(name, str(text), at, _below(at, "with", name), "with")
+        yield from (_Value("", text, at, _below(at, "run"), "run") for text in at.step.shell_texts[:1] if text)
     scripts = at.step.shell_texts if at.step else ()
     runs = (words for text in scripts for words in commands_of(text) if program_of(words[0]) == "awf")
     seen = {name for words in runs for name in _KEPT_BACK.findall(" ".join(words))}
-    for where, env, place in levels:
-        for name, text in env.items() if isinstance(env, dict) else ():
+    for where, env in at.environments:
+        of_job = pointer("jobs", at.job_id) if env is at.job.env else ""
+        for name, text in env.items():
             if name not in seen:
                 seen.add(name)
-                yield _Value(
-                    name, str(text), where, place + pointer(name) if place else _below(where, "env", name), "env"
-                )
+                place = _below(where, "env", name) if where.step else of_job + pointer("env", name)
+                yield _Value(name, str(text), where, place, "env")
 
 
 def _left_values(at: RunPlace) -> Iterator[_Value]:
@@ -202,8 +198,7 @@ _KEPT_BACK = re.compile(r"(?:\A|\s)--exclude-env[= ](\w+)")
 
 def _outer(at: RunPlace) -> str:
     """Return the pointer of a step in its workflow: of the one that uses the action that it is in."""
-    outer = (*at.users, at.step)[0]
-    return pointer("jobs", at.job_id) + (outer.place if outer else "")
+    return pointer("jobs", at.job_id) + "".join(step.place for step in at.steps[:1])
 
 
 def _below(at: RunPlace, *parts: str) -> str:

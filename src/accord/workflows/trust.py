@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import EllipsisType
+from typing import Any
 
 from accord.core.findings import pointer
 from accord.core.shapes import value_at
@@ -40,8 +41,10 @@ OUTSIDERS = PULLS | {
 STRANGERS = OUTSIDERS - {"pull_request", "pull_request_review", "pull_request_review_comment"}
 """Those whose runs have secrets and the repository's own token, also when the pull request comes from a fork."""
 
-_OF_WRITERS = "(?:un)?(?:assigned|labeled|locked|pinned|typed)|(?:de)?milestoned|transferred"
+_OF_WRITERS = re.compile("(?:un)?(?:assigned|labeled|locked|pinned|typed)|(?:de)?milestoned|transferred")
 """Types of these events that people with triage rights cause; others only by the labels of an issue form."""
+
+_OF_WRITERS_OR_OPENED = re.compile(f"{_OF_WRITERS.pattern}|opened")
 
 CALLED = "workflow_call"
 """Stands for the unknown event of a caller in another repository."""
@@ -153,28 +156,41 @@ class RunPlace:
         return None, ""
 
     @property
+    def steps(self) -> tuple[Step, ...]:
+        """The step after those whose actions it is in; none for a job."""
+        return (*self.users, *([self.step] if self.step else []))
+
+    @property
+    def environments(self) -> Iterator[tuple[RunPlace, dict[str, Any]]]:
+        """The variables that the step gets, the innermost first: of its steps, the job and the workflow."""
+        levels = [(replace(self, step=step, users=self.users[:i]), step.env) for i, step in enumerate(self.steps)][::-1]
+        job = replace(self, step=None, users=())
+        levels += [(job, self.job.env), (job, self.workflow.env)]
+        return ((place, env) for place, env in levels if isinstance(env, dict))
+
+    @property
     def earlier(self) -> Iterator[tuple[Step, tuple[Step, ...]]]:
         """The steps of the job before this one, each with the steps that use its action."""
         return itertools.takewhile(lambda each: each[0] is not self.step, self.job.nested_steps())
 
-    def _is_of(self, types: str) -> bool:
+    def _is_of(self, types: re.Pattern[str]) -> bool:
         """Return whether the event is of these types alone."""
         listed = self.files[self.start.path].filter_values(self.start.event, "types")
-        return bool(listed) and all(re.fullmatch(types, each) for each in listed)
+        return bool(listed) and all(map(types.fullmatch, listed))
 
     def is_reached_by(self, actor: Actor) -> bool:
         """Return whether the event of this person may get to the job or step."""
-        event, steps = self.start.event, (*self.users, *([self.step] if self.step else []))
-        if actor is Actor.STARTER and self._is_of(f"{_OF_WRITERS}|opened"):
+        event = self.start.event
+        if actor is Actor.STARTER and self._is_of(_OF_WRITERS_OR_OPENED):
             actor = Actor.ALONE
         jobs = [(self.files[path], job_id) for path, job_id in (*self.start.calls, (self.path, self.job_id))]
         runs = all(_runs(workflow, job_id, event, actor, set()) for workflow, job_id in jobs)
-        if not runs or any(_is_off(step.condition, event, actor) for step in steps):
+        if not runs or any(_is_off(step.condition, event, actor) for step in self.steps):
             return False
         if not actor.is_alone:
             return True
         is_gated = any((workflow.jobs[job_id].model_extra or {}).get("environment") for workflow, job_id in jobs)
-        asking = (*(step for step, _ in self.earlier), *steps) if steps else ()
+        asking = (*(step for step, _ in self.earlier), *self.steps) if self.step else ()
         return not (is_gated or self._is_of(_OF_WRITERS) or any(map(checks_person, asking)))
 
 
@@ -192,7 +208,7 @@ _REPOSITORY = re.compile(".*")
 _ASSOCIATION = re.compile("none|contributor|first_time_contributor|first_timer|mannequin")
 """``author_association`` of people without write access: a contributor has had a pull request merged."""
 
-_ACTION = re.compile(f"(?!(?:{_OF_WRITERS})$).*")
+_ACTION = re.compile(f"(?!(?:{_OF_WRITERS.pattern})$).*")
 _STATUS = frozenset({"always", "failure", "cancelled"})
 _CHECKS_PERSON = re.compile(
     r"getCollaboratorPermissionLevel|checkMembershipForUser|getMembershipFor|/collaborators/\S{1,200}?/permission"
@@ -305,7 +321,7 @@ def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
             return _U
         case ("github", "event", *part) if actor is not Actor.WRITER:
             rules, name = _OF_OUTSIDER | (_OF_ALONE if actor.is_alone else {}), ".".join(part)
-            return next((value for pattern, value in rules.items() if re.fullmatch(pattern, name)), _U)
+            return next((value for pattern, value in rules.items() if pattern.fullmatch(name)), _U)
     return _U
 
 
@@ -318,20 +334,20 @@ _FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
 _OF_CODE = frozenset({"pull_request_target", "workflow_run", CALLED})
 """Events whose actor may be another person, or a bot, than the author of the code."""
 
-_OF_OUTSIDER: dict[str, _ExpressionValue] = {
-    rf"{_FORK}\.fork": True,
-    rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)": _OTHER,
-    r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login": _OTHER,
-    r"workflow_run\.event": "pull_request",
-    r"(?:pull_request|issue|discussion)\.author_association": _ASSOCIATION,
-    r"pull_request\.merged": False,
+_OF_OUTSIDER: dict[re.Pattern[str], _ExpressionValue] = {
+    re.compile(rf"{_FORK}\.fork"): True,
+    re.compile(rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"): _OTHER,
+    re.compile(r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login"): _OTHER,
+    re.compile(r"workflow_run\.event"): "pull_request",
+    re.compile(r"(?:pull_request|issue|discussion)\.author_association"): _ASSOCIATION,
+    re.compile(r"pull_request\.merged"): False,
 }
 """Values in the event of an outsider, by the name below ``github.event``."""
 
-_OF_ALONE: dict[str, _ExpressionValue] = {
-    r"(?:comment|review)\.author_association": _ASSOCIATION,
-    "action": _ACTION,
-    r"sender\.login|(?:comment|review)\.user\.login|label\.name": _OTHER,
-    r"(?:pull_request|issue)\.labels\.\*\.name": (),
+_OF_ALONE: dict[re.Pattern[str], _ExpressionValue] = {
+    re.compile(r"(?:comment|review)\.author_association"): _ASSOCIATION,
+    re.compile("action"): _ACTION,
+    re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"): _OTHER,
+    re.compile(r"(?:pull_request|issue)\.labels\.\*\.name"): (),
 }
 """Values when no writer labels, comments or reviews."""

@@ -142,15 +142,16 @@ _IN_SCRIPT = ("/run", "/with/script")
 _GIT = re.compile(
     r"\bgit(?:['\"`]\s*,\s*(?:\[\s*)?['\"`]?|(?:\s+(?:-[cC]\s+|--)\S{1,200}){0,6}\s+)"
     r"(?P<verb>checkout|switch|reset|merge|pull|rebase|worktree|clone|cherry-pick|read-tree|archive|restore|fetch|remote|apply|am)"
-    r"\b(?!-)(?P<words>(?:\$\{\{[^}]*\}\}|[^;&|\n])*)"
+    r"\b(?!-)(?P<words>(?:\$\{\{[^}]{0,300}\}\}|[^;&|\n])*)"
 )
 _GH_CHECKOUT = re.compile(r"\bgh\s[^;&|\n]{0,200}?\bpr\s+checkout\b[^;&\n]*")
 _ARCHIVE = re.compile(r"repo\s+clone|tarball|zipball|/archive/|codeload|git\+|github:|\.patch\b|\.diff\b")
 _PATCH = re.compile(r"\bgh\s+pr\s+diff\b[^|;&\n]{0,200}\|\s*(?:git\s+(?:apply|am)|patch)\b[^;&\n]*")
 _FETCHING = frozenset({"curl", "gh", "git", "npm", "npx", "pip", "pip3", "uv", "uvx", "wget"})
 _NAMES = {
-    "fetch": r":(?:refs/(?:heads|remotes)/)?([\w.${}-]*\w[\w./${}-]*)", "remote": r"\badd\s+(?:-\S+\s+)*(\S+)"
-}  # fmt: skip
+    "fetch": re.compile(r":(?:refs/(?:heads|remotes)/)?([\w.${}-]*\w[\w./${}-]*)"),
+    "remote": re.compile(r"\badd\s+(?:-\S+\s+)*(\S+)"),
+}
 """The names that these commands give to what they fetch, and to the remotes that they add."""
 
 _RUNS = re.compile(r"exec|spawn|subprocess|system|\b(?:run|sh|call)\w*\(|\$`")
@@ -212,7 +213,7 @@ def _foreign_commands(place: RunPlace, step: Step, script: str, fetched: set[str
             if not _names_foreign(place, script, at["words"], fetched):
                 continue
             if at["verb"] in _NAMES:
-                fetched.update(["FETCH_HEAD"] * (at["verb"] == "fetch"), re.findall(_NAMES[at["verb"]], at["words"]))
+                fetched.update(["FETCH_HEAD"] * (at["verb"] == "fetch"), _NAMES[at["verb"]].findall(at["words"]))
             else:
                 yield at[0].strip()
         if brought := _GH_CHECKOUT.search(line) or _PATCH.search(line):
@@ -236,7 +237,7 @@ def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) 
     """Return whether words of a command name foreign code, themselves or through a variable of the script."""
     names = set(re.findall(r"\$\{?(\w+)", words))
     assigned = [line for line in lines_of(script) if names & set(re.findall(r"\b(\w+)=", line))]
-    is_fetched = any(re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w.-])", words) for name in fetched)
+    is_fetched = any(f"{word}/".startswith(f"{name}/") for word in re.split(r"[\s\"'`~]+", words) for name in fetched)
     return is_fetched or _is_foreign(place, "\n".join([words, *assigned]), is_script=True)
 
 
