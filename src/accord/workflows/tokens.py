@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -51,19 +50,20 @@ def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         starts = [*starts_of(path, facts.workflows)] or [Start(CALLED, path)]
         for job_id, job in workflow.jobs.items():
             nested = [*agent_steps(workflow, job, facts.known)]
-            places = [RunPlace(facts.workflows, path, start, job_id) for start in starts if nested]
-            if nested:
-                everywhere = [replace(at, step=step, users=users) for at in places for step, users in nested]
-                steps = everywhere[: len(nested)]
-                tokens = [*dict.fromkeys(token for at in places for token in _job_token(at))]
-                tokens += dict.fromkeys(token for at in everywhere for token in _tokens_of(facts, at))
-                if tokens:
-                    yield path, _may_write(job_id, tokens)
-                yield from (
-                    (path, finding) for step in steps for finding in _open_input_findings(facts, step, bool(tokens))
-                )
-                yield from ((path, finding) for finding in _foreign_secrets(facts, steps))
-                yield from ((path, finding) for finding in _reached_cloud(facts, steps))
+            if not nested:
+                continue
+            places = [RunPlace(facts.workflows, path, start, job_id) for start in starts]
+            everywhere = [replace(at, step=step, users=users) for at in places for step, users in nested]
+            steps = everywhere[: len(nested)]
+            tokens = dict.fromkeys(token for at in places for token in _job_token(at))
+            tokens |= dict.fromkeys(token for at in everywhere for token in _tokens_of(facts, at))
+            found = [
+                *([_may_write(job_id, [*tokens])] if tokens else []),
+                *(each for step in steps for each in _open_input_findings(facts, step, bool(tokens))),
+                *_foreign_secrets(facts, steps),
+                *_reached_cloud(facts, steps),
+            ]
+            yield from ((path, each) for each in found)
 
 
 def _reached_cloud(facts: RepositoryFacts, steps: list[RunPlace]) -> Iterator[Finding]:
@@ -89,9 +89,8 @@ def _job_token(at: RunPlace) -> Iterator[_Token]:
     granted, declared_in = at.token_permissions
     scopes = tuple(written_scopes(granted))
     if scopes:
-        kept = granted if isinstance(granted, dict) else {"contents": "write"}
+        kept = granted if isinstance(granted, dict) else {"contents": "read"}
         lines = [f"  {scope}: {'read' if scope in scopes else level}" for scope, level in kept.items()]
-        lines = lines if isinstance(granted, dict) else ["  contents: read"]
         place = pointer("jobs", at.job_id, *(() if at.job.permissions is None else ("permissions",)))
         giver = f" (granted by {declared_in})" if declared_in != at.path else ""
         says = f"{_MAY_WRITE}{', '.join(scopes)}{giver}"
@@ -105,7 +104,9 @@ def _tokens_of(facts: RepositoryFacts, at: RunPlace) -> Iterator[_Token]:
     for value in _values_of(at):
         is_token = _plain(value.name) in (names if value.kind == "with" else _TOKEN_NAMES)
         yield from _tokens_in(value, is_token=is_token)
-    if action and action.app_token_unless is not None and at.step and _has_identity(at):
+    granted, _ = at.token_permissions
+    has_identity = granted == "write-all" or (isinstance(granted, dict) and granted.get("id-token") == "write")
+    if action and action.app_token_unless is not None and at.step and has_identity:
         given = {_plain(name): str(text) for name, text in at.step.given.items()}
         if all(given.get(_plain(name), "").lower() in ("", "false") for name in action.app_token_unless):
             says = f"the app's token that `{action_name(at.step)}` gets for `id-token: write`"
@@ -116,11 +117,9 @@ def _tokens_of(facts: RepositoryFacts, at: RunPlace) -> Iterator[_Token]:
         is_kept = str(step.given.get("persist-credentials", "true")).lower() != "false"
         if step.uses.partition("@")[0].lower() == "actions/checkout" and is_kept:
             where = replace(at, step=step, users=users)
-            for name in ("token", "ssh-key"):
-                if name in step.given:
-                    place = f"{_outer(where)}/with/{name}" if not users else _outer(where)
-                    stored = _Value(name, str(step.given[name]), where, place, "checkout")
-                    yield from _tokens_in(stored, is_token=True)
+            for name in [each for each in ("token", "ssh-key") if each in step.given]:
+                stored = _Value(name, str(step.given[name]), where, _below(where, "with", name), "checkout")
+                yield from _tokens_in(stored, is_token=True)
 
 
 def _tokens_in(value: _Value, *, is_token: bool) -> Iterator[_Token]:
@@ -155,11 +154,6 @@ def _scopes_of_app(step: Step) -> tuple[str, ...]:
     )
 
 
-def _has_identity(at: RunPlace) -> bool:
-    granted, _ = at.token_permissions
-    return granted == "write-all" or (isinstance(granted, dict) and granted.get("id-token") == "write")
-
-
 def _values_of(at: RunPlace) -> Iterator[_Value]:
     """Yield the inputs and the variables that an agent's step gets, of each name the innermost."""
     if at.step:
@@ -170,12 +164,10 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
     runs = (words for text in scripts for words in commands_of(text) if program_of(words[0]) == "awf")
     seen = {name for words in runs for name in _KEPT_BACK.findall(" ".join(words))}
     for where, env in at.environments:
-        of_job = pointer("jobs", at.job_id) if env is at.job.env else ""
-        for name, text in env.items():
-            if name not in seen:
-                seen.add(name)
-                place = _below(where, "env", name) if where.step else of_job + pointer("env", name)
-                yield _Value(name, str(text), where, place, "env")
+        for name in [name for name in env if name not in seen]:
+            place = _below(where, "env", name) if where.step or env is at.job.env else pointer("env", name)
+            yield _Value(name, str(env[name]), where, place, "env")
+        seen |= env.keys()
 
 
 def _left_values(at: RunPlace) -> Iterator[_Value]:
@@ -290,15 +282,7 @@ def _model_keys(facts: RepositoryFacts, at: RunPlace) -> Iterator[str]:
             yield name
 
 
-_ASKS_AUTHOR = {
-    "pull_request_target": "github.event.pull_request.head.repo.full_name == github.repository",
-    "workflow_run": "github.event.workflow_run.head_repository.full_name == github.repository",
-    **{
-        event: f'contains(fromJSON(\'["OWNER", "MEMBER", "COLLABORATOR"]\'), github.event.{part}.author_association)'
-        for event, part in (("issues", "issue"), ("discussion", "discussion"))
-    },
-}
-_ASKS_COMMENTER = _ASKS_AUTHOR["issues"].replace(".issue.", ".comment.")
+_HEADS = {"pull_request_target": "pull_request.head.repo", "workflow_run": "workflow_run.head_repository"}
 
 
 def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
@@ -319,9 +303,16 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             message = (
                 f"Anyone can start the job `{job_id}` with `{event}`, and it has {has}. Ask first who it is.{more}"
             )
-            asks = _ASKS_COMMENTER if "comment" in event else "github.actor == github.repository_owner"
-            hint = f"if: {_ASKS_AUTHOR.get(event, asks)}"
-            yield path, warning("job-for-anyone", message, pointer("jobs", job_id), hint=hint)
+            yield path, warning("job-for-anyone", message, pointer("jobs", job_id), hint=f"if: {_condition(event)}")
+
+
+def _condition(event: str) -> str:
+    """Return a condition that keeps out people without write access."""
+    if event in _HEADS:
+        return f"github.event.{_HEADS[event]}.full_name == github.repository"
+    part = next((each for each in ("comment", "issue", "discussion") if each in event), "")
+    asks = f'contains(fromJSON(\'["OWNER", "MEMBER", "COLLABORATOR"]\'), github.event.{part}.author_association)'
+    return asks if part else "github.actor == github.repository_owner"
 
 
 def _is_computed(workflow: Workflow, job_id: str, seen: frozenset[str] = frozenset()) -> bool:
@@ -341,14 +332,13 @@ def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
     A step that asks who it is guards those after it, and what the job has unless an agent is before it.
     """
     workflow, job = at.workflow, at.job
-    nested = [*job.nested_steps()]
-    unguarded = [*itertools.takewhile(lambda each: not checks_person(each[0]), nested)]
     if not at.is_reached_by(Actor.STARTER):
         return ""
-    places = (replace(at, step=step, users=users) for step, users in unguarded)
+    places = [replace(at, step=step, users=users) for step, users in job.nested_steps()]
+    steps = [place.step for place in places if place.step]
     reached = [place.step for place in places if place.step and place.is_reached_by(Actor.STARTER)]
     has_agent = any(step is agent for step in reached for agent, _ in agent_steps(workflow, job, facts.known))
-    is_guarded = not has_agent and (len(unguarded) < len(nested) or (nested and not reached))
+    is_guarded = not has_agent and (any(map(checks_person, steps)) or (steps and not reached))
     shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]
     texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]
     named = [f"`{name.upper()}`" for name in sorted(secrets_in(texts) - {"github_token"})]
