@@ -103,10 +103,10 @@ def test_a_schema_without_a_kind_is_deleted(copy: Path) -> None:
 
 @pytest.mark.slow
 def test_a_page_without_its_marks_is_a_problem(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = copy / "docs" / "loops.md"
-    page.write_text(page.read_text().replace("<!-- /reasons -->", ""))
+    page = copy / "docs" / "labels.md"
+    page.write_text(page.read_text().replace("<!-- /labels -->", ""))
     assert generate.main([], copy) == 1
-    assert "docs/loops.md needs <!-- reasons --> and <!-- /reasons -->" in capsys.readouterr().out
+    assert "docs/labels.md needs <!-- labels --> and <!-- /labels -->" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from accord.agents.registry import shipped_registry
 from accord.core.schemas import ADDRESS, json_schema, strict_schema
 from accord.git.steering import DEPENDENCIES, HARMLESS, PROTECTED, RECORDS, STEERING
+from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.workflows.rules import OUTPUTS
 from reference.text import as_json, default, entry, plain
@@ -100,3 +101,8 @@ def protected_paths() -> str:
     kinds |= {"Sessions and missions": RECORDS, "New dot files that do not count": HARMLESS}
     parts = (f"**{name}**\n\n```text\n{wrapper.fill(found.strip())}\n```" for name, found in kinds.items())
     return "\n\n".join(parts)
+
+
+def labels_list() -> str:
+    """List the labels that accord ships."""
+    return "\n".join(entry(label.name, label.description) for label in shipped_labels())

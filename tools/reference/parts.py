@@ -24,7 +24,7 @@ from reference.actions import (
 )
 from reference.commands import cli_reference, demo_output, exit_codes
 from reference.install import gh_extension, install_in_readme, install_to_start, install_with_tools
-from reference.models import catalog, fields_lists, protected_paths, runner_outputs_list, schema_file
+from reference.models import catalog, fields_lists, labels_list, protected_paths, runner_outputs_list, schema_file
 from reference.rules import (
     attacks_table,
     causes_list,
@@ -116,6 +116,7 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("docs/handoffs.md", partial(diagram, HANDOFF, hidden={"cancelled"}), "machine")
     yield Part("tests/reference/protected-paths.md", protected_paths, "protected")
     yield Part("docs/loops.md", reasons_list, "reasons")
+    yield Part("docs/labels.md", labels_list, "labels")
     yield Part("docs/missions.md", partial(diagram, WORK_PACKAGE, hidden={"blocked", "canceled"}), "machine")
     yield Part("docs/runner-outputs.md", runner_outputs_list, "runner-outputs")
     yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
