@@ -1,30 +1,17 @@
 """The table of kinds: the marks of each kind of document or folder, and the package that knows it.
 
-Importing this module fills the table of ``accord.core.kinds``. The code of a kind is imported when it is first used.
+Importing this module fills the table of ``accord.core.kinds``. Each function imports the code of one kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from accord.core.findings import Finding
 from accord.core.kinds import FOLDERS, KINDS, READERS, Contents, Contract, FolderKind, Kind
-
-
-def _imported_name(name: str) -> Any:
-    """Return what a name such as ``files.yaml:read_mapping`` stands for."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(f"accord.{module}"), attribute)
-
-
-def _contents(*names: str) -> Callable[[], Contents]:
-    """Return the loader of a kind's model, rules, and correction."""
-    return lambda: Contents(*map(_imported_name, names))
-
-
-def _calls(name: str) -> Callable[[Any], Any]:
-    return lambda value: _imported_name(name)(value)
+from accord.core.shapes import Located
 
 
 def _is(of_type: type) -> Callable[[Any], bool]:
@@ -35,12 +22,169 @@ def _is_given(value: Any) -> bool:
     return value is not None
 
 
+def _is_reusable(value: Any) -> bool:
+    from accord.workflows.rules import is_reusable
+
+    return is_reusable(value)
+
+
+def _read_yaml(raw: bytes) -> Located:
+    from accord.files.yaml import read_mapping
+
+    return read_mapping(raw)
+
+
+def _is_session(folder: Path) -> bool:
+    from accord.sessions.folder import is_session
+
+    return is_session(folder)
+
+
+def _check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
+    from accord.sessions.folder_rules import check_session
+
+    return check_session(folder)
+
+
+def _planner_result() -> Contents:
+    from accord.results.fixes import fix_plan
+    from accord.results.models import PlannerResult
+    from accord.results.planner.rules import result_findings
+
+    return Contents(PlannerResult, result_findings, fix_plan)
+
+
+def _implementor_result() -> Contents:
+    from accord.results.fixes import fix_implementation
+    from accord.results.implementor.rules import findings_without_repository
+    from accord.results.models import ImplementorResult
+
+    return Contents(ImplementorResult, findings_without_repository, fix_implementation)
+
+
+def _reviewer_result() -> Contents:
+    from accord.results.fixes import fix_review
+    from accord.results.models import ReviewerResult
+    from accord.results.reviewer.rules import reviewer_findings
+
+    return Contents(ReviewerResult, reviewer_findings, fix_review)
+
+
+def _runner_workflow() -> Contents:
+    from accord.workflows.models import Workflow
+    from accord.workflows.rules import runner_findings
+
+    return Contents(Workflow, runner_findings)
+
+
+def _agent_registry() -> Contents:
+    from accord.agents.registry import Registry
+    from accord.agents.registry_rules import own_findings
+
+    return Contents(Registry, own_findings)
+
+
+def _accord_config() -> Contents:
+    from accord.starts.config import AccordConfig
+
+    return Contents(AccordConfig)
+
+
+def _plan_settings() -> Contents:
+    from accord.results.planner.structure import PlanSettings
+
+    return Contents(PlanSettings)
+
+
+def _autofix_facts() -> Contents:
+    from accord.loops.autofix import AutofixFacts
+
+    return Contents(AutofixFacts)
+
+
+def _thread_answers() -> Contents:
+    from accord.loops.bot_comments import ThreadAnswers, answer_findings
+
+    return Contents(ThreadAnswers, answer_findings)
+
+
+def _bot_comments_facts() -> Contents:
+    from accord.loops.bot_comments import BotCommentFacts
+
+    return Contents(BotCommentFacts)
+
+
+def _loop_history() -> Contents:
+    from accord.loops.state import HistoryLine
+
+    return Contents(HistoryLine)
+
+
+def _keepalive_facts() -> Contents:
+    from accord.loops.complete import KeepaliveFacts
+
+    return Contents(KeepaliveFacts)
+
+
+def _verify_facts() -> Contents:
+    from accord.loops.verify import VerifyFacts
+
+    return Contents(VerifyFacts)
+
+
+def _verdict() -> Contents:
+    from accord.loops.follow_up import Verdict
+    from accord.loops.verify import verdict_findings
+
+    return Contents(Verdict, verdict_findings)
+
+
+def _agent_input() -> Contents:
+    from accord.sessions.models import AgentInput
+    from accord.sessions.rules import input_findings
+
+    return Contents(AgentInput, input_findings)
+
+
+def _agent_output() -> Contents:
+    from accord.sessions.models import AgentOutput
+    from accord.sessions.rules import output_findings
+
+    return Contents(AgentOutput, output_findings)
+
+
 def _session_status() -> Contents:
     from accord.core.clock import SystemClock
     from accord.sessions.models import SessionStatus
     from accord.sessions.rules import status_findings
 
     return Contents(SessionStatus, lambda status: status_findings(status, SystemClock().now()))
+
+
+def _session_tasks() -> Contents:
+    from accord.sessions.models import SessionTasks
+    from accord.sessions.rules import tasks_findings
+
+    return Contents(SessionTasks, tasks_findings)
+
+
+def _session_acceptance() -> Contents:
+    from accord.sessions.models import Acceptance
+    from accord.sessions.rules import acceptance_findings
+
+    return Contents(Acceptance, acceptance_findings)
+
+
+def _next_query_response() -> Contents:
+    from accord.missions.models import NextQueryResponse
+
+    return Contents(NextQueryResponse)
+
+
+def _stale_status() -> Contents:
+    from accord.missions.models import StaleStatus
+
+    return Contents(StaleStatus)
 
 
 def _handoff() -> Contents:
@@ -51,6 +195,12 @@ def _handoff() -> Contents:
     return Contents(Handoff, lambda handoff: handoff_findings(handoff, SystemClock().now()))
 
 
+def _run_record() -> Contents:
+    from accord.records.models import PublicRecord
+
+    return Contents(PublicRecord)
+
+
 _RESULTS = Contract("workflow-contracts", "1.0.0")
 _RUNNERS = Contract("runner-output-contract", "1.0")
 _SESSIONS = Contract("global-agent-contract", None)
@@ -58,115 +208,62 @@ _MISSIONS = Contract("mission-contracts", "078")
 _HANDOFFS = Contract("handoff-schema", "2026-02-18")
 
 _TABLE = (
-    Kind(
-        "planner-result",
-        _contents("results.models:PlannerResult", "results.planner.rules:result_findings", "results.fixes:fix_plan"),
-        {"role": "planner"},
-        contract=_RESULTS,
-    ),
+    Kind("planner-result", _planner_result, {"role": "planner"}, contract=_RESULTS),
     Kind(
         "implementor-result",
-        _contents(
-            "results.models:ImplementorResult",
-            "results.implementor.rules:findings_without_repository",
-            "results.fixes:fix_implementation",
-        ),
+        _implementor_result,
         {"role": "implementor"},
         own_keys=frozenset({"patch"}),
         contract=_RESULTS,
     ),
-    Kind(
-        "reviewer-result",
-        _contents(
-            "results.models:ReviewerResult", "results.reviewer.rules:reviewer_findings", "results.fixes:fix_review"
-        ),
-        {"role": "reviewer"},
-        contract=_RESULTS,
-    ),
-    Kind(
-        "runner-workflow",
-        _contents("workflows.models:Workflow", "workflows.rules:runner_findings"),
-        {"on": _calls("workflows.rules:is_reusable")},
-        form="yaml",
-        contract=_RUNNERS,
-    ),
-    Kind(
-        "agent-registry",
-        _contents("agents.registry:Registry", "agents.registry_rules:own_findings"),
-        {"agents": _is_given},
-        form="yaml",
-    ),
+    Kind("reviewer-result", _reviewer_result, {"role": "reviewer"}, contract=_RESULTS),
+    Kind("runner-workflow", _runner_workflow, {"on": _is_reusable}, form="yaml", contract=_RUNNERS),
+    Kind("agent-registry", _agent_registry, {"agents": _is_given}, form="yaml"),
     Kind(
         "accord-config",
-        _contents("starts.config:AccordConfig"),
+        _accord_config,
         dict.fromkeys(("starts", "approvals", "branch_prefix"), _is_given),
         form="yaml",
         has_any=True,
     ),
-    Kind("plan-settings", _contents("results.planner.structure:PlanSettings"), {"plan": _is_given}, form="yaml"),
-    Kind("autofix-facts", _contents("loops.autofix:AutofixFacts"), {"kind": "autofix-facts"}),
-    Kind(
-        "thread-answers",
-        _contents("loops.bot_comments:ThreadAnswers", "loops.bot_comments:answer_findings"),
-        {"role": "bot-comments"},
-    ),
-    Kind("bot-comments-facts", _contents("loops.bot_comments:BotCommentFacts"), {"kind": "bot-comments-facts"}),
-    Kind("loop-history", _contents("loops.state:HistoryLine"), {"loop": _is_given, "iteration": _is_given}),
-    Kind("keepalive-facts", _contents("loops.complete:KeepaliveFacts"), {"kind": "keepalive-facts"}),
-    Kind("verify-facts", _contents("loops.verify:VerifyFacts"), {"kind": "verify-facts"}),
-    Kind("verdict", _contents("loops.follow_up:Verdict", "loops.verify:verdict_findings"), {"role": "verifier"}),
-    Kind(
-        "agent-input",
-        _contents("sessions.models:AgentInput", "sessions.rules:input_findings"),
-        {"task": _is(dict)},
-        is_alone=True,
-        has_role=True,
-        contract=_SESSIONS,
-    ),
+    Kind("plan-settings", _plan_settings, {"plan": _is_given}, form="yaml"),
+    Kind("autofix-facts", _autofix_facts, {"kind": "autofix-facts"}),
+    Kind("thread-answers", _thread_answers, {"role": "bot-comments"}),
+    Kind("bot-comments-facts", _bot_comments_facts, {"kind": "bot-comments-facts"}),
+    Kind("loop-history", _loop_history, {"loop": _is_given, "iteration": _is_given}),
+    Kind("keepalive-facts", _keepalive_facts, {"kind": "keepalive-facts"}),
+    Kind("verify-facts", _verify_facts, {"kind": "verify-facts"}),
+    Kind("verdict", _verdict, {"role": "verifier"}),
+    Kind("agent-input", _agent_input, {"task": _is(dict)}, is_alone=True, has_role=True, contract=_SESSIONS),
     Kind(
         "agent-output",
-        _contents("sessions.models:AgentOutput", "sessions.rules:output_findings"),
+        _agent_output,
         {"status": _is(str), "gates": _is(dict)},
         is_alone=True,
         has_role=True,
         contract=_SESSIONS,
     ),
     Kind("session-status", _session_status, {"current_state": _is(str)}, is_alone=True, contract=_SESSIONS),
-    Kind(
-        "session-tasks",
-        _contents("sessions.models:SessionTasks", "sessions.rules:tasks_findings"),
-        {"tasks": _is(list)},
-        form="yaml",
-        contract=_SESSIONS,
-    ),
+    Kind("session-tasks", _session_tasks, {"tasks": _is(list)}, form="yaml", contract=_SESSIONS),
     Kind(
         "session-acceptance",
-        _contents("sessions.models:Acceptance", "sessions.rules:acceptance_findings"),
+        _session_acceptance,
         {"acceptance_criteria": _is(list)},
         is_alone=True,
         list_key="acceptance_criteria",
         contract=_SESSIONS,
     ),
-    Kind(
-        "next-query-response",
-        _contents("missions.models:NextQueryResponse"),
-        {"kind": "query", "is_query": True},
-        contract=_MISSIONS,
-    ),
+    Kind("next-query-response", _next_query_response, {"kind": "query", "is_query": True}, contract=_MISSIONS),
     Kind(
         "stale-status",
-        _contents("missions.models:StaleStatus"),
+        _stale_status,
         {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
         contract=_MISSIONS,
     ),
     Kind("handoff", _handoff, {"metadata": _is(dict)}, contract=_HANDOFFS),
-    Kind(
-        "run-record",
-        _contents("records.models:PublicRecord"),
-        {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)},
-    ),
+    Kind("run-record", _run_record, {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)}),
 )
 
-READERS["yaml"] = _calls("files.yaml:read_mapping")
+READERS["yaml"] = _read_yaml
 KINDS.update((kind.name, kind) for kind in _TABLE)
-FOLDERS["session"] = FolderKind(_calls("sessions.folder:is_session"), _calls("sessions.folder_rules:check_session"))
+FOLDERS["session"] = FolderKind(_is_session, _check_session)
