@@ -87,18 +87,30 @@ def test_a_checkout_that_needs_no_token_keeps_none(step: str, expected: list[str
     assert "persist-credentials" in checkout["with"]
 
 
-@pytest.mark.parametrize("later", ["run: git push", "uses: ./publish", "run: git fetch origin"])
+JAVASCRIPT = "uses: actions/github-script@" + OTHER + '\n        with: {script: "%s"}'
+
+
+@pytest.mark.parametrize(
+    "later",
+    ["run: git push", "uses: ./publish", "run: git fetch origin", JAVASCRIPT % "exec.exec('git', ['push'])"],
+)
 def test_a_checkout_whose_token_is_used_later_keeps_it(later: str) -> None:
     text = steps(f"uses: actions/checkout@{CHECKOUT}", later)
     found = fixed(text)
     assert (found.text, [fix.path for fix in found.left]) == (text, ["/jobs/a/steps/0"])
 
 
+def test_a_script_that_runs_no_git_needs_no_token() -> None:
+    text = fixed(steps(f"uses: actions/checkout@{CHECKOUT}", JAVASCRIPT % "core.info('executed on github')")).text
+    assert "persist-credentials: false" in text
+
+
 def test_permissions_are_declared_where_nothing_writes() -> None:
     text = steps("run: make", head="")
     assert diff(text, fixed(text).text) == ["+ ", "+ permissions:", "+ contents: read"]
-    for step in ("run: gh issue create", "uses: unknown/publish@" + OTHER, "run: git push"):
-        found = fixed(steps(step, head=""))
+    bare = [steps(step, head="") for step in ("run: gh issue create", "uses: unknown/p@" + OTHER, "run: git push")]
+    for each in (*bare, text.replace("jobs:", "env: {T: '${{ github.token }}'}\njobs:")):
+        found = fixed(each)
         assert "permissions" not in found.text
         assert "`a` may write" in found.left[-1].message
 

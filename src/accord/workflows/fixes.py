@@ -44,11 +44,8 @@ _NEEDS_TOKEN = re.compile(r"\bgit\b[^\n]*\b(?:push|fetch|pull|submodule|lfs|ls-r
 _PUSHING_ACTION = re.compile(
     r"commit|push|pull-request|release|pages|semantic|changeset|backport|deploy", re.IGNORECASE
 )
-_WRITES = re.compile(
-    r"\bgit\b[^\n]*\bpush\b|\bgh\s+(?:pr|issue|release|label|workflow|run|repo|cache|variable|secret)\s+"
-    r"(?!list|view|status|diff|checks|download|watch)\w|\bgh\s+api\b[^\n]*(?:-X|--method|-f\b|-F\b|--field|--input)"
-    r"|\.(?:create|update|add|delete|remove|merge|set|dispatch|upload|replace|lock)\w*\(|GITHUB_TOKEN|github\.token"
-)
+_WRITES = re.compile(r"\bgit\b[^\n]*\bpush\b|\bgh\s|GITHUB_TOKEN|github\.token")
+"""Any other command that writes into the repository needs the job's token, so it is named."""
 
 _READING_ACTIONS = (
     "actions/checkout@", "actions/setup-", "actions/cache", "actions/upload-artifact@", "actions/download-artifact@",
@@ -146,13 +143,11 @@ def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> It
 
 def _token_user(job: Job, index: int) -> str:
     for step in job.steps[index + 1 :]:
-        if _NEEDS_TOKEN.search(step.run):
+        if any(map(_NEEDS_TOKEN.search, step.script_texts)):
             return "a later script"
         action = step.uses.partition("@")[0]
         if _PUSHING_ACTION.search(action) or action.startswith("."):
             return f"`{action}`"
-        if "exec" in str(step.given.get("script", "")) and "git" in str(step.given.get("script", "")):
-            return "a later script"
     return ""
 
 
@@ -161,7 +156,7 @@ def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_F
     bare = {job_id: job for job_id, job in workflow.jobs.items() if job.permissions is None}
     if workflow.permissions is not None or not bare or "/jobs" not in places:
         return
-    writers = [job_id for job_id, job in bare.items() if _may_write(job)]
+    writers = [job_id for job_id, job in bare.items() if _may_write(workflow, job)]
     if writers:
         named = ", ".join(f"`{job_id}`" for job_id in writers)
         message = f"Permissions are not declared, because {named} may write, or calls a workflow that may."
@@ -171,12 +166,10 @@ def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_F
     yield Edit(at, at, "permissions:\n  contents: read\n\n"), Fix("Declared `contents: read`.", "/permissions")
 
 
-def _may_write(job: Job) -> bool:
-    if job.uses:
-        return True
-    texts = [step.run + str(step.given) + str(step.env) for step in job.steps] + [str(job.env)]
-    is_known = all(not step.uses or step.uses.startswith(_READING_ACTIONS) for step in job.steps)
-    return not is_known or any(_WRITES.search(text) for text in texts)
+def _may_write(workflow: Workflow, job: Job) -> bool:
+    texts = [str(workflow.env), str(job.env), *(f"{step.run}{step.given}{step.env}" for step in job.steps)]
+    is_known = not job.uses and all(not step.uses or step.uses.startswith(_READING_ACTIONS) for step in job.steps)
+    return not is_known or any(map(_WRITES.search, texts))
 
 
 def _with_edits(text: str, edits: Iterable[Edit]) -> str:
