@@ -25,7 +25,6 @@ LOCAL_NAMES = {
     "accord.results.implementor.rules._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
     "accord.runner.transcripts.error_rules.words": [{"pattern": words(cause).pattern} for cause in PRECEDENCE],
     "accord.text.markdown.longer_run": [{"char": "`"}],
-    "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],
     "accord.text.redaction._known_spans": [{"value": "abab ab"}],
     "accord.text.redaction._secrets_by_shape": [
         {"pattern": pattern} for *_, patterns in SHAPES for pattern in patterns
