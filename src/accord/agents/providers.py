@@ -20,18 +20,15 @@ Wire = Literal["chat-completions", "anthropic-messages"]
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider, the variables for its URL and key, and its default model; ``ACCORD_<NAME>_MODEL`` names another.
-
-    The first of ``key_variables`` that is set counts. ``without_url`` is the reason to skip it without a URL.
-    """
+    """A provider, the variables for its URL and key, and its default model; ``ACCORD_<NAME>_MODEL`` names another."""
 
     name: str
     wire: Wire
     url_variable: str
-    key_variables: tuple[str, ...]
+    key_variables: tuple[str, ...]  # the first that is set counts
     model: str
     url: str = ""
-    without_url: str = ""
+    without_url: str = ""  # the reason to skip it without a URL
 
 
 PROVIDERS = (

@@ -64,13 +64,13 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """Values by period: of each series one for each of ``starts``. ``unit`` is what they count, ``note`` their rule."""
+    """Values by period."""
 
     title: str
-    unit: str
-    note: str
-    starts: Sequence[date]
-    series: Mapping[str, Sequence[float]]
+    unit: str  # of the values
+    note: str  # the rule by which they count
+    starts: Sequence[date]  # of the periods
+    series: Mapping[str, Sequence[float]]  # one value for each period
     is_whole: bool = False
 
     @property

@@ -149,16 +149,13 @@ def _rank(placed: Placed) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class BoardItem:
-    """An open issue: its starts, oldest first, and its open blockers; ``blockers`` are those known by number.
-
-    ``refused`` are labels that start or steer work, and that someone set who may not.
-    """
+    """An open issue with its starts and its open blockers."""
 
     issue: Issue
-    rows: tuple[StatusRow, ...] = ()
+    rows: tuple[StatusRow, ...] = ()  # oldest first
     open_blockers: int = 0
-    blockers: tuple[int, ...] = ()
-    refused: tuple[RefusedLabel, ...] = ()
+    blockers: tuple[int, ...] = ()  # those known by number
+    refused: tuple[RefusedLabel, ...] = ()  # they start or steer work, and were set by someone who may not
 
 
 @dataclass(frozen=True)
@@ -185,18 +182,14 @@ class BoardPull:
 
 @dataclass(frozen=True)
 class EndedPull:
-    """A pull request of accord that was merged or closed, and its work items: ``closes`` are those of its body.
-
-    ``rows``, ``loops`` and ``reviews`` are empty where its history was not read, and ``pull`` is None unless an item
-    is open.
-    """
+    """A pull request of accord that was merged or closed, and its work items."""
 
     issue: Issue
     items: tuple[int, ...] = ()
-    closes: tuple[int, ...] = ()
-    pull: Pull | None = None
+    closes: tuple[int, ...] = ()  # the items of its body
+    pull: Pull | None = None  # None unless an item is open
     has_branch: bool = True
-    rows: tuple[StatusRow, ...] = ()
+    rows: tuple[StatusRow, ...] = ()  # empty, as the next two, where its history was not read
     loops: tuple[LoopState, ...] = ()
     reviews: tuple[Review, ...] = ()
 

@@ -268,12 +268,12 @@ def _environment() -> Environment:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """One line of a timeline. ``text`` and ``detail`` may hold untrusted text."""
+    """One line of a timeline."""
 
     at: datetime | None
     kind: EventKind
-    text: str
-    detail: str = ""
+    text: str  # may hold untrusted text
+    detail: str = ""  # may hold untrusted text
     is_good: bool | None = None  # None where it is neither good nor bad
     url: str = ""
     cost: str = ""  # in words

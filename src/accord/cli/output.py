@@ -36,15 +36,11 @@ Json: TypeAlias = "Mapping[str, Any]"
 
 @dataclass
 class Printed:
-    """The state of the report of one call of the command line.
+    """The state of the report of one call of the command line."""
 
-    ``is_whole``: stdout already holds a whole JSON document. ``ending`` says how the command itself ended, and
-    ``failures`` which parts of its report could not be written.
-    """
-
-    is_whole: bool = False
-    ending: str = "The command itself ended well."
-    failures: list[str] = field(default_factory=list)
+    is_whole: bool = False  # stdout already holds a whole JSON document
+    ending: str = "The command itself ended well."  # of the command itself
+    failures: list[str] = field(default_factory=list)  # parts of its report that could not be written
 
 
 def printed_output() -> Printed:

@@ -88,13 +88,13 @@ def schema(given: _SchemaArguments) -> None:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The meaning of a code and its fix. ``subject`` says who reports it, ``url`` leads to its line in a page."""
+    """The meaning of a code and its fix."""
 
     code: str
-    subject: str
+    subject: str  # who reports it
     means: str
     hint: str
-    url: str
+    url: str  # of its line in a page
 
 
 @cache

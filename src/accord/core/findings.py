@@ -28,19 +28,14 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation of a contract.
+    """One violation of a contract."""
 
-    ``code`` is stable and kebab-case; ``message`` says what is wrong; ``path`` is an RFC 6901 JSON pointer into the
-    artifact; ``line`` counts from 1 in the file the artifact was read from; ``hint`` says how to fix it, in sentences
-    or as YAML to paste.
-    """
-
-    code: str
-    message: str
-    path: str = ""
+    code: str  # stable and kebab-case
+    message: str  # what is wrong
+    path: str = ""  # RFC 6901 JSON pointer into the artifact
     severity: Severity = Severity.ERROR
-    line: int | None = None
-    hint: str = ""
+    line: int | None = None  # from 1 in the file the artifact was read from
+    hint: str = ""  # how to fix it, in sentences or as YAML to paste
     quote: str = ""
     """The part of the value that it is about, by which ``with_lines`` finds the line in a text of several lines."""
 

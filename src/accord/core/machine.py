@@ -13,21 +13,21 @@ MachineFacts = TypeVar("MachineFacts")
 
 @dataclass(frozen=True)
 class Edge(Generic[MachineFacts]):
-    """A legal move. ``guard`` returns why the facts forbid it, or an empty string; ``needs`` says it for people."""
+    """A legal move."""
 
     source: str
     target: str
-    needs: str = ""
-    guard: Callable[[MachineFacts], str] | None = None
+    needs: str = ""  # what the guard asks, for people
+    guard: Callable[[MachineFacts], str] | None = None  # returns why the facts forbid it, or an empty string
 
 
 @dataclass(frozen=True)
 class Machine(Generic[MachineFacts]):
-    """A named table of edges; ``start`` is where new things begin, ``end`` where nothing leads on."""
+    """A named table of edges."""
 
     name: str
-    start: str
-    end: frozenset[str]
+    start: str  # where new things begin
+    end: frozenset[str]  # where nothing leads on
     edges: tuple[Edge[MachineFacts], ...]
 
     @property
@@ -79,16 +79,11 @@ class Need:
 
 @dataclass(frozen=True)
 class NextMove:
-    """A move to the state or status ``to``.
-
-    ``missing`` names what the move still needs (files, reviews, answers); it is empty when the move is legal now.
-    ``command`` is what to type next on the way to ``to``: the move itself, or while something is missing the command
-    that gets the first of it.
-    """
+    """A move to a state or status."""
 
     to: str
-    missing: tuple[str, ...]
-    command: str
+    missing: tuple[str, ...]  # files, reviews or answers that the move still needs; empty when it is legal now
+    command: str  # to type next: the move itself, or the command that gets the first of what is missing
 
 
 def moves_to_json(moves: Iterable[NextMove]) -> list[dict[str, Any]]:

@@ -31,15 +31,11 @@ def json_schema(model: type[BaseModel], name: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class StrictForm:
-    """A schema for enforced output.
-
-    Enforced output has no values of any type and no objects with free keys. ``left_out`` names what the schema leaves
-    out for this reason, and ``missing`` the properties among it that the model requires: no document has them.
-    """
+    """A schema for enforced output, which has no values of any type and no objects with free keys."""
 
     schema: dict[str, Any]
-    left_out: tuple[str, ...]
-    missing: tuple[str, ...]
+    left_out: tuple[str, ...]  # what the schema leaves out for this reason
+    missing: tuple[str, ...]  # properties among it that the model requires: no document has them
 
 
 def strict_schema(model: type[BaseModel]) -> dict[str, Any]:

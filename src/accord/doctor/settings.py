@@ -51,25 +51,20 @@ _AT_MERGE = {SIGNATURES: _REFUSING[SIGNATURES]}
 
 @dataclass(frozen=True)
 class LiveFacts:
-    """Settings of a repository, as far as a token could read them.
-
-    ``login`` is the account that the token writes as. ``secrets`` and ``variables`` are names in the repository and its
-    organisation, ``environment_secrets`` those of the environment of agents. ``rules`` are types of rules by branch;
-    ``protected`` the branches that older protection rules cover.
-    """
+    """Settings of a repository, as far as a token could read them."""
 
     repository_url: str
     default_branch: str = ""
-    login: str = ""
+    login: str = ""  # the account that the token writes as
     is_person: bool = False
     is_private: bool | None = None
     may_create_pulls: bool | None = None
     workflow_permissions: str | None = None
-    secrets: frozenset[str] | None = None
-    environment_secrets: frozenset[str] | None = None
-    variables: frozenset[str] | None = None
-    rules: Mapping[str, Sequence[str]] | None = None
-    protected: Sequence[str] | None = None
+    secrets: frozenset[str] | None = None  # names in the repository and its organisation
+    environment_secrets: frozenset[str] | None = None  # names in the environment of agents
+    variables: frozenset[str] | None = None  # names in the repository and its organisation
+    rules: Mapping[str, Sequence[str]] | None = None  # types of rules by branch
+    protected: Sequence[str] | None = None  # branches that older protection rules cover
     prefix: str = BRANCH_PREFIX
     in_the_way: str = ""  # a branch that keeps all branches of work items from being made
     unread: Mapping[str, str] = field(default_factory=dict)

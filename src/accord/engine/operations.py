@@ -48,14 +48,11 @@ def failed_unless(is_done: bool) -> OperationStatus:
 @dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Operation:
-    """One write of the object ``key``.
-
-    A class below is a frozen dataclass, which names its ``op``, and tells if GitHub limits it as content.
-    """
+    """One write of an object. A class below is a frozen dataclass, and names its ``op``."""
 
     op: ClassVar[str]
-    is_content: ClassVar[bool] = False
-    key: str
+    is_content: ClassVar[bool] = False  # GitHub limits it as content
+    key: str  # of the object
     found: OperationStatus | None  # how an earlier run ended it
     number: int = field(default=0, kw_only=True)  # of the issue or pull request that it changes, if that is known
     parts: tuple[str, ...] = field(default=(), kw_only=True)  # what it changes of a planned item, such as its title

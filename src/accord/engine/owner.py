@@ -44,35 +44,28 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """A work item as far as it decides; ``status`` is None where its labels do not give exactly one.
-
-    ``is_running``: an agent's run on it goes on.
-    """
+    """A work item as far as it decides."""
 
     is_open: bool
-    status: str | None = None
+    status: str | None = None  # None where its labels do not give exactly one
     is_refinement: bool = False
     open_blockers: int = 0
-    is_running: bool | None = None
+    is_running: bool | None = None  # an agent's run on it goes on
 
 
 @dataclass(frozen=True, slots=True)
 class PullState:
-    """A pull request as far as it decides.
-
-    ``closes``: its body closes the item. ``is_main``: its base is the default branch, where GitHub closes items at the
-    merge. ``has_agent``: a label says that an agent goes on with it. ``review`` is the verdict on its head.
-    """
+    """A pull request as far as it decides."""
 
     number: int
     state: Literal["open", "merged", "closed"] = "open"
-    closes: bool = True
-    is_main: bool = True
+    closes: bool = True  # its body closes the item
+    is_main: bool = True  # its base is the default branch, where GitHub closes items at the merge
     is_draft: bool = False
     is_locked: bool = False
     is_mergeable: bool | None = None
-    has_agent: bool = False
-    review: Literal["", "approved", "changes-requested"] = ""
+    has_agent: bool = False  # a label says that an agent goes on with it
+    review: Literal["", "approved", "changes-requested"] = ""  # the verdict on its head
 
 
 def items_of_result(body: str) -> list[int]:

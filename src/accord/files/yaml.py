@@ -217,12 +217,12 @@ NodeKind = Literal["scalar", "sequence", "mapping"]
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a node in its text, in characters: from ``start`` up to ``end``, its key from ``key``."""
+    """The place of a node in its text, in characters."""
 
     kind: NodeKind
     start: int
-    end: int
-    key: int
+    end: int  # the first character after it
+    key: int  # where its key begins
     is_flow: bool = False
     is_shared: bool = False
     """Whether an alias or a merge key leads to it, so that a change would change another node, too."""
