@@ -50,7 +50,7 @@ def cli_reference() -> str:
 
 
 def without_repetition(pieces: list[str]) -> Iterator[str]:
-    """Yield the pieces; one of 12 words and more that an earlier command has becomes a link to that command.
+    """Yield the pieces; one of 12 words and more, or an option, that an earlier command has becomes a link to it.
 
     A paragraph about the facts of a loop is the same as one about those of another loop.
     """
@@ -59,12 +59,27 @@ def without_repetition(pieces: list[str]) -> Iterator[str]:
     for piece in pieces:
         if piece.startswith("#"):
             heading = piece.strip("# ")
+        if piece.startswith("- "):
+            yield "\n".join(without_repeated_options(piece.splitlines(), heading, first))
+            continue
         key = re.sub(r"\b[a-z-]+-facts\b", "FACTS", piece)
-        if len(piece.split()) < 12 or piece.startswith(("-", "|")) or first.setdefault(key, heading) == heading:
+        if len(piece.split()) < 12 or piece.startswith("|") or first.setdefault(key, heading) == heading:
             yield piece
         else:
             words = "[Common](#common-options): as" if piece.startswith("[") else "As"
             yield f"{words} [{first[key]}](#{first[key].replace(' ', '-')})."
+
+
+def without_repeated_options(lines: list[str], heading: str, first: dict[str, str]) -> Iterator[str]:
+    """Yield the lines of options; those that an earlier command (``first``) has are only named, with a link to it."""
+    named: dict[str, list[str]] = {}
+    for line in lines:
+        if len(line.split()) < 10 or first.setdefault(line, heading) == heading:
+            yield line
+        else:
+            named.setdefault(first[line], []).append(f"`{name_in(line)}`")
+    for other, names in named.items():
+        yield f"- {', '.join(names)}: as in [{other}](#{other.replace(' ', '-')})"
 
 
 def variables() -> str:
