@@ -104,6 +104,12 @@ def test_fixed_lists_numbers_and_own_values_are_accepted(events: str, expression
     assert grade(shown(events, expression)) == []
 
 
+def test_a_value_of_a_matrix_is_what_the_matrix_lists() -> None:
+    listed = "    strategy: {matrix: {x: ['${{ github.event.issue.title }}', a]}}\n"
+    assert grade(shown("issues", "matrix.x", listed)) == ["error"]
+    assert grade(shown("issues", "matrix.x", listed.replace("title", "number"))) == []
+
+
 AGENT = f"      - id: made\n        uses: openai/codex-action@{SHA}\n"
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -176,7 +175,7 @@ def _quoted_text(text: str) -> str:
 
 
 def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, Workflow]) -> Iterator[Finding]:
-    source = _source(workflow, call)
+    source = _most_named((output.value for output in call.outputs.values()), [*workflow.jobs], "run")
     texts = described_outputs()
     declared = [name for name in CAPABILITY_OUTPUTS if name in call.outputs]
     for name in (*OUTPUTS, *(CAPABILITY_OUTPUTS if declared else ())):
@@ -211,14 +210,11 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
         yield Finding("output-unwired", message, at, hint=_OBEYED["skip"])
 
 
-def _source(workflow: Workflow, call: WorkflowCall) -> str:
-    """Guess the job that the outputs come from: the most frequent one, else the last."""
-    named = Counter(
-        ref[1] for output in call.outputs.values() for ref in reads(output.value) or () if ref[0] == "jobs" and ref[1:]
-    )
-    most = named.most_common(1)
-    found = workflow.job(most[0][0]) if most else None
-    return found[0] if found else next(reversed(workflow.jobs), "run")
+def _most_named(values: Iterable[Any], known: Sequence[str], default: str) -> str:
+    """Return the job or step of those known that values read most often, else the last one."""
+    names = {name.lower(): name for name in known}
+    named = [names[ref[1]] for value in values for ref in reads(value) or () if ref[1:] and ref[1] in names]
+    return max(named, key=named.count) if named else next(reversed(known), default)
 
 
 def _job_output(workflow: Workflow, source: str, name: str) -> str:
@@ -230,12 +226,7 @@ def _job_output(workflow: Workflow, source: str, name: str) -> str:
 def _from_step(workflow: Workflow, job_id: str, name: str) -> str:
     """Return the output of a job as YAML, from the step that most of its outputs come from."""
     job = workflow.jobs[job_id]
-    steps = [step.id for step in job.steps if step.id]
-    known = {step.lower() for step in steps}
-    named = Counter(
-        ref[1] for value in job.outputs.values() for ref in reads(value) or () if ref[1:2] and ref[1] in known
-    )
-    step = next((step for step, _ in named.most_common(1)), next(reversed(steps), "STEP"))
+    step = _most_named(job.outputs.values(), [step.id for step in job.steps if step.id], "STEP")
     return f"# in jobs.{job_id}.outputs:\n{name}: ${{{{ steps.{step}.outputs.{name} }}}}"
 
 

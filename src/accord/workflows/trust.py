@@ -286,8 +286,6 @@ def _is_equal(first: _ExpressionValue, second: _ExpressionValue) -> bool | None:
 
 def _call_value(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
     match name, values:
-        case (("success" | "always"), []):
-            return True
         case "fromjson", [str(text)]:
             try:
                 listed = json.loads(text)

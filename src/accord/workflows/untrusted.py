@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
-from accord.workflows.agents import COMMAND_INPUTS
+from accord.workflows.agents import COMMAND_INPUTS, assigned_texts
 from accord.workflows.commands import commands_of, without_documents
 from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.facts import RepositoryFacts
@@ -235,8 +235,7 @@ def _commands(step: Step, script: str) -> Iterator[str]:
 
 def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) -> bool:
     """Return whether words of a command name foreign code, themselves or through a variable of the script."""
-    names = set(re.findall(r"\$\{?(\w+)", words))
-    assigned = [line for line in lines_of(script) if names & set(re.findall(r"\b(\w+)=", line))]
+    assigned = [text for name in re.findall(r"\$\{?(\w+)", words) for text in assigned_texts(name, script)]
     is_fetched = any(f"{word}/".startswith(f"{name}/") for word in re.split(r"[\s\"'`~]+", words) for name in fetched)
     return is_fetched or _is_foreign(place, "\n".join([words, *assigned]), is_script=True)
 
