@@ -39,7 +39,7 @@ class Printed:
     """The state of the report of one call of the command line."""
 
     is_whole: bool = False  # stdout already holds a whole JSON document
-    ending: str = "The command itself ended well."  # of the command itself
+    ending: str = "The command itself ended well."
     failures: list[str] = field(default_factory=list)  # parts of its report that could not be written
 
 

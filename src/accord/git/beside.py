@@ -46,18 +46,16 @@ _TRUSTED = ("refs/remotes/", "refs/heads/main", "refs/heads/master", "refs/repla
 
 @dataclass(frozen=True)
 class Beside:
-    """The work beside a tree at one time: commits by place, and the edits of other work trees and submodules.
+    """The work beside a tree at one time.
 
-    A place is a ref, an entry of the stash, another work tree, or a commit that HEAD was moved away from. ``fetched``
-    are commits of remotes; ``starts`` are the commits of the submodules, by path. ``state_files`` are the
-    patterns of files that agents make for themselves.
+    A place is a ref, an entry of the stash, another work tree, or a commit that HEAD was moved away from.
     """
 
-    commits: Mapping[str, str] = field(default_factory=dict)
-    fetched: frozenset[str] = frozenset()
-    edits: Mapping[str, bytes] = field(default_factory=dict)
-    starts: Mapping[str, str] = field(default_factory=dict)
-    state_files: Sequence[str] = ()
+    commits: Mapping[str, str] = field(default_factory=dict)  # by place
+    fetched: frozenset[str] = frozenset()  # commits of remotes
+    edits: Mapping[str, bytes] = field(default_factory=dict)  # of other work trees and submodules
+    starts: Mapping[str, str] = field(default_factory=dict)  # commits of the submodules, by path
+    state_files: Sequence[str] = ()  # patterns of files that agents make for themselves
 
 
 @dataclass(frozen=True)
@@ -249,10 +247,10 @@ def write_new(path: Path, content: bytes) -> None:
 
 @dataclass
 class RefChanges:
-    """The refs that were ``undone``, and the other ones that ``moved``, with what they were before."""
+    """Refs that a run changed."""
 
-    undone: list[str] = field(default_factory=list)
-    moved: dict[str, str] = field(default_factory=dict)
+    undone: list[str] = field(default_factory=list)  # put back to where they were
+    moved: dict[str, str] = field(default_factory=dict)  # other refs, with what they were before
 
 
 @contextmanager

@@ -98,13 +98,11 @@ class Remote:
 
 @dataclass(frozen=True)
 class BranchFacts:
-    """The state of the remote. ``base`` is where a new branch begins; ``tip`` the branch to commit to, empty when
-    no such branch exists; ``applied`` the commit on it that this run made, empty when none did.
-    """
+    """The state of the remote."""
 
-    base: str
-    tip: str
-    applied: str
+    base: str  # where a new branch begins
+    tip: str  # of the branch to commit to, empty when no such branch exists
+    applied: str  # the commit on it that this run made, empty when none did
 
 
 @contextmanager

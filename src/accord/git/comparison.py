@@ -43,20 +43,15 @@ _MOST_MESSAGES = 20
 
 @dataclass(frozen=True)
 class WorkTreeChanges:
-    """The changes as git's binary-safe patch. Not in it are files that were uncommitted before and are as they were;
-    of these, ``untouched`` has those outside of repositories within. Each of ``left_out`` is a path with the reason.
-
-    ``marked`` are the paths with the markers of a conflict, ``unfinished`` says which merge has not come to its end,
-    ``merged`` are the commits that were merged, and ``steering`` the paths that steer agents or CI.
-    """
+    """The changes as git's binary-safe patch, without files that were uncommitted before and are as they were."""
 
     patch: bytes
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    untouched: tuple[str, ...] = ()
-    marked: tuple[str, ...] = ()
-    unfinished: str = ""
-    merged: tuple[str, ...] = ()
-    steering: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)  # paths with the reason
+    untouched: tuple[str, ...] = ()  # those files, outside of repositories within
+    marked: tuple[str, ...] = ()  # paths with the markers of a conflict
+    unfinished: str = ""  # the merge that has not come to its end
+    merged: tuple[str, ...] = ()  # commits that were merged
+    steering: tuple[str, ...] = ()  # paths that steer agents or CI
 
     @property
     def reasons(self) -> dict[str, list[str]]:
@@ -122,20 +117,17 @@ def own_messages(real: Git, start: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A snapshot and the same work tree now; ``staged`` is the repository's own index now, if it can be read, and
-    ``uncommitted`` the paths that differ there from HEAD. ``descends``: HEAD goes on from the commit before; an index
-    of elsewhere does not tell what was staged.
-    """
+    """A snapshot and the same work tree now."""
 
     before: Snapshot
     ours: Git
     commit: Mapping[str, IndexEntry]
     seen: Mapping[str, Seen]
-    staged: Mapping[str, IndexEntry]
+    staged: Mapping[str, IndexEntry]  # the repository's own index now, if it can be read
     nested: Sequence[str]
     unfinished: str
-    uncommitted: Collection[str]
-    descends: bool
+    uncommitted: Collection[str]  # paths of that index that differ from HEAD
+    descends: bool  # HEAD goes on from the commit before; an index of elsewhere does not tell what was staged
     merged: tuple[str, ...]
 
     @cached_property

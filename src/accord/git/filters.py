@@ -131,17 +131,13 @@ _FALSE = ("false", "no", "off", "0")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a repository stores files: ``storing`` are values of git's configuration, ``filters`` the drivers' names.
+    """How a repository stores files."""
 
-    ``has_modes`` is false where the executable bit of files does not count (``core.fileMode``). ``attributes`` and
-    ``ignores`` are the contents of the files besides those of the tree, the user's first.
-    """
-
-    storing: Mapping[str, str]
-    filters: tuple[str, ...] = ()
-    has_modes: bool = True
-    attributes: tuple[bytes, bytes] = (b"", b"")
-    ignores: tuple[bytes, bytes] = (b"", b"")
+    storing: Mapping[str, str]  # values of git's configuration
+    filters: tuple[str, ...] = ()  # names of the drivers
+    has_modes: bool = True  # the executable bit of files counts (core.fileMode)
+    attributes: tuple[bytes, bytes] = (b"", b"")  # of the files besides those of the tree, the user's first
+    ignores: tuple[bytes, bytes] = (b"", b"")  # likewise
 
     @property
     def without_filters(self) -> dict[str, str]:

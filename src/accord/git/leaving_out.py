@@ -78,22 +78,16 @@ _STORABLE = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
 
 
 class ChangedPath(NamedTuple):
-    """A changed path of a work tree with the facts that decide whether it is left out.
-
-    ``mode`` is that of the file system, 0 for a path that is gone, and ``size`` is in bytes. ``is_new``: the commit
-    before does not have it; ``is_staged``: the agent put it into the index itself. ``is_private``: it was hidden,
-    ignored or filtered before. ``is_filtered``: a filter would store something else than its bytes.
-    ``is_only_here``: it is a submodule at a commit of the agent.
-    """
+    """A changed path of a work tree with the facts that decide whether it is left out."""
 
     path: str
-    mode: int
-    size: int
-    is_new: bool
-    is_staged: bool = False
-    is_private: bool = False
-    is_filtered: bool = False
-    is_only_here: bool = False
+    mode: int  # of the file system, 0 for a path that is gone
+    size: int  # in bytes
+    is_new: bool  # the commit before does not have it
+    is_staged: bool = False  # the agent put it into the index itself
+    is_private: bool = False  # it was hidden, ignored or filtered before
+    is_filtered: bool = False  # a filter would store something else than its bytes
+    is_only_here: bool = False  # it is a submodule at a commit of the agent
 
 
 def reasons_to_leave_out(changes: Iterable[ChangedPath], state_files: Sequence[str]) -> dict[str, str]:

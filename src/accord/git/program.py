@@ -59,16 +59,13 @@ class GitFailed(Refused):
 
 @dataclass(frozen=True)
 class Git:
-    """A repository to run git in. ``environment`` adds to what every call gets; ``inherited`` are file descriptors.
-
-    ``is_callers`` gives git the configuration of the caller, with its filters such as Git LFS, but without hooks.
-    """
+    """A repository to run git in."""
 
     directory: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to what every call gets
     config: Mapping[str, str] = field(default_factory=dict)
-    inherited: tuple[int, ...] = ()
-    is_callers: bool = False
+    inherited: tuple[int, ...] = ()  # file descriptors
+    is_callers: bool = False  # git gets the caller's configuration, with filters such as Git LFS, but without hooks
 
     def __call__(self, *arguments: str, data: bytes | None = None, timeout: float = 600) -> bytes:
         """Run ``git ARGUMENTS`` with ``data`` on its input; return its output. Raises GitFailed."""

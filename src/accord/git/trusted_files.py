@@ -44,17 +44,16 @@ class WorkTreeFiles:
 
 @dataclass(frozen=True)
 class CommittedFiles:
-    """Reads files of the checkout at ``top`` as the commit has them.
+    """Reads files of a checkout as the commit has them.
 
-    ``branch`` is the commit's branch; both are empty if the default branch is unknown. Outside of a job, a file that is
-    named on the command line is read from the work tree. ``ignored`` collects files that the work tree has otherwise.
+    Outside of a job, a file that is named on the command line is read from the work tree.
     """
 
-    top: Path
-    commit: str
-    branch: str
+    top: Path  # of the checkout
+    commit: str  # empty, like the branch, if the default branch is unknown
+    branch: str  # of the commit
     in_job: bool
-    ignored: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)  # files that the work tree has otherwise
 
     @property
     def warning(self) -> str:

@@ -36,22 +36,17 @@ _SUMMARY_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check run or a commit status.
-
-    ``app`` is the slug of the app that made a check run (``github-actions``), empty for a status. ``workflow_run_id``
-    and ``job_id`` are known of jobs of GitHub Actions alone. ``summary`` is the outcome in the words of the check:
-    untrusted text. ``conclusion`` is GitHub's word, empty until the check run is completed.
-    """
+    """A check run or a commit status."""
 
     name: str
     state: CheckState
     url: str = ""
-    app: str = ""
-    workflow_run_id: int | None = None
-    job_id: int | None = None
+    app: str = ""  # slug of the app that made a check run (github-actions), empty for a status
+    workflow_run_id: int | None = None  # known of jobs of GitHub Actions alone
+    job_id: int | None = None  # likewise
     started_at: datetime | None = None
-    summary: str = ""
-    conclusion: str = ""
+    summary: str = ""  # the outcome in the words of the check: untrusted text
+    conclusion: str = ""  # GitHub's word, empty until the check run is completed
 
 
 STATUS_CHARS = 140

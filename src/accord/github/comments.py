@@ -16,15 +16,15 @@ from accord.github.rest import Rest
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment of a conversation, or of a thread of the review ``review_id``; only GraphQL knows ``is_hidden``."""
+    """A comment of a conversation, or of a thread of a review."""
 
     id: int
     url: str
     body: str
     author: str
     is_bot: bool = False
-    review_id: int | None = None
-    is_hidden: bool = False
+    review_id: int | None = None  # of the review that its thread belongs to
+    is_hidden: bool = False  # known to GraphQL alone
 
 
 class CommentMethods(Rest):

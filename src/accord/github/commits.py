@@ -59,16 +59,13 @@ class CommitFacts:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """How a local commit gets to GitHub, and why by a push: ``reason`` is empty for the API.
-
-    Over the API ``blobs`` are sent first, then a request for each of ``trees``, each on top of the one before.
-    """
+    """How a local commit gets to GitHub."""
 
     facts: CommitFacts
     way: CommitWay = CommitWay.PUSH
-    blobs: tuple[str, ...] = ()
-    trees: tuple[Mapping[str, TreeChange], ...] = ()
-    reason: str = ""
+    blobs: tuple[str, ...] = ()  # to send first, over the API
+    trees: tuple[Mapping[str, TreeChange], ...] = ()  # a request for each, on top of the one before
+    reason: str = ""  # for a push, empty for the API
 
     @property
     def requests(self) -> int:

@@ -34,11 +34,11 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """An entry of a tree. ``mode`` is git's (100644 file, 100755 program, 120000 link), ``kind`` too."""
+    """An entry of a tree."""
 
     path: str
-    mode: str
-    kind: str
+    mode: str  # git's: 100644 file, 100755 program, 120000 link
+    kind: str  # git's: blob, tree or commit
     sha: str
 
 

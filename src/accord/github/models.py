@@ -27,32 +27,23 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The facts of a repository that writing to it depends on.
-
-    ``may_triage`` and ``may_push`` are what GitHub says of our role, which counts for people only; None where it says
-    nothing.
-    """
+    """The facts of a repository that writing to it depends on."""
 
     full_name: str
     is_archived: bool
     has_issues: bool
     default_branch: str
-    may_triage: bool | None
-    may_push: bool | None = None
+    may_triage: bool | None  # as GitHub says of our role, which counts for people only; None where it says nothing
+    may_push: bool | None = None  # likewise
     is_private: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue, or a pull request in its role as one.
+    """An issue, or a pull request in its role as one."""
 
-    ``id`` is the database id that dependencies are made with, ``number`` what people see. ``blocker_count``
-    counts native blockers, open and closed, ``open_blocker_count`` the open ones; None where the server does not tell.
-    ``merged_at`` is set for a pull request that was merged.
-    """
-
-    id: int
-    number: int
+    id: int  # of the database; dependencies are made with it
+    number: int  # seen by people
     url: str
     title: str
     body: str
@@ -64,12 +55,12 @@ class Issue:
     closed_by: str | None
     is_pull: bool
     created_at: datetime
-    blocker_count: int | None
+    blocker_count: int | None  # native ones, open and closed; None where the server does not tell
     assignees: tuple[str, ...] = ()
-    open_blocker_count: int | None = None
+    open_blocker_count: int | None = None  # likewise
     updated_at: datetime | None = None
     closed_at: datetime | None = None
-    merged_at: datetime | None = None
+    merged_at: datetime | None = None  # of a pull request
     type_name: str | None = None
     has_parent: bool = False
     milestone: int | None = None
@@ -100,10 +91,10 @@ class Milestone:
 
 @dataclass(slots=True)
 class RequestCount:
-    """Every request that went out, repeated ones too: ``read`` counts GET, ``write`` all else."""
+    """Every request that went out, repeated ones too."""
 
-    read: int = 0
-    write: int = 0
+    read: int = 0  # GET
+    write: int = 0  # all else
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +144,14 @@ class EmptyRepository(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach a repository. The token is never printed. ``identity`` lists logins, that of the token first.
-
-    ``read_only`` says why the caller must not write, empty where it may: a request that writes is a bug then.
-    """
+    """How to reach a repository. The token is never printed."""
 
     repository: str
     token: str = field(repr=False)
     api_url: str = "https://api.github.com"
-    identity: str = ""
+    identity: str = ""  # logins, that of the token first
     max_wait_seconds: float = 900.0
-    read_only: str = ""
+    read_only: str = ""  # why the caller must not write: a request that writes is a bug then; empty where it may
 
     @property
     def server_url(self) -> str:
@@ -218,15 +206,12 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class PullFile:
-    """A file of a diff. ``patch`` is its hunks, None where GitHub shows none: binary, too large, or not changed.
-
-    ``status`` is GitHub's word (added, removed, modified, renamed, …), ``previous_path`` what it was called before.
-    """
+    """A file of a diff."""
 
     path: str
-    status: str
-    previous_path: str
-    patch: str | None
+    status: str  # GitHub's word (added, removed, modified, renamed, …)
+    previous_path: str  # what it was called before
+    patch: str | None  # its hunks, None where GitHub shows none: binary, too large, or not changed
 
 
 @dataclass(frozen=True, slots=True)

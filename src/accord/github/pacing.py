@@ -94,14 +94,14 @@ LONGEST_BACKOFF_SECONDS = 30.0
 
 
 class RequestAttempt(NamedTuple):
-    """One request as it ended. ``status`` 0: no answer at all; ``is_whole``: the answer could be read to its end."""
+    """One request as it ended."""
 
     method: str
     tries: int
-    status: int
+    status: int  # 0: no answer at all
     headers: Mapping[str, str]
     message: str
-    is_whole: bool
+    is_whole: bool  # the answer could be read to its end
     now: float
 
 

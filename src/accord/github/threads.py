@@ -43,22 +43,17 @@ _READ_HINT = 'Grant the job "pull-requests: read" (a personal token needs the sc
 
 @dataclass(frozen=True, slots=True)
 class ReviewThread:
-    """A thread of a pull request's review, oldest comment first.
+    """A thread of a pull request's review."""
 
-    ``line`` is the line at the head; None where it is gone, and on a whole file. ``original_line`` is the line in
-    ``original_commit``, on which the thread began. ``resolved_by`` is empty for a bot. ``id`` is empty where only REST
-    answered, which does not tell who resolved what.
-    """
-
-    id: str
+    id: str  # empty where only REST answered, which does not tell who resolved what
     path: str
-    line: int | None
+    line: int | None  # at the head; None where it is gone, and on a whole file
     is_resolved: bool
     is_outdated: bool
-    comments: tuple[Comment, ...]
-    original_line: int | None = None
-    original_commit: str = ""
-    resolved_by: str = ""
+    comments: tuple[Comment, ...]  # oldest first
+    original_line: int | None = None  # in the commit below
+    original_commit: str = ""  # on which the thread began
+    resolved_by: str = ""  # empty for a bot
     can_resolve: bool = False
 
 

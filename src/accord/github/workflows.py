@@ -20,23 +20,20 @@ MOST_LOG_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRun:
-    """A run of a workflow. ``status`` is GitHub's word (queued, in_progress, completed, …), ``conclusion`` empty until
-    it is completed. ``pulls`` are the pull requests of this repository whose head it ran for; attempts count from 1.
-    ``title`` is what the page shows, which a workflow's ``run-name`` decides.
-    """
+    """A run of a workflow."""
 
     id: int
     name: str
     path: str
     event: str
-    status: str
-    conclusion: str
+    status: str  # GitHub's word (queued, in_progress, completed, …)
+    conclusion: str  # empty until it is completed
     head_sha: str
     head_branch: str
-    pulls: tuple[int, ...]
+    pulls: tuple[int, ...]  # of this repository, whose head it ran for
     created_at: datetime
-    title: str = ""
-    attempt: int = 1
+    title: str = ""  # as its page shows it, which a workflow's run-name decides
+    attempt: int = 1  # from 1
 
     @property
     def has_ended(self) -> bool:

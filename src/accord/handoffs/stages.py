@@ -209,11 +209,11 @@ _VERDICTS |= {"question-answered": "that is new", "timestamp-future": "not in th
 
 @dataclass(frozen=True)
 class HandoffCommand:
-    """How to name a handoff in a command: its file, or options for its work item. ``actor`` and ``role`` just wrote."""
+    """How to name a handoff in a command."""
 
-    place: str
-    role: str = ""
-    actor: str = ""
+    place: str  # its file, or options for its work item
+    role: str = ""  # of the one who just wrote
+    actor: str = ""  # who just wrote
 
     def text(self, words: str, role: str) -> str:
         """Return a command for this handoff; the actor stays where the role does."""

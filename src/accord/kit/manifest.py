@@ -77,10 +77,7 @@ class Pending(BaseModel):
 
 
 class Manifest(BaseModel):
-    """The kit of a repository. ``files`` has the templates as installed, with placeholders as pins.
-
-    ``pending`` and ``wanted``, the choices that are being applied, are only used while files are being written.
-    """
+    """The kit of a repository."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -88,9 +85,9 @@ class Manifest(BaseModel):
     version: str = Field(pattern=r"^[\w.+-]{1,100}$")
     commit: str = Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")
     choices: Choices = Choices()
-    files: Annotated[dict[_Path, str], BeforeValidator(_unpacked_texts)]
-    pending: dict[_Path, Pending] = Field(default_factory=dict)
-    wanted: Choices | None = None
+    files: Annotated[dict[_Path, str], BeforeValidator(_unpacked_texts)]  # as installed, with placeholders as pins
+    pending: dict[_Path, Pending] = Field(default_factory=dict)  # only while files are being written, like the next
+    wanted: Choices | None = None  # the choices that are being applied
 
     @property
     def latest_choices(self) -> Choices:

@@ -50,12 +50,12 @@ class ManyOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ManyResult:
-    """The result for one repository. ``note`` says what changed, or why not; ``url`` is where to look."""
+    """The result for one repository."""
 
     repository: str
     outcome: ManyOutcome
-    note: str = ""
-    url: str = ""
+    note: str = ""  # what changed, or why not
+    url: str = ""  # where to look
     reads: int = 0
     writes: int = 0
 

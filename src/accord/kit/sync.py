@@ -56,15 +56,12 @@ class Consumer:
 
 @dataclass(frozen=True)
 class Proposal:
-    """An existing proposal: the branch (``tip`` is empty without one) and its pull requests, newest first.
+    """An existing proposal."""
 
-    ``is_ours``: the branch has one commit of ours on top. ``is_wanted``: its files are those of the plan.
-    """
-
-    tip: str = ""
-    is_ours: bool = True
-    is_wanted: bool = False
-    pulls: tuple[Pull, ...] = ()
+    tip: str = ""  # of its branch, empty without one
+    is_ours: bool = True  # the branch has one commit of ours on top
+    is_wanted: bool = False  # its files are those of the plan
+    pulls: tuple[Pull, ...] = ()  # newest first
 
     @property
     def open_pull(self) -> Pull | None:
@@ -74,17 +71,14 @@ class Proposal:
 
 @dataclass(frozen=True)
 class SyncResult:
-    """The result for one repository; ``plan`` is None where the repository could not be read.
-
-    ``delivery`` is the commit that was made now.
-    """
+    """The result for one repository."""
 
     repository: str
     outcome: ManyOutcome
-    plan: KitPlan | None = None
+    plan: KitPlan | None = None  # None where the repository could not be read
     pull: Pull | None = None
     error: AccordError | None = None
-    delivery: DeliveredCommit | None = None
+    delivery: DeliveredCommit | None = None  # the commit that was made now
     operations: Sequence[LedgerEntry] = ()
 
     def as_json(self) -> dict[str, Any]:
