@@ -5,8 +5,9 @@ An endpoint that speaks one of the two wire formats is one more provider.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from accord.core.frozen import Frozen
 
 Codec = Literal["codex", "claude", "gemini", "plain"]
 """The formats in which agents print what they do; ``accord.runner.transcripts`` reads them."""
@@ -18,8 +19,7 @@ Wire = Literal["chat-completions", "anthropic-messages"]
 """The format of a provider's requests and responses."""
 
 
-@dataclass(frozen=True)
-class Provider:
+class Provider(Frozen):
     """A provider, the variables for its URL and key, and its default model; ``ACCORD_<NAME>_MODEL`` names another."""
 
     name: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import pairwise
@@ -17,6 +16,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.clock import time_of
+from accord.core.frozen import Frozen
 from accord.starts.models import ACTIVE
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class Bar(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(Frozen):
     """Values by period."""
 
     title: str

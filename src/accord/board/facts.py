@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
 from accord.board.models import Address, BoardItem, BoardPull, BoardRepository, EndedPull, ItemHandoff
 from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.engine.owner import items_of_result
 from accord.engine.trust import RefusedLabel, read_refused_labels
 from accord.git.configuration import item_of_branch
@@ -54,8 +54,7 @@ _WORKFLOWS = ".github/workflows"
 _KEEPALIVE_WORKFLOW = f"{_WORKFLOWS}/accord-keepalive.yml"
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(Frozen):
     """The client with what it read before: our identity."""
 
     github: GitHub

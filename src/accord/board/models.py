@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from math import inf
 from typing import Any, Literal, get_args
 
 from accord.core.clock import timestamp
+from accord.core.frozen import Frozen
 from accord.engine.trust import RefusedLabel
 from accord.git.origin import gh_name
 from accord.github.checks import Check
@@ -41,16 +41,14 @@ _NEEDS: tuple[str, ...] = get_args(NeedKind)
 EntryKind = NeedKind | Literal["item", "pull", "run", "loop", "session", "mission"]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionQuestion:
+class SessionQuestion(Frozen):
     """An open question of a session: the session's folder, and the question's id."""
 
     folder: str
     decision: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Frozen):
     """One line of the overview."""
 
     kind: EntryKind
@@ -89,8 +87,7 @@ WITH_COMMAND = ("needs_you", "ready")
 """Sections whose entries show what to type."""
 
 
-@dataclass(frozen=True)
-class Overview:
+class Overview(Frozen):
     """All entries by section: those that need a person, run, wait, can start, or ended."""
 
     needs_you: tuple[Entry, ...] = ()
@@ -147,8 +144,7 @@ def _rank(placed: Placed) -> tuple[int, float]:
     return 0, seconds if section == "running" else 0
 
 
-@dataclass(frozen=True)
-class BoardItem:
+class BoardItem(Frozen):
     """An open issue with its starts and its open blockers."""
 
     issue: Issue
@@ -158,8 +154,7 @@ class BoardItem:
     refused: tuple[RefusedLabel, ...] = ()  # they start or steer work, and were set by someone who may not
 
 
-@dataclass(frozen=True)
-class BoardPull:
+class BoardPull(Frozen):
     """An open pull request that accord works on, read by itself, so that it says whether it can be merged."""
 
     pull: Pull
@@ -180,8 +175,7 @@ class BoardPull:
         return self.pull.number
 
 
-@dataclass(frozen=True)
-class EndedPull:
+class EndedPull(Frozen):
     """A pull request of accord that was merged or closed, and its work items."""
 
     issue: Issue
@@ -199,8 +193,7 @@ class EndedPull:
         return self.issue.number
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Frozen):
     """How a repository is named: its page, and in commands."""
 
     repository: str
@@ -225,16 +218,14 @@ def address_of(repository: str, server_url: str, sandbox: str | None = None) -> 
     return Address(repository, page, ("--repo", repository), gh_name(page))
 
 
-@dataclass(frozen=True)
-class ItemHandoff:
+class ItemHandoff(Frozen):
     """The handoff that is stored with an open issue; ``task`` is None where this version cannot read it."""
 
     issue: Issue
     task: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True)
-class BoardRepository:
+class BoardRepository(Frozen):
     """The facts of a repository on GitHub."""
 
     address: Address
@@ -267,8 +258,7 @@ class BoardRepository:
         return (*self.pulls, *self.ended)
 
 
-@dataclass(frozen=True)
-class BoardSnapshot:
+class BoardSnapshot(Frozen):
     """All that a board shows of one or more repositories, as it was read ``at`` this time."""
 
     repositories: tuple[BoardRepository, ...]

@@ -7,7 +7,6 @@ no script of its own, and its links stay in one folder, so that the same pages c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
@@ -29,6 +28,7 @@ from accord.board.models import (
 )
 from accord.core.clock import time_of
 from accord.core.errors import AccordError
+from accord.core.frozen import Frozen
 from accord.github.models import Review
 from accord.loops.models import Iteration, LoopState
 from accord.records.models import PublicRecord
@@ -266,8 +266,7 @@ def _environment() -> Environment:
     return environment
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineEvent:
+class TimelineEvent(Frozen):
     """One line of a timeline."""
 
     at: datetime | None

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from accord.cli.step import warn
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
 from accord.core.errors import WrongUsage
+from accord.core.frozen import Frozen
 from accord.files.store import write_whole
 from accord.git.trusted_files import TrustedFiles, trusted_files
 from accord.github.client import Connection
@@ -47,8 +48,7 @@ _MARKER_FILE = ".accord-loop"
 """Marks the directory of a loop's run: what an earlier attempt left in it may be removed."""
 
 
-@dataclass(frozen=True)
-class _Setting:
+class _Setting(Frozen):
     """Where a turn is taken: its repository on GitHub, and the directory of its run."""
 
     connection: Connection

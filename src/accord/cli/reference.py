@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from accord.cli.options import Arguments, Choice, FormatArguments, Group, argume
 from accord.cli.output import print_json
 from accord.core.errors import WrongUsage
 from accord.core.findings import page_of
+from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS
 from accord.core.machine import Machine
 from accord.core.suggest import did_you_mean
@@ -86,8 +87,7 @@ def schema(given: _SchemaArguments) -> None:
         click.echo(f"warning: {names} must be given, so no document of this form passes `accord check`.", err=True)
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(Frozen):
     """The meaning of a code and its fix."""
 
     code: str

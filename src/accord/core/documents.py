@@ -11,6 +11,7 @@ from typing import Any
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
+from accord.core.frozen import Frozen
 
 MAX_BYTES = 64 * 1024 * 1024
 """Larger than any plan GitHub would take (1,000 bodies of 65,536 characters) or a patch of 20 MB in base85."""
@@ -32,8 +33,7 @@ _MOST_BROKEN = 20
 """Each failure of Python's parser counts the lines before it, so a text full of failures would take hours."""
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Frozen):
     """One JSON object, the text it was read from, its offset there, and whether only white space is around it."""
 
     value: dict[str, Any]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Any
+
+from accord.core.frozen import Frozen
 
 
 def sentence(text: str) -> str:
@@ -26,8 +28,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Frozen):
     """One violation of a contract."""
 
     code: str  # stable and kebab-case
@@ -101,8 +102,7 @@ PlacedFinding = tuple[str, Finding]
 """A path below the repository's root, and a finding in that file."""
 
 
-@dataclass(frozen=True)
-class DoctorCheck:
+class DoctorCheck(Frozen):
     """One check: its subject or the reason to skip it, and its findings, each with a path in the repository."""
 
     name: str

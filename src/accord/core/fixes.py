@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
+from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, part_with_role, role_names, wrapping_keys
 from accord.core.shapes import Located, format_of, keys_at, sole_entry, value_at
 from accord.core.suggest import MISSPELLED, nearest
@@ -32,8 +33,7 @@ _COMMA = re.compile(r'"[^"\\]*(?:"|.*?(?<!\\)(?:\\\\)*(?:"|\\?\Z))|,(?=\s*[\]}])
 _WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,8}")
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Frozen):
     """One corrected fault: a sentence, and the JSON pointer of the corrected part."""
 
     message: str

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors, pointer, with_lines
+from accord.core.frozen import Frozen
 from accord.core.shapes import DocumentFormat, Located, format_of, keys_at, read_shape, sole_entry
 from accord.core.suggest import did_you_mean, nearest
 
@@ -53,8 +53,7 @@ class Contract(NamedTuple):
         return self._asdict()
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Frozen):
     """One kind of document. Its code is imported when it is first used."""
 
     name: str

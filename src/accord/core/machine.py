@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 
 MachineFacts = TypeVar("MachineFacts")
 
 
-@dataclass(frozen=True)
-class Edge(Generic[MachineFacts]):
+class Edge(Frozen, Generic[MachineFacts]):
     """A legal move."""
 
     source: str
@@ -21,8 +20,7 @@ class Edge(Generic[MachineFacts]):
     guard: Callable[[MachineFacts], str] | None = None  # returns why the facts forbid it, or an empty string
 
 
-@dataclass(frozen=True)
-class Machine(Generic[MachineFacts]):
+class Machine(Frozen, Generic[MachineFacts]):
     """A named table of edges."""
 
     name: str
@@ -65,8 +63,7 @@ class Machine(Generic[MachineFacts]):
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(Frozen):
     """One requirement of a move: a sentence for its refusal, its short form, and a name for the way to get it.
 
     Without the short form, a command says it in its own words.
@@ -77,8 +74,7 @@ class Need:
     key: str = ""
 
 
-@dataclass(frozen=True)
-class NextMove:
+class NextMove(Frozen):
     """A move to a state or status."""
 
     to: str

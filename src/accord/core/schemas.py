@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -29,8 +30,7 @@ def json_schema(model: type[BaseModel], name: str = "") -> dict[str, Any]:
     return {"$schema": DIALECT, **address, **model.model_json_schema(by_alias=True)}
 
 
-@dataclass(frozen=True)
-class StrictForm:
+class StrictForm(Frozen):
     """A schema for enforced output, which has no values of any type and no objects with free keys."""
 
     schema: dict[str, Any]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.findings import DoctorCheck, Finding, PlacedFinding, warning
+from accord.core.frozen import Frozen
 from accord.core.refusals import (
     ACTIONS_PAGE,
     BRANCHES_PAGE,
@@ -49,8 +50,7 @@ _AT_MERGE = {SIGNATURES: _REFUSING[SIGNATURES]}
 """Rules of the default branch that keep accord's pull requests from being merged."""
 
 
-@dataclass(frozen=True)
-class LiveFacts:
+class LiveFacts(Frozen):
     """Settings of a repository, as far as a token could read them."""
 
     repository_url: str

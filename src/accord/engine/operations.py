@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError
+from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.github.once import send_once
 from accord.github.pacing import estimate_seconds
@@ -45,9 +46,7 @@ def failed_unless(is_done: bool) -> OperationStatus:
     return OperationStatus.DONE if is_done else OperationStatus.FAILED
 
 
-@dataclass_transform(frozen_default=True)
-@dataclass(frozen=True)
-class Operation:
+class Operation(Frozen):
     """One write of an object. A class below is a frozen dataclass, and names its ``op``."""
 
     op: ClassVar[str]
@@ -58,12 +57,11 @@ class Operation:
     parts: tuple[str, ...] = field(default=(), kw_only=True)  # what it changes of a planned item, such as its title
 
     def __init_subclass__(cls, op: str, *, is_content: bool = False) -> None:
+        super().__init_subclass__()
         cls.op, cls.is_content = op, is_content
-        dataclass(frozen=True)(cls)
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerEntry(Frozen):
     """The line of a receipt about one operation; ``target`` is a number of an issue or the id of a commit."""
 
     op: str
@@ -84,8 +82,7 @@ OnEntry: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
 """Called with the entry of each operation that ended, how many ended, and how many there are."""
 
 
-@dataclass(frozen=True)
-class ApplyOptions:
+class ApplyOptions(Frozen):
     """The options that every writing command shares; ``run_key`` is the scope of exactly-once."""
 
     repository: str

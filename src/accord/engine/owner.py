@@ -6,9 +6,9 @@ A fact that is None was not read, and decides nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from accord.core.frozen import Frozen
 from accord.github.models import Pull
 from accord.text.markers import REVISION, find_markers
 
@@ -33,8 +33,7 @@ _AGENTS: tuple[OwnerReason, ...] = ("failing", "conflict", "changes-requested", 
 """Reasons that are an agent's where a label says that it goes on with the pull request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Frozen):
     """The next actor and the reason; ``pull`` is the pull request that it is about, 0 without one."""
 
     who: Who
@@ -42,8 +41,7 @@ class Owner:
     pull: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ItemState:
+class ItemState(Frozen):
     """A work item as far as it decides."""
 
     is_open: bool
@@ -53,8 +51,7 @@ class ItemState:
     is_running: bool | None = None  # an agent's run on it goes on
 
 
-@dataclass(frozen=True, slots=True)
-class PullState:
+class PullState(Frozen):
     """A pull request as far as it decides."""
 
     number: int

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import Finding, has_errors
+from accord.core.frozen import Frozen
 from accord.core.kinds import contract_of
 from accord.engine.operations import LedgerEntry, OperationStatus
 
@@ -35,8 +36,7 @@ class Outcome(StrEnum):
 EXIT_CODES = dict.fromkeys(Outcome, 0) | {Outcome.REJECTED: 1, Outcome.STOPPED: 3, Outcome.REFUSED: 4}
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Frozen):
     """A work item of this result on GitHub."""
 
     id: str

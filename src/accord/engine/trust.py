@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.github.client import GitHub, LabelEvent
 from accord.github.graphql import TextChange
 from accord.github.models import Identity, Issue
@@ -28,8 +28,7 @@ def names_agent(label: str) -> bool:
     return label.casefold().startswith("agent:") and label.casefold() not in NOT_STEERING
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedLabel:
+class RefusedLabel(Frozen):
     """A label that does not count, and who set it; ``by`` is empty for an unknown account."""
 
     label: str

@@ -11,11 +11,11 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.frozen import Frozen
 
 MOST_FILES = 10_000
 MOST_DIRECTORY_BYTES = MOST_FILES * 512
@@ -35,8 +35,7 @@ _NO_NAME = re.compile(r"[\x00-\x1f\x7f\\]|^[A-Za-z]:")
 """Control characters, and what is a separator or a drive elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Frozen):
     """A file of an archive: its path below the folder, with slashes, and its size unpacked, in bytes."""
 
     path: str

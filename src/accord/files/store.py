@@ -10,13 +10,14 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from accord.core.clock import Clock, attempts
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of a write to a full disk."""
@@ -71,8 +72,7 @@ class Disk:
 DISK = Disk()
 
 
-@dataclass(frozen=True)
-class Storage:
+class Storage(Frozen):
     """Where files are kept: the disk, and the clock by which waiting is counted."""
 
     clock: Clock

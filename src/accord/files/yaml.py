@@ -11,12 +11,12 @@ import re
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
+from accord.core.frozen import Frozen
 
 if TYPE_CHECKING:
     import yaml
@@ -32,8 +32,7 @@ _MOST_BYTES = 1024 * 1024
 """Twice what GitHub takes for a workflow file (500 KB); PyYAML needs a second for it."""
 
 
-@dataclass(frozen=True)
-class YamlDocument:
+class YamlDocument(Frozen):
     """A value and the line (from 1) of each of its JSON pointers."""
 
     value: Any
@@ -215,8 +214,7 @@ def _not_plain(document: YamlDocument, path: str) -> BrokenContract:
 NodeKind = Literal["scalar", "sequence", "mapping"]
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Frozen):
     """The place of a node in its text, in characters."""
 
     kind: NodeKind

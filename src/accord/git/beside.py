@@ -22,6 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from accord.core.errors import AccordError
+from accord.core.frozen import Frozen
 from accord.git.extraction import extract
 from accord.git.filters import read_settings
 from accord.git.index import work_trees
@@ -44,8 +45,7 @@ _TRUSTED = ("refs/remotes/", "refs/heads/main", "refs/heads/master", "refs/repla
 """Refs that decide which files count for the next run, also when they are new."""
 
 
-@dataclass(frozen=True)
-class Beside:
+class Beside(Frozen):
     """The work beside a tree at one time.
 
     A place is a ref, an entry of the stash, another work tree, or a commit that HEAD was moved away from.
@@ -58,8 +58,7 @@ class Beside:
     state_files: Sequence[str] = ()  # patterns of files that agents make for themselves
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(Frozen):
     """The contents that are not kept: secrets of the job, and paths that were private before."""
 
     secrets: Sequence[bytes]

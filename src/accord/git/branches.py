@@ -10,13 +10,14 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
+from accord.core.frozen import Frozen
 from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
 from accord.git.configuration import branch_in_the_way, item_of_branch, way_refusal
@@ -78,8 +79,7 @@ class Unreachable(Stopped):
     """The remote did not answer, however often it was asked."""
 
 
-@dataclass(frozen=True)
-class Remote:
+class Remote(Frozen):
     """Where the repository is, how to get in, and the clock to wait on between tries."""
 
     url: str
@@ -96,8 +96,7 @@ class Remote:
         return self.url.removesuffix(".git") if self.url.startswith(("http://", "https://")) else ""
 
 
-@dataclass(frozen=True)
-class BranchFacts:
+class BranchFacts(Frozen):
     """The state of the remote."""
 
     base: str  # where a new branch begins

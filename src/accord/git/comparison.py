@@ -11,9 +11,10 @@ import stat
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from accord.core.frozen import Frozen
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
 from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
 from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
@@ -41,8 +42,7 @@ _EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"
 _MOST_MESSAGES = 20
 
 
-@dataclass(frozen=True)
-class WorkTreeChanges:
+class WorkTreeChanges(Frozen):
     """The changes as git's binary-safe patch, without files that were uncommitted before and are as they were."""
 
     patch: bytes
@@ -115,8 +115,7 @@ def own_messages(real: Git, start: str) -> tuple[str, ...]:
     return ()
 
 
-@dataclass(frozen=True)
-class _Comparison:
+class _Comparison(Frozen):
     """A snapshot and the same work tree now."""
 
     before: Snapshot

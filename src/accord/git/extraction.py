@@ -8,10 +8,11 @@ import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from accord.core.errors import Refused, WrongUsage
+from accord.core.frozen import Frozen
 from accord.git.filters import LFS, Settings, filtered_content, is_pointer_file, read_settings, stays_as_stored
 from accord.git.index import add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
 from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
@@ -21,8 +22,7 @@ from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
 from accord.git.unfinished import marker_findings, stopped_merge, unmerged_paths
 
 
-@dataclass(frozen=True)
-class Extracted:
+class Extracted(Frozen):
     """A patch, and what to say about it."""
 
     patch: bytes

@@ -8,10 +8,10 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.git.program import Git, ask_as_caller, join_nul, split_nul
 
 LFS = "lfs"
@@ -129,8 +129,7 @@ _STORING = ("core.autocrlf", "core.eol", "core.ignorecase", "core.precomposeunic
 _FALSE = ("false", "no", "off", "0")
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Frozen):
     """How a repository stores files."""
 
     storing: Mapping[str, str]  # values of git's configuration

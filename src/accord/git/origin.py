@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from accord.core.frozen import Frozen
 from accord.git.program import Git, own_repository
 
 _ORIGIN = re.compile(
@@ -18,8 +18,7 @@ _SECONDS = 15
 _NOT_THERE = re.compile(r"not our ref|unadvertised object|no such remote ref", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class RemoteRepository:
+class RemoteRepository(Frozen):
     """A repository on a server, such as `https://github.com` and `octo/web`."""
 
     server_url: str

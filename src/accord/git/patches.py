@@ -10,10 +10,11 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import Finding, sentence
+from accord.core.frozen import Frozen
 from accord.git.filters import filtered_content, filters_of
 from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
 from accord.git.program import SUBMODULE, Git, own_repository, split_nul
@@ -47,8 +48,7 @@ class PatchConflict(Refused):
         self.paths = tuple(paths)
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Frozen):
     """A path that a commit changes: its new mode, ``000000`` without a file, and the blob before, zeros without one."""
 
     path: str

@@ -8,10 +8,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.core.network import certificate_files, direct_loopback
 
@@ -57,8 +58,7 @@ class GitFailed(Refused):
         self.stderr = stderr
 
 
-@dataclass(frozen=True)
-class Git:
+class Git(Frozen):
     """A repository to run git in."""
 
     directory: Path

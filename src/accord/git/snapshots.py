@@ -14,12 +14,13 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.git.beside import Beside, look_beside, write_new
 from accord.git.filters import LFS, Settings, filters_of, read_settings, stays_as_stored
 from accord.git.index import IndexEntry, blobs_of, entries_of, files_below, ignored_paths, stage_all, untracked_files
@@ -50,8 +51,7 @@ _REPOSITORY = Seen(stat.S_IFDIR, 0, 0, 0, 0)
 """A submodule, of which the commit counts."""
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Frozen):
     """A work tree at one time."""
 
     top: Path

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from accord.core.frozen import Frozen
 from accord.files.patterns import added_patterns
 from accord.git.patch_text import header_names
 from accord.git.patches import Change
@@ -88,8 +88,7 @@ _IGNORED = re.compile(
 """Code points that Unicode allows to ignore, as file systems do (Default_Ignorable_Code_Point)."""
 
 
-@dataclass(frozen=True)
-class PathAudit:
+class PathAudit(Frozen):
     """Changed paths by kind, as they are spelled in the change."""
 
     steering: tuple[str, ...] = ()

@@ -10,12 +10,13 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import ClassVar
 
 from accord.core.environment import is_in_actions
 from accord.core.errors import WrongUsage
+from accord.core.frozen import Frozen
 from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed, is_ancestor, split_nul
 
@@ -27,8 +28,7 @@ def _unknown_origin(name: str) -> WrongUsage:
     return WrongUsage(f"`{name}` is read from the default branch, which this checkout does not have.", hint=_FETCH_HINT)
 
 
-@dataclass(frozen=True)
-class WorkTreeFiles:
+class WorkTreeFiles(Frozen):
     """Reads files below ``top``, which is not a checkout, as they are. A job reads only those that it names."""
 
     top: Path
@@ -42,8 +42,7 @@ class WorkTreeFiles:
         return path.read_bytes() if path.is_file() else None
 
 
-@dataclass(frozen=True)
-class CommittedFiles:
+class CommittedFiles(Frozen):
     """Reads files of a checkout as the commit has them.
 
     Outside of a job, a file that is named on the command line is read from the work tree.

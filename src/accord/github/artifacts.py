@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from accord.core.clock import Clock, attempts, doubling_pauses
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.core.findings import names_of
+from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.github.models import NotThere
 from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
@@ -91,8 +91,7 @@ MOST_ARCHIVE_BYTES = 256 << 20
 _NAMED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(Frozen):
     """An artifact as GitHub lists it. ``digest`` is that of its archive, such as ``sha256:…``; empty on old servers."""
 
     id: int
@@ -102,8 +101,7 @@ class Artifact:
     is_expired: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Frozen):
     """An artifact that is now a folder. ``file`` is the path of the one that was wanted, empty without one."""
 
     artifact: Artifact

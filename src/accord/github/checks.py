@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from accord.core.frozen import Frozen
 from accord.github.rest import Rest, optional_timestamp, segment
 from accord.github.transport import Parsed
 from accord.text.markdown import shorten
@@ -34,8 +34,7 @@ _JOB = re.compile(r"/actions/runs/(\d{1,18})/job/(\d{1,18})(?:[?#]|$)")
 _SUMMARY_CHARACTERS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Frozen):
     """A check run or a commit status."""
 
     name: str
@@ -53,8 +52,7 @@ STATUS_CHARS = 140
 """GitHub refuses a longer description of a commit status."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitVerdict:
+class CommitVerdict(Frozen):
     """A verdict about a commit, and where it is shown; ``mark`` tells verdicts apart without reading their text."""
 
     name: str
@@ -64,8 +62,7 @@ class CommitVerdict:
     mark: str
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedVerdict:
+class PublishedVerdict(Frozen):
     """A verdict that GitHub shows: ``kind`` is check-run or commit-status."""
 
     kind: str

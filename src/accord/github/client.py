@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from accord.core.clock import Clock, parse_timestamp, timestamp
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.github.artifacts import ArtifactMethods
 from accord.github.checks import CheckMethods
 from accord.github.comments import CommentMethods
@@ -29,8 +30,7 @@ LabelChange = Literal["added", "removed"]
 _CHANGES: Mapping[str, LabelChange] = {"labeled": "added", "unlabeled": "removed"}
 
 
-@dataclass(frozen=True, slots=True)
-class LabelEvent:
+class LabelEvent(Frozen):
     """A label that was put on or taken off. ``login`` is empty where the account is gone."""
 
     label: str

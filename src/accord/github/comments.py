@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from accord.core.clock import Clock, timestamp
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.github.models import NotThere
 from accord.github.once import send_once, send_until_answered
 from accord.github.rest import Rest
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Frozen):
     """A comment of a conversation, or of a thread of a review."""
 
     id: int

@@ -9,7 +9,7 @@ moves, which is the last request. All doors to a branch go through ``plan_upload
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from accord.core.clock import Clock, attempts
 from accord.core.documents import is_utf8
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.git.branches import Remote, push
 from accord.git.patches import Change, changes_between
 from accord.git.program import Git
@@ -41,8 +42,7 @@ class CommitWay(StrEnum):
     PUSH = "push"
 
 
-@dataclass(frozen=True, slots=True)
-class CommitFacts:
+class CommitFacts(Frozen):
     """A local commit: its trees, message and changes, and of the new blobs the sizes and the short texts."""
 
     commit: str
@@ -57,8 +57,7 @@ class CommitFacts:
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Frozen):
     """How a local commit gets to GitHub."""
 
     facts: CommitFacts
@@ -77,8 +76,7 @@ class Upload:
         return {"way": self.way.value, "verified": None, "requests": self.requests, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveredCommit:
+class DeliveredCommit(Frozen):
     """A commit on its branch: its id there, the way it took, and why it was pushed."""
 
     commit: str

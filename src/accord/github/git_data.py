@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from accord.core.clock import Clock
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.git.program import SUBMODULE
 from accord.github.models import Conflict, EmptyRepository, NotThere
 from accord.github.once import send_once
 from accord.github.rest import Rest, optional_timestamp, segment, segments
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Frozen):
     """A commit object; GitHub shows whether it is verified, and only listings ``at`` what time it was committed."""
 
     sha: str
@@ -32,8 +31,7 @@ class Commit:
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(Frozen):
     """An entry of a tree."""
 
     path: str
@@ -42,8 +40,7 @@ class TreeEntry:
     sha: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
+class StoredObject(Frozen):
     """An object that GitHub has already, as the content of a path; a submodule is a commit of another repository."""
 
     mode: str
@@ -54,8 +51,7 @@ TreeChange: TypeAlias = tuple[str, str] | StoredObject | None
 """A path of a new tree: mode and text of a file or link, an object that GitHub has, or None to remove it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Frozen):
     """A tree with its entries; ``sha`` is its own, also where it was asked for by a commit."""
 
     sha: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from accord.core.clock import parse_timestamp, timestamp
 from accord.core.errors import Refused, Stopped
+from accord.core.frozen import Frozen
 from accord.core.refusals import known_refusal
 from accord.github.models import Forbidden, NotThere
 from accord.github.rest import Rest
@@ -30,8 +30,7 @@ query Changes($owner: String!, $name: String!, $number: Int!, $since: DateTime!)
 }}"""
 
 
-@dataclass(frozen=True, slots=True)
-class TextChange:
+class TextChange(Frozen):
     """A change of the text of an issue or pull request, and who made it; an unknown one has no ``login``."""
 
     what: Literal["opened", "edited", "renamed"]

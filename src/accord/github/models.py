@@ -7,10 +7,10 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from accord.core.errors import Refused, Stopped
+from accord.core.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Frozen):
     """The login that writes with our token, and the logins whose markers count: it, and those that the user names.
 
     An installation token cannot ask who it is; its login is the one the user gives, else the runner's.
@@ -25,8 +25,7 @@ class Identity:
         return bool(author) and (author or "").lower() in {login.lower() for login in (self.login, *self.others)}
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Frozen):
     """The facts of a repository that writing to it depends on."""
 
     full_name: str
@@ -38,8 +37,7 @@ class Repository:
     is_private: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(Frozen):
     """An issue, or a pull request in its role as one."""
 
     id: int  # of the database; dependencies are made with it
@@ -71,8 +69,7 @@ class Issue:
         return self.state == "open"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Frozen):
     """A label of a repository; ``color`` is six hex digits in lower case."""
 
     name: str
@@ -80,8 +77,7 @@ class Label:
     color: str
 
 
-@dataclass(frozen=True, slots=True)
-class Milestone:
+class Milestone(Frozen):
     """A milestone of a repository."""
 
     number: int
@@ -97,16 +93,14 @@ class RequestCount:
     write: int = 0  # all else
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Frozen):
     """The results of a search. ``is_complete`` is False when GitHub gave up early or holds more than it tells."""
 
     issues: tuple[Issue, ...]
     is_complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IssueChange:
+class IssueChange(Frozen):
     """Fields to change in one request; None leaves a field as it is."""
 
     body: str | None = None
@@ -142,8 +136,7 @@ class EmptyRepository(Refused):
     """GitHub answers 409 where git data is asked for and the repository holds no commit yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Frozen):
     """How to reach a repository. The token is never printed."""
 
     repository: str
@@ -171,8 +164,7 @@ def server_of(api_url: str) -> str:
     return f"{url.scheme}://{url.netloc}{url.path.rstrip('/').removesuffix('/api/v3')}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(Frozen):
     """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone.
 
     ``updated_at`` is its last change, a push included. ``merge_commit`` is the commit of the merge on the base, empty
@@ -204,8 +196,7 @@ class Pull:
     default_branch: str = ""  # of the repository
 
 
-@dataclass(frozen=True, slots=True)
-class PullFile:
+class PullFile(Frozen):
     """A file of a diff."""
 
     path: str
@@ -214,8 +205,7 @@ class PullFile:
     patch: str | None  # its hunks, None where GitHub shows none: binary, too large, or not changed
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Frozen):
     """A review as GitHub lists it. ``state`` is PENDING, COMMENTED, APPROVED, CHANGES_REQUESTED or DISMISSED."""
 
     id: int
@@ -228,8 +218,7 @@ class Review:
     submitted_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InlineComment:
+class InlineComment(Frozen):
     """A comment on one line of a diff; ``side`` is RIGHT for the new version of the file, LEFT for the old one."""
 
     path: str
@@ -238,8 +227,7 @@ class InlineComment:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class NewReview:
+class NewReview(Frozen):
     """A review to post in one request. ``event`` is APPROVE, REQUEST_CHANGES or COMMENT."""
 
     event: str

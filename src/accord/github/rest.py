@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from accord.core.clock import Clock, parse_timestamp
 from accord.core.errors import Refused, Stopped, WrongUsage
+from accord.core.frozen import Frozen
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS, has_address
 from accord.github.models import Access, Forbidden, NotThere, RequestCount
 from accord.github.pacing import Pacer
@@ -92,8 +92,7 @@ class Server:
                 raise Forbidden(refused.message, hint=refused.hint) from None
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRepository:
+class ListedRepository(Frozen):
     """A repository in a list, with what decides whether it can be worked on."""
 
     full_name: str

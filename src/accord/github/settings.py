@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.github.models import Conflict, NotThere, PullsNotAllowed
 from accord.github.rest import Rest, segment, segments
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowSettings:
+class WorkflowSettings(Frozen):
     """Whether GITHUB_TOKEN may create and approve pull requests, and its default permissions (read or write)."""
 
     may_create_pulls: bool

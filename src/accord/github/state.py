@@ -14,11 +14,12 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from accord.core.clock import Clock, attempts
 from accord.core.errors import Stopped
+from accord.core.frozen import Frozen
 from accord.github.git_data import Commit, GitDataMethods, create_ref_once
 from accord.github.models import Conflict
 from accord.github.once import send_until_answered
@@ -29,16 +30,14 @@ PAUSE_SECONDS = 1.0
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Frozen):
     """A version: its commit, and the tree that all commits of the document share."""
 
     sha: str
     tree: str
 
 
-@dataclass(frozen=True)
-class Stored(Generic[Value]):
+class Stored(Frozen, Generic[Value]):
     """A value with its version, None if not stored yet; ``is_shown``: the visible copy is known to show it."""
 
     value: Value

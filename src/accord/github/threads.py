@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from accord.core.frozen import Frozen
 from accord.github.comments import Comment, read_comment
 from accord.github.graphql import GraphQLMethods, login_of, next_page
 from accord.github.models import NotThere
@@ -41,8 +42,7 @@ mutation Resolve($thread: ID!) { resolveReviewThread(input: {threadId: $thread})
 _READ_HINT = 'Grant the job "pull-requests: read" (a personal token needs the scope repo).'
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewThread:
+class ReviewThread(Frozen):
     """A thread of a pull request's review."""
 
     id: str  # empty where only REST answered, which does not tell who resolved what

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from accord.core.clock import parse_timestamp, timestamp
 from accord.core.errors import Refused
+from accord.core.frozen import Frozen
 from accord.github.artifacts import StoredFile, read_end
 from accord.github.models import Conflict, Forbidden, NotThere
 from accord.github.once import send_until_answered
@@ -18,8 +18,7 @@ MOST_LOG_BYTES = 4 << 20
 """Only the end of a longer log is kept: what fails ends it."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowRun:
+class WorkflowRun(Frozen):
     """A run of a workflow."""
 
     id: int

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
+from accord.core.frozen import Frozen
 from accord.engine.operations import OperationLog, OperationStatus
 from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
 from accord.github.models import Forbidden, Pull
@@ -38,8 +39,7 @@ _MOST_REASONS = 100
 _MARK_CHARS = 20
 
 
-@dataclass(frozen=True)
-class GateVerdict:
+class GateVerdict(Frozen):
     """The status of a pull request's handoff (empty without one), and the reasons that block the pull request."""
 
     target: str
@@ -178,8 +178,7 @@ EVENT = "accord-handoff"
 WAITS_SECONDS = (5.0, 15.0, 30.0)
 
 
-@dataclass(frozen=True)
-class SentAction:
+class SentAction(Frozen):
     """The result of sending an action. ``error`` is None where it was sent."""
 
     id: str

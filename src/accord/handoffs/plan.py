@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from accord.core.clock import parse_timestamp
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, finding_of, pointer
+from accord.core.frozen import Frozen
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
 from accord.handoffs.evidence import VERDICTS, future_findings, judged_after, question_digest
@@ -38,8 +39,7 @@ _DIGEST_CHARS = 16
 _LEAVE = "Leave it, or run `accord handoff move TASK.json --to STATUS --role ROLE --patch PATCH.json`."
 
 
-@dataclass(frozen=True)
-class Author:
+class Author(Frozen):
     """The author of a request: role, time (ISO-8601) and id. Raises BrokenContract for an id that is not a name."""
 
     role: str
@@ -56,8 +56,7 @@ class Author:
         return self.actor or self.role
 
 
-@dataclass(frozen=True)
-class HandoffDecision:
+class HandoffDecision(Frozen):
     """The task after a request, the reasons against it, and whether it moved to awaiting_human instead.
 
     ``blames_patch`` tells that the reasons are about the patch.

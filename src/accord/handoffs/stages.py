@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from typing import Any, TypeVar
 
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine, NextMove
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
@@ -207,8 +207,7 @@ _VERDICTS |= {"review-outdated": "approved after the last change", "verification
 _VERDICTS |= {"question-answered": "that is new", "timestamp-future": "not in the future"}
 
 
-@dataclass(frozen=True)
-class HandoffCommand:
+class HandoffCommand(Frozen):
     """How to name a handoff in a command."""
 
     place: str  # its file, or options for its work item

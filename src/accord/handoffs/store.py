@@ -13,7 +13,6 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +127,6 @@ def _unpack(data: str) -> Task | None:
         return None
 
 
-@dataclass(frozen=True)
 class LoadedHandoff(Stored[Task]):
     """A task as it was read, with warnings; ``is_adopted``: it comes from a block without a ref."""
 

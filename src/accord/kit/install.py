@@ -8,12 +8,12 @@ accord cannot take: secrets, settings, labels, and the first command.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, warning
+from accord.core.frozen import Frozen
 from accord.files.store import can_be_written, write_whole
 from accord.git.configuration import CONFIG_PATHS
 from accord.git.origin import RemoteRepository
@@ -141,8 +141,7 @@ def _in_the_way(place: Path, what: str) -> WrongUsage:
     return WrongUsage(f"{place} is {what}, but the kit has a file there.", hint="Move it away, and run this again.")
 
 
-@dataclass(frozen=True)
-class SetupStep:
+class SetupStep(Frozen):
     """One step: its text, the commands that take it, and the page on which people take it."""
 
     text: str

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
+from accord.core.frozen import Frozen
 from accord.files.store import write_whole
 from accord.files.yaml import read_yaml
 
@@ -48,8 +49,7 @@ class ManyOutcome(StrEnum):
     PENDING = "pending"
 
 
-@dataclass(frozen=True, slots=True)
-class ManyResult:
+class ManyResult(Frozen):
     """The result for one repository."""
 
     repository: str

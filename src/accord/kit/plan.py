@@ -11,11 +11,12 @@ import difflib
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
 from accord.core.documents import is_utf8
+from accord.core.frozen import Frozen
 from accord.git.configuration import CONFIG_PATHS, KIT_CONFIG
 from accord.git.program import Git
 from accord.kit.manifest import Manifest, bases
@@ -45,8 +46,7 @@ CONFIGURED = f"left out: {CONFIG_PATHS[0]} is the configuration"
 CLASHES = "edited here and in the new version, in the same lines"
 
 
-@dataclass(frozen=True)
-class FilePlan:
+class FilePlan(Frozen):
     """A file before and after (None: no file), and the template's old and new text."""
 
     path: str
@@ -66,8 +66,7 @@ class FilePlan:
         return {"path": self.path, "action": self.action.value, "note": self.note}
 
 
-@dataclass(frozen=True)
-class KitPlan:
+class KitPlan(Frozen):
     """The plan for a repository: its files, and its manifest after and before (None without one)."""
 
     files: tuple[FilePlan, ...]

@@ -6,11 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
+from accord.core.frozen import Frozen
 from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
 from accord.git.configuration import CONFIG_PATHS, branch_in_the_way, way_refusal
@@ -42,8 +43,7 @@ _CONFLICTS = (
 )
 
 
-@dataclass(frozen=True)
-class Consumer:
+class Consumer(Frozen):
     """The newest commit of the default branch: its tree, the manifest, and the kit's files with git's modes."""
 
     branch: str
@@ -54,8 +54,7 @@ class Consumer:
     modes: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Frozen):
     """An existing proposal."""
 
     tip: str = ""  # of its branch, empty without one
@@ -69,8 +68,7 @@ class Proposal:
         return next((pull for pull in self.pulls if pull.state == "open"), None)
 
 
-@dataclass(frozen=True)
-class SyncResult:
+class SyncResult(Frozen):
     """The result for one repository."""
 
     repository: str

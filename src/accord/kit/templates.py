@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import accord
 from accord import __version__
 from accord.agents.registry import REGISTRY_PATH, label_entries, shipped_registry
 from accord.core.errors import WrongUsage
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.git.configuration import KIT_CONFIG
 from accord.git.program import Git
@@ -63,8 +64,7 @@ class Choices(BaseModel):
     skills: bool = False
 
 
-@dataclass(frozen=True)
-class Kit:
+class Kit(Frozen):
     """The templates of a version by path, with placeholders as pins, and the secrets of each agent that is on."""
 
     version: str
@@ -152,8 +152,7 @@ def _for_agent(path: str, text: str, kit: Kit, agent: str) -> str:
     return _SECRET.sub(lambda found: "" if found["name"] in others else found[0], text)
 
 
-@dataclass(frozen=True)
-class Pin:
+class Pin(Frozen):
     """A commit of accord, its version, and the repository that has it."""
 
     commit: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from accord.core.clock import Clock
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.engine.owner import items_of_result, pull_state
@@ -61,8 +62,7 @@ PARDONABLE = ("failure-budget", "transient-budget", "same-error", "no-progress",
 """Reasons that a person's go-ahead overrules; only then is the go-ahead read."""
 
 
-@dataclass(frozen=True)
-class LoopContext:
+class LoopContext(Frozen):
     """A pull request, and the job that works on it."""
 
     github: GitHub
@@ -148,8 +148,7 @@ class LoopContext:
         return RateFacts(remaining=left.remaining, resets_in_seconds=max(0, int(seconds)))
 
 
-@dataclass(frozen=True)
-class EndedRun:
+class EndedRun(Frozen):
     """A run that ended, with the pull request as it is now; ``state`` has the run in progress, or its effects."""
 
     loop: Loop
@@ -159,8 +158,7 @@ class EndedRun:
     outputs: RunOutputs
 
 
-@dataclass(frozen=True)
-class CompletedWork:
+class CompletedWork(Frozen):
     """The work that a run completed; nothing of it is written yet."""
 
     tasks_done: int = 0  # counts as progress
@@ -173,8 +171,7 @@ class CompletedWork:
     problem: str = ""  # what of a run that did not fail cannot be used
 
 
-@dataclass(frozen=True)
-class Gathered:
+class Gathered(Frozen):
     """The facts read so far. ``stored`` is the state as read, None before; ``checks`` are those that count."""
 
     loop: Loop

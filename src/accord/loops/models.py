@@ -6,12 +6,12 @@ too. Both refuse unknown keys. Timestamps are ISO-8601 with a zone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from accord.core.clock import time_in_range
+from accord.core.frozen import Frozen
 from accord.engine.trust import RefusedLabel
 from accord.runner.models import ErrorCategory, Recovery
 
@@ -305,8 +305,7 @@ PERSONS_STOP = ("paused", "needs-human", "not-enabled", "disabled")
 """Reasons by which a person stops a loop: a label added or removed, or a setting."""
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(Frozen):
     """``asks``: the label ``needs-human`` is added."""
 
     action: LoopAction

@@ -8,10 +8,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from accord.core.frozen import Frozen
 from accord.git.branches import Remote, fetch_refs
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden, Pull
@@ -44,8 +45,7 @@ LABEL_REFUSED = "label-refused"
 LOOPS: dict[str, Loop] = {loop.name: loop() for loop in (Keepalive, Autofix, Verify, BotComments)}
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(Frozen):
     """The result of one phase: what was written, the decision, the state where it was read, and what was started."""
 
     loop: Loop

@@ -7,12 +7,12 @@ default, with a warning. No value leaves the bounds of ``Budgets``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, warning
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_yaml
 from accord.loops.models import Budgets
@@ -33,8 +33,7 @@ _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 NAME = "keepalive-config"
 
 
-@dataclass(frozen=True)
-class LoopSettings:
+class LoopSettings(Frozen):
     """The settings of a pull request; a switch is None where it is not set."""
 
     budgets: Budgets

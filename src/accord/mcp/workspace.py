@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import WrongUsage
+from accord.core.frozen import Frozen
 
 ResultRole = Literal["planner", "implementor", "reviewer"]
 
@@ -17,8 +17,7 @@ CHANGES = "change-lines.json"
 RESULT = "result.json"
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Frozen):
     """Files that a job gave its agent. No tool reaches another file, except through git's diff of ``root``.
 
     ``run_dir`` holds the result, the snapshot, and the lines of the reviewed change. ``base`` is the commit from which

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Literal
 
 from accord.core.clock import future_problem, timestamp
 from accord.core.errors import BrokenContract, Refused
+from accord.core.frozen import Frozen
 from accord.git.program import Git, GitFailed, changed_paths, is_ancestor
 from accord.missions.lifecycle import LaneProblem
 from accord.missions.load import Mission
@@ -39,8 +40,7 @@ _COMMITTING = ("commit", "cherry-pick", "revert", "am:")
 """Beginnings of the entries that git writes into a reflog for a new commit, not for one that a merge brings."""
 
 
-@dataclass(frozen=True)
-class OwnCommits:
+class OwnCommits(Frozen):
     """The own commits of a branch, and the time of the newest (seconds since 1970); unknown with an ``error``."""
 
     count: int = 0
@@ -205,8 +205,7 @@ UNAVAILABLE = "stale_detection_unavailable"
 DEFAULT_MINUTES = 10.0
 
 
-@dataclass(frozen=True)
-class StalenessResult:
+class StalenessResult(Frozen):
     """The answer of the contract, with an error for people and logs where it is unknown."""
 
     status: StaleStatus
@@ -264,8 +263,7 @@ def stale_of(
     return judge(own, now, threshold_minutes, latest.at if latest else None)
 
 
-@dataclass(frozen=True)
-class MissingWork:
+class MissingWork(Frozen):
     """Commits of a branch that a lane lacks: their number, and their work packages, none for a base of the lane."""
 
     names: tuple[str, ...]

@@ -7,7 +7,7 @@ approves its own work only with a recorded reason. Source: mission contracts, "P
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from types import MappingProxyType
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import finding_of
+from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine, Need
 from accord.core.texts import actor_problem
 from accord.missions.models import STATUSES, WorkPackageStatus
@@ -29,8 +30,7 @@ REOPENED = ("in_progress", "planned")
 """Statuses to which a review sends work back."""
 
 
-@dataclass(frozen=True)
-class MoveRequest:
+class MoveRequest(Frozen):
     """A requested move: the work package, its new status, the actor and the reasons. An empty text was not given."""
 
     wp_id: str
@@ -43,8 +43,7 @@ class MoveRequest:
     is_forced: bool = False
 
 
-@dataclass(frozen=True)
-class People:
+class People(Frozen):
     """Worker and reviewers of a work package, by its events. Sets hold names in the form in which they compare."""
 
     worker: str = ""  # who began the present work, empty while it is free
@@ -61,16 +60,14 @@ class People:
         return comparable_name(actor) in self.implementers
 
 
-@dataclass(frozen=True)
-class LaneProblem:
+class LaneProblem(Frozen):
     """Why the branch of work that began is not where the files name it, and the command that brings it back."""
 
     text: str
     command: str
 
 
-@dataclass(frozen=True)
-class MoveFacts:
+class MoveFacts(Frozen):
     """A request, and the facts that its guards read; an empty text is a problem that does not exist."""
 
     request: MoveRequest
@@ -283,8 +280,7 @@ WAITING = ("planned", "claimed", "blocked")
 """Statuses of work that its dependencies can keep from starting."""
 
 
-@dataclass(frozen=True)
-class Blockers:
+class Blockers(Frozen):
     """Direct dependencies whose review has not passed."""
 
     waits_for: tuple[str, ...] = ()

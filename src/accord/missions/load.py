@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, names_of, warning, with_lines
+from accord.core.frozen import Frozen
 from accord.core.shapes import Model, format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
@@ -42,8 +43,7 @@ _MOST_KNOWN = 200
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?(\n.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class WorkPackage:
+class WorkPackage(Frozen):
     """A work package that can be read, with its execution mode."""
 
     id: str
@@ -59,8 +59,7 @@ class WorkPackage:
         return self.head.title or self.head.work_package_title
 
 
-@dataclass(frozen=True)
-class Mission:
+class Mission(Frozen):
     """A mission as its files describe it."""
 
     root: Path

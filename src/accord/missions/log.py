@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.store import is_cut_off
@@ -25,8 +26,7 @@ from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
 FILE = "status.events.jsonl"
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(Frozen):
     """The events of a mission, and the lines that are not events."""
 
     events: tuple[StatusEvent, ...] = ()

@@ -8,12 +8,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.missions.models import ExecutionMode, Frontmatter
 
@@ -25,8 +25,7 @@ _PLANNING = re.compile(rf"(?<![\w-])kitty-specs/|(?<![\w.-]){_ARTIFACTS}(?![\w-]
 _CODE = re.compile(r"(?<![\w-])(?:src|tests?)/|\.(?:py|ts|js)(?![\w-])")
 
 
-@dataclass(frozen=True)
-class ResolvedMode:
+class ResolvedMode(Frozen):
     """An execution mode, its source, and the reason where it was inferred. ``conflict`` is what speaks against it."""
 
     value: ExecutionMode

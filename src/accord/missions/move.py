@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from accord.core.clock import Clock, ulid
 from accord.core.errors import BrokenContract, Refused
+from accord.core.frozen import Frozen
 from accord.files.store import Storage, append_once, folder_lock
 from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of, taken_along
 from accord.missions.lifecycle import REOPENED, Blockers, MoveFacts, MoveRequest, StatusMove, is_self_review, plan_move
@@ -26,8 +27,7 @@ from accord.missions.replay import is_approved
 from accord.missions.workspace import resolve_workspace
 
 
-@dataclass(frozen=True)
-class MoveResult:
+class MoveResult(Frozen):
     """A move and its events; without events if it was done already."""
 
     source: WorkPackageStatus

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
+from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
 from accord.core.texts import is_nothing
 from accord.missions.branches import DEFAULT_MINUTES, MissionGit, git_of, stale_of
@@ -102,8 +102,7 @@ def progress(mission: Mission) -> dict[str, Any] | None:
     }
 
 
-@dataclass(frozen=True)
-class Readiness:
+class Readiness(Frozen):
     """Whether a work package may start now, which others block it, and why it never can; each is empty otherwise."""
 
     ready: bool = False

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from accord.core.clock import future_problem
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, has_errors, pointer, warning, with_lines
+from accord.core.frozen import Frozen
 from accord.core.machine import find_cycle
 from accord.core.shapes import unread_keys
 from accord.git.program import Git
@@ -255,8 +256,7 @@ def _cycle(mission: Mission) -> list[str]:
     return [names[i] for i in find_cycle(blockers)]
 
 
-@dataclass(frozen=True)
-class MissionCheck:
+class MissionCheck(Frozen):
     """The findings of each file of missions, and the status of each mission as ``mission status`` has it."""
 
     files: Mapping[str, Sequence[Finding]]

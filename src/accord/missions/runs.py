@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pydantic import Field
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
+from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
@@ -62,8 +62,7 @@ def built_in_steps(mission_type: str) -> tuple[MissionStep, ...]:
     return tuple(MissionStep(id=name, depends_on=line[max(0, i - 1) : i]) for i, name in enumerate(line))
 
 
-@dataclass(frozen=True)
-class MissionDecision:
+class MissionDecision(Frozen):
     """A question that a run waits for an answer to."""
 
     id: str
@@ -73,8 +72,7 @@ class MissionDecision:
     step_id: str | None = None
 
 
-@dataclass(frozen=True)
-class RunPosition:
+class RunPosition(Frozen):
     """The position of a run. ``preview_step`` is the step that would be issued next."""
 
     mission_state: str
@@ -150,8 +148,7 @@ class _RunEntry(MissionFileModel):
     mission_key: LenientText = ""
 
 
-@dataclass(frozen=True)
-class StoredRun:
+class StoredRun(Frozen):
     """The recorded run of a mission, None without one, its type with the place that names it, and warnings by file."""
 
     state: RunState | None

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import finding_of
+from accord.core.frozen import Frozen
 from accord.files.store import Storage, change_file
 from accord.git.index import work_trees
 from accord.git.program import Git, GitFailed
@@ -33,8 +34,7 @@ _GLOB, _ESCAPED = re.compile(r"[*?\[\\]"), r"\\\g<0>"
 """Characters with a meaning in a pattern of ``info/exclude``, and how to take it from them."""
 
 
-@dataclass(frozen=True)
-class LaneFacts:
+class LaneFacts(Frozen):
     """The branch and the work tree of a lane in git; an empty text is one that does not exist."""
 
     path: str
@@ -52,8 +52,7 @@ class LaneFacts:
     prefix: str = ""  # the project's place in its repository, with a slash at its end
 
 
-@dataclass(frozen=True)
-class LaneOperation:
+class LaneOperation(Frozen):
     """One step towards the work tree: its name, its object, and the arguments of git."""
 
     op: str
@@ -61,8 +60,7 @@ class LaneOperation:
     arguments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class StartResult:
+class StartResult(Frozen):
     """A start: the status before it, where the work runs, steps in git and events, without which it was done before."""
 
     source: WorkPackageStatus

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeGuard
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.missions.load import Mission
 from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode
 from accord.missions.modes import ModeSource
 
 
-@dataclass(frozen=True)
-class ResolvedWorkspace:
+class ResolvedWorkspace(Frozen):
     """The workspace of one work package. Paths are absolute; ``context_file`` is None without one."""
 
     mission_slug: str

@@ -7,9 +7,10 @@ import re
 import textwrap
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import attrgetter
 
+from accord.core.frozen import Frozen
 from accord.plans.models import Priority, Source, SourceTask, priority_in
 from accord.text.blocks import read_blocks
 from accord.text.outline import bot_controls, list_items, sections, shown_text, spans
@@ -40,8 +41,7 @@ _FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words}
 _TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class ListEntry:
+class ListEntry(Frozen):
     """A box: its text on one line, where it is, and the fields, criteria, notes or the whole body nested below it."""
 
     text: str

@@ -9,12 +9,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError
+from accord.core.frozen import Frozen
 from accord.core.numbers import issue_number
 from accord.sessions.folder import TASKS_FILE, Session, is_session, read_session
 
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from accord.missions.load import Mission
 
 
-@dataclass(frozen=True)
-class LinkedDocument:
+class LinkedDocument(Frozen):
     """A document of a work item: its kind, its name, its id in there, its status, and the command that shows it."""
 
     kind: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from accord.core.documents import decode_text
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 
 _MOST_BYTES = 4 * 1024 * 1024
 Priority = Literal["", "high", "medium", "low"]
@@ -18,8 +19,7 @@ _PRIORITY = re.compile(r"\bP([0-3])\b")
 _PRIORITIES: Mapping[str, Priority] = {"0": "high", "1": "high", "2": "medium", "3": "low"}
 
 
-@dataclass(frozen=True)
-class SourceTask:
+class SourceTask(Frozen):
     """A task of a source. Empty parts were not stated.
 
     ``id`` becomes the tempID; ``number`` is the issue that an earlier write-back recorded, 0 without one. ``blockers``
@@ -47,8 +47,7 @@ class SourceTask:
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Frozen):
     """A read source. ``spec`` is what all its items name in their Spec Reference; it is the scope of a run.
 
     ``numbers_into`` maps ids of tasks to the files that record their issues; empty where no file can.

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.plans.entries import FEATURE_DOCUMENTS, FOLDERS, ListEntry, entries_of, paths_in, references_in
 from accord.plans.models import Source, SourceTask, priority_in
 from accord.text.outline import Section, code_of, sections, shown_text
@@ -253,8 +254,7 @@ def _lines_of(section: Section) -> Iterator[str]:
             yield from (shown_text(line).replace("**", "").replace("`", "") for line in text.splitlines())
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(Frozen):
     """Tasks that a text names: single ones, or all tasks of phases."""
 
     first: tuple[str, ...] = ()

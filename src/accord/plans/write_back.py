@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from accord.core.clock import Clock
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.core.numbers import issue_number
 from accord.engine.operations import OperationLog, skipped_if
 from accord.files.store import Storage, change_file, folder_lock
@@ -68,8 +68,7 @@ def numbers_on_github(connection: Connection, result: PlannerResult, clock: Cloc
     return {split_temp_id(name)[0]: issue.number for name, issue in facts.items.items()}
 
 
-@dataclass(frozen=True)
-class PlanFile:
+class PlanFile(Frozen):
     """A file or folder with tasks, and the directory of its repository where that is known."""
 
     path: Path
@@ -96,8 +95,7 @@ class PlanFile:
         return [line for lines in changed for line in lines]
 
 
-@dataclass(frozen=True)
-class PlanIssue:
+class PlanIssue(Frozen):
     """An issue with a checklist; ``place`` names it in the plan."""
 
     github: GitHub

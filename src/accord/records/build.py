@@ -9,12 +9,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from accord.core.clock import timestamp
+from accord.core.frozen import Frozen
 from accord.records.models import (
     MOST_ATTEMPTS,
     AgentKind,
@@ -56,8 +57,7 @@ _CAUSES: Mapping[str, RunCause] = {
 """The cause that an event of GitHub shows by its name; by default ``event``."""
 
 
-@dataclass(frozen=True)
-class JobFacts:
+class JobFacts(Frozen):
     """The job that a command runs in. ``run_id`` names the run in every job of it, also at a terminal."""
 
     repository: str
@@ -117,8 +117,7 @@ def trigger_of_start(cause: str, by: str, *, has_key: bool) -> RecordTrigger:
     return RecordTrigger(cause=found, by=by, event="workflow_dispatch")
 
 
-@dataclass(frozen=True)
-class AgentFacts:
+class AgentFacts(Frozen):
     """The evidence of an agent's run: its outputs, and from its folder the attempts, inputs and the time it began."""
 
     outputs: RunOutputs | None = None
@@ -143,8 +142,7 @@ def digest_of(name: str, content: bytes) -> RecordInput:
     return RecordInput(name=name_of(name), sha256=hashlib.sha256(content).hexdigest())
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(Frozen):
     """How a run of an agent ended, where the command knows more than the agent's outputs; ``agent`` was asked for."""
 
     disposition: Disposition | None = None

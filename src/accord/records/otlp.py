@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from accord import __version__
 from accord.agents.registry import shipped_registry
 from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, Stopped, WrongUsage
+from accord.core.frozen import Frozen
 from accord.records.models import PublicRecord, RecordAttempt
 from accord.records.report import class_of, has_failed
 
@@ -29,8 +30,7 @@ TRACES = "/v1/traces"
 _BATCH = 500
 
 
-@dataclass(frozen=True)
-class RunSpan:
+class RunSpan(Frozen):
     """One span: ids as numbers, times in nanoseconds since 1970; ``error`` is the class of a failure."""
 
     name: str

@@ -6,12 +6,13 @@ import math
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import datetime
 from statistics import median
 from typing import Any
 
 from accord.core.clock import timestamp
+from accord.core.frozen import Frozen
 from accord.github.client import GitHub, as_reader
 from accord.github.models import Identity, Pull
 from accord.records.chain import read_records
@@ -22,8 +23,7 @@ UNKNOWN = "unknown"
 """The group of runs whose agent, model or class of failure is not recorded."""
 
 
-@dataclass(frozen=True)
-class RunHistory:
+class RunHistory(Frozen):
     """The runs of a repository that ended in a period, oldest first, and the pull requests that accord opened."""
 
     repository: str
@@ -53,8 +53,7 @@ def _is_in(pull: Pull, since: datetime) -> bool:
     return any(moment is not None and moment >= since for moment in (pull.created_at, ended))
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(Frozen):
     """Sums over some runs of agents.
 
     Cost (US dollars), tokens and seconds are those that agents reported, None where none did; the counts ``with_…``
@@ -73,8 +72,7 @@ class Figures:
     median_seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(Frozen):
     """The pull requests that accord opened, by what became of them; ``hours`` from opening to merge, of the merged."""
 
     merged: int = 0
@@ -90,16 +88,14 @@ class Results:
         return self.merged / ended if ended else None
 
 
-@dataclass(frozen=True)
-class Suggestion:
+class Suggestion(Frozen):
     """A sentence about what to do, and a command for it; empty where there is nothing to type."""
 
     text: str
     command: str = ""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Frozen):
     """The runs of agents in some repositories from ``since`` to ``until``.
 
     ``groups`` has the figures by each of ``GROUPINGS``, ``failures`` the failed runs by class. ``retries`` are turns of

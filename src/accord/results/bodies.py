@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import takewhile
 
+from accord.core.frozen import Frozen
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue
 from accord.results.labels import ItemKind
@@ -22,8 +23,7 @@ from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers
 from accord.text.outline import Section, code_free_lines, sections
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(Frozen):
     """A heading that a template requires; under ``may_be_none``, the text "None" is an answer."""
 
     title: str
@@ -67,8 +67,7 @@ LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 
 
-@dataclass(frozen=True)
-class Body:
+class Body(Frozen):
     """A parsed body."""
 
     text: str
@@ -128,8 +127,7 @@ def is_same(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()
 
 
-@dataclass(frozen=True)
-class BodyParts:
+class BodyParts(Frozen):
     """A body by its parts: the numbers of the visible list, the text of markers, the fields of a handoff's copy."""
 
     content: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
@@ -17,6 +17,7 @@ from accord.agents.registry import label_entries
 from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
+from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.engine.operations import OperationLog
@@ -107,8 +108,7 @@ def _repeated_names(entries: Iterable[LabelEntry]) -> Iterator[Finding]:
             seen.setdefault(name.casefold(), path)
 
 
-@dataclass(frozen=True, slots=True)
-class LabelAction:
+class LabelAction(Frozen):
     """The action for one label. ``found`` is the repository's label, under its old name when it is renamed."""
 
     name: str

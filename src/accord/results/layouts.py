@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile, zip_longest
 from typing import TypeAlias
 
+from accord.core.frozen import Frozen
 from accord.results.contents import SENTENCE_WORDS, says_something, word_count
 from accord.text.outline import blank_code, seen_text
 
@@ -53,8 +53,7 @@ _LABELS_IN_LINES = 3
 """With fewer parts at the beginning of lines, labels in the middle of lines count, too."""
 
 
-@dataclass(frozen=True)
-class _Label:
+class _Label(Frozen):
     """A label: its parts, where it begins and its text begins, and ``end`` where a cell of a table ends its text.
 
     ``level`` is that of a heading, and 0 for every other label.
@@ -70,8 +69,7 @@ class _Label:
     end: int = -1
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Frozen):
     """The text of each part that has a label, be it empty, and the text before all labels and beside the cells."""
 
     parts: Mapping[str, str]
@@ -286,8 +284,7 @@ _ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
 _SEPARATORS = frozenset(":\uff1a\u2013\u2014-")
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Frozen):
     """The options of a text. Not ``is_clear`` if the text has no structure that tells them apart."""
 
     found: tuple[str, ...]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, with_lines
+from accord.core.frozen import Frozen
 from accord.core.kinds import kind_for
 from accord.core.log import log
 from accord.core.shapes import read_shape
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 APPLICABLE = ("implementor-result", "planner-result", "reviewer-result")
 
 
-@dataclass(frozen=True)
-class CheckedResult:
+class CheckedResult(Frozen):
     """A document with kind, model (a ``Plan`` for a planner result; None without the shape), findings and lines."""
 
     kind: str

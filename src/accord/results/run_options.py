@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,7 @@ MOST_ITEMS = CONTENT_PER_HOUR
 """The most items of a plan unless the caller allows more: GitHub lets no one create more in an hour."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanOptions(ApplyOptions):
+class PlanOptions(ApplyOptions, kw_only=True):
     """The options of applying a planner result."""
 
     request: str = ""
@@ -32,8 +30,7 @@ class PlanOptions(ApplyOptions):
     structure: IssueStructure | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RevisionOptions(ApplyOptions):
+class RevisionOptions(ApplyOptions, kw_only=True):
     """The options of applying an implementor result."""
 
     work_item: int
@@ -49,8 +46,7 @@ class RevisionOptions(ApplyOptions):
     keepalive: bool = False  # starts that loop on a new pull request
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewOptions(ApplyOptions):
+class ReviewOptions(ApplyOptions, kw_only=True):
     """The options of applying a reviewer result."""
 
     pull: int

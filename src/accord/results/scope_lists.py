@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import compress, pairwise
 
+from accord.core.frozen import Frozen
 from accord.results.scope_entries import FILE_NAME
 from accord.results.scope_words import (
     NO_PATH,
@@ -67,8 +68,7 @@ _LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re
 """Words in a description that name a file or a folder, and no attribute of an object such as ``Parser.read_all``."""
 
 
-@dataclass(frozen=True)
-class ScopeList:
+class ScopeList(Frozen):
     """The normalised paths of a section, each once, and the lines that name none, with their number in the body."""
 
     paths: tuple[str, ...] = ()

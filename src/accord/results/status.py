@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
+from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine
 from accord.engine.operations import Operation, OperationLog, OperationStatus
 from accord.engine.owner import ItemState, clear_status
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 CLOSED = "closed"
 
 
-@dataclass(frozen=True)
-class StatusFacts:
+class StatusFacts(Frozen):
     """The facts of the guards; None where one was not read.
 
     They are the numbers of open blockers, whether a person asks, and the open pull requests that close the item.

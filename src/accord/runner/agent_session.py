@@ -10,11 +10,12 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from accord.agents.registry import Agent
+from accord.core.frozen import Frozen
 from accord.files.store import write_whole
 from accord.git.paths import some_of
 from accord.runner import record as layout
@@ -49,8 +50,7 @@ _MESSAGE_BYTES = 16 * 1024 * 1024
 """Of a longer final message, only the beginning is kept: it would make a folder that no job accepts."""
 
 
-@dataclass(frozen=True)
-class ReadyAgent:
+class ReadyAgent(Frozen):
     """An agent that can start: its entry, its prompt, the schema of its result, and the PATH with its program.
 
     ``has_tools`` says that it may use accord's tools.
@@ -64,8 +64,7 @@ class ReadyAgent:
     has_tools: bool = False
 
 
-@dataclass(frozen=True)
-class AgentSession:
+class AgentSession(Frozen):
     """An agent with a HOME, in which it keeps what it needs to go on with a conversation."""
 
     ready: ReadyAgent

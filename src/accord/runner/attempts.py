@@ -11,12 +11,13 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from accord.agents.registry import Agent
 from accord.core.errors import AccordError
+from accord.core.frozen import Frozen
 from accord.git.trusted_files import TrustedFiles
 from accord.runner import record as layout
 from accord.runner.agent_session import AgentSession, ReadyAgent, turn_warnings
@@ -41,8 +42,7 @@ _FILES = (layout.PROMPT, layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE, lay
 """The files of an attempt."""
 
 
-@dataclass(frozen=True)
-class RunBudget:
+class RunBudget(Frozen):
     """The time that all attempts share, as a point on the monotonic clock in seconds, and their money, None: any."""
 
     deadline: float

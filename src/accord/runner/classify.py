@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from accord.core.findings import sentence
+from accord.core.frozen import Frozen
 from accord.runner.models import Classification, ErrorSource, Evidence, InternalError
 from accord.runner.transcripts import error_rules as rules
 from accord.runner.transcripts.account import Account, AgentError, CommandFailure
@@ -104,8 +105,7 @@ _STOPPED = (None, 0, 1)
 """Exit codes of CLIs that a signal stopped, beside its own (128 + signal); another one tells of a crash."""
 
 
-@dataclass(frozen=True)
-class RunEvidence:
+class RunEvidence(Frozen):
     """The evidence of a run. ``stderr`` and ``text`` are tails: of stderr, and of stdout if that is plain text.
 
     Without ``has_changes``, the files count that the transcript reports as changed.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import Document, read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
 from accord.core.fixes import Fix, fix_document, read_corrected
+from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS, kind_for
 from accord.core.suggest import did_you_mean
 from accord.text.untrusted import data_section
@@ -33,8 +34,7 @@ _REPAIR = (
 )
 
 
-@dataclass(frozen=True)
-class ContractResult:
+class ContractResult(Frozen):
     """A result, None if it breaks its contract, with the findings and the small faults that were corrected."""
 
     value: Any

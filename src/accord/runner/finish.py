@@ -10,12 +10,13 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.files.store import write_whole
 from accord.git.branches import in_short, push_refusal, push_trouble
 from accord.git.extraction import extract_patch
@@ -138,8 +139,7 @@ def _with_valid_result(run_dir: Path, kind: str, account: Account) -> tuple[Acco
     return replace(account, structured=checked.value, warnings=warnings), checked.is_broken
 
 
-@dataclass(frozen=True)
-class _FinishedRun:
+class _FinishedRun(Frozen):
     run_dir: Path
     record: RunRecord
     account: Account
@@ -323,8 +323,7 @@ def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-@dataclass(frozen=True)
-class ExternalRun:
+class ExternalRun(Frozen):
     """A run that another program carried out. ``pushed`` is None if it did not try to push."""
 
     agent: str

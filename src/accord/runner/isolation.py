@@ -10,11 +10,12 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from accord.agents.registry import Agent, AgentSettings
 from accord.core.environment import is_in_actions
+from accord.core.frozen import Frozen
 from accord.git.paths import some_of
 from accord.runner import confine
 from accord.runner.models import AgentNotStarted
@@ -45,8 +46,7 @@ REACHES_CLOUD = (
 NOT_ISOLATED = "The agent was not isolated: it could read and change everything that its user can."
 
 
-@dataclass(frozen=True)
-class Container:
+class Container(Frozen):
     """Paths that a container sees differently; ``proxy`` is a socket, its only network, if not empty."""
 
     scratch: str
@@ -57,8 +57,7 @@ class Container:
     proxy: str = ""
 
 
-@dataclass(frozen=True)
-class Confinement:
+class Confinement(Frozen):
     """How to start a program with fewer rights. ``masked`` are sockets that it does not reach."""
 
     via: Sequence[str] = ()

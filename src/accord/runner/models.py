@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError
+from accord.core.frozen import Frozen
 from accord.text.redaction import Redactor, redactor_for
 
 if TYPE_CHECKING:
@@ -59,8 +60,7 @@ class RunContext(BaseModel):
     base_ref: str = ""
 
 
-@dataclass(frozen=True)
-class RunRequest:
+class RunRequest(Frozen):
     """A request to run an agent in ``directory`` and to keep the run in ``run_dir``."""
 
     agent: str  # empty for the registry's default
@@ -94,8 +94,7 @@ class StopSignals:
         return self.count > 0
 
 
-@dataclass(frozen=True)
-class JobContext:
+class JobContext(Frozen):
     """The job around the run. ``declared`` names the variables that the registry declares as secrets."""
 
     environment: Mapping[str, str]

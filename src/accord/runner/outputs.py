@@ -11,11 +11,12 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import Clock
+from accord.core.frozen import Frozen
 from accord.engine.operations import OperationLog
 from accord.gha.step import COMMAND, inert, utf16_size
 from accord.git.branches import DEFAULT_AUTHOR, Remote
@@ -81,8 +82,7 @@ def files_not_pushed(outputs: RunOutputs) -> int:
     return next((int(hit[1]) for hit in found if hit), 0)
 
 
-@dataclass(frozen=True)
-class FinishOptions:
+class FinishOptions(Frozen):
     """Options of finishing a run."""
 
     repository: str
@@ -100,8 +100,7 @@ class FinishOptions:
     limits: ChangeLimits = DEFAULT_LIMITS  # changes beyond them are never pushed
 
 
-@dataclass(frozen=True)
-class RunFacts:
+class RunFacts(Frozen):
     """The facts that the outputs follow from."""
 
     agent: str

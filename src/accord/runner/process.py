@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from accord.agents.registry import OUTPUT_MIB
+from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.files.store import DISK_FULL
 from accord.runner.confine import CANNOT_START, NOT_STARTED
@@ -68,8 +69,7 @@ def counting_stop_signals() -> Iterator[StopSignals]:
             signal.signal(number, handler)
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Frozen):
     """A program to run."""
 
     words: Sequence[str]  # the first is its path
@@ -80,8 +80,7 @@ class Program:
     output_mib: int = OUTPUT_MIB
 
 
-@dataclass(frozen=True)
-class ProgramEnd:
+class ProgramEnd(Frozen):
     """How a program ended."""
 
     exit_code: int | None  # as a shell reports it (128 + signal)
@@ -166,8 +165,7 @@ def span(seconds: float) -> str:
     return f"{round(number, 1 if number >= 1 else 2):g} {unit}"
 
 
-@dataclass(frozen=True)
-class _Running:
+class _Running(Frozen):
     """A program that runs, and where its output goes."""
 
     started: subprocess.Popen[bytes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from accord.agents.registry import REGISTRY_PATH, shipped_registry
@@ -17,6 +17,7 @@ from accord.agents.registry_rules import own_paths_in
 from accord.core.clock import attempts
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.engine.operations import OperationLog, failed_unless
 from accord.git.branches import (
     DEFAULT_AUTHOR,
@@ -64,8 +65,7 @@ _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNOR
 _MOST_MERGES = 20
 
 
-@dataclass(frozen=True)
-class Publication:
+class Publication(Frozen):
     """Changes to publish; the patch was made against ``base_sha``."""
 
     patch: bytes
@@ -91,8 +91,7 @@ class NotPublished(Refused):
         self.kind = kind
 
 
-@dataclass(frozen=True)
-class ConflictBranch:
+class ConflictBranch(Frozen):
     """The branch that has a run's changes, which conflict in ``paths`` with the branch ``onto``."""
 
     name: str
@@ -100,8 +99,7 @@ class ConflictBranch:
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(Frozen):
     """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new."""
 
     commit_sha: str = ""
@@ -151,8 +149,7 @@ def _kind_of(error: AccordError) -> InternalErrorKind:
     return "disk-full" if _DISK_FULL.search(str(error)) else "push-refused"
 
 
-@dataclass(frozen=True)
-class _Publisher:
+class _Publisher(Frozen):
     """Publishes one run's changes, in a scratch repository."""
 
     git: Git

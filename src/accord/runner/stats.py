@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.git.program import Git
 from accord.text.hidden import strip_hidden
 
@@ -18,8 +18,7 @@ _STAT_CHARS = 4000
 _GIT_MESSAGE_CHARS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
+class FileStat(Frozen):
     """A changed file and its changed lines; None for a binary file. A renamed file counts by its new name."""
 
     path: str

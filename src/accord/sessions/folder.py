@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from accord.core.clock import SystemClock
 from accord.core.documents import MAX_BYTES, decode_text, read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, finding_of, has_errors, warning
+from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.git.program import Git, changed_paths, file_at
@@ -150,8 +151,7 @@ _LINES = {HISTORY_FILE: "session-history", OUTPUTS_FILE: "session-outputs"}
 FILES: tuple[str, ...] = (*_DOCUMENTS, *TEXTS, *_LINES)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Frozen):
     """One file of a session: its bytes as they were read, None when it is missing. They are parsed on demand.
 
     ``unreadable`` is why an existing file could not be opened.
@@ -217,8 +217,7 @@ def _parse(name: str, raw: bytes, minute: datetime) -> tuple[Any, Any, Sequence[
     return (document.value, model, found) if document.is_alone else (None, None, found)  # a write would lose the text
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(Frozen):
     """All documents of a session's folder, as they were at one time."""
 
     folder: Path

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.engine.operations import OperationLog, skipped_if
 from accord.github.comments import Comment, show_comment
@@ -53,8 +54,7 @@ _COMMAND = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class AnswerCommand:
+class AnswerCommand(Frozen):
     """One command of a comment; ``text`` is the answer, or the reason of a deferral."""
 
     decision_id: str
@@ -75,8 +75,7 @@ class AskedAt(NamedTuple):
 Asked = Mapping[str, AskedAt]
 
 
-@dataclass(frozen=True)
-class SelectedAnswers:
+class SelectedAnswers(Frozen):
     """The first valid answer or deferral of each question, and the commands that do not count."""
 
     accepted: Mapping[str, AnswerCommand]
@@ -232,16 +231,14 @@ def _note(command: AnswerCommand, secrets: Redactor, policy: PostingPolicy) -> s
 _Outcome = Literal["created", "updated", "unchanged", "none"]
 
 
-@dataclass(frozen=True)
-class PostedComment:
+class PostedComment(Frozen):
     """The outcome for the comment, in a dry run the planned one; ``url`` is empty without a comment."""
 
     action: _Outcome
     url: str = ""
 
 
-@dataclass(frozen=True)
-class SessionIssue:
+class SessionIssue(Frozen):
     """A session, and the issue or pull request ``number`` on which it asks."""
 
     writer: SessionWriter
@@ -251,8 +248,7 @@ class SessionIssue:
     policy: PostingPolicy
 
 
-@dataclass(frozen=True)
-class ThreadFacts:
+class ThreadFacts(Frozen):
     """The comments of an issue, oldest first; ``ours`` are those that ask for this session, with what they ask."""
 
     identity: Identity

@@ -7,11 +7,12 @@ session are accord's decision. ``moves`` gathers the facts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import pairwise
 
 from accord.core.findings import names_of
+from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine, Need
 from accord.sessions.decision_rules import is_before
 from accord.sessions.models import (
@@ -116,8 +117,7 @@ NEVER = "never"
 """The name of a need that nothing fulfils: the move is not one from where the session is."""
 
 
-@dataclass(frozen=True)
-class SessionFacts:
+class SessionFacts(Frozen):
     """The facts that the guards of a session read."""
 
     mode: SessionMode = "full"

@@ -7,9 +7,10 @@ QUESTION, ANSWER, REASON, OUTPUT.json.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from accord.core.frozen import Frozen
 from accord.core.machine import Need, NextMove
 from accord.sessions import reviews
 from accord.sessions.folder import Session, status_of
@@ -43,8 +44,7 @@ _TAKE = ("--take", "OUTPUT.json")
 _DETOURS = ("ASK_USER", "BLOCKED")
 
 
-@dataclass(frozen=True)
-class ProposedStep:
+class ProposedStep(Frozen):
     """A command by its name and what it is about."""
 
     name: str
@@ -56,7 +56,6 @@ class ProposedStep:
     needs_goal: bool = False
 
 
-@dataclass(frozen=True)
 class SessionMove(NextMove):
     """A move of a session or a task, with its next step as data."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from posixpath import normpath
 from typing import Literal
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
+from accord.core.frozen import Frozen
 from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
 from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
@@ -46,8 +47,7 @@ _MOST_REMARKS, _MOST_CHARACTERS = 50, 2_000
 """The findings and review comments that are recorded of an output, and the characters of each."""
 
 
-@dataclass(frozen=True)
-class OutputEffects:
+class OutputEffects(Frozen):
     """The changes that an output causes; ``findings`` warn of files that the agent's role may not change.
 
     ``open_gates`` are the reviews that its task, once implemented, has not passed.

@@ -9,13 +9,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, has_errors, pointer
+from accord.core.frozen import Frozen
 from accord.files.yaml import with_scalars
 from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, status_of
@@ -33,8 +34,7 @@ StatusStep = Callable[["Session"], Mapping[str, Any]]
 _INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
 
 
-@dataclass(frozen=True)
-class FileOperation:
+class FileOperation(Frozen):
     """One write to a file, whole or one line to append; ``changed`` lists the keys or tasks that change."""
 
     op: Literal["write", "append"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 from posixpath import normpath
@@ -19,6 +18,7 @@ from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.git.steering import PathAudit, audit_paths
 from accord.sessions.models import LOOPS, ROLES, CiStatus, ProjectType, SessionStatus, SessionTasks
@@ -100,8 +100,7 @@ _PAGE_FOLDERS = ("doc", "docs", "documentation", "man")
 """Documents by their form or usual name, and pages, pictures and manual pages in a folder of documentation."""
 
 
-@dataclass(frozen=True)
-class WriteContext:
+class WriteContext(Frozen):
     """The session that a role writes in: its name, its state, and whether it is lean."""
 
     session: str
@@ -216,8 +215,7 @@ _CHOICES = {"last_ci_result": get_args(CiStatus), "project_type": get_args(Proje
 _KEYS = (*_LISTS, *_CHOICES)
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Frozen):
     """One KEY=VALUE; ``adds`` is KEY+=VALUE, which adds to a list."""
 
     key: str

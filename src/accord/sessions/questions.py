@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Literal
 
 from accord.core.clock import future_problem, time_of, timestamp
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.sessions import decision_rules as rules
 from accord.sessions.folder import Session, status_of, status_value
@@ -44,8 +44,7 @@ _PER_BATCH = re.compile(r"(review )?(per|each|every) ?(batch|task)|batch(es)?")
 _SINGLE_FINAL = re.compile(r"(a |one )?(single|final|one)( final)?( review)?")
 
 
-@dataclass(frozen=True)
-class UserQuestion:
+class UserQuestion(Frozen):
     """A question to ask. Without ``decision_id`` it gets the next number; ``options`` become part of the text."""
 
     text: str
@@ -59,8 +58,7 @@ class UserQuestion:
         return f"{self.text} ({' / '.join(self.options)})" if self.options else self.text
 
 
-@dataclass(frozen=True)
-class SessionStep:
+class SessionStep(Frozen):
     """The next step of a session. ``pending`` are the questions that wait."""
 
     state: str

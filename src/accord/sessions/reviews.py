@@ -7,8 +7,8 @@ asks for which review is accord's decision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine
 from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, OutputEntry, SessionMode, SessionStatus, SessionTask
 
@@ -178,8 +178,7 @@ def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
     return {agent: _result(output) for agent, output in failed.items()}
 
 
-@dataclass(frozen=True)
-class TaskFacts:
+class TaskFacts(Frozen):
     """The facts that the guards of a task read."""
 
     role: str = ""

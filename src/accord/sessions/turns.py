@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import turn_findings
@@ -26,8 +26,7 @@ from accord.sessions.questions import UserQuestion, dispatched_corrector
 from accord.sessions.rules import MOST_RETRIES
 
 
-@dataclass(frozen=True)
-class NextActor:
+class NextActor(Frozen):
     """The next actor: an agent of a role on a task, a person for a reason, or no one once the session is done."""
 
     task: str = ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.engine.owner import PullState, next_statuses, owner_of, unclosed_text
 from accord.engine.trust import RefusedLabel, names_agent
@@ -26,21 +26,18 @@ from accord.starts.status import StatusView
 from accord.text.markdown import as_code
 
 
-@dataclass(frozen=True)
-class Begin:
+class Begin(Frozen):
     """Start this work with an agent, empty for the registry's default."""
 
     work: Work
     agent: str = ""
 
 
-@dataclass(frozen=True)
-class Halt:
+class Halt(Frozen):
     """Stop the running work, and on a pull request its loops."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Frozen):
     """Start nothing, and say why in the status comment; where ``is_silent``, only in the summary of the step."""
 
     text: str
@@ -50,8 +47,7 @@ class Answer:
 StartChoice = Begin | Halt | Answer
 
 
-@dataclass(frozen=True)
-class ItemFacts:
+class ItemFacts(Frozen):
     """The issue or pull request of an event, its status, and whether its last start goes on.
 
     ``agents`` are the enabled ones, None where they were not read. ``is_dashboard``: the issue is the dashboard.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import timestamp
 from accord.core.findings import names_of
+from accord.core.frozen import Frozen
 from accord.engine.operations import Operation, skipped_if
 from accord.engine.receipts import Receipt, report_errors
 from accord.github.models import NotThere
@@ -31,8 +31,7 @@ _AGENT_JOBS = ("plan", "implement", "review")
 _MOST_ITEMS = 20
 
 
-@dataclass(frozen=True)
-class RunOfWork:
+class RunOfWork(Frozen):
     """A workflow run that works on an item. ``key`` is that of its start, empty for a run that a person started."""
 
     work: Work
@@ -48,8 +47,7 @@ class RunOfWork:
         return self.key or f"run-{self.run_id}"
 
 
-@dataclass(frozen=True)
-class JobResult:
+class JobResult(Frozen):
     """A job of the workflow: GitHub's word for its result, and its outputs."""
 
     result: str
@@ -63,8 +61,7 @@ class JobResult:
             return None
 
 
-@dataclass(frozen=True)
-class WorkReport:
+class WorkReport(Frozen):
     """How a start ended: its state, the result and the next step in words, and its cost."""
 
     state: RowState

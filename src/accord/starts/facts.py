@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import count
@@ -13,6 +13,7 @@ from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
 from accord.core.clock import Clock, attempts, doubling_pauses, parse_timestamp
 from accord.core.errors import BrokenContract
+from accord.core.frozen import Frozen
 from accord.engine.owner import Owner, PullState, owner_of, pull_state
 from accord.engine.trust import names_agent, read_refused_labels
 from accord.files.yaml import read_mapping
@@ -40,8 +41,7 @@ APPEARS_WITHIN = timedelta(minutes=10)
 """A run that was started and is not in GitHub's list by then does not exist."""
 
 
-@dataclass(frozen=True)
-class StartContext:
+class StartContext(Frozen):
     """Where starts are read and written. ``page`` is the repository's address for people.
 
     ``started`` has the runs that were started, by the key of their start, where GitHub says which they are;

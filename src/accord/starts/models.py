@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
+
+from accord.core.frozen import Frozen
 
 
 class Trigger(StrEnum):
@@ -45,8 +46,7 @@ class Tick(NamedTuple):
     word: str
 
 
-@dataclass(frozen=True, slots=True)
-class StartEvent:
+class StartEvent(Frozen):
     """An event as far as it matters. ``key`` is the same in every delivery of one event, and ``at`` is when it was.
 
     ``word`` is the command of a comment or the name of a label; ``has_more_words``: the command is followed by others.

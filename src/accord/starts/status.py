@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
 from accord.core.clock import time_of
 from accord.core.errors import BrokenContract
+from accord.core.frozen import Frozen
 from accord.files.yaml import read_mapping
 from accord.github.comments import Comment
 from accord.github.models import Identity, Issue
@@ -47,8 +47,7 @@ _BOX = re.compile(r"- \[([ xX])\] (<!-- accord:box [^<>]*-->)")
 _NUMBER = re.compile(r"[1-9][0-9]{0,14}")
 
 
-@dataclass(frozen=True)
-class StatusView:
+class StatusView(Frozen):
     """The status of an item, and our comments that show it, oldest first: none before the first, one ever after."""
 
     status: ItemStatus

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from accord.core.frozen import Frozen
 from accord.text.block_syntax import Block, Blocks
 from accord.text.blocks import read_blocks
 from accord.text.hidden import strip_hidden
@@ -46,8 +47,7 @@ class ListItem:
     depth: int
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Frozen):
     """A heading and the blocks below it, up to the next heading of any level; ``line`` counts from 1."""
 
     title: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from accord.core.errors import WrongUsage
+from accord.core.frozen import Frozen
 from accord.text.addresses import host_of, is_safe_address, may_load, refers_elsewhere
 
 _HOST = re.compile(r"\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*")
@@ -17,8 +17,7 @@ HOSTS, WORDS = "ACCORD_ALLOWED_HOSTS", "ACCORD_BREAK_WORDS"
 """The variables that add to the policy of every command that posts."""
 
 
-@dataclass(frozen=True)
-class PostingPolicy:
+class PostingPolicy(Frozen):
     """``image_hosts`` are other hosts that images may come from, ``words`` those that posted texts break.
 
     ``repository`` is the only one that texts may refer to; None: any.

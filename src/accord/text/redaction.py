@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from accord.core.frozen import Frozen
 from accord.text.secret_shapes import KEY, LONG_WORD, SHAPES
 from accord.text.views import Edit, View
 
@@ -96,8 +97,7 @@ class Secret:
     kind: str
 
 
-@dataclass(frozen=True)
-class Redactor:
+class Redactor(Frozen):
     """Replaces secrets by ``[redacted: kind]``. ``values`` are known secrets, longest first; never printed."""
 
     values: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from accord.core.frozen import Frozen
 from accord.text.block_syntax import Block, Blocks, Definition
 from accord.text.blocks import NESTING, read_blocks
 from accord.text.inlines import InlineSpan, read_inlines, references_of
@@ -52,8 +53,7 @@ _LONGEST_LABEL = 900
 """CommonMark ends a label at 999 characters, other readers do not."""
 
 
-@dataclass(frozen=True)
-class Prose:
+class Prose(Frozen):
     """Text of a paragraph, heading, cell or HTML block, without the marks of the blocks around it.
 
     Readers may differ on what is code from ``doubt`` on.

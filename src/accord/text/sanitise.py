@@ -22,8 +22,8 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from accord.core.frozen import Frozen
 from accord.text.edits import IMITATION, page_edits
 from accord.text.hidden import GUARD, hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
 from accord.text.html import closing_tags
@@ -63,8 +63,7 @@ _NOISE = re.compile(r"[*~`]+|(?:\\(?=[!-/:-@\[-`{-~]))+|</?[A-Za-z!][^<>]{0,200}
 _CHARACTER = re.compile(r"&(?:#[0-9]{2,8}|#[xX][0-9a-fA-F]{2,8}|lowbar|hyphen|period);?")
 
 
-@dataclass(frozen=True, slots=True)
-class Sanitised:
+class Sanitised(Frozen):
     """A text that may be posted, and how often what was changed, by kind; a kind that did not occur is not there."""
 
     text: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
+
+from accord.core.frozen import Frozen
 
 Reference = tuple[str, ...]
 """A context and its properties, such as ``("steps", "run", "outputs", "exit-code")``. Case is ignored."""
@@ -28,8 +29,7 @@ _VERDICTS = frozenset({"contains", "startswith", "endswith", "hashfiles", "succe
 """Functions whose result is true, false or a digest."""
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Frozen):
     """A part of an expression: ``kind`` is literal, read, call, not, and, or, or an operator that compares.
 
     ``value`` is that of a literal, ``name`` that of a function. ``parts`` are operands, arguments and indexes. The kind

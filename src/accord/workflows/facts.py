@@ -18,6 +18,7 @@ from accord.agents.registry import REGISTRY_PATH, Agent, Registry, shipped_regis
 from accord.agents.registry_rules import registry_from
 from accord.core.errors import BrokenContract
 from accord.core.findings import PlacedFinding, has_errors, pointer, warning, with_lines
+from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
@@ -31,8 +32,7 @@ WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
 
 
-@dataclass(frozen=True)
-class RepositoryFacts:
+class RepositoryFacts(Frozen):
     """Workflows by path, the owner, the agents of the repository's own registry, and all that are known."""
 
     workflows: Mapping[str, Workflow]

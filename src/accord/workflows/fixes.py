@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
 from accord.core.fixes import Fix
+from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
 from accord.files.yaml import Place, places_in, read_mapping
 from accord.text.views import Edit, View
@@ -54,8 +54,7 @@ _READING_ACTIONS = (
 """Actions that write nothing into the repository."""
 
 
-@dataclass(frozen=True)
-class Fixed:
+class Fixed(Frozen):
     """A corrected text, what was corrected in it, and why other places were not."""
 
     text: str

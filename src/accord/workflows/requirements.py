@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from accord.agents.registry import Agent
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
+from accord.core.frozen import Frozen
 from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE, SettingsPage
 from accord.workflows.expressions import secrets_in
 from accord.workflows.models import LEVELS, Job, Workflow
@@ -39,8 +40,7 @@ _OF_ACCORD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Frozen):
     """Something that a repository must have on GitHub.
 
     ``names`` are those of a setting, of secrets or of variables; of several secrets one is enough, unless

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from accord.core.findings import Finding, pointer, warning
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import reads
@@ -22,8 +22,7 @@ from accord.workflows.wiring import Wiring, inputs_of, inputs_of_action
 InputType = Literal["string", "boolean", "number"]
 
 
-@dataclass(frozen=True)
-class RunnerInput:
+class RunnerInput(Frozen):
     """An input of every runner, with the contract's default where it names one."""
 
     name: str

@@ -11,12 +11,13 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from types import EllipsisType
 from typing import Any
 
 from accord.core.findings import pointer
+from accord.core.frozen import Frozen
 from accord.core.shapes import value_at
 from accord.workflows.expressions import Node, Reference, parse_condition
 from accord.workflows.models import Job, Step, Workflow
@@ -67,8 +68,7 @@ class Actor(Enum):
         return self in {Actor.ALONE, Actor.STARTER}
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Frozen):
     """An event that starts a file, and what that calls by ``calls``: the calling jobs and the files that have them."""
 
     event: str
@@ -105,8 +105,7 @@ def _is_of_strangers(start: Start, files: Mapping[str, Workflow]) -> bool:
     return start.event in STRANGERS and is_foreign
 
 
-@dataclass(frozen=True)
-class RunPlace:
+class RunPlace(Frozen):
     """A job or step in a workflow that started in one way; ``users`` are the steps whose actions the step is in."""
 
     files: Mapping[str, Workflow]

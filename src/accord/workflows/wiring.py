@@ -9,10 +9,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from accord.core.findings import pointer
+from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
 from accord.workflows.expressions import Node, Reference, all_reads, parse_condition, reads
 from accord.workflows.models import Job, Step, Workflow
@@ -44,8 +45,7 @@ class Break(NamedTuple):
 _EMPTY = re.compile(r"\s*(?:\$\{\{\s*''\s*\}\}\s*)?")
 
 
-@dataclass(frozen=True)
-class Wiring:
+class Wiring(Frozen):
     """A workflow and the available workflows that it calls, by their value of ``uses``."""
 
     workflow: Workflow

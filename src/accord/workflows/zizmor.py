@@ -14,11 +14,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
+from accord.core.frozen import Frozen
 from accord.workflows.models import Workflow
 from accord.workflows.trust import Actor, RunPlace, starts_of_strangers
 
@@ -44,8 +45,7 @@ _FIXED = frozenset({"unpinned-uses", "artipacked", "excessive-permissions"})
 """Audits whose findings ``accord doctor --fix`` corrects."""
 
 
-@dataclass(frozen=True)
-class Audit:
+class Audit(Frozen):
     """One finding of zizmor: the name of the audit, what it says, and its place, a JSON pointer in a file."""
 
     name: str
@@ -57,8 +57,7 @@ class Audit:
     url: str
 
 
-@dataclass(frozen=True)
-class AuditReport:
+class AuditReport(Frozen):
     """Findings of zizmor in the files that it read; ``failure`` says why it did not run."""
 
     audits: Sequence[Audit] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from accord.cli.output import print_wait
 from accord.cli.sources import policy_of
 from accord.core.clock import SystemClock
 from accord.core.errors import AccordError
+from accord.core.frozen import Frozen
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.loops.facts import LoopContext
@@ -46,8 +47,7 @@ def task(key: str, scope: str, context: str) -> dict[str, Any]:
     return {"tempID": key, "title": f"Task {key}", "body": body, "labels": labels, "blockedBy": []}
 
 
-@dataclass(frozen=True)
-class Playground:
+class Playground(Frozen):
     """The sandbox with the copy, and what both sides of an attack do there."""
 
     server: RunningSandbox

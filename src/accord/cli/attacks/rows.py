@@ -6,10 +6,10 @@ A pattern reads what the sandbox holds, as GitHub or a bot would: it uses none o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from accord.core.frozen import Frozen
 from accord.files.yaml import read_yaml
 
 NAME = "accord-attack"
@@ -25,8 +25,7 @@ _SHAPED = "ghp_" + "a1B2" * 9  # the shape of a token, and not one
 PLACES = {"i": "an issue", "p": "a pull request", "r": "a review", "c": "a commit"}
 
 
-@dataclass(frozen=True)
-class AttackRow:
+class AttackRow(Frozen):
     """A known attack, its defence, its tests, and its ``id``, or why ``accord attack`` does not play it."""
 
     section: str
@@ -42,8 +41,7 @@ class AttackRow:
         return re.sub(r"\[([^][]*)\]\([^()]*\)", r"\1", self.attack)
 
 
-@dataclass(frozen=True)
-class Attacked:
+class Attacked(Frozen):
     """One try of a row: what got through (empty: nothing), and what a person sees.
 
     ``unplayed``: why it could not be tried here.
@@ -56,8 +54,7 @@ class Attacked:
     unplayed: str = ""
 
 
-@dataclass(frozen=True)
-class HostileText:
+class HostileText(Frozen):
     """A text of an agent, the pattern that finds it alive in a post, what it would do there, and where it acts."""
 
     row: str
@@ -72,8 +69,7 @@ class HostileText:
         return re.search(self.alive, post, re.MULTILINE) is not None
 
 
-@dataclass(frozen=True)
-class HostilePatch:
+class HostilePatch(Frozen):
     """A new file in the patch of an agent; ``draft``: it may be in a draft, which a person reads first."""
 
     row: str

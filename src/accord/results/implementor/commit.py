@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import BrokenContract, Refused
+from accord.core.frozen import Frozen
 from accord.engine.owner import items_of_result
 from accord.git.branches import (
     BranchFacts,
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
 
 
-@dataclass(frozen=True)
-class CommitBranch:
+class CommitBranch(Frozen):
     """A branch for the commit, what is on it, its pull requests, and the branch that these are for."""
 
     name: str
@@ -52,8 +52,7 @@ class CommitBranch:
         return any(pull.state == "open" for pull in self.pulls)
 
 
-@dataclass(frozen=True)
-class PatchTrial:
+class PatchTrial(Frozen):
     """How a patch applies. Nothing is committed."""
 
     tree: str = ""  # what it makes of the branch
@@ -62,8 +61,7 @@ class PatchTrial:
     problem: PatchConflict | BrokenContract | None = None
 
 
-@dataclass(frozen=True)
-class BranchState:
+class BranchState(Frozen):
     """The work item's branch as a run finds it; what is None was not read."""
 
     git: Git
@@ -78,8 +76,7 @@ class BranchState:
     over: tuple[CommitBranch, ...] = ()  # the item's earlier branches
 
 
-@dataclass(frozen=True)
-class CommitChoice:
+class CommitChoice(Frozen):
     """Where the commit goes; ``pushed`` is there already, in ``place.found.applied``."""
 
     kind: Literal["superseded", "pushed", "fresh", "replace", "beside"]
@@ -89,8 +86,7 @@ class CommitChoice:
     pull: Pull | None = None  # merged or closed, which had the result
 
 
-@dataclass(frozen=True)
-class MadeCommit:
+class MadeCommit(Frozen):
     """A commit that is not pushed yet, and its changes."""
 
     commit: str

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import own_paths_in
 from accord.core.findings import Finding
+from accord.core.frozen import Frozen
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, runs_of, scratch_repository
 from accord.git.configuration import config_reader, unread_configs, work_branch
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
@@ -53,16 +54,14 @@ _CONVENTIONAL = re.compile(r"\A[a-z]+(?:\([^()]+\))?!?: \S")
 _SUBJECT_CHARS = 72
 
 
-@dataclass(frozen=True)
-class MergeConflict:
+class MergeConflict(Frozen):
     """The branch with which this run's commit conflicts, and the conflicting paths."""
 
     onto: str
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(Frozen):
     """The branch of this run, and what the patch changes on it."""
 
     git: Git
@@ -86,8 +85,7 @@ class Branch:
     protected: tuple[str, ...] = ()  # paths of the whole branch that only people change by the registry
 
 
-@dataclass(frozen=True)
-class RevisionFacts:
+class RevisionFacts(Frozen):
     """The work item with its branch, pull requests and comments, as far as a plan needs them.
 
     A result that conflicts with the work item's branch has a ``branch_name`` of its own; its pull request is for that

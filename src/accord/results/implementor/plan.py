@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, has_errors, warning
+from accord.core.frozen import Frozen
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.git.conflicts import conflict_notice, resolution
 from accord.github.comments import Comment
@@ -100,8 +101,7 @@ _PERSON = f"a person (`{NEEDS_HUMAN}`)."
 _CUT = "\n\n*The summary is cut here, because it is longer than GitHub allows.*"
 
 
-@dataclass(frozen=True)
-class RevisionPlan:
+class RevisionPlan(Frozen):
     """The operations of a result, and findings for a person."""
 
     operations: tuple[ImplementOperation, ...] = ()

@@ -8,12 +8,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from accord.agents.registry import shipped_registry
 from accord.core.findings import Finding, Severity, warning
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_template, line_end_findings
 from accord.git.filters import pointers_replaced
@@ -271,8 +272,7 @@ _TEST_NAME_END = re.compile(
 """The rest of a test's name behind that of its subject. Its extension may be another, as of ``Foo.vue`` the ``.ts``."""
 
 
-@dataclass(frozen=True)
-class ScopeReport:
+class ScopeReport(Frozen):
     """Each changed path in one of three groups; ``protected`` repeats those that only people may approve.
 
     ``dependencies`` repeats the manifests and lock files, ``records`` the files of sessions and missions.

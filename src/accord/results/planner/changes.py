@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from accord.core.frozen import Frozen
 from accord.github.models import Issue, IssueChange
 from accord.results.bodies import has_marker, name_owners, split_body
 from accord.results.labels import (
@@ -47,8 +48,7 @@ if TYPE_CHECKING:
 _MOST_DIFF_LINES = 40
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Frozen):
     """An issue beside its item. None leaves a text, the labels or the record as they are."""
 
     issue: Issue

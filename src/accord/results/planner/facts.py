@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.clock import Clock
 from accord.core.findings import Finding, warning
+from accord.core.frozen import Frozen
 from accord.github.limits import PAGE_SIZE, SEARCH_LAG_SECONDS
 from accord.github.models import Identity, Issue, NotThere
 from accord.results.bodies import split_body
@@ -27,8 +28,7 @@ MOST_COMPARED = 1000
 """The newest open items of a kind whose titles are compared with those of new items."""
 
 
-@dataclass(frozen=True)
-class PlanFacts:
+class PlanFacts(Frozen):
     """The repository as a plan needs it."""
 
     identity: Identity

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
+from accord.core.frozen import Frozen
 from accord.github.models import Issue
 from accord.results.bodies import read_body
 from accord.results.labels import ItemKind, kind_of, status_among
@@ -23,8 +23,7 @@ _BY_NAME = 3
 """The rank of a pair that has only its tempID in common."""
 
 
-@dataclass(frozen=True)
-class Matches:
+class Matches(Frozen):
     """``items`` maps tempIDs to issues. ``repeated`` are pairs of an issue that counts and its twin."""
 
     items: dict[str, Issue]
@@ -32,8 +31,7 @@ class Matches:
     repeated: tuple[tuple[Issue, Issue], ...]
 
 
-@dataclass(frozen=True)
-class _Candidate:
+class _Candidate(Frozen):
     """An issue of an earlier version of the plan."""
 
     issue: Issue

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from accord.core.frozen import Frozen
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Identity, Issue
 from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, has_marker, split_body
@@ -29,8 +30,7 @@ _DIGEST_CHARS = 12
 _LABEL_CHARS = 6
 
 
-@dataclass(frozen=True)
-class ItemRecord:
+class ItemRecord(Frozen):
     """The tempID, digests of title, body and labels, and the numbers of the blockers that accord added."""
 
     temp_id: str

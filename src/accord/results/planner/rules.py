@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, names_of, pointer, warning
+from accord.core.frozen import Frozen
 from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
@@ -48,8 +49,7 @@ def split_temp_id(temp_id: str) -> tuple[str, int]:
     return (match[1], int(match[2])) if match else (temp_id, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedItem:
+class PlannedItem(Frozen):
     """An item to create; ``blockers`` are tempIDs, ``numbers`` existing issues that block it. A tempID wins."""
 
     temp_id: str
@@ -64,8 +64,7 @@ class PlannedItem:
         return frozenset([*(issues[name].number for name in self.blockers if name in issues), *self.numbers])
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Frozen):
     """A planner result with what its rules derive once: positions by tempID, parsed bodies, kinds."""
 
     result: PlannerResult

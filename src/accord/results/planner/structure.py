@@ -7,7 +7,7 @@ that GitHub does not have, or does not allow, becomes a warning.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from accord.core.clock import Clock
 from accord.core.errors import Refused
 from accord.core.findings import Finding, warning
+from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS
 from accord.core.numbers import Integer
 from accord.engine.operations import Operation, OperationStatus, skipped_if
@@ -72,8 +73,7 @@ def _accounts() -> dict[str, str]:
     return {name: agent.assignee for name, agent in shipped_registry().agents.items() if agent.assignee}
 
 
-@dataclass(frozen=True)
-class StructureFacts:
+class StructureFacts(Frozen):
     """Facts of the structure; ``parent`` and ``milestone`` are numbers, 0 without one."""
 
     wanted: IssueStructure

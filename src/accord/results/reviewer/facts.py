@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, warning
+from accord.core.frozen import Frozen
 from accord.engine.owner import is_over, pull_state
 from accord.git.configuration import approvals_in, find_config
 from accord.github.comments import Comment
@@ -59,8 +60,7 @@ MOST_COMPARED = 5
 """Commits whose changes are read to find threads again that GitHub lost; older threads match by path and text."""
 
 
-@dataclass(frozen=True)
-class ReviewFacts:
+class ReviewFacts(Frozen):
     """The pull request as a review needs it; None and empty sets for what was not read or does not exist."""
 
     identity: Identity

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord.core.findings import pointer
+from accord.core.frozen import Frozen
 from accord.github.limits import BODY_CHARS, PULL_FILES
 from accord.results.reviewer.rules import is_warning
 from accord.results.reviewer.threads import COMMENT, Note, OwnThread, read_ids, without_repeats, write_ids
@@ -71,8 +72,7 @@ class Placement(StrEnum):
     REPEATED = "repeated"  # in another comment of this review
 
 
-@dataclass(frozen=True, slots=True)
-class DraftReview:
+class DraftReview(Frozen):
     """A review to post."""
 
     verdict: str
@@ -89,8 +89,7 @@ class DraftReview:
         return tuple(note for note in self.notes if note.repeats is None)
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewMarks:
+class ReviewMarks(Frozen):
     """The content of a posted review's marker: the verdict as applied, and the placement of each comment."""
 
     verdict: str
@@ -103,8 +102,7 @@ class ReviewMarks:
         return Placement.KEPT in self.places or Placement.SETTLED in self.places
 
 
-@dataclass(frozen=True, slots=True)
-class BodyText:
+class BodyText(Frozen):
     """A text of the body with its heading and label; ``at`` is the position of its comment, None for other texts."""
 
     text: str
@@ -113,8 +111,7 @@ class BodyText:
     at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Frozen):
     """A position for a comment in the diff: a line, or the whole file (None); ``path`` is the file's path there."""
 
     path: str
@@ -122,8 +119,7 @@ class Anchor:
     side: str = RIGHT
 
 
-@dataclass(frozen=True)
-class Anchors:
+class Anchors(Frozen):
     """The files and lines of a diff. ``renamed`` maps old paths to new ones; ``is_whole``: GitHub lists all files."""
 
     files: dict[str, PullFile]

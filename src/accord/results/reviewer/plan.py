@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.engine.operations import LedgerEntry, Operation, OperationStatus, adopted_if, skipped_if
 from accord.engine.owner import is_over, pull_state
@@ -104,8 +105,7 @@ OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
 _NOTHING = "Nothing is left to do."
 
 
-@dataclass(frozen=True)
-class ReviewState:
+class ReviewState(Frozen):
     """How far a review is."""
 
     marks: ReviewMarks | None  # None for a posted review whose marker is gone

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from accord.core.frozen import Frozen
 from accord.github.limits import COMPARED_FILES
 from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, strip_markers, write_marker
 from accord.text.outline import plain_text
@@ -56,8 +57,7 @@ class Location(NamedTuple):
     lines: range | None
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Frozen):
     """A comment at position ``at`` of the result; ``path`` looks the file up, ``name`` shows it, sanitised."""
 
     at: int
@@ -69,8 +69,7 @@ class Note:
     repeats: int | None = None  # the position of the comment that has this finding already
 
 
-@dataclass(frozen=True, slots=True)
-class OwnThread:
+class OwnThread(Frozen):
     """A thread that a review of ours began, with its location in the reviewed commit."""
 
     id: str  # empty where GitHub does not tell who resolved what

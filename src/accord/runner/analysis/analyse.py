@@ -11,7 +11,7 @@ import secrets
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from accord.agents.providers import ALL, REGEX_FALLBACK, Provider
 from accord.core.clock import Clock
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
+from accord.core.frozen import Frozen
 from accord.core.numbers import Integer
 from accord.core.schemas import strict_schema
 from accord.runner.analysis.providers import (
@@ -87,8 +88,7 @@ list: 1.0 if the evidence states it, 0.8 to 0.9 if you inferred it, below 0.5 if
 """
 
 
-@dataclass(frozen=True)
-class TaskEvidence:
+class TaskEvidence(Frozen):
     """The pull request's body with its tasks, and the agent's message, commands, changes and to-dos. All untrusted."""
 
     pr_body: str
@@ -98,8 +98,7 @@ class TaskEvidence:
     todos: tuple[Todo, ...] = ()
 
 
-@dataclass(frozen=True)
-class ProviderAttempt:
+class ProviderAttempt(Frozen):
     """One attempt of a provider; ``milliseconds`` is its wall time."""
 
     provider: str
@@ -108,8 +107,7 @@ class ProviderAttempt:
     milliseconds: int = 0
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Analysis(Frozen):
     """The completed tasks among the unchecked ones, in the body's wording and order, and the provider that answered.
 
     ``provider`` is empty without an answer, ``model`` without a model's answer.

@@ -10,13 +10,14 @@ import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from accord.agents.providers import ALL, PROVIDERS, Provider, Wire
 from accord.core.documents import read_object
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.core.suggest import did_you_mean
 from accord.text.addresses import is_web_address
@@ -43,8 +44,7 @@ class ProviderFailed(Exception):
     """An attempt without an answer."""
 
 
-@dataclass(frozen=True)
-class TaskPrompt:
+class TaskPrompt(Frozen):
     """accord's instructions, the untrusted evidence, and the tasks in it, in the body's wording."""
 
     instructions: str
@@ -52,8 +52,7 @@ class TaskPrompt:
     tasks: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(Frozen):
     """The URL, model and key of a provider. The key is never printed."""
 
     wire: Wire

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from accord.core.frozen import Frozen
 from accord.runner.transcripts.lines import cut, is_shallow
 from accord.text.markdown import without_middle
 
@@ -83,8 +84,7 @@ class AgentError:
     is_status_worded: bool = False  # only the text names the status, so any field is more reliable
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(Frozen):
     """One run according to its transcript.
 
     ``errors`` ended the run: not those that the agent recovered from; in a transcript that breaks off, the one that the

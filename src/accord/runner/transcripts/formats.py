@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from accord.core.frozen import Frozen
 from accord.runner.transcripts.account import Account, AccountBuilder, TranscriptReader
 from accord.runner.transcripts.claude import ClaudeReader, is_claude
 from accord.runner.transcripts.codex import CodexReader, is_codex
@@ -13,8 +14,7 @@ from accord.runner.transcripts.gemini import GeminiReader, is_gemini
 from accord.runner.transcripts.lines import events_in
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Frozen):
     """A format of events."""
 
     reader: type[TranscriptReader]
