@@ -55,7 +55,7 @@ class Issue(Frozen):
     created_at: datetime
     blocker_count: int | None  # native ones, open and closed; None where the server does not tell
     assignees: tuple[str, ...] = ()
-    open_blocker_count: int | None = None  # likewise
+    open_blocker_count: int | None = None  # None where the server does not tell
     updated_at: datetime | None = None
     closed_at: datetime | None = None
     merged_at: datetime | None = None  # of a pull request
@@ -165,12 +165,7 @@ def server_of(api_url: str) -> str:
 
 
 class Pull(Frozen):
-    """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone.
-
-    ``updated_at`` is its last change, a push included. ``merge_commit`` is the commit of the merge on the base, empty
-    until it is merged. ``is_mergeable`` is None in listings, and until GitHub has computed it; it is
-    False for conflicts, and for a branch that must have all commits of its base and has not.
-    """
+    """A pull request."""
 
     number: int
     url: str
@@ -184,12 +179,13 @@ class Pull(Frozen):
     labels: tuple[str, ...]
     head_branch: str
     head_sha: str
-    head_repository: str
+    head_repository: str  # the owner/name its branch lives in; empty when that is gone
     base_branch: str
     base_sha: str
-    merge_commit: str = ""
-    updated_at: datetime | None = None
+    merge_commit: str = ""  # on the base, empty until it is merged
+    updated_at: datetime | None = None  # its last change, a push included
     is_mergeable: bool | None = None
+    """None in listings and until GitHub computed it; False for conflicts, and behind a base that it must contain."""
     created_at: datetime | None = None
     merged_at: datetime | None = None
     closed_at: datetime | None = None

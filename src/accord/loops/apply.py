@@ -81,16 +81,16 @@ def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], 
 
 
 class WorkflowStart(NamedTuple):
-    """A workflow of the default branch to start for a pull request, whose number is the input ``name``.
+    """A workflow of the default branch to start for a pull request.
 
-    A run since ``since`` whose title has the number is one of this start. ``option`` names the file.
+    A run since ``since`` whose title has the number is one of this start.
     """
 
     workflow: str
-    name: str
+    name: str  # of the input that gets the number
     number: int
     since: datetime
-    option: str = "--dispatch-workflow"
+    option: str = "--dispatch-workflow"  # that names the file
 
 
 def runs_of(context: LoopContext, start: WorkflowStart) -> Iterator[WorkflowRun]:

@@ -172,15 +172,15 @@ class CompletedWork(Frozen):
 
 
 class Gathered(Frozen):
-    """The facts read so far. ``stored`` is the state as read, None before; ``checks`` are those that count."""
+    """The facts read so far."""
 
     loop: Loop
     context: LoopContext
     pull: Pull
     facts: Any
-    stored: Stored[LoopState] | None = None
+    stored: Stored[LoopState] | None = None  # as read, None before
     label_events: tuple[LabelEvent, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Check, ...] = ()  # those that count
 
     def with_facts(self, **facts: object) -> Gathered:
         """Add facts."""

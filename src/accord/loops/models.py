@@ -245,15 +245,7 @@ class LoopState(Closed):
 
 
 class LoopFacts(Closed):
-    """The facts of every loop. A fact that is None was not read.
-
-    ``refused_labels`` are labels of the pull request that do not count, for who set them. ``text_changed`` says why the
-    text to work on is not the one that was approved, empty where it is.
-
-    ``agents`` are the enabled agents of the registry for this work, the default first. ``running_has_ended``: GitHub
-    says that the workflow run of ``state.running`` is over, though the state does not. ``max_cost_usd`` is the budget
-    of all runs on the pull request. ``is_item_open`` is about the item that a result opened the pull request for.
-    """
+    """The facts of every loop. A fact that is None was not read."""
 
     now: Time
     pull: PullFacts
@@ -261,35 +253,30 @@ class LoopFacts(Closed):
     budgets: Budgets = Budgets()
     rate: RateFacts | None = None
     token: TokenFacts = TokenFacts()
-    agents: tuple[str, ...]
+    agents: tuple[str, ...]  # enabled in the registry for this work, the default first
     go_ahead: GoAhead | None = None
-    running_has_ended: bool = False
-    max_cost_usd: Seconds | None = None
-    is_item_open: bool | None = None
-    refused_labels: tuple[RefusedLabel, ...] | None = ()
-    text_changed: str = ""
+    running_has_ended: bool = False  # GitHub says that the run of state.running is over, though the state does not
+    max_cost_usd: Seconds | None = None  # of all runs on the pull request
+    is_item_open: bool | None = None  # the item that a result opened the pull request for
+    refused_labels: tuple[RefusedLabel, ...] | None = ()  # of the pull request; they do not count, for who set them
+    text_changed: str = ""  # why the text to work on is not the one that was approved, empty where it is
 
 
 class LoopDecision(Closed):
-    """What to do and why. ``reason`` is a key of ``REASONS``, ``message`` a sentence for people.
-
-    ``wait_seconds`` says when to look again; None when an event will tell. Labels change before the agent runs.
-    ``appendix`` extends the agent's prompt. ``about`` names the subject of a question to a person, who is asked once
-    about each. ``started_run`` is the workflow run that was started for it, 0 where GitHub does not tell.
-    """
+    """What to do and why. Labels change before the agent runs."""
 
     action: LoopAction
-    reason: str
-    message: str
+    reason: str  # a key of REASONS
+    message: str  # a sentence for people
     agent: str = ""
     iteration: int = 0
-    wait_seconds: int | None = None
+    wait_seconds: int | None = None  # when to look again; None when an event will tell
     add_labels: tuple[str, ...] = ()
     remove_labels: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    appendix: str = ""
-    about: str = ""
-    started_run: int = 0
+    appendix: str = ""  # of the agent's prompt
+    about: str = ""  # the subject of a question to a person, who is asked once about each
+    started_run: int = 0  # the workflow run that was started for it, 0 where GitHub does not tell
 
 
 NEEDS_HUMAN = "needs-human"

@@ -18,18 +18,13 @@ RESULT = "result.json"
 
 
 class Workspace(Frozen):
-    """Files that a job gave its agent. No tool reaches another file, except through git's diff of ``root``.
+    """Files that a job gave its agent. No tool reaches another file, except through git's diff of ``root``."""
 
-    ``run_dir`` holds the result, the snapshot, and the lines of the reviewed change. ``base`` is the commit from which
-    the agent started, or which the reviewed branch is compared with; empty without one. ``session`` is the folder of a
-    session, None without one.
-    """
-
-    run_dir: Path
+    run_dir: Path  # holds the result, the snapshot, and the lines of the reviewed change
     root: Path
     role: ResultRole
-    base: str = ""
-    session: Path | None = None
+    base: str = ""  # the commit that the agent started from, or that the reviewed branch is compared with; else empty
+    session: Path | None = None  # its folder
 
     @property
     def kind(self) -> str:

@@ -20,14 +20,9 @@ _PRIORITIES: Mapping[str, Priority] = {"0": "high", "1": "high", "2": "medium", 
 
 
 class SourceTask(Frozen):
-    """A task of a source. Empty parts were not stated.
+    """A task of a source. Empty parts were not stated."""
 
-    ``id`` becomes the tempID; ``number`` is the issue that an earlier write-back recorded, 0 without one. ``blockers``
-    are ids of tasks of the same source, or issues such as ``#12``. ``body`` is a whole body that follows a template,
-    used as it is; ``labels`` then replace the usual ones. ``hint`` says where to add files to the scope.
-    """
-
-    id: str
+    id: str  # becomes the tempID
     title: str
     line: int
     file: str
@@ -38,25 +33,22 @@ class SourceTask(Frozen):
     criteria: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
-    blockers: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()  # ids of tasks of the same source, or issues such as #12
     priority: Priority = ""
     is_done: bool = False
-    number: int = 0
-    body: str = ""
-    labels: tuple[str, ...] = ()
-    hint: str = ""
+    number: int = 0  # the issue that an earlier write-back recorded, 0 without one
+    body: str = ""  # a whole body that follows a template, used as it is
+    labels: tuple[str, ...] = ()  # in place of the usual ones, with a body
+    hint: str = ""  # where to add files to the scope
 
 
 class Source(Frozen):
-    """A read source. ``spec`` is what all its items name in their Spec Reference; it is the scope of a run.
+    """A read source."""
 
-    ``numbers_into`` maps ids of tasks to the files that record their issues; empty where no file can.
-    """
-
-    spec: str
+    spec: str  # what all its items name in their Spec Reference; the scope of a run
     tasks: tuple[SourceTask, ...]
     findings: tuple[tuple[str, Finding], ...] = ()
-    numbers_into: Mapping[str, Path] = field(default_factory=dict)
+    numbers_into: Mapping[str, Path] = field(default_factory=dict)  # which file records the issue, by task, if any can
 
 
 def text_of(path: Path) -> str:

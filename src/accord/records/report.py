@@ -96,25 +96,20 @@ class Suggestion(Frozen):
 
 
 class Report(Frozen):
-    """The runs of agents in some repositories from ``since`` to ``until``.
-
-    ``groups`` has the figures by each of ``GROUPINGS``, ``failures`` the failed runs by class. ``retries`` are turns of
-    agents beyond the first of a run, ``repeated`` runs that followed a failed one of the same kind on the same item.
-    ``applies`` and ``turns`` took place without an agent. ``notes`` say what is not known.
-    """
+    """The runs of agents in some repositories in a period."""
 
     repositories: tuple[str, ...]
     since: datetime
     until: datetime
     total: Figures = Figures()
-    groups: dict[str, dict[str, Figures]] = field(default_factory=dict)
+    groups: dict[str, dict[str, Figures]] = field(default_factory=dict)  # by each of GROUPINGS
     results: Results = Results()
-    failures: dict[str, int] = field(default_factory=dict)
-    retries: int = 0
-    repeated: int = 0
-    applies: dict[str, int] = field(default_factory=dict)
-    turns: int = 0
-    notes: tuple[str, ...] = ()
+    failures: dict[str, int] = field(default_factory=dict)  # failed runs by class
+    retries: int = 0  # turns of agents beyond the first of a run
+    repeated: int = 0  # runs that followed a failed one of the same kind on the same item
+    applies: dict[str, int] = field(default_factory=dict)  # without an agent
+    turns: int = 0  # without an agent
+    notes: tuple[str, ...] = ()  # what is not known
     next_steps: tuple[Suggestion, ...] = ()
 
     def as_json(self) -> dict[str, Any]:

@@ -54,14 +54,14 @@ _Name = Annotated[str, AfterValidator(_label_name)]
 
 
 class LabelEntry(BaseModel):
-    """A label of a file; ``color`` in lower case, ``aliases`` its former names."""
+    """A label of a file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: _Name
     description: str = Field("", max_length=LABEL_DESCRIPTION_CHARS)
-    color: Annotated[str, BeforeValidator(_color)]
-    aliases: tuple[_Name, ...] = ()
+    color: Annotated[str, BeforeValidator(_color)]  # in lower case
+    aliases: tuple[_Name, ...] = ()  # former names
 
     @model_validator(mode="before")
     @classmethod

@@ -54,10 +54,7 @@ _LABELS_IN_LINES = 3
 
 
 class _Label(Frozen):
-    """A label: its parts, where it begins and its text begins, and ``end`` where a cell of a table ends its text.
-
-    ``level`` is that of a heading, and 0 for every other label.
-    """
+    """A label: its parts, and where it begins and its text begins."""
 
     parts: tuple[str, ...]
     start: int
@@ -65,8 +62,8 @@ class _Label(Frozen):
     depth: int = 0
     mark: str = ""
     is_word: bool = False
-    level: int = 0
-    end: int = -1
+    level: int = 0  # of a heading, 0 for every other label
+    end: int = -1  # where a cell of a table ends its text
 
 
 class Reading(Frozen):

@@ -273,17 +273,14 @@ _TEST_NAME_END = re.compile(
 
 
 class ScopeReport(Frozen):
-    """Each changed path in one of three groups; ``protected`` repeats those that only people may approve.
-
-    ``dependencies`` repeats the manifests and lock files, ``records`` the files of sessions and missions.
-    """
+    """Each changed path in one of three groups; the groups after these repeat some."""
 
     in_scope: tuple[str, ...]
     tests: tuple[str, ...]
     outside: tuple[str, ...]
-    protected: tuple[str, ...]
-    dependencies: tuple[str, ...] = ()
-    records: tuple[str, ...] = ()
+    protected: tuple[str, ...]  # those that only people may approve
+    dependencies: tuple[str, ...] = ()  # manifests and lock files
+    records: tuple[str, ...] = ()  # files of sessions and missions
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of a receipt."""

@@ -47,12 +47,12 @@ class PlanFacts(Frozen):
 
 
 class _Run(NamedTuple):
-    """``own`` are the issues of this run key; ``listed`` the newest issues, all of them if ``is_whole``."""
+    """The issues that were read for a run."""
 
-    own: Sequence[Issue] = ()
+    own: Sequence[Issue] = ()  # of this run key
     findings: Sequence[Finding] = ()
-    listed: Mapping[int, Issue] = MappingProxyType({})
-    is_whole: bool = False
+    listed: Mapping[int, Issue] = MappingProxyType({})  # the newest ones, by number
+    is_whole: bool = False  # all issues are listed
 
 
 def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, requested: int = 0) -> PlanFacts:

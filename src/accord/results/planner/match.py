@@ -24,11 +24,11 @@ _BY_NAME = 3
 
 
 class Matches(Frozen):
-    """``items`` maps tempIDs to issues. ``repeated`` are pairs of an issue that counts and its twin."""
+    """The issues of a plan's items, and those of earlier items."""
 
-    items: dict[str, Issue]
+    items: dict[str, Issue]  # by tempID
     vanished: tuple[Issue, ...]
-    repeated: tuple[tuple[Issue, Issue], ...]
+    repeated: tuple[tuple[Issue, Issue], ...]  # an issue that counts and its twin
 
 
 class _Candidate(Frozen):

@@ -50,14 +50,14 @@ def split_temp_id(temp_id: str) -> tuple[str, int]:
 
 
 class PlannedItem(Frozen):
-    """An item to create; ``blockers`` are tempIDs, ``numbers`` existing issues that block it. A tempID wins."""
+    """An item to create."""
 
     temp_id: str
     title: str
     content: str
     labels: tuple[str, ...]
-    blockers: tuple[str, ...] = ()
-    numbers: tuple[int, ...] = ()
+    blockers: tuple[str, ...] = ()  # tempIDs, also those that are numbers
+    numbers: tuple[int, ...] = ()  # existing issues that block it
 
     def blocker_numbers(self, issues: Mapping[str, Issue]) -> frozenset[int]:
         """Return the numbers of the blockers that have one."""

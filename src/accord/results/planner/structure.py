@@ -74,12 +74,12 @@ def _accounts() -> dict[str, str]:
 
 
 class StructureFacts(Frozen):
-    """Facts of the structure; ``parent`` and ``milestone`` are numbers, 0 without one."""
+    """Facts of the structure."""
 
     wanted: IssueStructure
-    parent: int = 0
+    parent: int = 0  # its number, 0 without one
     children: frozenset[int] | None = None  # the sub-issues of the parent; None without a parent
-    milestone: int = 0
+    milestone: int = 0  # its number, 0 without one
     removed: Mapping[int, Set[str]] = field(default_factory=dict)  # parts that were taken from an issue, by its number
     findings: tuple[Finding, ...] = ()
 

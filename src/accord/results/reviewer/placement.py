@@ -120,11 +120,11 @@ class Anchor(Frozen):
 
 
 class Anchors(Frozen):
-    """The files and lines of a diff. ``renamed`` maps old paths to new ones; ``is_whole``: GitHub lists all files."""
+    """The files and lines of a diff."""
 
     files: dict[str, PullFile]
-    renamed: dict[str, str]
-    is_whole: bool
+    renamed: dict[str, str]  # old paths to new ones
+    is_whole: bool  # GitHub lists all files
 
     def find(self, path: str, line: int | None) -> Anchor | None:
         """Return the line; the file for a renamed one or a line that the diff does not show; None without the file."""

@@ -58,11 +58,11 @@ class Location(NamedTuple):
 
 
 class Note(Frozen):
-    """A comment at position ``at`` of the result; ``path`` looks the file up, ``name`` shows it, sanitised."""
+    """A comment of the result."""
 
-    at: int
-    path: str
-    name: str
+    at: int  # its position in the result
+    path: str  # to look the file up
+    name: str  # to show the file, sanitised
     line: int | None
     text: str
     is_warning: bool = False
