@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import Field, field, fields
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, dataclass_transform
@@ -19,6 +19,7 @@ import click
 from click.core import ParameterSource
 
 from accord.core.errors import WrongUsage
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits
 from accord.text.posting import split_hosts, split_words
@@ -101,23 +102,12 @@ def argument(metavar: str | None = None, **settings: Any) -> Any:
     return field(metadata={"flags": (), "settings": {"metavar": metavar, **settings}})
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(option, argument))
-@dataclass(init=False, repr=False, eq=False, kw_only=True)
-class Arguments:
-    """The arguments of a command. Each class below it is a frozen dataclass, without methods that Python generates.
-
-    Generating those of all classes takes longer than a quick command.
-    """
-
-    def __init__(self, **values: object) -> None:
-        self.__dict__.update(values)
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
+class Arguments(Frozen):
+    """The arguments of a command, whose fields are named where an instance is made."""
 
     def __init_subclass__(cls) -> None:
-        cls.__doc__ = cls.__doc__ or cls.__name__
-        dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise FrozenInstanceError(name)
+        super().__init_subclass__(kw_only=True)
 
 
 class FlagOption(click.Option):
