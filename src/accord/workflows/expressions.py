@@ -7,7 +7,7 @@ documentation, "Evaluate expressions in workflows and actions".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -110,16 +110,16 @@ class _ExpressionParser:
 
     def any_of(self) -> Node:
         """``a || b``: the value is that of one of them."""
-        parts = [self._all_of()]
-        while self._accept("||"):
-            parts.append(self._all_of())
-        return Node("or", tuple(parts)) if parts[1:] else parts[0]
+        return self._joined_by("||", "or", self._all_of)
 
     def _all_of(self) -> Node:
-        parts = [self._comparison()]
-        while self._accept("&&"):
-            parts.append(self._comparison())
-        return Node("and", tuple(parts)) if parts[1:] else parts[0]
+        return self._joined_by("&&", "and", self._comparison)
+
+    def _joined_by(self, sign: str, kind: str, part: Callable[[], Node]) -> Node:
+        parts = [part()]
+        while self._accept(sign):
+            parts.append(part())
+        return Node(kind, tuple(parts)) if parts[1:] else parts[0]
 
     def _comparison(self) -> Node:
         found = self._negation()
@@ -166,20 +166,13 @@ class _ExpressionParser:
                     raise SyntaxError(name)
                 names.append(name.lower())
             elif self._accept("["):
-                names.append(self._literal_index())
-                if names[-1] == "*" and not self._accept("*"):
-                    indexes.append(self.any_of())
+                index = None if self._accept("*") else self.any_of()
                 self._expect("]")
+                is_name = index is not None and isinstance(index.value, str)
+                names.append(str(index.value).lower() if index and is_name else "*")
+                indexes += [index] if index and not is_name else []
             else:
                 return names, tuple(indexes)
-
-    def _literal_index(self) -> str:
-        """Take an index that is a text; return ``*`` and take nothing for any other index."""
-        ahead = self._tokens[self._next : self._next + 2]
-        if len(ahead) == 2 and ahead[0][0] == "'" and ahead[1] == "]":
-            self._next += 1
-            return str(_literal(ahead[0])).lower()
-        return "*"
 
     def _accept(self, *wanted: str) -> str:
         if not self.is_at_end and self._tokens[self._next] in wanted:

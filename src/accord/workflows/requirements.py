@@ -137,7 +137,7 @@ def named_secrets(workflow: Workflow) -> set[str]:
 
 def secrets_of_callers(workflow: Workflow) -> set[str]:
     """Return the secrets that jobs pass to called workflows; those of an environment are not among them for GitHub."""
-    return secrets_in([job.secrets for job in workflow.jobs.values() if job.uses and isinstance(job.secrets, dict)])
+    return secrets_in([job.secrets for job in workflow.jobs.values()])
 
 
 def _calls(workflows: Mapping[str, Workflow], is_meant: Callable[[Job], bool]) -> dict[str, Sequence[Job]]:
@@ -193,7 +193,7 @@ def check_grants(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         for job_id, job in workflow.jobs.items():
             needed = needed_by_call(job, facts.workflows)
             declared = workflow.permissions if job.permissions is None else job.permissions
-            if declared is None and _is_only_called(workflow):
+            if declared is None and workflow.events == ("workflow_call",):
                 continue  # it gets what its callers grant, and they are checked
             granted = _by_scope(_DEFAULT if declared is None else declared)
             missing = {scope: level for scope, level in needed.items() if not _is_granted(granted, scope, level)}
@@ -236,11 +236,6 @@ def needed_permissions(path: str, workflows: Mapping[str, Workflow], seen: froze
 def _shipped_permissions() -> Mapping[str, Permissions]:
     found: Mapping[str, Permissions] = json.loads((Path(__file__).parent / NEEDED_FILE).read_bytes())
     return found
-
-
-def _is_only_called(workflow: Workflow) -> bool:
-    other = workflow.on.workflow_dispatch is not None or workflow.on.model_extra
-    return workflow.on.workflow_call is not None and not other
 
 
 def _by_scope(permissions: Permissions | str) -> Permissions:
