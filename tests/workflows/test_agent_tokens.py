@@ -517,3 +517,13 @@ def test_an_agent_before_the_check_has_what_the_job_has(steps: tuple[str, ...], 
 @pytest.mark.parametrize("text", CLOSED)
 def test_a_job_that_asks_who_starts_it_or_has_nothing_is_accepted(text: str) -> None:
     assert outsiders(text) == []
+
+
+@pytest.mark.parametrize(("asks", "is_open"), [("needs.ask.outputs.ok == 'true'", False), ("always()", True)])
+def test_a_called_job_is_guarded_by_what_its_caller_found_out(asks: str, is_open: bool) -> None:
+    call = f'needs: ask, if: "{asks}", uses: ./.github/workflows/a.yml'
+    files = {
+        ".github/workflows/a.yml": workflow(job(SECRET, on="workflow_call")),
+        ".github/workflows/b.yml": workflow(f"on: issues\njobs:\n  ask: {{steps: []}}\n  call: {{{call}}}\n"),
+    }
+    assert [path for path, _ in check_outsiders(RepositoryFacts(files))] == [".github/workflows/a.yml"] * is_open

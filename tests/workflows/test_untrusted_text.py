@@ -40,6 +40,7 @@ FREE = "{workflow_dispatch: {inputs: {what: {type: string}}}}"
         ("workflow_run", "github.event.workflow_run.head_commit.message"),
         ("issues", "github.event.changes.title.from"), ("gollum", "github.event.pages[0].page_name"),
         ("pull_request_review_comment", "github.event.comment.diff_hunk"),
+        ("pull_request_review_comment", "github.event.comment.path"),
     ],
 )  # fmt: skip
 def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) -> None:

@@ -39,10 +39,10 @@ _TEXT = re.compile(
     r"(?!issue\.pull_request$|(?:.*\.)?(?:workflow|workflow_run|repo|head_repository)\.name$)(?:.*\.)?(?:"
     r"(?:page_|tag_)?name|(?:display_|commit_)?title|(?:commit_)?message|body(?:_html|_text)?|description|email|from"
     r"|(?:default_|head_|master_)?branch|(?:base_|head_)?ref|(?<=\.)label|diff_hunk|homepage|summary|text|note|context"
-    r"|added|modified|removed|target_commitish|environment|task|value|(?P<all>issue|pull_requests?|(?:pinned_)?comment"
-    r"|review|discussion|answer|issue_field_values|workflow_run|head|repo|head_repository|forkee|(?:head_)?commit"
-    r"|(?<!\.)commits|author|committer|pages|changes|labels?|milestone|category|release|assets|check_run|check_suite"
-    r"|output|deployment|deployment_status))"
+    r"|added|modified|removed|target_commitish|environment|task|value|version|(?<=comment\.)path"
+    r"|(?P<all>issue|pull_requests?|(?:pinned_)?comment|review|discussion|answer|issue_field_values|workflow_run|head|repo"
+    r"|head_repository|forkee|(?:head_)?commit|(?<!\.)commits|author|committer|pages|changes|labels?|milestone|category"
+    r"|release|assets|check_run|check_suite|output|deployment|deployment_status))"
 )
 """Properties of an event that people can put free text into; ``all`` are objects and lists that hold some."""
 
