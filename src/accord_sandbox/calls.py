@@ -163,17 +163,13 @@ def role_of(connection: SqlConnection, user_id: int, repository: Row) -> AccessL
 
 @dataclass
 class Call:
-    """One API request inside its transaction.
-
-    ``api`` and ``web`` are the roots of the links in payloads, built from the request's Host. ``now`` is the time of
-    the request in seconds since the epoch.
-    """
+    """One API request inside its transaction."""
 
     db: SqlConnection
     settings: SandboxSettings
-    now: float
-    api: str
-    web: str
+    now: float  # seconds since the epoch
+    api: str  # root of the links in payloads, built from the request's Host
+    web: str  # likewise, of pages
     path: str
     query: Mapping[str, str]
     storage: GitStorage
@@ -325,19 +321,15 @@ Handler = Callable[[Call], ApiResponse]
 
 @dataclass(frozen=True)
 class Route:
-    """One operation. ``docs`` is the end of GitHub's documentation address, which refusals carry.
-
-    ``creates`` marks operations that the limit on content-creating requests counts. ``only_reads`` tells of a POST by
-    its document whether it changes nothing.
-    """
+    """One operation."""
 
     method: str
     path: str
     handler: Handler
-    docs: str
-    creates: bool = False
+    docs: str  # end of GitHub's documentation address, which refusals carry
+    creates: bool = False  # the limit on content-creating requests counts it
     resource: str = "core"
-    only_reads: Callable[[Any], bool] | None = None
+    only_reads: Callable[[Any], bool] | None = None  # tells of a POST by its document whether it changes nothing
 
     def writes(self, document: Any) -> bool:
         """Return whether a request with this document may change something."""

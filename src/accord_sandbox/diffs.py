@@ -42,24 +42,24 @@ class Line:
 
 @dataclass(frozen=True)
 class Hunk:
-    """A part of a patch: its header and the lines under it; ``old`` and ``new`` are (start, count)."""
+    """A part of a patch: its header and the lines under it."""
 
     header: str
-    old: tuple[int, int]
-    new: tuple[int, int]
+    old: tuple[int, int]  # start, count
+    new: tuple[int, int]  # start, count
     lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True)
 class FileDiff:
-    """The change of one file. ``previous`` is the old path of a renamed one; ``patch`` is None for binaries."""
+    """The change of one file."""
 
     path: str
-    previous: str | None
+    previous: str | None  # old path of a renamed one
     status: str
     blob: str
     raw: bytes
-    patch: str | None = None
+    patch: str | None = None  # None for binaries
     additions: int = 0
     deletions: int = 0
     hunks: tuple[Hunk, ...] = field(default=(), repr=False)

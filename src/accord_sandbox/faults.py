@@ -47,18 +47,14 @@ KINDS = ("lost-before", *_ERRORS, *_LIMITS, *sorted(AFTER))
 
 @dataclass(frozen=True)
 class Fault:
-    """The ``nth`` matching request from now, and the ``times - 1`` after it, fail.
-
-    ``path`` is a regular expression searched in the path (without /api/v3); None matches all, also for ``method``.
-    ``seconds`` is the delay of slow, the retry-after of secondary-*, or the time to the reset of primary-403.
-    """
+    """The ``nth`` matching request from now, and the ``times - 1`` after it, fail."""
 
     kind: str
     nth: int = 1
     times: int = 1
-    method: str | None = None
-    path: str | None = None
-    seconds: float = 1.0
+    method: str | None = None  # None matches all
+    path: str | None = None  # a regular expression searched in the path without /api/v3; None matches all
+    seconds: float = 1.0  # the delay of slow, the retry-after of secondary-*, or the time to the reset of primary-403
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -133,23 +129,22 @@ def fault_refusal(fault: Fault, actor: TokenOwner | None, now: float) -> Refusal
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request of the API or of git, in one of two phases.
+    """One request of the API or of git, in one of two phases; bodies of git are left out.
 
-    ``received``: nothing is done yet; status and answer are None. ``applied``: the request is finished, committed if
-    ``applied`` is true, and no byte of the answer is sent yet. ``path`` is without /api/v3. ``status`` is None when the
-    connection is about to drop without an answer. Bodies of git are left out.
+    ``received``: nothing is done yet; status and answer are None. ``applied``: the request is finished, and no byte of
+    the answer is sent yet.
     """
 
     phase: Literal["received", "applied"]
     method: str
-    path: str
+    path: str  # without /api/v3
     query: Mapping[str, str]
     headers: Mapping[str, str]
     json: Any
-    status: int | None = None
+    status: int | None = None  # None, too, when the connection is about to drop without an answer
     response_headers: Mapping[str, str] | None = None
     response_json: Any = None
-    applied: bool = False
+    applied: bool = False  # whether it was committed
 
 
 Observer: TypeAlias = Callable[[Exchange], None]

@@ -106,17 +106,14 @@ _STOPPED = (None, 0, 1)
 
 
 class RunEvidence(Frozen):
-    """The evidence of a run. ``stderr`` and ``text`` are tails: of stderr, and of stdout if that is plain text.
-
-    Without ``has_changes``, the files count that the transcript reports as changed.
-    """
+    """The evidence of a run."""
 
     exit_code: int | None
     account: Account
-    stderr: str = ""
-    text: str = ""
+    stderr: str = ""  # its tail
+    text: str = ""  # the tail of stdout, if that is plain text
     error: InternalError | None = None
-    has_changes: bool | None = None
+    has_changes: bool | None = None  # None: the files count that the transcript reports as changed
 
 
 class _Hit(NamedTuple):

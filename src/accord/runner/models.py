@@ -61,11 +61,11 @@ class RunContext(BaseModel):
 
 
 class RunRequest(Frozen):
-    """A request to run an agent in ``directory`` and to keep the run in ``run_dir``."""
+    """A request to run an agent and to keep the run."""
 
     agent: str  # empty for the registry's default
-    run_dir: Path
-    directory: Path
+    run_dir: Path  # where the run is kept
+    directory: Path  # where the agent works
     context: RunContext = field(default_factory=RunContext)
     prompt_file: Path | None = None
     appendix: str = ""
@@ -116,13 +116,13 @@ class JobContext(Frozen):
 
 
 class InternalError(BaseModel):
-    """An error that accord itself saw; ``detail`` is for people, ``has_hint`` says that it needs no general hint."""
+    """An error that accord itself saw."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     kind: InternalErrorKind
-    detail: str
-    has_hint: bool = False
+    detail: str  # for people
+    has_hint: bool = False  # it needs no general hint
 
     @classmethod
     def of(cls, kind: InternalErrorKind, error: AccordError) -> InternalError:

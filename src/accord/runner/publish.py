@@ -92,11 +92,11 @@ class NotPublished(Refused):
 
 
 class ConflictBranch(Frozen):
-    """The branch that has a run's changes, which conflict in ``paths`` with the branch ``onto``."""
+    """The branch that has a run's changes, which conflict with another branch."""
 
     name: str
-    onto: str
-    paths: tuple[str, ...]
+    onto: str  # the other branch
+    paths: tuple[str, ...]  # with conflicts
 
 
 class Published(Frozen):

@@ -68,12 +68,12 @@ class Attempt(BaseModel):
 
 
 class RunRecord(BaseModel):
-    """The facts of one run. ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the attempt that counts."""
+    """The facts of one run."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     version: Literal[1] = 1
-    agent: str
+    agent: str  # of the attempt that counts, like codec, exit_code and error
     codec: str = "plain"
     kind: str = ""  # of the document that the result must be, empty without one
     context: RunContext = RunContext()

@@ -48,18 +48,15 @@ _MOST_REMARKS, _MOST_CHARACTERS = 50, 2_000
 
 
 class OutputEffects(Frozen):
-    """The changes that an output causes; ``findings`` warn of files that the agent's role may not change.
-
-    ``open_gates`` are the reviews that its task, once implemented, has not passed.
-    """
+    """The changes that an output causes."""
 
     tasks: tuple[tuple[str, str], ...] = ()
     question: UserQuestion | None = None
     correction: Literal["", "completed", "queued"] = ""
     ends_fix: bool = False
     returns_to_tasks: bool = False
-    open_gates: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    open_gates: tuple[str, ...] = ()  # reviews that its task, once implemented, has not passed
+    findings: tuple[Finding, ...] = ()  # warnings of files that the agent's role may not change
 
     @property
     def summary(self) -> list[str]:

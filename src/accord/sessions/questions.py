@@ -45,12 +45,12 @@ _SINGLE_FINAL = re.compile(r"(a |one )?(single|final|one)( final)?( review)?")
 
 
 class UserQuestion(Frozen):
-    """A question to ask. Without ``decision_id`` it gets the next number; ``options`` become part of the text."""
+    """A question to ask."""
 
     text: str
-    decision_id: str = ""
+    decision_id: str = ""  # empty for the next number
     category: str = ""
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # become part of the text
 
     @property
     def full_text(self) -> str:

@@ -48,21 +48,16 @@ StartChoice = Begin | Halt | Answer
 
 
 class ItemFacts(Frozen):
-    """The issue or pull request of an event, its status, and whether its last start goes on.
-
-    ``agents`` are the enabled ones, None where they were not read. ``is_dashboard``: the issue is the dashboard.
-    ``head`` is the commit of a pull request that the sender saw, empty where no one can tell. ``pull`` is the newest
-    pull request of an item after its work. ``refused`` are labels of agents that do not count.
-    """
+    """The issue or pull request of an event, and its status."""
 
     issue: Issue
     view: StatusView
-    is_busy: bool = False
-    agents: tuple[str, ...] | None = None
-    is_dashboard: bool = False
-    head: str = ""
-    pull: PullState | None = None
-    refused: tuple[RefusedLabel, ...] = ()
+    is_busy: bool = False  # its last start goes on
+    agents: tuple[str, ...] | None = None  # the enabled ones, None where they were not read
+    is_dashboard: bool = False  # the issue is the dashboard
+    head: str = ""  # the commit of a pull request that the sender saw, empty where no one can tell
+    pull: PullState | None = None  # the newest one of an item after its work
+    refused: tuple[RefusedLabel, ...] = ()  # labels of agents that do not count
 
 
 def head_at(pull: Pull, at: datetime, repository: str) -> str:

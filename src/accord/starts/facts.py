@@ -42,19 +42,15 @@ APPEARS_WITHIN = timedelta(minutes=10)
 
 
 class StartContext(Frozen):
-    """Where starts are read and written. ``page`` is the repository's address for people.
-
-    ``started`` has the runs that were started, by the key of their start, where GitHub says which they are;
-    ``gone`` the keys of reactions whose comment does not exist any more.
-    """
+    """Where starts are read and written."""
 
     github: GitHub
     repository: str
-    page: str
+    page: str  # the repository's address for people
     clock: Clock
     redact: Redactor
-    started: dict[str, int] = field(default_factory=dict, repr=False)
-    gone: list[str] = field(default_factory=list, repr=False)
+    started: dict[str, int] = field(default_factory=dict, repr=False)  # runs by the key of their start, if known
+    gone: list[str] = field(default_factory=list, repr=False)  # keys of reactions to comments that were deleted
 
     @cached_property
     def identity(self) -> Identity:

@@ -47,27 +47,22 @@ class Tick(NamedTuple):
 
 
 class StartEvent(Frozen):
-    """An event as far as it matters. ``key`` is the same in every delivery of one event, and ``at`` is when it was.
-
-    ``word`` is the command of a comment or the name of a label; ``has_more_words``: the command is followed by others.
-    ``named`` is the item that a command names, 0 without one. ``ticks`` are the boxes that an edit of the dashboard
-    ticked. ``before`` and ``head`` are commits: of a push its ends, of a pull request its head.
-    """
+    """An event as far as it matters."""
 
     trigger: Trigger
-    key: str
-    at: datetime
+    key: str  # the same in every delivery of one event
+    at: datetime  # of the event
     sender: str
     is_bot: bool = False
     number: int = 0
     is_pull: bool = False
-    word: str = ""
-    has_more_words: bool = False
-    named: int = 0
-    ticks: tuple[Tick, ...] = ()
+    word: str = ""  # the command of a comment or the name of a label
+    has_more_words: bool = False  # the command is followed by others
+    named: int = 0  # the item that a command names, 0 without one
+    ticks: tuple[Tick, ...] = ()  # boxes that an edit of the dashboard ticked
     comment_id: int = 0
-    before: str = ""
-    head: str = ""
+    before: str = ""  # the commit before a push
+    head: str = ""  # the commit of a push or of a pull request
     is_fork: bool = False
     is_draft: bool = False
 
@@ -82,26 +77,22 @@ ACTIVE: frozenset[RowState] = frozenset({"queued", "running"})
 
 
 class StatusRow(BaseModel):
-    """One start. ``run`` is the workflow run, 0 until it began; ``since`` a timestamp; ``by`` who asked.
-
-    ``cause`` is the event's line of the configuration; empty for a run that a person started by hand. ``head`` is the
-    commit to review.
-    """
+    """One start."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     key: str
     work: Work
     state: RowState
-    since: str
-    by: str = ""
+    since: str  # a timestamp
+    by: str = ""  # who asked
     agent: str = ""
-    run: int = 0
+    run: int = 0  # the workflow run, 0 until it began
     result: str = ""
     next_step: str = ""
     cost: str = ""
-    cause: str = ""
-    head: str = ""
+    cause: str = ""  # the event's line of the configuration; empty for a run that a person started by hand
+    head: str = ""  # the commit to review
 
 
 MOST_ROWS = 10

@@ -17,31 +17,26 @@ BlockKind = Literal[
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A block with its lines, and where each is in the text; ``level`` counts the blocks around it, and itself.
-
-    It begins on line ``first``, and an entry of a list ends before ``last``, both from 0. ``length`` is that of a
-    fence, the level of a heading, or the columns of a table: beyond these, GitHub shows no cell of its ``rows``, which
-    are offsets into the text. ``box`` is the character in the box of an entry, and ``mark`` the offset of that.
-    """
+    """A block with its lines, and where each is in the text."""
 
     kind: BlockKind
-    first: int
-    level: int = 0
+    first: int  # the line, from 0
+    level: int = 0  # blocks around it, and itself
     inside: Block | None = None
     lines: list[str] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
     marker: str = ""
-    length: int = 0
+    length: int = 0  # of a fence, the level of a heading, or the columns of a table: GitHub shows no cell beyond these
     padding: int = 0
     children: int = 0
-    last: int = 0
+    last: int = 0  # of an entry of a list: the line after it
     is_closed: bool = False
     is_above_table: bool = False
     is_no_table: bool = False
-    rows: list[list[tuple[int, int]]] = field(default_factory=list)
+    rows: list[list[tuple[int, int]]] = field(default_factory=list)  # of a table, as offsets into the text
     empty_cells: int = 0
-    box: str = ""
-    mark: int = 0
+    box: str = ""  # the character in the box of an entry
+    mark: int = 0  # the offset of that character
 
     @property
     def content(self) -> str:

@@ -17,16 +17,13 @@ from accord.text.block_syntax import LONGEST_LABEL, TITLE, Definition, address_e
 
 @dataclass(frozen=True, slots=True)
 class InlineSpan:
-    """Something inside prose, as offsets: ``code``, ``html``, ``autolink``, bare ``address``, ``link`` or ``image``.
-
-    ``label_end`` is where the text of a link ends and its address begins; ``address`` is decoded, None by reference.
-    """
+    """Something inside prose, as offsets: ``code``, ``html``, ``autolink``, bare ``address``, ``link`` or ``image``."""
 
     kind: str
     start: int
     end: int
-    label_end: int = 0
-    address: str | None = None
+    label_end: int = 0  # where the text of a link ends and its address begins
+    address: str | None = None  # decoded, None by reference
     target: str | None = None
 
 

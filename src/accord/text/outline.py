@@ -74,15 +74,12 @@ class Section(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class ChecklistTask:
-    """A box and its text: one line, inline markup verbatim, without comments.
-
-    ``line`` counts from 1. ``mark`` is the offset of the character between the brackets in the whole text.
-    """
+    """A box and its text: one line, inline markup verbatim, without comments."""
 
     text: str
     is_checked: bool
-    line: int
-    mark: int
+    line: int  # from 1
+    mark: int  # offset of the character between the brackets in the whole text
 
 
 def sections(text: str) -> list[Section]:

@@ -18,15 +18,12 @@ HOSTS, WORDS = "ACCORD_ALLOWED_HOSTS", "ACCORD_BREAK_WORDS"
 
 
 class PostingPolicy(Frozen):
-    """``image_hosts`` are other hosts that images may come from, ``words`` those that posted texts break.
+    """Rules for texts that are posted."""
 
-    ``repository`` is the only one that texts may refer to; None: any.
-    """
-
-    image_hosts: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    image_hosts: tuple[str, ...] = ()  # other hosts that images may come from
+    words: tuple[str, ...] = ()  # broken up in posted texts
     server: str = "github.com"
-    repository: str | None = None
+    repository: str | None = None  # the only one that texts may refer to; None: any
 
     def may_load(self, address: str) -> bool:
         """Return whether an image with this address stays one."""

@@ -89,20 +89,17 @@ class Prose(Frozen):
 
 @dataclass
 class ParsedMarkdown:
-    """A text taken apart. ``code`` holds what stays byte for byte, ``open_fence`` the fence that nothing closes.
-
-    ``excess`` is the rest of each row of a table beyond the last column, which GitHub does not show.
-    """
+    """A text taken apart."""
 
     text: str
     lines: Sequence[tuple[int, int]]
-    code: list[tuple[int, int]] = field(default_factory=list)
+    code: list[tuple[int, int]] = field(default_factory=list)  # stays byte for byte
     prose: list[Prose] = field(default_factory=list)
     footnotes: list[Definition] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
-    excess: list[tuple[int, int]] = field(default_factory=list)
+    excess: list[tuple[int, int]] = field(default_factory=list)  # of rows of a table beyond its last column: not shown
     fences: list[Block] = field(default_factory=list)
-    open_fence: str = ""
+    open_fence: str = ""  # the fence that nothing closes
     is_readable: bool = True
 
 

@@ -9,12 +9,12 @@ from typing import NamedTuple, Protocol
 
 
 class Edit(NamedTuple):
-    """What to write in the place of ``start`` to ``end``, and the kind it is counted as."""
+    """A replacement of a part of a text."""
 
     start: int
     end: int
     new: str = ""
-    kind: str = ""
+    kind: str = ""  # what it is counted as
 
 
 class Hole(Protocol):

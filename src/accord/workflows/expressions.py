@@ -30,16 +30,12 @@ _VERDICTS = frozenset({"contains", "startswith", "endswith", "hashfiles", "succe
 
 
 class Node(Frozen):
-    """A part of an expression: ``kind`` is literal, read, call, not, and, or, or an operator that compares.
+    """A part of an expression. The kind ``of`` reads properties of its first part."""
 
-    ``value`` is that of a literal, ``name`` that of a function. ``parts`` are operands, arguments and indexes. The kind
-    ``of`` reads properties of its first part.
-    """
-
-    kind: str
-    parts: tuple[Node, ...] = ()
-    value: str | float | bool | None = None
-    name: str = ""
+    kind: str  # literal, read, call, of, not, and, or, or an operator that compares
+    parts: tuple[Node, ...] = ()  # operands, arguments and indexes
+    value: str | float | bool | None = None  # of a literal
+    name: str = ""  # of a function
     reference: Reference = ()
 
     @cached_property

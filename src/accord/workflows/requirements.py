@@ -41,21 +41,16 @@ _OF_ACCORD = re.compile(
 
 
 class Requirement(Frozen):
-    """Something that a repository must have on GitHub.
-
-    ``names`` are those of a setting, of secrets or of variables; of several secrets one is enough, unless
-    ``needs_all``. ``unless`` is a secret that makes it unnecessary. Without ``is_required``, work goes on without it,
-    with the loss that ``why`` describes. ``paths`` are the workflows that need it.
-    """
+    """Something that a repository must have on GitHub."""
 
     kind: RequirementKind
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of a setting, of secrets or of variables
     why: str
     page: SettingsPage
-    paths: tuple[str, ...] = ()
-    needs_all: bool = False
-    unless: str = ""
-    is_required: bool = True
+    paths: tuple[str, ...] = ()  # workflows that need it
+    needs_all: bool = False  # of several secrets; else one is enough
+    unless: str = ""  # a secret that makes it unnecessary
+    is_required: bool = True  # if not, work goes on with the loss that why describes
 
     def step(self, repository_url: str = "") -> str:
         """Return the sentence that tells a person what to do, with the address of the page if it is known."""

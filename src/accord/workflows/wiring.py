@@ -22,11 +22,11 @@ from accord.workflows.writes import written_names
 
 
 class OutputLink(NamedTuple):
-    """A link of an output's chain: the output ``name`` of the workflow, or of the job ``job``."""
+    """A link of an output's chain."""
 
     path: str
-    job: str = ""
-    name: str = ""
+    job: str = ""  # empty for an output of the workflow
+    name: str = ""  # of the output
 
 
 _End = tuple[tuple[OutputLink, ...], Reference]

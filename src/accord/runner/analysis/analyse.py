@@ -108,15 +108,12 @@ class ProviderAttempt(Frozen):
 
 
 class Analysis(Frozen):
-    """The completed tasks among the unchecked ones, in the body's wording and order, and the provider that answered.
+    """The completed tasks among the unchecked ones, and the provider that answered."""
 
-    ``provider`` is empty without an answer, ``model`` without a model's answer.
-    """
-
-    provider: str
-    model: str
+    provider: str  # empty without an answer
+    model: str  # empty without a model's answer
     confidence: float
-    completed: tuple[str, ...]
+    completed: tuple[str, ...]  # in the body's wording and order
     attempts: tuple[ProviderAttempt, ...]
 
 

@@ -47,11 +47,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
-    """A command that ended. ``exit_code`` is None if the CLI reports none; ``output`` is its tail."""
+    """A command that ended."""
 
     command: str
-    exit_code: int | None
-    output: str = ""
+    exit_code: int | None  # None if the CLI reports none
+    output: str = ""  # its tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +85,22 @@ class AgentError:
 
 
 class Account(Frozen):
-    """One run according to its transcript.
-
-    ``errors`` ended the run: not those that the agent recovered from; in a transcript that breaks off, the one that the
-    CLI was retrying. ``structured`` is the CLI's structured result, None without one. ``is_structured`` is False for
-    plain text, where only the exit code says how the run ended and ``ending`` is ``cut``.
-    """
+    """One run according to its transcript."""
 
     agent: str
     ending: TranscriptEnding
     model: str = ""
     final_message: str = ""
-    structured: Any = None
+    structured: Any = None  # the CLI's structured result
     commands: tuple[AgentCommand, ...] = ()
     command_failure: CommandFailure = ""  # empty if a tool was denied: that is the settings' doing
     files: tuple[FileChange, ...] = ()
     todos: tuple[Todo, ...] = ()
     errors: tuple[AgentError, ...] = ()
+    """Those that ended the run, not overcome ones; if the transcript breaks off, the one that the CLI was retrying."""
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
-    is_structured: bool = True
+    is_structured: bool = True  # False for plain text: only the exit code says how the run ended, and ending is cut
     codec: str = "plain"
     has_begun: bool = False  # an event was read, or the beginning of one
     has_worked: bool = False  # the agent did something, so it overcame earlier errors
