@@ -432,6 +432,13 @@ OPEN = [
     job(SECRET, "run: echo failed\nif: failure()", on="issues"),
     job(SECRET, "run: echo x\nif: github.actor == 'octocat' && false", on="issues"),
     job(SECRET, ASKS, on="issues"),
+    *(
+        job(SECRET, on="issues").replace("    permissions", f"    if: ${{{{ {condition} }}}}\n    permissions")
+        for condition in (
+            "github.actor == github.event.issue.user.login", "github.event_name == 'Issues'", "('a' || 'b') == 'a'",
+            "github.event.comment.body == ''", "!github.event.pull_request.head.repo.fork",
+        )
+    ),
     job(MAKE, permissions="{contents: write}", on="{issues: {types: [labeled, edited]}}"),
     *(
         job(SECRET, on="issue_comment").replace("    permissions", f"    if: {condition}\n    permissions")

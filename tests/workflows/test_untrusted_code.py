@@ -86,6 +86,9 @@ ATTACKS = {
     + job(run("git fetch origin refs/pull/$N/merge"), run("git checkout -b work FETCH_HEAD")),
     "an output of an action": COMMENT
     + job("uses: some/pull-request-comment-branch@v2\nid: pr", checkout("${{ steps.pr.outputs.head_sha }}")),
+    "an output of a workflow elsewhere": TARGET
+    + "jobs:\n  find:\n    uses: octo/x/.github/workflows/find.yml@v1\n"
+    + job(checkout("${{ needs.find.outputs.pr-head-sha }}"), head="    needs: find\n").removeprefix("jobs:\n"),
     "a branch of the fork": TARGET + job(checkout("${{ github.head_ref }}", f'\n  repository: "{FORK}"')),
     "words of a comment": COMMENT + job(checkout("${{ github.event.comment.body }}")),
     "a script that runs git": TARGET

@@ -51,7 +51,8 @@ def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) ->
     ("events", "expression"),
     [
         (FREE, "inputs.what"), (FREE, "github.event.inputs.what"), ("push", "github.ref_name"),
-        ("push", "github.event.head_commit.message"), ("repository_dispatch", "github.event.client_payload.id"),
+        ("{push: {branches: ['v*']}}", "github.ref_name"), ("push", "github.event.head_commit.message"),
+        ("repository_dispatch", "github.event.client_payload.id"),
         ("issues", "github.event.label.name"), ("push", "some.context"),
         ("issues", "join(github.event.issue.labels.*.name)"), ("issues", "toJSON(github.event.issue.labels)"),
         ("discussion", "github.event.discussion.category.name"),

@@ -128,9 +128,8 @@ def _final_sources(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin
 def _origin_within_reach(place: RunPlace, ref: Reference, origin: Origin) -> Origin:
     """Return texts of outsiders as those of writers where no outsider gets."""
     actors = (Actor.HELPED, *([Actor.STARTER] if "comment" in ref else []))
-    if not origin & _OUTSIDERS or (place.start.event in {*OUTSIDERS, CALLED} and any(map(place.is_reached_by, actors))):
-        return origin
-    return origin & ~_OUTSIDERS | _WRITERS
+    is_theirs = not origin & _OUTSIDERS or any(map(place.is_reached_by, actors))
+    return origin if is_theirs else origin & ~_OUTSIDERS | _WRITERS
 
 
 def _references(source: _Source) -> Iterator[Reference]:
@@ -215,9 +214,9 @@ def step_beside(at: RunPlace, name: str) -> tuple[Step, tuple[Step, ...]] | None
 
 def _agent_text(at: RunPlace) -> Origin:
     """Return the origin of an agent's words: whether it may read here what outsiders wrote."""
-    call = at.workflow.on.workflow_call
-    is_runner = call is not None and "prompt_file" in call.inputs
-    return _FREE if is_runner or at.start.event in OUTSIDERS else _WRITERS
+    call, event = at.workflow.on.workflow_call, at.start.event
+    is_of_runner = event == CALLED and call is not None and "prompt_file" in call.inputs
+    return _FREE if is_of_runner or event in OUTSIDERS else _WRITERS
 
 
 def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
@@ -225,8 +224,6 @@ def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     values = _with_lower_keys(job.outputs) if job else {}
     if output in values:
         return [_Source(replace(at, job_id=job_id, step=None, users=()), str(values[output]))]
-    if job is None or not job.uses:
-        return _OWN
     text = _agent_text(at) if gives_agent_text(None, output) else _OWN
     return text | (_CODE if _NAMED_HEAD.search(output) else _OWN)
 
@@ -247,7 +244,7 @@ def _of_event(ref: Reference, event: str) -> Origin:
         part = part[:-1]
     if not part:
         return (_FREE if event in OUTSIDERS else _WRITERS) if is_whole or len(ref) == 1 else _OWN
-    if not has_part(ref, event) or "repository" in part or ("base" in part and "head" not in part):
+    if not has_part(ref, event) or "repository" in part or "base" in part:
         return _OWN
     if {"client_payload", "payload"} & {*part}:
         return _WRITERS
