@@ -7,7 +7,7 @@ import pytest
 from accord.runner.attempts import RunBudget
 from accord.runner.chain import SETBACKS, verdict_after
 from accord.runner.record import Attempt
-from accord.runner.transcripts.error_rules import CAUSES, COMMAND_FAILURES
+from accord.runner.transcripts.error_rules import CAUSES
 
 
 def spent(*costs: float | None) -> list[Attempt]:
@@ -38,6 +38,4 @@ def test_setbacks_are_causes_that_another_agent_would_not_share() -> None:
 
 
 def test_failures_that_only_the_changes_decide_call_no_next_agent() -> None:
-    causes = {cause for _, cause in COMMAND_FAILURES.values()}
-    assert causes
-    assert {verdict_after(cause, ["claude"], (), RunBudget(time.monotonic() + 900)) for cause in causes} == {"end"}
+    assert verdict_after("sandbox", ["claude"], (), RunBudget(time.monotonic() + 900)) == "end"

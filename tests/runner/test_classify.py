@@ -73,7 +73,6 @@ def test_every_own_kind_and_every_rule_has_a_cause() -> None:
     rules = error_rules
     tables = [INTERNAL_ERRORS, rules.KINDS, rules.STATUSES, rules.BROAD_KINDS, rules.WEAK_KINDS, *rules.EXITS.values()]
     named = {cause for table in tables for cause in table.values()} | set(rules.PRECEDENCE)
-    named |= {cause for _, cause in rules.COMMAND_FAILURES.values()}
     assert named | {"unknown", "outage", "request"} == CAUSES.keys()
 
 
@@ -83,8 +82,7 @@ CAUSES_BY_WORDS = {
     "auth agent manual": "credential",
     "auth auth manual": "credential-missing credential-invalid",
     "resource infrastructure manual": "quota budget machine memory killed disk time",
-    "logic agent manual": "request model context output turns refusal result settings prompt start commands changes"
-    " merge",
+    "logic agent manual": "request model context output turns refusal result settings prompt start changes merge",
     "infrastructure infrastructure manual": "certificate sandbox size push upload steering refs",
     "infrastructure infrastructure retry": "push-again job-lost",
     "unknown unknown manual": "unknown",
@@ -112,39 +110,37 @@ WORKED = {"type": "item.completed", "item": {**ran("")["item"], "exit_code": 0, 
     ("found", "has_changes", "rule"),
     [
         ([ran(NO_SANDBOX)], None, "no-sandboxed-command"), ([ran(NO_SANDBOX)] * 300, False, "no-sandboxed-command"),
-        ([ran(NO_SANDBOX), ran("1 failed")], None, "no-successful-command"),
-        ([ran("1 failed")] * 300, None, "no-successful-command"),
+        ([ran(NO_SANDBOX), ran("1 failed")], None, ""), ([ran("1 failed")] * 300, None, ""),
         ([WORKED, *[ran("1 failed")] * 300], False, ""), ([WORKED], False, ""), ([], False, ""),
         ([ran(NO_SANDBOX)], True, ""), ([ran(NO_SANDBOX), CHANGED], None, ""),
         ([ran(NO_SANDBOX), CHANGED], False, "no-sandboxed-command"),
-        ([ran("1 failed"), said('{"verdict": "fail"}')], False, ""),
+        ([ran("1 failed"), said("Verdict: FAIL")], False, ""),
         ([ran(NO_SANDBOX), said('{"verdict": "pass"}')], False, "no-sandboxed-command"),
     ],
 )  # fmt: skip
-def test_a_run_without_a_successful_command_a_change_or_a_result_is_a_failure(
+def test_a_run_without_a_change_whose_sandbox_refused_every_command_is_a_failure(
     reader: Reader, found: list[dict[str, Any]], has_changes: bool | None, rule: str
 ) -> None:
     evidence = replace(reader.evidence("codex", as_lines(THREAD, *found, DONE)), has_changes=has_changes)
     failure = classify(evidence)
     assert (failure.evidence.rule if failure else "", contract_exit_code(evidence)) == (rule, 1 if rule else 0)
     if failure:
-        category = "infrastructure" if rule == "no-sandboxed-command" else "logic"
-        assert (failure.category, failure.recovery, failure.evidence.source) == (category, "manual", "event")
-        assert ("RTM_NEWADDR" if category == "infrastructure" else "`pytest`") in failure.summary
+        assert (failure.category, failure.recovery, failure.evidence.source) == ("infrastructure", "manual", "event")
+        assert "RTM_NEWADDR" in failure.summary
 
 
 @pytest.mark.parametrize(
     ("found", "has_changes", "outcome"),
     [
         ([ran(NO_SANDBOX), CHANGED], False, "failed"), ([ran(NO_SANDBOX)], True, "done"),
-        ([WORKED], False, "done"), ([ran("1 failed")], False, "failed"),
+        ([WORKED], False, "done"), ([ran("1 failed")], False, "done"),
     ],
 )  # fmt: skip
 def test_the_last_attempt_is_judged_by_the_changes_that_were_read(
     reader: Reader, found: list[dict[str, Any]], has_changes: bool, outcome: str
 ) -> None:
     evidence = replace(reader.evidence("codex", as_lines(THREAD, *found, DONE)), has_changes=has_changes)
-    for first, cause in (("done", ""), ("failed", "commands")):
+    for first, cause in (("done", ""), ("failed", "sandbox")):
         facts = RunFacts("codex", attempts=(Attempt(agent="codex", outcome=first, cause=cause),))
         outputs = conclude(facts, evidence, Redactor(), PostingPolicy())
         (attempt,) = json.loads(outputs.attempts)
@@ -161,9 +157,7 @@ def test_a_run_whose_tools_were_denied_did_not_fail(reader: Reader) -> None:
     ]
     stdout = as_lines(*events, {**result, "permission_denials": [{"tool_name": "Bash", "tool_use_id": "1"}]})
     assert reader.classify("claude", stdout, exit_code=0) is None
-    failed_alone = reader.classify("claude", as_lines(*events, {**result, "permission_denials": []}), exit_code=0)
-    assert failed_alone
-    assert failed_alone.evidence.rule == "no-successful-command"
+    assert reader.classify("claude", as_lines(*events, {**result, "permission_denials": []}), exit_code=0) is None
 
 
 @pytest.mark.parametrize("codec", ["codex", "plain"])

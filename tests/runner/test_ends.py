@@ -70,6 +70,15 @@ GEMINI = [
     {"type": "message", "role": "assistant", "content": "On it."},
 ]
 ENDED = {"type": "result", "status": "success", "stats": {}}
+BAD_KEY = {
+    "error": {
+        "code": 400,
+        "message": "This key is not valid.",
+        "status": "INVALID_ARGUMENT",
+        "details": [{"reason": "API_KEY_INVALID"}],
+    }
+}
+WRAPPED = {"error": {"message": json.dumps(BAD_KEY), "code": 400, "status": "Bad Request"}}
 
 
 @pytest.mark.parametrize(
@@ -82,6 +91,17 @@ ENDED = {"type": "result", "status": "success", "stats": {}}
         ("gemini", [*GEMINI, {**TURNS, "message": "Something odd"}, ENDED], "unknown-error"),
         ("gemini", [*GEMINI, TURNS, GEMINI[1], ENDED], ""),
         ("gemini", [*GEMINI, {**TURNS, "severity": "warning"}, ENDED], ""),
+        ("gemini", [*GEMINI, TURNS], "says-turns"),
+        ("gemini", [*GEMINI, {**TURNS, "message": "401 Unauthorized"}, GEMINI[1]], "no-terminal-event"),
+        *(
+            ("gemini", [*GEMINI, {**ENDED, "status": "error", "error": {"type": "ApiError", "message": text}}], rule)
+            for text, rule in (
+                (json.dumps(BAD_KEY), "API_KEY_INVALID"),
+                (json.dumps(WRAPPED), "API_KEY_INVALID"),
+                (f"[API Error: {json.dumps(BAD_KEY)}]", "API_KEY_INVALID"),
+                (json.dumps(BAD_KEY).replace("API_KEY_INVALID", "BAD_FIELD"), "http-400"),
+            )
+        ),
     ],
 )
 def test_an_error_that_nothing_follows_ends_the_run(

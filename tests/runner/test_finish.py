@@ -115,19 +115,19 @@ def test_the_agents_own_commit_messages_are_the_body_of_the_commit_and_neither_c
     assert not re.search(r"(?i)closes #7|^co-authored-by:", commit, re.MULTILINE)
 
 
-def test_a_run_in_which_every_command_failed_is_a_failure_unless_it_changed_something(run: Run) -> None:
-    command = {"type": "command_execution", "command": "make", "aggregated_output": "no", "exit_code": 2}
+def test_a_run_whose_sandbox_refused_every_command_is_a_failure_unless_it_changed_something(run: Run) -> None:
+    command = {"type": "command_execution", "command": "make", "aggregated_output": "bwrap: no\n", "exit_code": 1}
     failing = json.dumps({"type": "item.completed", "item": {**command, "status": "failed"}})
     run.leave(f"{failing}\n{transcript(DONE)}", files={})
     outputs = run.outputs()
     words = [outputs[f"error-{name}"] for name in ("category", "type", "recovery")]
-    assert (outputs["exit-code"], words) == ("1", ["logic", "agent", "manual"])
+    assert (outputs["exit-code"], words) == ("1", ["infrastructure", "infrastructure", "manual"])
     assert (outputs["llm-analysis-run"], outputs["changes-made"]) == ("false", "false")
     (run.agent.tree / "new.txt").write_text("new\n")
     (run.folder / PATCH).write_bytes(run.agent.patch())
     outputs = run.outputs()
     assert (outputs["exit-code"], outputs["error-summary"], outputs["changes-made"]) == ("0", "", "true")
-    assert "Every command that the agent ran failed." in outputs["run-warnings"]
+    assert "Every command that the agent ran failed: the agent" in outputs["run-warnings"]
 
 
 def test_pushed_sessions_and_texts_that_look_like_tokens_are_a_warning_each_time(run: Run) -> None:

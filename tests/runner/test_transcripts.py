@@ -152,7 +152,7 @@ def test_only_the_text_after_the_last_tool_is_the_message(reader: Reader) -> Non
 def test_the_exit_code_of_a_shell_command_is_read(reader: Reader) -> None:
     account = reader.account("gemini", *shell(1, "no\nCommand exited with code: 7"), *shell(2, "", "error"))
     assert [c.exit_code for c in account.commands] == [7, None]
-    assert account.command_failure == "all"
+    assert account.warnings[-1:] == ("Every command that the agent ran failed.",)
 
 
 # Accidents of a stream

@@ -20,7 +20,7 @@ from accord.core.findings import sentence
 from accord.core.frozen import Frozen
 from accord.runner.models import Classification, ErrorSource, Evidence, InternalError
 from accord.runner.transcripts import error_rules as rules
-from accord.runner.transcripts.account import Account, AgentError, CommandFailure
+from accord.runner.transcripts.account import Account, AgentError
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.lines import cut, evidence_line, json_prefix
 from accord.runner.transcripts.wording import delay_in, error_from
@@ -128,7 +128,7 @@ class _Hit(NamedTuple):
 
 def contract_exit_code(evidence: RunEvidence) -> int:
     """Return the exit code by the contract: 0 becomes 1 without success in the transcript, or without any work."""
-    return evidence.exit_code or (0 if is_ended_well(evidence) and not _command_failure(evidence) else 1)
+    return evidence.exit_code or (0 if is_ended_well(evidence) and not _has_no_sandbox(evidence) else 1)
 
 
 def is_ended_well(evidence: RunEvidence) -> bool:
@@ -138,12 +138,10 @@ def is_ended_well(evidence: RunEvidence) -> bool:
     return not evidence.exit_code and evidence.error is None and is_success
 
 
-def _command_failure(evidence: RunEvidence) -> CommandFailure:
-    """Return how the commands failed, if that fails the run: it has no change, and no result that may be right."""
-    account = evidence.account
-    if bool(account.files) if evidence.has_changes is None else evidence.has_changes:
-        return ""
-    return "" if account.command_failure == "all" and account.structured is not None else account.command_failure
+def _has_no_sandbox(evidence: RunEvidence) -> bool:
+    """Return whether a run changed nothing because its agent's own sandbox refused every command."""
+    has_changes = bool(evidence.account.files) if evidence.has_changes is None else evidence.has_changes
+    return evidence.account.has_no_sandbox and not has_changes
 
 
 def classify(evidence: RunEvidence) -> Classification | None:
@@ -165,10 +163,10 @@ def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
 
 
 def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
-    if is_ended_well(evidence) and (failure := _command_failure(evidence)):
+    if is_ended_well(evidence) and _has_no_sandbox(evidence):
         last = evidence.account.commands[-1]
-        said = last.output.partition("\n")[0] if failure == "sandbox" else f"the last one was `{last.command}`"
-        yield _Hit(*rules.COMMAND_FAILURES[failure], "event", evidence_line(last.command), evidence_line(said))
+        said = evidence_line(last.output.partition("\n")[0])
+        yield _Hit("no-sandboxed-command", "sandbox", "event", evidence_line(last.command), said)
     if evidence.exit_code in rules.SHELL_EXITS and not evidence.account.has_begun and not evidence.text.strip():
         yield from _by_exit(evidence)
     for error in evidence.account.errors:
@@ -195,7 +193,8 @@ def _by_error(error: AgentError, source: ErrorSource, evidence: RunEvidence) -> 
     by_exit = (_exit_status(evidence) or 0) if source == "event" else 0
     status = (0 if worded else error.status or 0) or by_exit
     rule, cause = _status_rule(status, error.message)
-    error = replace(error, kind=error.kind if error.kind in rules.CLASSES else error.common_kind or error.kind)
+    named = (error.kind, *error.classes)
+    error = replace(error, kind=next((each for each in named if each in rules.CLASSES), named[-1]))
     kind = rules.KINDS.get(error.kind, "")
     if "rate-limit" in {cause, kind, _status_rule(worded, error.message)[1]} and _is_hard_quota(error):
         yield hit("hard-quota", "quota")
@@ -209,7 +208,7 @@ def _by_error(error: AgentError, source: ErrorSource, evidence: RunEvidence) -> 
     broad = _refined_cause(error.kind, rules.BROAD_KINDS.get(error.kind, ""), error.message)
     beside = _status_rule(worded, error.message)
     beside = ("", "") if worded_cause and beside[1] == "request" else beside
-    for rule, cause in (beside, broad) if error.common_kind else (broad, beside):
+    for rule, cause in (beside, broad) if error.classes else (broad, beside):
         if cause:
             yield hit(rule, cause)
     if worded_cause:
@@ -373,7 +372,7 @@ def _is_report(line: str, scope: _Scope) -> bool:
     if scope == "beginnings":
         return bool(_STATUS_WORDED.match(line)) or any(rules.words(cause).match(line) for cause in rules.PRECEDENCE)
     error = _error_in(line)
-    if error.status or rules.CLASSES & {error.kind, error.common_kind}:
+    if error.status or rules.CLASSES & {error.kind, *error.classes}:
         return True
     return bool(_worded_cause(error.message, described=_MENTIONED))
 

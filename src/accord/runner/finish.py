@@ -35,7 +35,6 @@ from accord.runner.record import Attempt, RunRecord, make_writable, open_regular
 from accord.runner.registry import registry_at
 from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.account import Account
-from accord.runner.transcripts.error_rules import COMMAND_FAILURES
 from accord.runner.transcripts.read import codec_of, evidence_in, read_evidence
 from accord.text.markers import run_token
 from accord.text.posting import PostingPolicy
@@ -99,8 +98,7 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor, policy: P
 
 def _with_end(attempts: tuple[Attempt, ...], failure: Classification | None, redact: Redactor) -> tuple[Attempt, ...]:
     """Return the attempts, the last one as the whole run ended: when it did, its changes were not read yet."""
-    by_commands = {cause for _, cause in COMMAND_FAILURES.values()}
-    if not attempts or not (attempts[-1].outcome == "done" if failure else attempts[-1].cause in by_commands):
+    if not attempts or not (attempts[-1].outcome == "done" if failure else attempts[-1].cause == "sandbox"):
         return attempts
     reason = redact(failure.summary) if failure else ""
     known = {"outcome": "failed" if failure else "done", "cause": failure.cause if failure else "", "reason": reason}

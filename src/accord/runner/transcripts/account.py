@@ -32,9 +32,6 @@ _NO_SANDBOX = "bwrap:"
 TranscriptEnding = Literal["success", "failure", "cut"]
 """How the transcript ends: with a terminal success, with a terminal failure, or without a terminal event."""
 
-CommandFailure = Literal["", "sandbox", "all"]
-"""Whether every command failed: none could start in the agent's sandbox, or all failed for any reason."""
-
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -80,7 +77,7 @@ class AgentError:
     retry_after_seconds: float | None = None  # the provider asks for it
     line: str = ""  # the shortened line of the transcript
     backoff_seconds: float | None = None  # the CLI's own wait before its last attempt
-    common_kind: str = ""  # the provider's least specific class
+    classes: tuple[str, ...] = ()  # the provider's, from the most specific
     is_status_worded: bool = False  # only the text names the status, so any field is more reliable
 
 
@@ -93,7 +90,7 @@ class Account(Frozen):
     final_message: str = ""
     structured: Any = None  # the CLI's structured result
     commands: tuple[AgentCommand, ...] = ()
-    command_failure: CommandFailure = ""  # empty if a tool was denied: that is the settings' doing
+    has_no_sandbox: bool = False  # the agent's own sandbox refused every command
     files: tuple[FileChange, ...] = ()
     todos: tuple[Todo, ...] = ()
     errors: tuple[AgentError, ...] = ()
@@ -223,7 +220,7 @@ class AccountBuilder:
             final_message=self._message,
             structured=self._structured,
             commands=tuple(self._commands),
-            command_failure=self._command_failure(),
+            has_no_sandbox=self._has_no_sandbox(),
             files=tuple(self._files.values()),
             todos=self._todos,
             errors=(error,) if error and self._ending != "success" else (),
@@ -240,8 +237,8 @@ class AccountBuilder:
         if self._denied:
             tools = ", ".join(f"{tool} ({count} times)" if count > 1 else tool for tool, count in self._denied.items())
             found.append(f"The agent was not allowed to use: {tools}. Allow these tools if it needs them.")
-        if failure := self._command_failure():
-            reason = ": the agent's own sandbox cannot start on this machine" if failure == "sandbox" else ""
+        if self._command_count and self._failed_commands == self._command_count and not self._denied:
+            reason = ": the agent's own sandbox cannot start on this machine" if self._has_no_sandbox() else ""
             found.append(f"Every command that the agent ran failed{reason}.")
         if self._failed_changes:
             found.append(f"{self._failed_changes} of the agent's file changes failed.")
@@ -252,10 +249,8 @@ class AccountBuilder:
             found.append(NO_MESSAGE)
         return tuple(found)
 
-    def _command_failure(self) -> CommandFailure:
-        if not self._command_count or self._failed_commands < self._command_count:
-            return ""
-        return "sandbox" if self._unsandboxed == self._command_count else "" if self._denied else "all"
+    def _has_no_sandbox(self) -> bool:
+        return 0 < self._command_count == self._unsandboxed
 
 
 class TranscriptReader(ABC):

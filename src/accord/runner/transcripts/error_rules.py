@@ -12,7 +12,6 @@ from functools import cache
 from typing import TypeAlias
 
 from accord.runner.models import ErrorCategory, ErrorOrigin, InternalErrorKind, Recovery
-from accord.runner.transcripts.account import CommandFailure
 from accord.runner.transcripts.claude import DENIED, UNANSWERED
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.gemini import INVALID_STREAM
@@ -77,8 +76,6 @@ CAUSES: dict[str, Cause] = {
     "start": Cause(*_LOGIC, "The agent could not be started", "Check its command, and that it is installed."),
     "sandbox": Cause(*_REFUSED, "The agent's own sandbox cannot start on this machine",
         "Allow user namespaces there, or use a sandbox mode without it."),
-    "commands": Cause(*_LOGIC, "Every command that the agent ran failed, and nothing was changed",
-        "Read its transcript: it may lack a program, a permission or the network."),
     "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
     "merge": Cause(*_LOGIC, "The run ended in the middle of a merge or left its markers, so nothing was pushed",
         "Resolve the conflict, or run the agent again."),
@@ -108,12 +105,6 @@ INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "stalled": "stall", "budget": "budget",
 }  # fmt: skip
 """Causes of accord's own errors."""
-
-COMMAND_FAILURES: dict[CommandFailure, tuple[str, str]] = {
-    "sandbox": ("no-sandboxed-command", "sandbox"),
-    "all": ("no-successful-command", "commands"),
-}
-"""Rules and causes for runs that changed nothing because no command succeeded, though the agent reports success."""
 
 _KINDS = {
     "credential": "authentication_failed authentication_error permission_error invalid_api_key FatalAuthenticationError"
@@ -256,7 +247,8 @@ _FORMS = {
     f" ~ {_UNKNOWN_WORDS}|no such|not an?|malformed|missing|not (?:provided|supplied)|no matching"
     "|(?:couldn't|could not|unable to) find|(?:failed|unable) to (?:parse|load|read)"
     " / daemon ~ (?:cannot|could not|failed to) connect|not running / executable ~ not found"
-    " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used|must be",
+    " / arguments?|option|flag|sudo|--\\w[\\w-]* ~ cannot be used|must be|required|invalid choice|not (?:set|defined)"
+    "|expected (?:one|at least one) argument",
     "model": f"model|models/\\S+|deployment ~ {_UNKNOWN_WORDS}|not exist|no access to|no longer available|deprecated",
     "credential": "(?:(?:x-)?API|subscription|access|host|secret)[ -]keys?|authorization header|password|username"
     "|(?:access|refresh|bearer|OAuth|OIDC|bedrock|\\w+-to-server) tokens?|credentials?|authentication(?! handshake)"

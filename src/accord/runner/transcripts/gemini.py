@@ -70,7 +70,7 @@ class GeminiReader(TranscriptReader):
             case "tool_result":
                 self._take_tool_result(event)
             case "error":
-                self._take_error(text_of(event, "message"), text_of(event, "severity"))
+                self._take_error(text_of(event, "message"), text_of(event, "severity"), line)
             case "result":
                 self.finish()
                 self._take_result(event, line)
@@ -121,9 +121,11 @@ class GeminiReader(TranscriptReader):
         elif name in _WRITERS:
             self.account.add_files([FileChange(given["file_path"], _WRITERS[name])], is_failed=is_failed)
 
-    def _take_error(self, message: str, severity: str) -> None:
+    def _take_error(self, message: str, severity: str, line: bytes) -> None:
         if severity == "error":
             self._reported = message
+            self.finish()
+            self.account.report_trouble(error_from(message, line))
         elif _TRUNCATED.search(message[:_MOST_KEPT]):
             self.account.warn(_CUT)
         else:

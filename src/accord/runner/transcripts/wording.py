@@ -15,6 +15,7 @@ from accord.runner.transcripts.account import AgentError
 from accord.runner.transcripts.lines import cut, evidence_line, json_prefix, object_of, objects_of, status_of, text_of
 
 MESSAGE_CHARS = 1_000
+_DEEPEST_ANSWER = 2
 _LONGEST_DELAY = 30 * 24 * 3600.0
 
 _REASONS = (
@@ -70,16 +71,16 @@ def error_from(message: str, line: bytes | str, *, status: int | None = None, ki
     return AgentError(
         cut(inner, MESSAGE_CHARS),
         status=field or status_in(message[:MESSAGE_CHARS]),
-        kind=kind or next(_classes(answer), ""),
-        common_kind=next(reversed([*_classes(answer)]), ""),
+        kind=kind,
+        classes=tuple(_classes(answer)),
         retry_after_seconds=delay if delay is not None else delay_in(message[: 4 * MESSAGE_CHARS]),
         line=evidence_line(line),
         is_status_worded=field is None,
     )
 
 
-def _provider_answer(message: str) -> dict[str, Any]:
-    """Return the error object in a message; all providers answer ``{"error": {"message": …}}``, some as Python."""
+def _provider_answer(message: str, depth: int = 0) -> dict[str, Any]:
+    """Return the innermost error object; providers answer ``{"error": {"message": …}}``, some as Python."""
     start = message.find("{")
     answer = json_prefix(message[start:]) if start >= 0 else None
     if answer is None and message[start : start + 2] == "{'":
@@ -88,7 +89,8 @@ def _provider_answer(message: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
         return {}
     inner = answer.get("error")
-    return inner if isinstance(inner, dict) else answer if "message" in answer else {}
+    error = inner if isinstance(inner, dict) else answer if "message" in answer else {}
+    return (_provider_answer(text_of(error, "message"), depth + 1) if depth < _DEEPEST_ANSWER else {}) or error
 
 
 def _classes(answer: dict[str, Any]) -> Iterator[str]:
