@@ -19,6 +19,7 @@ CLAUDE = f"uses: anthropics/claude-code-action@{SHA}"
 RUN = "run: claude -p x"
 APP = f"id: app\nuses: actions/create-github-app-token@{SHA}"
 OWN = "${{ secrets.GITHUB_TOKEN }}"
+PAT = "${{ secrets.PAT }}"
 MADE = "${{ steps.app.outputs.token }}"
 SCRIPT = "uses: actions/github-script@v8\nwith:\n  script: |-\n    "
 
@@ -122,6 +123,7 @@ READS = {
         f"{APP}\nwith: {{permission-contents: read, permission-issues: read}}", f"{RUN}\nenv: {{GH_TOKEN: '{MADE}'}}"
     ),
     "the job's token": job(f"{RUN}\nenv: {{GH_TOKEN: '{OWN}'}}"),
+    "the innermost variable of a name": job(f"{RUN}\nenv: {{GH_TOKEN: '{OWN}'}}", head=f"env: {{GH_TOKEN: '{PAT}'}}\n"),
     "a token for a later step": job(RUN, APP, f"run: gh pr create\nenv: {{GH_TOKEN: '{MADE}'}}"),
     "a token that git does not keep": job(
         f"uses: actions/checkout@{SHA}\nwith: {{token: '${{{{ secrets.PAT }}}}', persist-credentials: false}}", RUN
@@ -534,3 +536,17 @@ def test_a_called_job_is_guarded_by_what_its_caller_found_out(asks: str, is_open
         ".github/workflows/b.yml": workflow(f"on: issues\njobs:\n  ask: {{steps: []}}\n  call: {{{call}}}\n"),
     }
     assert [path for path, _ in check_outsiders(RepositoryFacts(files))] == [".github/workflows/a.yml"] * is_open
+
+
+@pytest.mark.parametrize(
+    ("event", "asked"),
+    [
+        ("pull_request_target", "pull_request.head.repo.full_name =="), ("issues", "issue.author_association"),
+        ("workflow_run", "workflow_run.head_repository.full_name =="), ("issue_comment", "comment.author_association"),
+        ("discussion", "discussion.author_association"), ("watch", "github.actor == github.repository_owner"),
+    ],
+)  # fmt: skip
+def test_the_hint_asks_the_person_or_repository_of_the_event(event: str, asked: str) -> None:
+    files = {".github/workflows/a.yml": workflow(job(SECRET, on=event))}
+    ((_, finding),) = check_outsiders(RepositoryFacts(files))
+    assert asked in finding.hint

@@ -196,6 +196,7 @@ SAFE = {
     "a branch that an action names": COMMENT
     + job("uses: some/pull-request-comment-branch@v2\nid: pr", checkout("${{ steps.pr.outputs.head_ref }}")),
     "no ref": TARGET + job(f"uses: {CHECKOUT}"),
+    "an allowance for another event": COMMENT + job(f"uses: {CHECKOUT}\nwith: {{allow-unsafe-pr-checkout: true}}"),
     "another repository": TARGET + job(f"uses: {CHECKOUT}\nwith:\n  repository: octo/tools"),
     "a run of the fork itself": "on: pull_request\n" + job(checkout(HEAD)),
     "a review": "on: pull_request_review\n" + job(checkout(HEAD)),
