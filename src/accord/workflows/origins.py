@@ -232,9 +232,10 @@ def _of_github(name: str, workflow: Workflow, event: str) -> Origin:
     """Return the origin of a property of the context ``github``, other than its event."""
     if name == "head_ref":
         return _OUTSIDERS if event in {"pull_request", "pull_request_target", CALLED} else _OWN
-    if name in {"ref", "ref_name"} and event in _WITH_REFS and not _is_listed(workflow, event):
-        return _WRITERS
-    return _OWN
+    if name not in {"ref", "ref_name"} or event not in _WITH_REFS:
+        return _OWN
+    names = [each for key in ("branches", "tags") for each in workflow.filter_values(event, key)]
+    return _WRITERS if not names or any(re.search(r"[*?+\[!]", each) for each in names) else _OWN
 
 
 def _of_event(ref: Reference, event: str) -> Origin:
@@ -255,12 +256,6 @@ def _of_event(ref: Reference, event: str) -> Origin:
     if event not in {*OUTSIDERS, CALLED} or ({*part} & _OF_WRITERS and "head" not in part):
         return code | _WRITERS
     return code | (_OUTSIDERS if part[-1] in _BRANCH else _FREE)
-
-
-def _is_listed(workflow: Workflow, event: str) -> bool:
-    """Return whether an event is limited to branches or tags that are written out."""
-    names = [name for key in ("branches", "tags") for name in workflow.filter_values(event, key)]
-    return bool(names) and not any(re.search(r"[*?+\[!]", name) for name in names)
 
 
 def lines_of(script: str) -> Iterator[str]:

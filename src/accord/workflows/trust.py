@@ -62,10 +62,9 @@ class Actor(Enum):
     ALONE = 2
     STARTER = 3
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether no writer helps with this event."""
-        return self in {Actor.ALONE, Actor.STARTER}
+
+_ALONE = {Actor.ALONE, Actor.STARTER}
+"""Outsiders whom no writer helps with this event."""
 
 
 class Start(Frozen):
@@ -128,9 +127,8 @@ class RunPlace(Frozen):
     @property
     def pointer(self) -> str:
         """The JSON pointer of the job or step in its file, which is that of the action for a step in one."""
-        if self.step is None:
-            return pointer("jobs", self.job_id)
-        return ("/runs" if self.step.file else pointer("jobs", self.job_id)) + self.step.place
+        place, file = (self.step.place, self.step.file) if self.step else ("", "")
+        return ("/runs" if file else pointer("jobs", self.job_id)) + place
 
     @property
     def shell(self) -> str:
@@ -186,7 +184,7 @@ class RunPlace(Frozen):
         runs = all(_runs(workflow, job_id, event, actor, set()) for workflow, job_id in jobs)
         if not runs or any(_is_off(step.condition, event, actor) for step in self.steps):
             return False
-        if not actor.is_alone:
+        if actor not in _ALONE:
             return True
         is_gated = any((workflow.jobs[job_id].model_extra or {}).get("environment") for workflow, job_id in jobs)
         asking = (*(step for step, _ in self.earlier), *self.steps) if self.step else ()
@@ -231,7 +229,7 @@ def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[s
     if condition and condition.calls & _STATUS:
         return True
     needed = [each for need in job.needs if (each := workflow.job(need))]
-    if actor.is_alone and any(checks_person(step) for _, each in needed for step in each.steps):
+    if actor in _ALONE and any(checks_person(step) for _, each in needed for step in each.steps):
         return False
     return all(_runs(workflow, need, event, actor, seen) for need, _ in needed)
 
@@ -308,7 +306,7 @@ def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
             return _U if event == CALLED else event
         case ("github", "repository" | "repository_owner") | ("github", "event", "repository", "full_name"):
             return _REPOSITORY
-        case ("github", "actor" | "triggering_actor") if actor.is_alone and event not in _OF_CODE:
+        case ("github", "actor" | "triggering_actor") if actor in _ALONE and event not in _OF_CODE:
             return _OTHER
         case ("github", "event", *_) if not has_part(reference, event):
             return None
@@ -317,7 +315,7 @@ def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
         ):
             return _U
         case ("github", "event", *part) if actor is not Actor.WRITER:
-            rules, name = _OF_OUTSIDER | (_OF_ALONE if actor.is_alone else {}), ".".join(part)
+            rules, name = _OF_OUTSIDER | (_OF_ALONE if actor in _ALONE else {}), ".".join(part)
             return next((value for pattern, value in rules.items() if pattern.fullmatch(name)), _U)
     return _U
 

@@ -157,6 +157,9 @@ _NAMES = {
 _RUNS = re.compile(r"exec|spawn|subprocess|system|\b(?:run|sh|call)\w*\(|\$`")
 """A line of JavaScript or Python that starts a program."""
 
+_BY = {Actor.ALONE: Severity.ERROR, Actor.HELPED: Severity.WARNING}
+"""How much a checkout weighs by the people who get it to run: an outsider alone, or one whom a writer helps."""
+
 
 def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find steps that check out the code of a pull request in runs with secrets that outsiders start."""
@@ -168,18 +171,16 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             for step, users in job.nested_steps():
                 places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
                 named = [(place, what) for place in places if (what := _checked_out(place, step, fetched[place.start]))]
-                found = [_finding(place, *what, grade) for place, what in named if (grade := _severity(place))]
+                found = [
+                    _finding(place, *what, severity)
+                    for place, what in named
+                    for actor, severity in _BY.items()
+                    if place.is_reached_by(actor)
+                ]
                 finding = min(found, key=lambda each: each.severity, default=None)
                 if finding and (step.file or path, finding.path) not in known:
                     known.add((step.file or path, finding.path))
                     yield step.file or path, finding
-
-
-def _severity(place: RunPlace) -> Severity | None:
-    """Return an error if an outsider alone gets the step to run, and a warning if a writer has to help."""
-    if place.is_reached_by(Actor.ALONE):
-        return Severity.ERROR
-    return Severity.WARNING if place.is_reached_by(Actor.HELPED) else None
 
 
 def _checked_out(place: RunPlace, step: Step, fetched: set[str]) -> tuple[str, str] | None:
@@ -190,7 +191,7 @@ def _checked_out(place: RunPlace, step: Step, fetched: set[str]) -> tuple[str, s
     if _CHECKOUT_ACTION.search(step.uses.partition("@")[0]):
         for name in ("ref", "repository"):
             value = str(step.given.get(name, ""))
-            if _is_foreign(place, value):
+            if Origin.CODE in origin_of(place, value):
                 return value, pointer("with", name)
         is_allowed = str(step.given.get(_ALLOW)).lower() == "true"
         if is_allowed and place.start.event in {"pull_request_target", "workflow_run"}:
@@ -199,11 +200,6 @@ def _checked_out(place: RunPlace, step: Step, fetched: set[str]) -> tuple[str, s
     brought = [(text, [*_foreign_commands(place, step, text, fetched)]) for text in step.script_texts]
     found = next((called.get(text, "") + commands[0] for text, commands in brought if commands), None)
     return (found, _IN_SCRIPT[0 if step.run else 1]) if found else None
-
-
-def _is_foreign(place: RunPlace, text: str, *, is_script: bool = False) -> bool:
-    """Return whether a text names foreign code: a pull request, or what an outsider chose."""
-    return bool(origin_of(place, text, is_script=is_script) & Origin.CODE)
 
 
 def _foreign_commands(place: RunPlace, step: Step, script: str, fetched: set[str]) -> Iterator[str]:
@@ -218,7 +214,7 @@ def _foreign_commands(place: RunPlace, step: Step, script: str, fetched: set[str
                 yield at[0].strip()
         if brought := _GH_CHECKOUT.search(line) or _PATCH.search(line):
             yield brought[0].strip()
-        if _ARCHIVE.search(line) and _is_foreign(place, line, is_script=True):
+        if _ARCHIVE.search(line) and Origin.CODE in origin_of(place, line, is_script=True):
             yield line.strip()
 
 
@@ -237,7 +233,7 @@ def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) 
     """Return whether words of a command name foreign code, themselves or through a variable of the script."""
     assigned = [text for name in re.findall(r"\$\{?(\w+)", words) for text in assigned_texts(name, script)]
     is_fetched = any(f"{word}/".startswith(f"{name}/") for word in re.split(r"[\s\"'`~]+", words) for name in fetched)
-    return is_fetched or _is_foreign(place, "\n".join([words, *assigned]), is_script=True)
+    return is_fetched or Origin.CODE in origin_of(place, "\n".join([words, *assigned]), is_script=True)
 
 
 def _finding(place: RunPlace, what: str, where: str, severity: Severity) -> Finding:
