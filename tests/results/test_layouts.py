@@ -227,6 +227,7 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
         "- Retry:\n- Buffer \u2192",
         "| | |\n|-|-|\n| A | |\n| B | |",
         "- A: <!-- x -->\n- B: &nbsp;",
+        "- Option A: 0.01\n- Option B: 1,000",
     ],
 )
 def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None:
@@ -235,7 +236,11 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
 
 @pytest.mark.parametrize(
     "options",
-    ["- A: small but lossy\n- B: big and whole", "1. **Option A** - small but lossy\n2. **Option B** - whole one"],
+    [
+        "- A: round to 0.01\n- B: round to 0.05",
+        "- A: small but lossy\n- B: big and whole",
+        "1. **Option A** - small but lossy\n2. **Option B** - whole one",
+    ],
 )
 def test_words_behind_a_letter_may_be_a_trade_off(options: str) -> None:
     assert {severity for _, severity in report_findings(f"{HEAD}Options:\n{options}\n{TAIL}")} == {"warning"}

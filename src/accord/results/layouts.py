@@ -270,7 +270,8 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _BREAK = re.compile(
-    r"(?:[:\uff1a(\uff08\u2013\u2014\u2192,\uff0c\u3001;\uff1b.\u3002=\n]|->|[ \t]-[ \t]|[*_]{2}[ \t])[^\w\n]{0,8}\w"
+    r"(?:[:\uff1a(\uff08\u2013\u2014\u2192\uff0c\u3001;\uff1b\u3002=\n]|[.,](?!\d)|->|[ \t]-[ \t]|[*_]{2}[ \t])"
+    r"[^\w\n]{0,8}\w"
 )
 """The end of an option's name, and the beginning of the text about it."""
 
