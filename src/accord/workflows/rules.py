@@ -292,10 +292,11 @@ def _unknown_inputs(uses: str, given: Iterable[str], known: Collection[str], pat
 
 # Pins
 
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.IGNORECASE)
-_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z", re.IGNORECASE)
-_LOCAL = ("./", "../", "$/")
-"""``$/`` is the workflow's own repository at its own commit (GitHub, 2026-07)."""
+_PINNED = re.compile(
+    r"\.|(?:\.\.?|\$)/.*|(?!docker://).*@[0-9a-f]{40}(?:[0-9a-f]{24})?|docker://.*@sha256:[0-9a-f]{64}",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Local code (``$/`` is the workflow's own repository at its own commit), a commit, or an image by its digest."""
 
 
 def uses_of(workflow: Workflow) -> Iterator[tuple[str, str]]:
@@ -322,9 +323,5 @@ def pin_findings(workflow: Workflow) -> Iterator[Finding]:
 
 
 def is_pinned(uses: str) -> bool:
-    """Return whether ``uses`` names code that cannot change: local, at a commit, or an image by digest."""
-    if uses.startswith(_LOCAL) or uses == ".":
-        return True
-    if uses.startswith("docker://"):
-        return _DIGEST.search(uses) is not None
-    return _COMMIT.fullmatch(uses.rpartition("@")[2]) is not None and "@" in uses
+    """Return whether ``uses`` names code that cannot change."""
+    return _PINNED.fullmatch(uses) is not None
