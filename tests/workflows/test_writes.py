@@ -44,6 +44,8 @@ COMPUTED = {
 UNREAD = {
     "a file": f'cat "$F" {OUT}',
     "a text": f'echo "$ALL" {OUT}',
+    "a file behind a here-string": f'cat <<<"a=1" {OUT}\ncat "$F" {OUT}',
+    "a file through tee, beside a block": f'{{ echo a=1; }} {OUT}\ncat "$F" | tee -a "$GITHUB_OUTPUT" > /dev/null',
     "a text behind the end of a value": f'{{ echo "a<<E"; echo E; echo "$ALL"; }} {OUT}',
     "a value without an end": f'echo "a<<$(date)" {OUT}',
     "a loop over files": f'for k in out/*; do echo "$k=1" {OUT}; done',

@@ -114,7 +114,7 @@ def simple_commands(script: str) -> Sequence[SimpleCommand]:
         if kind == "redirection":
             redirection = word.strip()
         elif kind == "word" and redirection == "<<<":
-            read = word
+            read = word + "\n"
         elif kind == "word" and (document := _DOCUMENT.match(redirection + token[0])):
             start = text.find("\n", at) + 1 or len(text)
             stop = next(

@@ -79,10 +79,10 @@ def _output_text(commands: Sequence[SimpleCommand], functions: Collection[str]) 
         is_tee = _program(command) == "tee"
         source = before if is_tee and before.is_piped else command
         text = "" if _program(source) in functions else _printed_text(source)
-        if any(_FILE in word for word in (*command.targets, *(command.words if is_tee else ()))):
+        if is_written := any(_FILE in word for word in (*command.targets, *(command.words if is_tee else ()))):
             is_block = is_block or _program(source) in {*functions, *_SILENT}
             written.append(text)
-        if not command.is_piped and (_FILE in "".join(command.targets) or not command.targets):
+        if is_written or not (command.is_piped or command.targets):
             printed.append(text)
     return "".join(printed if is_block else written)
 
