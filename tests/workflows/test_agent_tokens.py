@@ -438,7 +438,8 @@ OPEN = [
         job(SECRET, on="issues").replace("    permissions", f"    if: ${{{{ {condition} }}}}\n    permissions")
         for condition in (
             "github.actor == github.event.issue.user.login", "github.event_name == 'Issues'", "('a' || 'b') == 'a'",
-            "github.event.comment.body == ''", "!github.event.pull_request.head.repo.fork",
+            "github.event.comment.body == ''", "contains(github.actor, 'octo')",
+            "!github.event.pull_request.head.repo.fork",
         )
     ),
     job(MAKE, permissions="{contents: write}", on="{issues: {types: [labeled, edited]}}"),

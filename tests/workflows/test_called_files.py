@@ -105,6 +105,12 @@ def test_code_of_pull_requests_is_found_behind_calls(tmp_path: Path, files: dict
     assert line <= files[path].count("\n")
 
 
+def test_an_action_that_several_jobs_use_is_one_finding(tmp_path: Path) -> None:
+    again = "  again:\n    runs-on: ubuntu-latest\n    steps:\n      - " + USE + "\n"
+    files = {W: caller(TARGET, USE) + again, ACTION: action(CHECKOUT % HEAD)}
+    assert [(code, path) for code, _, path, _ in found(tmp_path, files)] == [("untrusted-checkout", ACTION)]
+
+
 AGENTS = {
     "the action of the repository itself": {
         W: caller("push", "uses: ./"), "action.yml": action("{run: bun src/index.ts, shell: bash}")},

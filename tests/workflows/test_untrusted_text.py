@@ -154,6 +154,7 @@ TITLE = "github.event.issue.title"
 JAVASCRIPT = [
     ("const v = ${{ toJSON(X) }};", None),
     ("const v = {it: ${{ toJSON(X) }}}; // don't", None),
+    ("const r = /'/;\n            const v = ${{ toJSON(X) }};", None),
     ("const v = '${{ X }}';", "process.env.ISSUE_TITLE"),
     ('f("${{ X }}");', "process.env.ISSUE_TITLE"),
     ("f(`about ${{ X }}`);", "${process.env.ISSUE_TITLE}"),
