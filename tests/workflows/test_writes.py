@@ -31,6 +31,8 @@ READ = {
     "a branch": f'if [ -s "$GITHUB_OUTPUT" ]; then :; else echo "a-b=$X"; fi {OUT}',
     "another name of the file": 'out="${GITHUB_OUTPUT}"\n[ -n "$out" ] && echo "a-b=$X" >> "${out}"',
     "all output of the shell": f'exec {OUT}\necho "a-b=$X"',
+    "a stream of its own": f'exec 3{OUT}\necho "a-b=$X" >&3\nexec 3>&-',
+    "a stream of a block": f'{{ echo "a-b=$X" >&4; }} 4{OUT} 2>/dev/null',
     "values of substitutions": f'echo "a-b=$(printf "%s" "x y" | tr x z)" {OUT}; cat "$GITHUB_OUTPUT" > /dev/null',
     "text on the next line": f'echo \\\n  "a-b=$X" \\\n  {OUT}',
 }
@@ -39,6 +41,10 @@ COMPUTED = {
     "a loop over an array": f'names=(a-b)\nfor k in "${{names[@]}}"; do\n  printf "%s=%s\\n" "$k" 1\ndone {OUT}',
     "a function": f'put() {{ echo "$1=$2" {OUT}; }}\nput a-b "$X"',
     "a function that prints": f'p() {{\n  local n="$1"\n  printf "%s<<E\\n%s\\nE\\n" "$n" "$2"\n}}\np a-b "$X" {OUT}',
+    "a function by its keyword": f'function p {{ printf "%s=%s\\n" "$1" "$2" {OUT}; }}\np a-b "$X"',
+    "a function of pairs": f'p() {{ for pair in "$@"; do echo "$pair" {OUT}; done; }}\np "a-b=$X" a-b=1',
+    "an array of lines": f'lines=()\nlines+=("a-b=$X")\nprintf "%s\\n" "${{lines[@]}}" {OUT}',
+    "an array over several lines": f'names=(\n  a-b\n)\nfor k in "${{names[@]}}"; do echo "$k=1" {OUT}; done',
     "a variable": f'name=a-b\necho "$name=$X" {OUT}',
 }
 UNREAD = {

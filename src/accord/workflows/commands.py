@@ -100,6 +100,7 @@ class SimpleCommand(NamedTuple):
 
     words: Sequence[str] = ()
     targets: Sequence[str] = ()
+    others: Sequence[str] = ()  # files of its other streams
     text: str = ""
     is_piped: bool = False  # the next command reads its output
 
@@ -107,7 +108,8 @@ class SimpleCommand(NamedTuple):
 def simple_commands(script: str) -> Sequence[SimpleCommand]:
     """Return the commands of a script in order, without those of substitutions, which stay part of a word."""
     text, at = _hide_substitutions(script), 0
-    found, words, targets, read, redirection = list[SimpleCommand](), list[str](), list[str](), "", ""
+    found, words, targets, others = list[SimpleCommand](), list[str](), list[str](), list[str]()
+    read = redirection = ""
     while token := _TOKEN.match(text, at):
         at, kind = token.end(), token.lastgroup
         word = re.sub(r"""\$?(?=')|["']""", "", token[0])
@@ -122,15 +124,16 @@ def simple_commands(script: str) -> Sequence[SimpleCommand]:
             )
             read, text = text[start:stop], text[:start] + text[stop:].partition("\n")[2]
         elif kind == "word" and redirection:
-            targets += [word] if redirection.lstrip("1&") in {">", ">>", ">|"} else []
+            (targets if redirection.lstrip("1&") in {">", ">>", ">|"} else others).append(word)
         elif kind == "word":
             words.append(word)
-        elif kind == "end" and (words or targets):
-            found.append(SimpleCommand(words, targets, read, token[0] == "|" and text[at : at + 1] != "|"))
-            words, targets, read = [], [], ""
+        elif kind == "end" and (words or targets or others):
+            is_piped = token[0] == "|" and text[at : at + 1] != "|"
+            found.append(SimpleCommand(words, targets, others, read, is_piped))
+            words, targets, others, read = [], [], [], ""
         if kind in {"word", "end"}:
             redirection = ""
-    return [*found, SimpleCommand(words, targets, read)]
+    return [*found, SimpleCommand(words, targets, others, read)]
 
 
 def _hide_substitutions(script: str) -> str:

@@ -12,7 +12,7 @@ from accord.workflows.commands import SimpleCommand, commands_of, program_of, si
 
 _SILENT = frozenset({
     "", ":", "[", "[[", "break", "case", "cd", "continue", "declare", "done", "esac", "exec", "exit", "export", "false",
-    "fi", "for", "function", "local", "mapfile", "mkdir", "read", "readarray", "readonly", "return", "rm", "set",
+    "fi", "for", "local", "mapfile", "mkdir", "read", "readarray", "readonly", "return", "rm", "set",
     "shift", "sleep", "test", "touch", "true", "}",
 })  # fmt: skip
 _READERS = frozenset({"cat", "echo", "grep", "head", "printf", "sort", "tail", "tee", "wc"})
@@ -25,8 +25,9 @@ and only its name tells the two apart. Without a name here, a fault is not found
 
 _FILE = "GITHUB_OUTPUT"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
+_KEYWORD = re.compile(r"\bfunction[ \t]+([\w-]+)(?:[ \t]*\(\))?")
 _FUNCTION = re.compile(r"\b([\w-]+)[ \t]*\(\)")
-_ARRAY = re.compile(r"\b(\w+)=\(([^()]*)\)")
+_ARRAY = re.compile(r"\b(\w+)\+?=\(([^()]*)\)")
 _BRACED = re.compile(r"\$\{(\w+)(?:\[[@*]\])?\}")
 _ALIAS = re.compile(rf"\b(\w+)=[\"']?\$\{{?{_FILE}\b")
 _VARIABLE = re.compile(r"\$(\w+)")
@@ -50,7 +51,8 @@ def written_names(texts: Sequence[str], programs: Collection[str]) -> Collection
 
 @lru_cache(maxsize=64)
 def _names(script: str, programs: frozenset[str]) -> Collection[str] | None:
-    text = _ARRAY.sub(r"for \1 in \2", _BRACED.sub(r"$\1", _COMMENT.sub("", script)))
+    text = _KEYWORD.sub(r"\1()", _BRACED.sub(r"$\1", _COMMENT.sub("", script)))
+    text = _ARRAY.sub(lambda at: f"for {at[1]} in {' '.join(at[2].split())}", text)
     aliases = set(_ALIAS.findall(text))
     text = _VARIABLE.sub(lambda at: f"${_FILE}" if at[1] in aliases else at[0], text)
     functions = set(_FUNCTION.findall(text))
@@ -79,7 +81,8 @@ def _output_text(commands: Sequence[SimpleCommand], functions: Collection[str]) 
         is_tee = _program(command) == "tee"
         source = before if is_tee and before.is_piped else command
         text = "" if _program(source) in functions else _printed_text(source)
-        if is_written := any(_FILE in word for word in (*command.targets, *(command.words if is_tee else ()))):
+        files = (*command.targets, *command.others, *(command.words if is_tee else ()))
+        if is_written := any(_FILE in word for word in files):
             is_block = is_block or _program(source) in {*functions, *_SILENT}
             written.append(text)
         if is_written or not (command.is_piped or command.targets):
@@ -113,7 +116,8 @@ def _are_literal(names: Iterable[str], commands: Iterable[SimpleCommand], functi
     for command in commands:
         words = next(iter(started_commands(command.words)), [""])
         for i, word in enumerate(words[1:] if words[0] in functions else (), 1):
-            values[f"${i}"].append(word)
+            for name in (f"${i}", "$@", "$*"):
+                values[name].append(word)
         if words[:3:2] == ["for", "in"]:
             values[f"${words[1]}"] += words[3:]
         if words[0] in {"mapfile", "read", "readarray"}:
