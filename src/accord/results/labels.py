@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import cache
 
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
@@ -206,7 +207,7 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
     repeated = _repeated_labels(labels, kind)
     for position, label in enumerate(labels):
         here, category = path + pointer(position), category_of(label)
-        legal = _legal_names(category, kind) if category else []
+        legal = _legal_names(category, kind) if category else ()
         if category and (kept := repeated.get(position)):
             message = f"`{label}` is a second {category.word} label beside `{kept}`."
             hint = "Keep one." if label in legal and label != kept else "Remove it."
@@ -220,8 +221,9 @@ def _check_label_names(labels: Sequence[str], path: str, kind: ItemKind | None =
             yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
 
 
-def _legal_names(category: Category, kind: ItemKind | None) -> list[str]:
-    return sorted(CREATION_RULES[kind][category] if kind else in_category([*KNOWN_NAMES], category))
+@cache
+def _legal_names(category: Category, kind: ItemKind | None) -> tuple[str, ...]:
+    return tuple(sorted(CREATION_RULES[kind][category] if kind else in_category([*KNOWN_NAMES], category)))
 
 
 def _repeated_labels(labels: Sequence[str], kind: ItemKind | None) -> dict[int, str]:

@@ -284,6 +284,8 @@ def shown_text(content: str) -> str:
 
 
 def _without_comments(content: str) -> str:
+    if "<!--" not in content:
+        return content
     return "".join(span.text for span in spans(content) if span.kind != "comment")
 
 
