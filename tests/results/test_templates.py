@@ -112,6 +112,30 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "objective to do": (task_body(objective="TODO"), {"placeholder-left"}),
     "criterion to do": (task_body(criteria="- [ ] It works\n- [ ] TBD"), {"placeholder-left"}),
     "criteria of the template": (task_body(criteria="- [ ] Criterion 1\n- [ ] Criterion 2"), {"placeholder-left"}),
+    **{
+        f"{text} as criteria": (task_body(criteria=text), {"placeholder-left"})
+        for text in (
+            "- [ ] It works\n- [ ] **Criterion 2**",
+            "### Speed\n\n1. [ ] Criterion 1\n   - It is fast",
+            "- Export\n  - [ ] `Criterion`",
+        )
+    },
+    **{
+        f"{text} among the criteria": (task_body(criteria=f"{text}\n\n- [ ] It works"), set())
+        for text in (
+            "| Criterion | Test |\n|-|-|\n| speed | `a.py` |",
+            "| # | **Criterion** |\n|-|-|\n| 1 | speed |",
+            "| Criterion 1 | speed |\n|-|-|\n| Criterion 2 | size |",
+            "**Criterion 1**\n\nIt is fast.",
+            "Criterion 1:\n- [ ] It is fast",
+            "### Criterion 1",
+            "- **Criterion 1**\n  - [ ] It is fast",
+            "- [ ] **Criterion 1**\n  It is fast",
+            "```\nCriterion 1\n```",
+        )
+    },
+    "a head of a table in the context": (task_body(context="| Done | Todo |\n|-|-|\n| CSV | vCard |"), set()),
+    "a cell to do": (task_body(context="| File | Part |\n|-|-|\n| a.py | TODO |"), {"placeholder-left"}),
     "context of the template": (task_body(context="Anything the agent needs beyond the spec."), {"placeholder-left"}),
     "constraints of the template": (task_body(constraints="What the agent must NOT do"), {"placeholder-left"}),
     "scope of the template": (task_body(in_scope="- path/to/file.ts"), {"placeholder-left"}),

@@ -153,14 +153,14 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
     for section in body.sections:
         pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
         every = section.text.splitlines()
-        lead_ins = {line for line in every[:-1] if line.rstrip("*_").endswith(":") and len(line.split()) > 2}
-        lines = (
-            line
-            for line in every
-            if (is_template(line) and line not in lead_ins) or (section.line in criteria and _CRITERION.fullmatch(line))
-        )
+        passed = {line for line in every[:-1] if line.rstrip("*_").endswith(":") and len(line.split()) > 2}
+        passed.update(cell for block in section.blocks if block.kind == "table" for cell in block.cells[0])
+        items = section.items if section.line in criteria else []
+        entries = [*(each for each in items if each.checked is not None), *unboxed_entries(items)]
+        lines = [line for line in every if is_template(line) and line not in passed]
+        lines += [each.text for each in entries if _CRITERION.fullmatch(each.text)]
         token = pattern.search(section.text)
-        if left := next(lines, "") or (token.group() if token else ""):
+        if left := next(iter(lines), "") or (token.group() if token else ""):
             message = f"`{section.title}` (line {section.line} of the body) still has the template's `{left.strip()}`."
             yield Finding("placeholder-left", message, path, hint="Replace it with your own words.")
     for left in (each for each in (*body.in_scope, *body.out_of_scope) if each.startswith(_PATHS_LEFT_OVER)):
