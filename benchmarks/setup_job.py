@@ -3,13 +3,15 @@
     python benchmarks/setup_job.py [RUNS] [--against CHECKOUT]
 
 `actions/setup/setup.sh` into an empty folder, against a virtual environment into which pip installs the same packages.
-Then `accord check` twice by `accord.sh`: the first time compiles the modules that it imports. The least of RUNS (2)
-counts. Needs the package index, whose answers pip may have cached; `./dev` needs an environment that is in step.
+Then `accord check` twice by `accord.sh`, outside of the workspace as on a runner: the first compiles the modules that
+it imports. The least of RUNS (2) counts. Needs the package index, whose answers pip may have cached; `./dev` needs an
+environment that is in step.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,10 +37,12 @@ def set_up(times: Times, checkout: Path) -> None:
     scripts = checkout / "actions" / "setup"
     plan = str(checkout / "examples" / "planner-result.json")
     with tempfile.TemporaryDirectory() as folder:
-        measure(times, f"set-up ({checkout})", "bash", str(scripts / "setup.sh"), RUNNER_TEMP=folder)
+        job = {"RUNNER_TEMP": folder, "GITHUB_WORKSPACE": f"{folder}/work"}
+        measure(times, f"set-up ({checkout})", "bash", str(scripts / "setup.sh"), **job)
+        for compiled in list((checkout / "src").rglob("__pycache__")):
+            shutil.rmtree(compiled)
         for name in ("first command", "second command"):
-            command = ("bash", str(scripts / "accord.sh"), "check", plan)
-            measure(times, f"{name} ({checkout})", *command, RUNNER_TEMP=folder)
+            measure(times, f"{name} ({checkout})", "bash", str(scripts / "accord.sh"), "check", plan, **job)
         if checkout == HERE:
             (packages,) = Path(folder).glob("*/packages.txt")
             environment = f"{folder}/peer"
