@@ -193,6 +193,9 @@ OPTIONS = [
     ("Options with trade-offs:\n", "{n}. {name}: {text}", "\n"),
     ("**Options (with trade-offs):**\n", "- {name}: {text}", "\n"),
     ("Options:\n", "- {name} \u2192 {text}", "\n"),
+    ("Options:\n", "\u2013 {name}: {text}", "\n"),
+    ("Options: ", "{letter}: {name}, with {text}.", " "),
+    ("Options:\n\n", "### {name}\n\n| + | \u2212 |\n|-|-|\n| simple | {text} |", "\n\n"),
     ("Options:\n", "{name}: {text}", "\n"),
     ("Options:\n", "{n}. {name}\n   - Pros: simple\n   - Cons: {text}", "\n"),
     ("Options: ", "{n}. {name}: {text}", " "),
@@ -228,6 +231,13 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
         "| | |\n|-|-|\n| A | |\n| B | |",
         "- A: <!-- x -->\n- B: &nbsp;",
         "- Option A: 0.01\n- Option B: 1,000",
+        "1. utils.py\n2. Deno 2.1",
+        "1. **Vendor** \u2014 Trade-offs:\n2. **Upgrade** \u2014 TBD",
+        "1. Vendor\n   - Pros:\n   - Cons:\n2. Upgrade\n   - **Pros:**\n   - **Cons:**",
+        "### Vendor\n\n**Pros**\n\n**Cons**\n\n### Upgrade\n\n**Pros**\n\n**Cons**",
+        "1. Vendor\n   - Description: copy it\n   - Trade-offs:\n2. Upgrade\n   - Trade-offs:",
+        "| Option | Description | Trade-offs |\n|-|-|-|\n| A | vendor | |\n| B | upgrade | n/a |",
+        "| # | Option | Pros | Cons |\n|-|-|-|-|\n| 1 | vendor | | |\n| 2 | upgrade | - | \u2026 |",
     ],
 )
 def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None:

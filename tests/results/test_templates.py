@@ -279,6 +279,20 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         refinement_body(options="**Option A** is cheap, but slow.\n\n**Option B** is good, but dear."),
         set(),
     ),
+    "options as bold lines above lists": (
+        refinement_body(options="**Option A: One**\n\n- cheap\n- slow\n\n**Option B: Two**\n\n- good\n- dear\n- new"),
+        set(),
+    ),
+    "headings above tables": (
+        refinement_body(
+            options="### One\n\n| + | - |\n|-|-|\n| cheap | slow |\n\n### Two\n\n| + | - |\n|-|-|\n| good | dear |"
+        ),
+        set(),
+    ),
+    "a table without a trade-off": (
+        refinement_body(options="| Option | What | Trade-offs |\n|-|-|-|\n| A | One | slow |\n| B | Two | |"),
+        {"trade-off-missing"},
+    ),
     "an option that is spoken of": (refinement_body(options="The option is cheap."), {"options-too-few"}),
     "wide colon": (refinement_body(quote="- Quote\uff1a「速く」"), set()),
     "pros and cons are not options": (refinement_body(options="1. One\n   - cheap\n   - quick"), {"options-too-few"}),

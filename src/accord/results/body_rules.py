@@ -27,7 +27,7 @@ from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed_entries
-from accord.text.outline import Section, code_of, seen_text
+from accord.text.outline import Section, blank_code, code_of, seen_text
 
 _ISSUE = re.compile(r"#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
@@ -133,7 +133,7 @@ def _has_sentences(section: Section) -> bool:
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
-    from accord.results.layouts import trade_off_gaps  # imported here: its patterns take as long as ten bodies
+    from accord.results.options import trade_off_gaps  # imported here: its patterns take as long as ten bodies
 
     options = body.find(OPTIONS)
     found = _options(body, options) if options else []
@@ -194,14 +194,16 @@ def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
 
 def _options(body: Body, options: Section) -> list[str]:
     """Return the options with their texts: entries of a list, rows of a table, headings, or paragraphs that count."""
-    from accord.results.layouts import options_among
+    from accord.results.options import labelled_options
 
     below = [*body.below(OPTIONS)][1:]
     top = min((child.level for child in below), default=0)
     starts = [i for i, child in enumerate(below) if child.level == top]
     parts = [f"{child.title}\n{child.text}".rstrip() for child in below]
     nested = ["\n".join(parts[i:end]) for i, end in pairwise([*starts, len(below)])]
-    return max(_entries(options), nested, _rows(options), list(options_among(options.text).found), key=len)
+    whole = "\n\n".join((options.text, *(f"{'#' * child.level} {child.title}\n\n{child.text}" for child in below)))
+    found = list(labelled_options(blank_code(whole)).found)
+    return found if len(found) > 1 else max(_entries(options), nested, _rows(options), key=len)
 
 
 def _entries(section: Section) -> list[str]:
@@ -215,7 +217,7 @@ def _entries(section: Section) -> list[str]:
 
 def _rows(section: Section) -> list[str]:
     """Return the rows of a section's tables, without the heads."""
-    from accord.results.layouts import option_of_row
+    from accord.results.options import option_of_row
 
     tables = (block.cells for block in section.blocks if block.kind == "table")
     return [option_of_row(cells[0], row) for cells in tables for row in cells[1:] if any(row)]

@@ -23,16 +23,8 @@ from accord.git.steering import audit_paths
 from accord.git.unfinished import marked_files, marker_findings
 from accord.results.contents import has_sentence, reference_gaps, says_something
 from accord.results.fixes import recount
-from accord.results.layouts import (
-    Options,
-    Reading,
-    labelled_options,
-    options_among,
-    read_parts,
-    trade_off_gaps,
-    unfolded_text,
-    vocabulary_of,
-)
+from accord.results.layouts import Reading, read_parts, unfolded_text, vocabulary_of
+from accord.results.options import Options, labelled_options, options_among, trade_off_gaps
 from accord.results.scope_entries import Scopes, is_in_scope
 from accord.text.markdown import unfenced_text
 from accord.text.outline import blank_code

@@ -1,0 +1,171 @@
+"""Options in a plain text, in whatever layout. Pure.
+
+Source: workflow contracts, "Summary Content by Outcome" and "Refinement Template" ask for trade-offs, not for a layout.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+
+from accord.core.frozen import Frozen
+from accord.results.contents import SENTENCE_WORDS, says_something, word_count
+from accord.results.layouts import A_LETTER, TABLE_RULE
+from accord.text.outline import seen_text
+
+_MARK = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<mark>[-*+\u2022\u2013\u00b7\u2023\u2192\u25cf\u25aa](?=[ \t])"
+    r"|\(?\d{1,2}[.)]|\(?[A-Ha-h][.)]|\#{2,6}"
+    r"|(?=[*_]{0,3}options?\b[ \t]*[*_]*[\w]\b)|[*_]{2}(?=\w)|[A-H](?=[:\uff1a]))[ \t]*(?=\S)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_COUNT = re.compile(
+    r"(?<![\w(])(?:\((?P<bracketed>[1-9a-h])\)|(?P<dotted>[1-9a-h])[.):](?=[ \t])|options?[ \t]+(?P<named>[1-9a-h])\b)",
+    re.IGNORECASE,
+)
+_NAMED_LINE = re.compile(r"\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w")
+_NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
+_ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
+_NAME = re.compile(
+    r"[*_]*(?:options?[ \t]+\(?[^\W_]\b\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-]*"
+    r"|\(?[^\W_]\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-])[*_ \t]*",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(
+    r"(?:[\uff1a(\uff08\u2013\u2014\u2192\uff0c\u3001;\uff1b\u3002=\n]|:(?!\d)|[.,](?!\w)|->|[ \t]-[ \t]|[*_]{2}[ \t])"
+    r"[^\w\n]{0,8}\w"
+)
+"""The end of an option's name, and the beginning of the text about it."""
+
+_BARE = re.compile(
+    r"^[ \t]*(?:#+[ \t].*|[*_]{2}[^*_\n]+[*_]{2})$"
+    r"|(?<![^\n:\uff1a\u2013\u2014])[^\n:\uff1a\u2013\u2014]*[:\uff1a][*_ \t]*$",
+    re.MULTILINE,
+)
+"""A title or a label without a text on its line."""
+
+_NO_TRADE_OFF = re.compile(r"\btrade-?[ ]?offs?[*_]*[:\uff1a][*_\s]*\Z", re.IGNORECASE)
+_CLAUSE = re.compile(r"[,;.!?\uff0c\u3001\u3002]\s*\w")
+_ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
+"""A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
+
+_SEPARATORS = frozenset(":\uff1a\u2013\u2014-")
+
+
+class Options(Frozen):
+    """The options of a text. Not ``is_clear`` if the text has no structure that tells them apart."""
+
+    found: tuple[str, ...]
+    is_clear: bool = True
+
+
+def has_trade_off(option: str) -> bool | None:
+    """Return whether an option has a text beside its name; None for a sentence that may be both."""
+    option = seen_text(option)
+    named = _NAME.match(option)
+    first, *rest = (option[named.end() :] if named else option).split("\n", 1)
+    text = "\n".join(each for each in (first, *(_BARE.sub("", part) for part in rest)))
+    if _NO_TRADE_OFF.search(option) or not (says_something(option) and says_something(text)):
+        return False
+    words = word_count(text)
+    is_lettered = named is not None and named[0].rstrip(" \t*_")[-1:] in _SEPARATORS
+    is_named = any(says_something(text[at.start() + 1 :]) for at in _BREAK.finditer(text))
+    return True if is_named else None if words >= (2 if is_lettered else SENTENCE_WORDS) else False
+
+
+def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Yield a message for each option without a trade-off, and whether that is sure; a sentence may be both."""
+    for option in options:
+        has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
+        if not has_one:
+            yield f"The option `{name}` {'may have' if has_one is None else 'has'} no trade-off.", has_one is False
+
+
+def labelled_options(text: str) -> Options:
+    """Read the options of a text that has nothing else, in the clearest layout that gives at least two."""
+    text = _NEW_LINE.sub("\n", text)
+    tables = [row for row in _ROW.findall(text) if TABLE_RULE.fullmatch(row.rstrip().removesuffix("|"))]
+    rows, marked = _of_table(text) if len(tables) < 2 else (), _list_entries(text)
+    pieces = () if rows or marked else tuple(piece.strip() for piece in text.split(";") if A_LETTER.search(piece))
+    for found in (rows, marked, _list_entries(text, "#"), _counted_pieces(text), _of_lines(text), pieces):
+        if len(found) > 1:
+            return Options(found)
+    if rows or marked:
+        return Options((rows or marked)[:1])
+    is_clear = not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
+    return Options((text.strip(),) if A_LETTER.search(text) else (), is_clear=is_clear)
+
+
+def options_among(text: str) -> Options:
+    """Read options out of a text that says other things too: a table, or a count such as Option 1 … Option 2."""
+    text = _NEW_LINE.sub("\n", text)
+    return Options(_of_table(text) or _counted_pieces(text))
+
+
+def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """Return the text behind each mark, up to the next one."""
+    ends = [*(start for start, _ in starts[1:]), len(text)]
+    pieces = (text[begin:end].strip() for (_, begin), end in zip(starts, ends, strict=False))
+    return tuple(piece for piece in pieces if A_LETTER.search(piece))
+
+
+def _list_entries(text: str, sign: str = "") -> tuple[str, ...]:
+    """Return each entry of the first list, or each heading, with the text that belongs to it."""
+    marks = [mark for mark in _MARK.finditer(text) if mark["mark"].startswith(sign)]
+    return _pieces(text, [mark.span() for mark in marks if _is_beside(mark, marks[0])])
+
+
+def _is_beside(mark: re.Match[str], first: re.Match[str]) -> bool:
+    """Return whether a mark begins an entry of the same list as the first one, or a heading of its level."""
+    depth, first_depth = (len(each["indent"].expandtabs(4)) for each in (mark, first))
+    is_heading = mark["mark"].startswith("#") and mark["mark"] != first["mark"]
+    return _kind(mark["mark"]) == _kind(first["mark"]) and not is_heading and depth < first_depth + 2
+
+
+def _kind(mark: str) -> str:
+    sign = mark.lstrip("(")[:1]
+    if not mark or mark in ("**", "__") or sign == "#":
+        return mark[:1]
+    return "number" if sign.isdigit() else "letter" if sign.isalpha() else "bullet"
+
+
+def _counted_pieces(text: str) -> tuple[str, ...]:
+    """Return the pieces of the longest count in a text, such as (a) … (b) … or Option 1 … Option 2 …."""
+    best: list[tuple[int, int]] = []
+    counts: dict[tuple[str, bool], list[tuple[int, int]]] = {}
+    for hit in _COUNT.finditer(text):
+        kind = hit.lastgroup or ""
+        sign = hit[kind].lower()
+        value = int(sign) if sign.isdigit() else ord(sign) - ord("a") + 1
+        count = counts.setdefault((kind, sign.isdigit()), [])
+        if value == len(count) + 1:
+            count.append(hit.span())
+            best = max(best, count, key=len)
+    return _pieces(text, best)
+
+
+def _of_table(text: str) -> tuple[str, ...]:
+    """Return the rows of the first table, its head left out: the first cell with the others behind a colon."""
+    rows = [match[1].rstrip().removesuffix("|") for match in _ROW.finditer(text)]
+    rule = next((i for i, row in enumerate(rows) if TABLE_RULE.fullmatch(row)), -1)
+    if rule < 0:
+        return ()
+    cells = [[cell.strip() for cell in row.split("|")] for row in rows[rule + 1 :]]
+    head = [cell.strip() for cell in rows[rule - 1].split("|")] if rule else []
+    return tuple(option_of_row(head, row) for row in cells if any(row))
+
+
+def option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
+    """Return the option in a row of a table: its name, and each cell behind that after the head of its column."""
+    cells = list(zip_longest(head, row, fillvalue=""))
+    at = next((i for i, key in enumerate(head) if key.lower() in {"option", "options"} and i < len(row)), 0)
+    beside = [f"{key}: {cell}" for key, cell in cells[at + 1 :] if says_something(cell)]
+    lacks = any(_NO_TRADE_OFF.search(f"{key}:") and not says_something(cell) for key, cell in cells)
+    return f"{row[at]}: {'' if lacks else ', '.join(beside)}"
+
+
+def _of_lines(text: str) -> tuple[str, ...]:
+    """Return the lines, if each has a name and a text."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(lines) if all(map(_NAMED_LINE.match, lines)) else ()
