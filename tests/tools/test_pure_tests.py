@@ -17,7 +17,8 @@ import sys
 
 for number, file in enumerate(sys.argv[1:]):
     spec = importlib.util.spec_from_file_location(f"test_{number}", file)
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[spec.name])
 print("MODULES", *sys.modules)
 """
 

@@ -39,10 +39,10 @@ _BEFORE_COLON = re.compile(r"(?<![^\n;|])([^\n:\uff1a;|]{1,80})[:\uff1a]")
 _BRACKETED = re.compile(r"\([^()\n]{0,80}\)")
 _WORD = re.compile(r"\w[\w'-]*")
 _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
-A_LETTER = re.compile(r"\w")
+_LETTER = re.compile(r"\w")
 _FOLDING = re.compile(r"</?(?:details|summary)(?: [^<>]*)?>", re.IGNORECASE)
 _HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
-TABLE_RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
+_RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _UNDERLINE = re.compile(r"(?:-+|=+)?")
 _ARTICLES = frozenset(("a", "an", "the", "my", "our"))
 _CONJUNCTIONS = frozenset(("and", "for", "if", "of", "on", "when", "with"))
@@ -216,7 +216,7 @@ def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: 
     A head whose label no row repeats is the first row, unless one capitalized word beside it names the other column.
     """
     cells = list(_cells(lines[i]))
-    has_head = top + 1 < len(lines) and TABLE_RULE.fullmatch(lines[top + 1].strip()) is not None
+    has_head = top + 1 < len(lines) and is_table_rule(lines[top + 1])
     heads = [_parts_of(lines[top][slice(*cell)], vocabulary) for cell in _cells(lines[top])] if has_head else []
     is_by_column = len({*filter(None, heads)}) > 1
     if has_head and (i == top + 1 or (i == top and (is_by_column or not _is_row(lines, top, vocabulary)))):
@@ -235,6 +235,11 @@ def _is_row(lines: Sequence[str], top: int, vocabulary: Vocabulary) -> bool:
     firsts = [_parts_of(row[slice(*cell)], vocabulary) for row in (lines[top], *rows) for cell in [*_cells(row)][:1]]
     text = " ".join(lines[top][slice(*cell)].strip() for cell in [*_cells(lines[top])][1:])
     return not (text.isalpha() and text.istitle()) and firsts[0] not in firsts[1:]
+
+
+def is_table_rule(line: str) -> bool:
+    """Return whether a line of a table divides its head from its rows."""
+    return _RULE.fullmatch(line.strip()) is not None
 
 
 def _cells(line: str) -> Iterator[tuple[int, int]]:

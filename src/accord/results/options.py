@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from accord.core.frozen import Frozen
 from accord.results.contents import SENTENCE_WORDS, says_something, word_count
-from accord.results.layouts import A_LETTER, TABLE_RULE
+from accord.results.layouts import is_table_rule
 from accord.text.outline import seen_text
 
 _MARK = re.compile(
@@ -25,6 +25,7 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 _NAMED_LINE = re.compile(r"\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w")
+_LETTER = re.compile(r"\w")
 _NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
 _ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
 _NAME = re.compile(
@@ -85,16 +86,16 @@ def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
 def labelled_options(text: str) -> Options:
     """Read the options of a text that has nothing else, in the clearest layout that gives at least two."""
     text = _NEW_LINE.sub("\n", text)
-    tables = [row for row in _ROW.findall(text) if TABLE_RULE.fullmatch(row.rstrip().removesuffix("|"))]
+    tables = [row for row in _ROW.findall(text) if is_table_rule(row.rstrip().removesuffix("|"))]
     rows, marked = _of_table(text) if len(tables) < 2 else (), _list_entries(text)
-    pieces = () if rows or marked else tuple(piece.strip() for piece in text.split(";") if A_LETTER.search(piece))
+    pieces = () if rows or marked else tuple(piece.strip() for piece in text.split(";") if _LETTER.search(piece))
     for found in (rows, marked, _list_entries(text, "#"), _counted_pieces(text), _of_lines(text), pieces):
         if len(found) > 1:
             return Options(found)
     if rows or marked:
         return Options((rows or marked)[:1])
     is_clear = not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
-    return Options((text.strip(),) if A_LETTER.search(text) else (), is_clear=is_clear)
+    return Options((text.strip(),) if _LETTER.search(text) else (), is_clear=is_clear)
 
 
 def options_among(text: str) -> Options:
@@ -107,7 +108,7 @@ def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     """Return the text behind each mark, up to the next one."""
     ends = [*(start for start, _ in starts[1:]), len(text)]
     pieces = (text[begin:end].strip() for (_, begin), end in zip(starts, ends, strict=False))
-    return tuple(piece for piece in pieces if A_LETTER.search(piece))
+    return tuple(piece for piece in pieces if _LETTER.search(piece))
 
 
 def _list_entries(text: str, sign: str = "") -> tuple[str, ...]:
@@ -148,7 +149,7 @@ def _counted_pieces(text: str) -> tuple[str, ...]:
 def _of_table(text: str) -> tuple[str, ...]:
     """Return the rows of the first table, its head left out: the first cell with the others behind a colon."""
     rows = [match[1].rstrip().removesuffix("|") for match in _ROW.finditer(text)]
-    rule = next((i for i, row in enumerate(rows) if TABLE_RULE.fullmatch(row)), -1)
+    rule = next((i for i, row in enumerate(rows) if is_table_rule(row)), -1)
     if rule < 0:
         return ()
     cells = [[cell.strip() for cell in row.split("|")] for row in rows[rule + 1 :]]
