@@ -442,6 +442,14 @@ REFERENCES = [
     'Spec reference: file path, section name, and relevant quote: docs/specs/a.md, section Reading, "A stream."',
     'Details: docs/specs/a.md is silent.\nSection: Reading\nQuote: "A stream is read."',
     "Spec: docs/specs/a.md\nSections:\n- Reading\n- Size\nQuote: A stream is read.",
+    'Spec: docs/specs/a.md\nSection 2.1: "A stream is read."',
+    'Spec: docs/specs/a.md\nSection: Reading \u2014 "A stream is read"',
+    'Spec: docs/specs/a.md\nSection: 2.1 "Reading"\nQuote: "A stream is read"',
+    'Spec reference: `docs/specs/a.md`, sections "Reading" and "Size": "A stream is read"',
+    "Spec reference: `docs/specs/a.md`, \u00a73.2, \u201cA stream is read.\u201d",
+    'Spec reference: docs/specs/a.md, section "Reading", "A stream is read."',
+    'Spec reference: docs/specs/a.md, section 2.1, "A stream is read"',
+    'Spec reference: docs/specs/a.md, section 2.1 "Reading"\n\n> A stream is read.\n',
 ]
 
 
@@ -460,6 +468,17 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         "Spec reference: docs/specs/a.md, section Reading",
         'Spec reference: docs/specs/a.md, section "Reading"',
         'Spec reference: docs/specs/a.md, "Reading" section',
+        'Spec reference: docs/specs/a.md, the "Reading" and "Size" sections',
+        'Spec reference: docs/specs/a.md, section 2.1 "Roles and rights of members"',
+        'Spec reference: docs/specs/a.md \u00a7 2.1 "Roles and rights of members"',
+        'Spec reference: docs/specs/a.md, sections "Reading" and "Size"',
+        "Spec reference: docs/specs/a.md, sections \u201cReading\u201d,\n\u201cSize\u201d / \u201cEnd\u201d",
+        'Spec: docs/specs/a.md\nSection: 2.1 "Roles and rights of members"',
+        'Spec: docs/specs/a.md\nSection: 2.1 "Roles and rights of members"\nQuote: none',
+        'Spec: docs/specs/a.md\nSection: 2.1 "Roles." and "Rights"\nQuote:',
+        'Spec: docs/specs/a.md\nSections:\n- "Reading"\n- 2 "Size"',
+        'Spec: docs/specs/a.md\n- Sections:\n  1. "Reading"\n  2. "Size"',
+        '| Spec | docs/specs/a.md |\n| Section | 2.1 "Roles and rights" |',
         'Spec reference: docs/specs/a.md, section: "A stream is read."',
         'Spec reference: "docs/specs/a.md", section Reading',
         'Spec reference: docs/specs/a.md, section Reading: "None"',
@@ -501,6 +520,10 @@ def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
         "**a: ",
         "a |-\n",
         "#\n",
+        "\u00a7 2, ",
+        'Section: "a" ',
+        '"a", ',
+        "Section:\n- ",
     ],
 )
 def test_a_hostile_summary_does_not_hold_up_the_check(unit: str) -> None:

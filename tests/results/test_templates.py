@@ -187,6 +187,15 @@ def test_a_task_is_judged_by_what_its_reader_sees(name: str) -> None:
     assert codes(body) == expected
 
 
+NAMED = (
+    '2.1 "Roles and rights of members"',
+    "\u201cRoles\u201d, \u201cAPI\u201d",
+    '\u00a7 2 "Roles"; \u00a7 3 "API"',
+    '2.1 and 2.2 "Roles" & "API"',
+    '"Roles" / \'Rights\' and 2.1\u20132.3 "API"',
+    'Roles, "API"',
+    '\n  - "Roles"\n  - 2.1 "API"',
+)
 REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "as the template has it": (refinement_body(), set()),
     "quote as a block": (refinement_body(quote="\n> It shall be fast."), set()),
@@ -226,6 +235,40 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "quote as code": (refinement_body(quote="- Quote:\n\n  ```\n  It shall be fast.\n  ```"), set()),
     "quoted section only": (
         refinement_body(quote="").replace("- Section(s): Speed", '- Section(s): "Speed"'),
+        {"quote-missing"},
+    ),
+    **{
+        f"no quote behind {name} but {quote.strip()}": (
+            refinement_body(quote=quote).replace("- Section(s): Speed", f"- Section(s): {name}"),
+            {"quote-missing"},
+        )
+        for name in NAMED
+        for quote in ("", "- Quote:", "- Quote: none")
+    },
+    **{
+        f"quote of {name}": (refinement_body().replace("- Section(s): Speed", f"- Section(s): {name}"), set())
+        for name in NAMED
+    },
+    **{
+        f"the quote of {text}": (
+            refinement_body(quote="").replace("- Section(s): Speed", f"- {text}\n"),
+            set(),
+        )
+        for text in (
+            'Section 2.1: "It shall be fast"',
+            'Section: Speed \u2014 "It shall be fast"',
+            'Section: 2.1 "Speed" - "It shall be fast"',
+            'Section(s): "Speed", "Size": "It shall be fast"',
+            'Section(s): "Speed"\n- "It shall be fast"',
+            'Section(s):\n  - "Speed"\n- "It shall be fast"',
+            "Section(s):\n- Speed\n- > It shall be fast",
+            'Section(s): 2.1 "Speed"\n\n> It shall be fast',
+            'Section(s): 2.1 "Speed"\n\n```\nIt shall be fast\n```',
+            "\u00a72.1, \u201cIt shall be fast.\u201d",
+        )
+    },
+    "no quote but that of a section's line": (
+        refinement_body(quote="- Quote: none").replace(": Speed", ': Speed \u2014 "It shall be fast"'),
         {"quote-missing"},
     ),
     "sections as a list": (

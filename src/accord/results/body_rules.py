@@ -158,9 +158,8 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
         items = section.items if section.line in criteria else []
         entries = [*(each for each in items if each.checked is not None), *unboxed_entries(items)]
         lines = [line for line in every if is_template(line) and line not in passed]
-        lines += [each.text for each in entries if _CRITERION.fullmatch(each.text)]
-        token = pattern.search(section.text)
-        if left := next(iter(lines), "") or (token.group() if token else ""):
+        lines += [each.text for each in entries if _CRITERION.fullmatch(each.text)] + pattern.findall(section.text)
+        for left in lines[:1]:
             message = f"`{section.title}` (line {section.line} of the body) still has the template's `{left.strip()}`."
             yield Finding("placeholder-left", message, path, hint="Replace it with your own words.")
     for left in (each for each in (*body.in_scope, *body.out_of_scope) if each.startswith(_PATHS_LEFT_OVER)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from accord.core.texts import is_nothing
 from accord.text.outline import seen_text
@@ -28,8 +29,8 @@ _PATH = re.compile(r"(?![Nn]/[Aa]\b)[\w.-]/[\w./*-]|\w-*\.(?:md|markdown|mdx|rst
 _QUOTED = re.compile(
     r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{2,}"
     r"[\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]|(?<!\w)['\u2018\u201a\u2039][^\n]{3,2000}?['\u2018\u2019\u203a](?!\w)"
-    r"|^[ \t]*(?:[-*+][ \t]+)?>[ \t]*\S[^\n]*"
-    r"|^[ \t]*(?P<fence>```|~~~)`*[^`\n]*\n(?:(?![ \t]*(?P=fence))[^\n]*\n)+",
+    r"|^[ \t]*(?P<block>(?:[-*+][ \t]+)?>[ \t]*\S[^\n]*"
+    r"|(?P<fence>```|~~~)`*[^`\n]*\n(?:(?![ \t]*(?P=fence))[^\n]*\n)+)",
     re.MULTILINE,
 )
 _SECTION_WORD = r"(?:\u00a7|(?<!\w)(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b)(?:\(s\)|(?!\(s\)))"
@@ -45,11 +46,27 @@ _SECTION = re.compile(
 """The name of a section: behind a word for it, an anchor, a heading, or what follows the file's path."""
 
 _UNNAMED = re.compile(r"\W*(?:none|n/?a|tbd)?\W*", re.IGNORECASE)
-_NAMED_NEXT = re.compile(rf"{_SECTION_WORD}\Z", re.IGNORECASE)
-_NAMED_BEHIND_COLON = re.compile(rf"(?:\A|[\n,;:.(\uff1a\u2013\u2014-])[ \t*_`]{{0,4}}{_SECTION_WORD}\Z", re.IGNORECASE)
+_SECTION_LABEL = rf"(?:\A|[\n,;:.(|\uff1a\u2013\u2014-])[ \t*_`]{{0,4}}{_SECTION_WORD}[*_`]*[ \t]*[:\uff1a|]"
+_OPENER = re.compile(rf"(?P<label>{_SECTION_LABEL})|{_SECTION_WORD}", re.IGNORECASE)
+_GAP = r"(?:[ \t*_`().\u00a7,;/&]|(?<=[,;/&d])\n|(?<=\d)[\u2013-](?=\d)|\b(?:[au]nd|or|[a-z][ivx]*|[a-z]?\d\w*)\b)*"
+"""Characters and words between the word or label for sections and their quoted names."""
+
+_BEHIND_WORD = re.compile(rf"{_GAP}(?<!,)", re.IGNORECASE)
+_BEHIND_LABEL = re.compile(
+    rf"{_GAP}|(?!.*\s-\s)[^\n:\uff1a|\u2013\u2014\u2192\u203a>]*(?:[,;/&]|\sand|\sor)", re.IGNORECASE
+)
+_ENTRY = re.compile(r"(?:\n|(?<=[:\uff1a|]))[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
+_NAMES_LISTED = re.compile(
+    rf"{_SECTION_LABEL}[*_`]*[ \t]*(?:\n([ \t]*))?(?:[-*+]|1[.)])[ \t]+(?!>)[^\n]*"
+    rf"(?:\n(?(1)\1|[ \t]*)(?:[-*+]|\d+[.)])[ \t]+(?!>|[*_`]*{_LABEL})[^\n]*)*",
+    re.IGNORECASE,
+)
+_SECTION_LINE = re.compile(rf"^[^\n]*{_SECTION_WORD}[^\n]*", re.IGNORECASE | re.MULTILINE)
 _AFTER_PATH = re.compile(r"\.\w{2,8}[^\n]{0,30}\Z")
 _BEHIND_NAME = re.compile(
-    r"[\s*_`]*(?:sub)?(?:section|heading|chapter|clause)\b(?!(?:\(s\))?[*_`]*[:\uff1a])", re.IGNORECASE
+    rf"(?:{_GAP}[\"\u201c-\u201f][^\"\u201c-\u201f\n]+[\"\u201c-\u201f]){{0,9}}[\s*_`]*"
+    r"(?:sub)?(?:section|heading|chapter|clause)s?\b(?!(?:\(s\))?[*_`]*[:\uff1a])",
+    re.IGNORECASE,
 )
 _QUOTE = re.compile(
     r"(?:^[ \t]*|(?<=[.;,|)*\u3002]))[^\w\n]{0,9}(?:relevant[ \t]+)?(?:quotes?|quotation|quoted|excerpt)\b"
@@ -80,27 +97,26 @@ def reference_gaps(text: str) -> list[str]:
     A path or a section's name in quotation marks is not a quote; of two quoted texts, the first may name the section.
     """
     text = _PLACEHOLDER.sub(" ", _COMMENT.sub("", text.replace("\r\n", "\n")))
-    quotes = [hit for hit in _QUOTED.finditer(text) if _is_quote(text, hit)]
-    inline = [hit for hit in quotes if not _is_block(hit)]
-    is_labelled = any(says_something(hit[1]) for hit in _QUOTE.finditer(text))
+    labelled = [says_something(hit[1]) for hit in _QUOTE.finditer(text)]
+    flat = _NAMES_LISTED.sub(lambda hit: _ENTRY.sub(", ", hit[0]), text)
+    quotes = [*_quotes(_SECTION_LINE.sub("", flat) if labelled and not any(labelled) else flat)]
+    first = next((hit for hit in quotes if not hit["block"]), None)
     has_section = any(not _UNNAMED.fullmatch(seen_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
-    is_first = len(quotes) > 1 and inline and _AFTER_PATH.search(_before(text, inline[0]))
-    found = {"path": _PATH.search(text), "section": has_section or is_first, "quote": is_labelled or quotes}
+    is_first = len(quotes) > 1 and first and _AFTER_PATH.search(first.string[: first.start()])
+    found = {"path": _PATH.search(text), "section": has_section or is_first, "quote": any(labelled) or quotes}
     return [part for part, is_there in found.items() if not is_there]
 
 
-def _is_quote(text: str, hit: re.Match[str]) -> bool:
-    is_path = " " not in hit[0] and _PATH.search(hit[0]) is not None
-    before = _before(text, hit).rstrip("*_` \t\n")
-    word = before.rstrip(":\uff1a*_`")
-    named_before = _NAMED_NEXT if word == before else _NAMED_BEHIND_COLON
-    is_name = _BEHIND_NAME.match(text, hit.end()) or named_before.search(word)
-    return says_something(hit[0]) and not is_path and (_is_block(hit) or not is_name)
-
-
-def _is_block(hit: re.Match[str]) -> bool:
-    return hit[0].lstrip(" \t-*+").startswith((">", "```", "~~~"))
-
-
-def _before(text: str, hit: re.Match[str]) -> str:
-    return text[max(0, hit.start() - 40) : hit.start()]
+def _quotes(text: str) -> Iterator[re.Match[str]]:
+    """Yield the quoted texts that are neither a path nor a section's name; a sentence is one only next to a label."""
+    end, is_name = 0, False
+    for hit in _QUOTED.finditer(text):
+        before = text[max(0, hit.start() - 200) : hit.start()]
+        gaps = [(each["label"], before[each.end() :].strip(" \t*_`")) for each in _OPENER.finditer(before)]
+        is_next = is_name and re.fullmatch(_GAP, text[end : hit.start()], re.IGNORECASE)
+        is_named = is_next or any((_BEHIND_LABEL if label else _BEHIND_WORD).fullmatch(gap) for label, gap in gaps)
+        is_title = hit[0][-2] not in ".\u2026\u3002" and (is_named or _BEHIND_NAME.match(text, hit.end()))
+        is_name = not hit["block"] and bool(is_title or any(not gap.strip() for _, gap in gaps))
+        end = hit.end()
+        if not is_name and says_something(hit[0]) and (" " in hit[0] or not _PATH.search(hit[0])):
+            yield hit
