@@ -559,9 +559,9 @@ def test_a_version_does_not_break_itself() -> None:
     ("since", "severity", "says"),
     [
         ("2026-05-01", "warning", "The deprecated input"),
-        ("2026-06-02", "warning", "The deprecated input"),
-        ("2026-06-03", "error", "may not be removed before 2026-09-01"),
-        ("2026-08-31", "error", "may not be removed before 2026-11-29"),
+        ("2026-05-31", "warning", "The deprecated input"),
+        ("2026-06-01", "error", "may not be removed before 2026-09-01"),
+        ("2026-08-31", "error", "may not be removed before 2026-11-30"),
         ("2026-99-99", "warning", "three months without use come first"),
     ],
 )

@@ -32,8 +32,13 @@ READ = {
     "another name of the file": 'out="${GITHUB_OUTPUT}"\n[ -n "$out" ] && echo "a-b=$X" >> "${out}"',
     "all output of the shell": f'exec {OUT}\necho "a-b=$X"',
     "a stream of its own": f'exec 3{OUT}\necho "a-b=$X" >&3\nexec 3>&-',
+    "a stream by its path": f'exec 3{OUT}\necho "a-b=$X" > /dev/fd/3',
     "a stream of a block": f'{{ echo "a-b=$X" >&4; }} 4{OUT} 2>/dev/null',
     "values of substitutions": f'echo "a-b=$(printf "%s" "x y" | tr x z)" {OUT}; cat "$GITHUB_OUTPUT" > /dev/null',
+    "arithmetic": f'n=$((1 + 1)); (( n++ )); for ((i = 0; i < 2; i++)); do :; done; echo "a-b=$n" {OUT}',
+    "a case": f'case "$X" in x|y) v=1 ;; *"z z"*) v=2 ;; esac\necho "a-b=$v" {OUT}',
+    "escapes": f"""s=$'it\\'s'; t="${{s//\\'/}}"; echo "a-b=$t" {OUT}; echo 'c' > /dev/null""",
+    "a trap": f"trap 'rm -f log' EXIT; echo \"a-b=$X\" {OUT}",
     "text on the next line": f'echo \\\n  "a-b=$X" \\\n  {OUT}',
 }
 COMPUTED = {
@@ -57,9 +62,13 @@ UNREAD = {
     "a loop over files": f'for k in out/*; do echo "$k=1" {OUT}; done',
     "a loop over lines": f'while read -r k v; do echo "$k=$v" {OUT}; done < "$F"',
     "a function with a computed name": f'put() {{ echo "$1=$2" {OUT}; }}\nfor k in $(ls out); do put "$k" 1; done',
+    "a name in braces": f'for k in a-{{b,c}}; do echo "$k=1" {OUT}; done',
     "a name of two parts": f'echo "a-$X=1" {OUT}',
     "a name from an expression": f'echo "${{{{ matrix.name }}}}=1" {OUT}',
     "a program": "./write.sh",
+    "a trap of a program": "trap ./write.sh EXIT",
+    "a script of bash": "bash -c ./write.sh",
+    "brackets without an end": "cat > note <<'EOF'\n$(one\nEOF",
     "a program that edits the file": 'sed -i s/a/b/ "$GITHUB_OUTPUT"',
     "a copy": 'cp "$F" "$GITHUB_OUTPUT"',
     "a filter": f"""jq -r 'to_entries[] | "\\(.key)=\\(.value)"' "$F" {OUT}""",
@@ -87,17 +96,25 @@ def outputs_of(script: str, folder: Path) -> set[str]:
 @pytest.mark.parametrize("script", [*READ.values(), *COMPUTED.values()], ids=[*READ, *COMPUTED])
 def test_the_outputs_that_a_script_sets_are_known(script: str, tmp_path: Path) -> None:
     assert outputs_of(script, tmp_path) == {"a-b"}
-    names = written_names([script], ())
+    names = written_names([script], (), ())
     assert names == {"a-b"} if script in READ.values() else {"a-b"} <= set(names or ())
     assert "exit-code" not in (names or ())
 
 
 @pytest.mark.parametrize("script", UNREAD.values(), ids=UNREAD)
 def test_a_script_that_may_set_other_outputs_is_not_judged(script: str) -> None:
-    assert written_names([script], ()) is None
-    assert written_names([READ["echo"], script], ()) is None
+    assert written_names([script], (), ()) is None
+    assert written_names([READ["echo"], script], (), ()) is None
+
+
+@pytest.mark.parametrize("call", ["./out.sh a-b 1", "bash ./out.sh a-b 1", ". lib/out.sh", "source out.sh a-b 1 | cat"])
+def test_the_outputs_of_a_called_script_are_known(call: str) -> None:
+    script = f'put() {{ echo "$1=$2" {OUT}; }}\nput a-b "$X"'
+    names = written_names([call, script], {"out.sh"}, ())
+    assert names is not None
+    assert ("a-b" in names, "exit-code" in names) == (True, False)
 
 
 def test_outputs_elsewhere_and_programs_that_write_none_are_known() -> None:
     elsewhere = 'echo "c=1" >> "$GITHUB_ENV"; echo "d=1" > log; echo e=1 >&2; date | tee log; # f=1\ncodex exec - < p\n'
-    assert written_names([elsewhere + READ["echo"], "echo ::set-output name=G::1"], {"codex"}) == {"a-b", "g"}
+    assert written_names([elsewhere + READ["echo"], "echo ::set-output name=G::1"], (), {"codex"}) == {"a-b", "g"}

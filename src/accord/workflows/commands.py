@@ -42,6 +42,9 @@ _TOKEN = re.compile(
 _CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
+_WHOLE = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}|\$\{[^{}\n]*\}|(?<![\w\"$])\$'(?:\\.|[^'\\])*'|\\`", re.DOTALL)
+"""An expression of GitHub, a parameter's expansion, a string with escapes."""
+
 _BRACKET = re.compile(r"(\$\(|[()])")
 _A_LINE = re.compile(r"^[ \t]*(.*)$", re.MULTILINE)
 _BACKTICKS = re.compile(r"`[^`]*`")
@@ -105,9 +108,14 @@ class SimpleCommand(NamedTuple):
     is_piped: bool = False  # the next command reads its output
 
 
-def simple_commands(script: str) -> Sequence[SimpleCommand]:
-    """Return the commands of a script in order, without those of substitutions, which stay part of a word."""
+def simple_commands(script: str) -> Sequence[SimpleCommand] | None:
+    """Return the commands of a script in order; None where brackets of substitutions have no end.
+
+    Commands of substitutions stay part of a word.
+    """
     text, at = _hide_substitutions(script), 0
+    if text is None:
+        return None
     found, words, targets, others = list[SimpleCommand](), list[str](), list[str](), list[str]()
     read = redirection = ""
     while token := _TOKEN.match(text, at):
@@ -136,14 +144,15 @@ def simple_commands(script: str) -> Sequence[SimpleCommand]:
     return [*found, SimpleCommand(words, targets, others, read)]
 
 
-def _hide_substitutions(script: str) -> str:
+def _hide_substitutions(script: str) -> str | None:
     """Return a script in which expressions of GitHub and substitutions are parts of words, whatever they hold."""
     parts, depth = list[str](), 0
-    for part in _BRACKET.split(_EXPRESSION.sub(lambda at: at[0].translate(_SPECIAL), script)):
+    for part in _BRACKET.split(_WHOLE.sub(lambda at: at[0].translate(_SPECIAL), script)):
         depth += part == "$(" or (depth and part == "(")
         parts.append(part.translate(_SPECIAL) if depth else part)
         depth -= depth and part == ")"
-    return _BACKTICKS.sub(lambda at: "$" + at[0].translate(_SPECIAL), "".join(parts))
+    text = _BACKTICKS.sub(lambda at: "$" + at[0].translate(_SPECIAL), "".join(parts))
+    return None if depth or "`" in text else text
 
 
 def _unquoted_word(word: str) -> str:

@@ -6,10 +6,11 @@ Source: runner output contract, "Versioning and Evolution".
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, pointer, warning
@@ -25,7 +26,7 @@ _DEPRECATED = re.compile(
 )
 _LEFT_OUT = {"string": "", "boolean": False, "number": 0}
 _MAJOR = "Such a change needs a major version with a migration guide, and callers that move in phases."
-_DEPRECATED_FOR = timedelta(days=90)
+_DEPRECATED_MONTHS = 3
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -66,11 +67,16 @@ def _text_of(part: Input | Output | WorkflowSecret) -> str:
     return f"{getattr(part, 'deprecation_message', '')} {part.description}"
 
 
+def _after_months(day: date, months: int) -> date:
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
 def _deprecated_until(part: Input | Output | WorkflowSecret) -> date | None:
     """Return the day from which a deprecated part may be removed; None without the date of its deprecation."""
     found = _DATE.search(_text_of(part))
     with suppress(ValueError):
-        return date.fromisoformat(found.group()) + _DEPRECATED_FOR if found else None
+        return _after_months(date.fromisoformat(found.group()), _DEPRECATED_MONTHS) if found else None
     return None
 
 

@@ -157,8 +157,8 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
         inner = [each for each in reads(value) or () if each[0] == "steps"]
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
     is_shell = bool(step.run) and step.shell in {"", "bash", "sh"}
-    programs = shipped_agents().programs | {posixpath.basename(path) for path in step.scripts}
-    names = written_names(step.shell_texts, programs) if name and is_shell else None
+    scripts = {posixpath.basename(path) for path in step.scripts}
+    names = written_names(step.shell_texts, scripts, shipped_agents().programs) if name and is_shell else None
     if names is not None and name not in names:
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -17,14 +18,18 @@ _SILENT = frozenset({
 })  # fmt: skip
 _READERS = frozenset({"cat", "echo", "grep", "head", "printf", "sort", "tail", "tee", "wc"})
 _PLAIN = _SILENT | _READERS | {
-    "base64", "basename", "cp", "curl", "cut", "date", "dirname", "find", "gh", "git", "jq", "ls", "mv", "openssl",
-    "sed", "tr", "uniq",
+    "awk", "base64", "basename", "chmod", "command", "cp", "curl", "cut", "date", "diff", "dirname", "env", "envsubst",
+    "find", "gh", "git", "iconv", "jq", "kill", "ln", "ls", "mktemp", "mv", "nice", "nohup", "od", "openssl", "paste",
+    "popd", "printenv", "pushd", "sed", "seq", "sha256sum", "shopt", "stat", "tar", "time", "timeout", "tr", "umask",
+    "uniq", "unset", "uuidgen", "wait", "xargs",
 }  # fmt: skip
 """Commands that, like agents, write no outputs of their own. Any other program may, as the file is in its environment,
 and only its name tells the two apart. Without a name here, a fault is not found."""
 
 _FILE = "GITHUB_OUTPUT"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
+_ARITHMETIC = re.compile(r"\$?\(\((?:[^()\n]|\([^()\n]*\))*\)\)")
+_PATTERN = re.compile(r"(\bin|;;&?)\s+\(?[^()\n;&]{0,200}\)")
 _KEYWORD = re.compile(r"\bfunction[ \t]+([\w-]+)(?:[ \t]*\(\))?")
 _FUNCTION = re.compile(r"\b([\w-]+)[ \t]*\(\)")
 _ARRAY = re.compile(r"\b(\w+)\+?=\(([^()]*)\)")
@@ -33,34 +38,36 @@ _ALIAS = re.compile(rf"\b(\w+)=[\"']?\$\{{?{_FILE}\b")
 _VARIABLE = re.compile(r"\$(\w+)")
 _SETTING = re.compile(r"::set-output[ ]+name=([^:]*)")
 _LINE = re.compile(r"([^=<]*)(?:<<([^=]*)\Z|.*)")
-_COMPUTED = re.compile(r"[$*?]")
+_COMPUTED = re.compile(r"[$*?{]")
 _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _PLACE = re.compile(r"%[-+ #0-9.]*[a-zA-Z]")
 _WORD = re.compile(r"(?<![\w./-])[\w-]+(?![\w./-])")
 
 
-def written_names(texts: Sequence[str], programs: Collection[str]) -> Collection[str] | None:
+def written_names(texts: Sequence[str], scripts: Collection[str], programs: Collection[str]) -> Collection[str] | None:
     """Return the names of the outputs that scripts of bash or sh set, in lower case; None if they may set others.
 
-    ``programs`` are those that write no outputs, beside the usual ones. Where a variable with values of the script
-    names an output, each word of the script may be that name.
+    ``scripts`` are the files of the texts, and ``programs`` those that write no outputs, beside the usual ones. Where a
+    variable with values of the scripts names an output, each word of theirs may be that name.
     """
-    found = [_names(text, frozenset(programs)) for text in texts if text]
-    return None if None in found else {name.lower() for names in found for name in names or ()}
+    names = _names("\n".join(texts), frozenset(scripts), frozenset(programs))
+    return None if names is None else {name.lower() for name in names}
 
 
 @lru_cache(maxsize=64)
-def _names(script: str, programs: frozenset[str]) -> Collection[str] | None:
-    text = _KEYWORD.sub(r"\1()", _BRACED.sub(r"$\1", _COMMENT.sub("", script)))
+def _names(script: str, scripts: frozenset[str], programs: frozenset[str]) -> Collection[str] | None:
+    text = _PATTERN.sub(r"\1\n", _ARITHMETIC.sub(":", _COMMENT.sub("", script)))
+    text = _KEYWORD.sub(r"\1()", _BRACED.sub(r"$\1", text))
     text = _ARRAY.sub(lambda at: f"for {at[1]} in {' '.join(at[2].split())}", text)
     aliases = set(_ALIAS.findall(text))
     text = _VARIABLE.sub(lambda at: f"${_FILE}" if at[1] in aliases else at[0], text)
-    functions = set(_FUNCTION.findall(text))
-    known = _PLAIN | programs | functions
+    functions = {*_FUNCTION.findall(text), *scripts}
     commands = simple_commands(text)
+    if commands is None:
+        return None
     uses = [(_program(each), word) for each in commands for word in each.words if _FILE in word]
     is_plain = all(program in _SILENT | _READERS and word.endswith(f"${_FILE}") for program, word in uses)
-    if not is_plain or any(program_of(words[0]) not in known for words in commands_of(text)):
+    if not is_plain or not _is_known(text, {*_PLAIN, *programs, *functions}):
         return None
     named, computed, end = list[str](), list[str](), ""
     for line in map(str.strip, [*_SETTING.findall(text), *_output_text(commands, functions).splitlines()]):
@@ -74,6 +81,19 @@ def _names(script: str, programs: frozenset[str]) -> Collection[str] | None:
     return {*named, *(_WORD.findall(text) if computed else ())}
 
 
+def _is_known(text: str, programs: Collection[str]) -> bool:
+    """Return whether all programs that a script starts write no outputs, or are files of its texts."""
+    for words in commands_of(text):
+        program, file = program_of(words[0]), next((word for word in words[1:] if not word.startswith("-")), "")
+        if program == "trap" and not _is_known(file, programs):
+            return False
+        if program in {"bash", "sh", "source", "."} and posixpath.basename(file) not in programs:
+            return False
+        if program not in {*programs, "bash", "sh", "source", ".", "trap"}:
+            return False
+    return True
+
+
 def _output_text(commands: Sequence[SimpleCommand], functions: Collection[str]) -> str:
     """Return what commands write to the file of outputs; where a block or a function does, all that they print."""
     written, printed, is_block = list[str](), list[str](), False
@@ -85,7 +105,8 @@ def _output_text(commands: Sequence[SimpleCommand], functions: Collection[str]) 
         if is_written := any(_FILE in word for word in files):
             is_block = is_block or _program(source) in {*functions, *_SILENT}
             written.append(text)
-        if is_written or not (command.is_piped or command.targets):
+        is_elsewhere = any(not target.startswith(("/dev/fd/", "/dev/std")) for target in command.targets)
+        if is_written or not (command.is_piped or is_elsewhere):
             printed.append(text)
     return "".join(printed if is_block else written)
 
