@@ -233,6 +233,7 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
         "- Option A: 0.01\n- Option B: 1,000",
         "1. utils.py\n2. Deno 2.1",
         "1. **Vendor** \u2014 Trade-offs:\n2. **Upgrade** \u2014 TBD",
+        "1. **Vendor** \u2014 Trade-offs: TBD\n2. Upgrade\n   - **Trade-offs:** n/a",
         "1. Vendor\n   - Pros:\n   - Cons:\n2. Upgrade\n   - **Pros:**\n   - **Cons:**",
         "### Vendor\n\n**Pros**\n\n**Cons**\n\n### Upgrade\n\n**Pros**\n\n**Cons**",
         "1. Vendor\n   - Description: copy it\n   - Trade-offs:\n2. Upgrade\n   - Trade-offs:",

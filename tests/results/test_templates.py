@@ -326,6 +326,22 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         refinement_body(options="**Option A: One**\n\n- cheap\n- slow\n\n**Option B: Two**\n\n- good\n- dear\n- new"),
         set(),
     ),
+    "options with bold labels below": (
+        refinement_body(
+            options="1. **One**\n   - **Pros:** cheap\n2. **Two**\n   - **Pros:** good\n   - **Cons:** dear"
+        ),
+        set(),
+    ),
+    "bold options above bold labels": (
+        refinement_body(
+            options="**One**\n- **Pros**: cheap\n- **Cons**: slow\n\n**Two**\n- **Pros**: good\n- **Cons**: dear"
+        ),
+        set(),
+    ),
+    "one option with bold labels": (
+        refinement_body(options="- One\n  - **Pros**: cheap\n  - **Cons**: slow"),
+        {"options-too-few"},
+    ),
     "headings above tables": (
         refinement_body(
             options="### One\n\n| + | - |\n|-|-|\n| cheap | slow |\n\n### Two\n\n| + | - |\n|-|-|\n| good | dear |"

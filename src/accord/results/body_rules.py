@@ -27,12 +27,13 @@ from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed_entries
-from accord.text.outline import Section, blank_code, code_of, seen_text
+from accord.text.outline import Section, code_of, seen_text
 
 _ISSUE = re.compile(r"#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
 _PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
+_OPTION_TITLE = re.compile(r"[*_]{0,3}option\b|[*_]{2}[^*_\n]+[*_]{2}[^\w\n]*\Z", re.IGNORECASE)
 _SENTENCE_BREAK = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')*_]{0,3}\s+[\"'(*_]{0,3}[A-Z\u0391-\u03a9\u0410-\u042f]"
     r"|[\u3002\uff01\uff1f]\s*\w"
@@ -192,17 +193,28 @@ def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
 
 
 def _options(body: Body, options: Section) -> list[str]:
-    """Return the options with their texts: entries of a list, rows of a table, headings, or paragraphs that count."""
-    from accord.results.options import labelled_options
+    """Return the options with their texts: paragraphs that are titles, or else entries, rows, headings, or a count."""
+    from accord.results.options import options_among
 
     below = [*body.below(OPTIONS)][1:]
     top = min((child.level for child in below), default=0)
     starts = [i for i, child in enumerate(below) if child.level == top]
     parts = [f"{child.title}\n{child.text}".rstrip() for child in below]
     nested = ["\n".join(parts[i:end]) for i, end in pairwise([*starts, len(below)])]
-    whole = "\n\n".join((options.text, *(f"{'#' * child.level} {child.title}\n\n{child.text}" for child in below)))
-    found = list(labelled_options(blank_code(whole)).found)
-    return found if len(found) > 1 else max(_entries(options), nested, _rows(options), key=len)
+    counted = list(options_among(options.text).found)
+    titled = _below_titles(options)
+    return titled if len(titled) > 1 else max(_entries(options), nested, _rows(options), counted, key=len)
+
+
+def _below_titles(section: Section) -> list[str]:
+    """Return each paragraph that is a title, in bold or with the word option, with what is below it."""
+    found: list[list[str]] = []
+    for block in section.blocks:
+        if block.kind == "paragraph" and not block.around and _OPTION_TITLE.match(block.content):
+            found.append([])
+        if found:
+            found[-1] += (*block.texts, *code_of(block))
+    return ["\n".join(texts) for texts in found]
 
 
 def _entries(section: Section) -> list[str]:

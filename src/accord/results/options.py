@@ -46,7 +46,7 @@ _BARE = re.compile(
 )
 """A title or a label without a text on its line."""
 
-_NO_TRADE_OFF = re.compile(r"\btrade-?[ ]?offs?[*_]*[:\uff1a][*_\s]*\Z", re.IGNORECASE)
+_TRADE_OFF = re.compile(r"\btrade-?[ ]?offs?[*_]*[:\uff1a][*_\s]*([^\n]*)\Z", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;.!?\uff0c\u3001\u3002]\s*\w")
 _ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
 """A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
@@ -67,7 +67,8 @@ def has_trade_off(option: str) -> bool | None:
     named = _NAME.match(option)
     first, *rest = (option[named.end() :] if named else option).split("\n", 1)
     text = "\n".join(each for each in (first, *(_BARE.sub("", part) for part in rest)))
-    if _NO_TRADE_OFF.search(option) or not (says_something(option) and says_something(text)):
+    labelled = _TRADE_OFF.search(option.rstrip())
+    if (labelled and not says_something(labelled[1])) or not (says_something(option) and says_something(text)):
         return False
     words = word_count(text)
     is_lettered = named is not None and named[0].rstrip(" \t*_")[-1:] in _SEPARATORS
@@ -162,7 +163,7 @@ def option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
     cells = list(zip_longest(head, row, fillvalue=""))
     at = next((i for i, key in enumerate(head) if key.lower() in {"option", "options"} and i < len(row)), 0)
     beside = [f"{key}: {cell}" for key, cell in cells[at + 1 :] if says_something(cell)]
-    lacks = any(_NO_TRADE_OFF.search(f"{key}:") and not says_something(cell) for key, cell in cells)
+    lacks = any(_TRADE_OFF.search(f"{key}:") and not says_something(cell) for key, cell in cells)
     return f"{row[at]}: {'' if lacks else ', '.join(beside)}"
 
 
