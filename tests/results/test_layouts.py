@@ -262,6 +262,15 @@ def test_the_columns_of_a_table_tell_what_its_cells_are() -> None:
     assert report_findings(f"{HEAD}Options:\n\n{rows}\n\n{TAIL}") == []
 
 
+def test_labels_of_options_do_not_end_the_last_option() -> None:
+    bold = "".join(f"**{line.replace(': ', ':** ', 1)}\n\n" for line in HEAD.splitlines())
+    options = (
+        "**Retry**\n\n- Description: again\n- Trade-offs: slow\n\n**Buffer**\n\n- Description: whole\n- Trade-offs: big"
+    )
+    end = "\n\n".join(f"**{line.replace(': ', ':** ', 1)}" for line in TAIL.strip().splitlines())
+    assert report_findings(f"{bold}**Options:**\n\n{options}\n\n{end}\n") == []
+
+
 UNUSUAL: dict[str, tuple[str, str, str]] = {
     "more words": ("Step: a\nTried: b\nWhy the cause is outside the task: c", "validation-step-missing", "warning"),
     "an indented list": (
@@ -480,6 +489,10 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         'Spec: docs/specs/a.md\nSections:\n- "Reading"\n- 2 "Size"',
         'Spec: docs/specs/a.md\n- Sections:\n  1. "Reading"\n  2. "Size"',
         '| Spec | docs/specs/a.md |\n| Section | 2.1 "Roles and rights" |',
+        "Spec reference:\n\n| File | Section | Quote |\n|-|-|-|\n| docs/specs/a.md | Reading | |",
+        'Spec reference:\n\n| File | Section | Quote |\n|-|-|-|\n| docs/specs/a.md | \u2014 | "A stream is read." |',
+        'Spec reference: File: docs/specs/a.md; Quote: "A stream is read."',
+        'Spec reference: File: docs/specs/a.md; Section: ; Quote: "A stream is read."',
         'Spec reference: docs/specs/a.md, section: "A stream is read."',
         'Spec reference: "docs/specs/a.md", section Reading',
         'Spec reference: docs/specs/a.md, section Reading: "None"',

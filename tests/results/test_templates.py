@@ -305,6 +305,20 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     ),
     "quote of the template": (refinement_body(quote='- Quote: "<relevant text from spec>"'), {"placeholder-left"}),
     "section twice": (refinement_body() + "\n## Options\n\n1. More\n", {"section-repeated"}),
+    "a reference as a table": (
+        refinement_body(
+            quote='\n| Spec | Section(s) | Quote |\n|-|-|-|\n| `docs/specs/a.md` | Speed | "It is fast." |'
+        ),
+        set(),
+    ),
+    "a table without a quote": (
+        refinement_body(quote="\n| Spec | Section(s) | Quote |\n|-|-|-|\n| `docs/specs/a.md` | Speed | |"),
+        {"quote-missing"},
+    ),
+    "a quote in place of a section": (
+        refinement_body(quote='- Relevant quote: "It is fast."').replace("- Section(s): Speed\n", ""),
+        {"spec-section-missing"},
+    ),
     "no section of the spec": (refinement_body().replace("- Section(s): Speed\n", ""), {"spec-section-missing"}),
     "no spec file": (refinement_body().replace("`docs/specs/a.md`", "the spec"), {"spec-path-missing"}),
     "options as headings": (refinement_body(options="### One\n\nCheap.\n\n### Two\n\nGood."), set()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from accord.core.texts import is_nothing
 from accord.text.outline import seen_text
@@ -34,12 +35,16 @@ _QUOTED = re.compile(
     re.MULTILINE,
 )
 _SECTION_WORD = r"(?:\u00a7|(?<!\w)(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b)(?:\(s\)|(?!\(s\)))"
-_PART = r"(?:quotes?|quotation|excerpt|specs?|specification|reference|file|path|sections?)(?:\(s\))?[^\w\n]*"
+_PART = (
+    r"(?:relevant[ \t]+)?(?:quotes?|quotation|excerpt|specs?|specification|reference|file|path|sections?)(?:\(s\))?"
+    r"[^\w\n]*"
+)
 _LABEL = rf"{_PART}[:\uff1a]"
 _SECTION = re.compile(
     rf"{_SECTION_WORD}(?:[^\w\n\u00a7]|\n(?![ \t]*>))*(?!{_LABEL})(\w[^\n]*)|(#[\w-]+)"
     r"|(?<=[^\n#])\#{2,6}[ \t]+(\w[^\n]*)"
     r"|\.\w{2,8}[`*_\"')\]\u201d]{0,3}(?:[ \t]*[,;:(>\u203a\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}(?-i:(?![a-z]))"
+    rf"(?!{_LABEL})"
     rf"|[ \t]*\n\s*(?:[-*+\u2022]|\d{{1,2}}[.)]|\#{{1,6}})[ \t]+[`*_]{{0,3}}(?!{_LABEL}))([^\W_][^\n]*)",
     re.IGNORECASE,
 )
@@ -68,6 +73,7 @@ _BEHIND_NAME = re.compile(
     r"(?:sub)?(?:section|heading|chapter|clause)s?\b(?!(?:\(s\))?[*_`]*[:\uff1a])",
     re.IGNORECASE,
 )
+_TABLE = re.compile(r"^(?=[^\n]*\|)([^\n]*)\n(?=[^\n]*-)[ \t:|-]+\n((?:(?=[^\n]*\|)[^\n]+(?:\n|\Z))*)", re.MULTILINE)
 _QUOTE = re.compile(
     r"(?:^[ \t]*|(?<=[.;,|)*\u3002]))[^\w\n]{0,9}(?:relevant[ \t]+)?(?:quotes?|quotation|quoted|excerpt)\b"
     rf"(?:[^\n:\uff1a|]{{0,40}}[:\uff1a|]|[^\w\n]{{0,9}}$)((?:[^\n]|\n(?![^\w\n]*{_PART}[:\uff1a|]))*)",
@@ -96,7 +102,7 @@ def reference_gaps(text: str) -> list[str]:
 
     A path or a section's name in quotation marks is not a quote; of two quoted texts, the first may name the section.
     """
-    text = _PLACEHOLDER.sub(" ", _COMMENT.sub("", text.replace("\r\n", "\n")))
+    text = _TABLE.sub(_labelled_cells, _PLACEHOLDER.sub(" ", _COMMENT.sub("", text.replace("\r\n", "\n"))))
     labelled = [says_something(hit[1]) for hit in _QUOTE.finditer(text)]
     flat = _NAMES_LISTED.sub(lambda hit: _ENTRY.sub(", ", hit[0]), text)
     quotes = [*_quotes(_SECTION_LINE.sub("", flat) if labelled and not any(labelled) else flat)]
@@ -105,6 +111,17 @@ def reference_gaps(text: str) -> list[str]:
     is_first = len(quotes) > 1 and first and _AFTER_PATH.search(first.string[: first.start()])
     found = {"path": _PATH.search(text), "section": has_section or is_first, "quote": any(labelled) or quotes}
     return [part for part, is_there in found.items() if not is_there]
+
+
+def _labelled_cells(table: re.Match[str]) -> str:
+    """Return the cells of a table, each on a line behind the head of its column, if the heads name parts."""
+    lines = (table[1], *table[2].splitlines())
+    heads, *rows = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines)
+    if sum(re.fullmatch(_PART, head, re.IGNORECASE) is not None for head in heads) < 2:
+        return table[0]
+    return "".join(
+        f"{head}: {cell}\n" for row in rows if any(row) for head, cell in zip_longest(heads, row, fillvalue="")
+    )
 
 
 def _quotes(text: str) -> Iterator[re.Match[str]]:

@@ -148,10 +148,11 @@ def _words(phrase: str) -> list[str]:
 def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_Label]:
     """Leave out labels in labels, and those below the entries of a part, such as the impact of one option.
 
-    A label without a heading is below one if a heading of another part follows, and a heading is below a higher one if
-    its part has another label. Of labels that repeat, the last counts.
+    A label in a list is below one outside if it has several words, or its part has a label already. One without a
+    heading is below one if a heading of another part follows, and a heading is below a higher one if its part has
+    another label. Of labels that repeat, the last counts.
     """
-    kept: list[_Label] = []
+    kept, known = list[_Label](), set[tuple[str, ...]]()
     last_starts = {label.parts: label.start for label in labels}
     levels = {label.parts: label.level for label in sorted(labels, key=lambda label: -label.level)}
     last_heading = max((label.start for label in labels if label.level), default=0)
@@ -160,7 +161,7 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
         if last and label.start < last.text:
             continue
         if last and whole in last.parts:
-            is_listed = label.mark and not last.mark and not label.is_word
+            is_listed = label.mark and not last.mark and (label.parts in known or not label.is_word)
             is_below = last.level > 0 and not label.level and label.start < last_heading
             is_below = is_below and _HEADING.search(text, last.text, label.start) is not None
             is_below = is_below or max(1, levels[label.parts]) <= last.level < label.level
@@ -168,6 +169,7 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
             if label.depth >= last.depth + 2 or is_listed or is_below or is_repeated:
                 continue
         kept.append(label)
+        known.add(label.parts)
     return kept
 
 
