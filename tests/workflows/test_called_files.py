@@ -251,6 +251,10 @@ GIVEN = "{skip: '${{ inputs.skip }}', prompt_file: '${{ inputs.prompt_file }}'}"
         (GIVEN, action(AGENT, more=TAKES + OUTPUTS_OF.replace("a.outputs.exit-", "b.outputs.")), ["output-unwired"]),
         (GIVEN, action(AGENT, more=TAKES + OUTPUTS_OF.replace("${{ steps.a.outputs.llm-model }}", "")), []),
         (GIVEN, action(AGENT, more=TAKES + re.sub(r"\$\S* \S*exit-code }}", "", OUTPUTS_OF)), ["output-unwired"]),
+        *(
+            (GIVEN, action(AGENT, more=TAKES + re.sub(r"\$\S* \S*exit-code }}", value, OUTPUTS_OF)), ["output-unwired"])
+            for value in ("0", "${{ github.run_id }}", "${{ inputs.skip }}")
+        ),
         (GIVEN, action(AGENT.replace("run: agent", "run: echo"), more=TAKES + OUTPUTS_OF), ["output-unwired"] * 16),
         ("{skp: '${{ inputs.skip }}'}", "runs: {using: node24, main: a.js}\n", ["input-unused"]),
     ],

@@ -233,7 +233,13 @@ def test_an_output_with_the_value_of_another_is_found(runner: str, old: str, new
 
 
 @pytest.mark.parametrize(
-    "step", ["steps.run.outputs.code", "steps.run.outputs.exit-code || steps.run.outputs.changes-made"]
+    "step",
+    [
+        "steps.run.outputs.code",
+        "steps.run.outputs.changes-made == 'true' && '0' || '1'",
+        "contains(steps.run.outputs.error-category, 'a')",
+        "steps.run.outputs.exit-code || steps.run.outputs.changes-made",
+    ],
 )
 def test_an_output_may_have_another_name_in_its_step(step: str) -> None:
     assert found(edited(RUNNER, (JOB_VALUE, f"      exit-code: ${{{{ {step} }}}}\n"))) == []

@@ -29,6 +29,8 @@ READ = {
     "a block in a pipe": '{ echo start | tr a b >/dev/null; echo "a-b=$X"; } | tee -a "$GITHUB_OUTPUT"',
     "a subshell": f'(echo "a-b=$X") {OUT}',
     "a branch": f'if [ -s "$GITHUB_OUTPUT" ]; then :; else echo "a-b=$X"; fi {OUT}',
+    "a name of the file with a check": 'f="${GITHUB_OUTPUT:?not set}"; let n=1; n=$(expr 1 + 1)\necho "a-b=$n" >> "$f"',
+    "a pattern": f'if [[ $X =~ ^(x|y)$ ]]; then echo "a-b=$X" {OUT}; fi',
     "another name of the file": 'out="${GITHUB_OUTPUT}"\n[ -n "$out" ] && echo "a-b=$X" >> "${out}"',
     "all output of the shell": f'exec {OUT}\necho "a-b=$X"',
     "a stream of its own": f'exec 3{OUT}\necho "a-b=$X" >&3\nexec 3>&-',

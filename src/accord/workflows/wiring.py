@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
-from accord.workflows.expressions import Node, Reference, all_reads, parse_condition, reads
+from accord.workflows.expressions import Node, Reference, all_reads, embedded_expressions, parse_condition, reads
 from accord.workflows.models import Job, Step, Workflow
 from accord.workflows.trust import CALLED, Actor, value_of
 from accord.workflows.writes import written_names
@@ -42,6 +42,7 @@ class Break(NamedTuple):
     is_empty: bool = False  # the link is an empty text
 
 
+_OPERATOR = re.compile(r"'[^']*'|([=!<>]|\w\s*\()")
 _EMPTY = re.compile(r"\s*(?:\$\{\{\s*''\s*\}\}\s*)?")
 
 
@@ -56,10 +57,11 @@ class Wiring(Frozen):
         return next((end for end in self._ends(value, OutputLink(path)) if isinstance(end, Break)), None)
 
     def crossed_output(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
-        """Find where an output is connected to another output's source instead of its own."""
+        """Find where an output is connected to another output's source instead of its own; a comparison is neither."""
         ends = [end for end in self._ends(value, OutputLink(path, name=name)) if not isinstance(end, Break)]
         chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
-        if not ref or any(ref[-1] == name for _, ref in ends):
+        values = [value, *(self.workflow.jobs[link.job].outputs[link.name] for link in chain if link.job)]
+        if not ref or any(ref[-1] == name for _, ref in ends) or any(map(_is_computed, values)):
             return None
         link = next(link for link in reversed(chain) if link.name.lower() == name)
         return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
@@ -155,6 +157,8 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
             what = "has no output" if value is None else "sets nothing as the output"
             return Break(link, f'`{step.uses}` {what} "{name}"', hint, is_empty=value is not None)
         inner = [each for each in reads(value) or () if each[0] == "steps"]
+        if not inner:
+            return Break(link, f'the output "{name}" of `{step.uses}` comes from none of its steps')
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
     is_shell = bool(step.run) and step.shell in {"", "bash", "sh"}
     scripts = {posixpath.basename(path) for path in step.scripts}
@@ -163,6 +167,10 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)
     return None
+
+
+def _is_computed(value: Any) -> bool:
+    return any(hit[1] for each in embedded_expressions(str(value)) for hit in _OPERATOR.finditer(each))
 
 
 def _is_idle(part: Step | Job) -> bool:

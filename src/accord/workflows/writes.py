@@ -13,28 +13,29 @@ from accord.workflows.commands import SimpleCommand, commands_of, program_of, si
 
 _SILENT = frozenset({
     "", ":", "[", "[[", "break", "case", "cd", "continue", "declare", "done", "esac", "exec", "exit", "export", "false",
-    "fi", "for", "local", "mapfile", "mkdir", "read", "readarray", "readonly", "return", "rm", "set",
+    "fi", "for", "let", "local", "mapfile", "mkdir", "read", "readarray", "readonly", "return", "rm", "set",
     "shift", "sleep", "test", "touch", "true", "}",
 })  # fmt: skip
 _READERS = frozenset({"cat", "echo", "grep", "head", "printf", "sort", "tail", "tee", "wc"})
 _PLAIN = _SILENT | _READERS | {
     "awk", "base64", "basename", "chmod", "command", "cp", "curl", "cut", "date", "diff", "dirname", "env", "envsubst",
-    "find", "gh", "git", "iconv", "jq", "kill", "ln", "ls", "mktemp", "mv", "nice", "nohup", "od", "openssl", "paste",
-    "popd", "printenv", "pushd", "sed", "seq", "sha256sum", "shopt", "stat", "tar", "time", "timeout", "tr", "umask",
-    "uniq", "unset", "uuidgen", "wait", "xargs",
+    "expr", "find", "gh", "git", "iconv", "jq", "kill", "ln", "ls", "mktemp", "mv", "nice", "nohup", "od", "openssl",
+    "paste", "popd", "printenv", "pushd", "sed", "seq", "sha256sum", "shopt", "stat", "tar", "time", "timeout", "tr",
+    "umask", "uniq", "unset", "uuidgen", "wait", "xargs",
 }  # fmt: skip
 """Commands that, like agents, write no outputs of their own. Any other program may, as the file is in its environment,
 and only its name tells the two apart. Without a name here, a fault is not found."""
 
 _FILE = "GITHUB_OUTPUT"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
-_ARITHMETIC = re.compile(r"\$?\(\((?:[^()\n]|\([^()\n]*\))*\)\)")
+_ARITHMETIC = re.compile(r"\$?\(\((?:[^()\n]|\([^()\n]*\))*\)\)|\[\[[ \t][^\n]{0,300}?[ \t]\]\]")
 _PATTERN = re.compile(r"(\bin|;;&?)\s+\(?[^()\n;&]{0,200}\)")
 _KEYWORD = re.compile(r"\bfunction[ \t]+([\w-]+)(?:[ \t]*\(\))?")
 _FUNCTION = re.compile(r"\b([\w-]+)[ \t]*\(\)")
 _ARRAY = re.compile(r"\b(\w+)\+?=\(([^()]*)\)")
 _BRACED = re.compile(r"\$\{(\w+)(?:\[[@*]\])?\}")
 _ALIAS = re.compile(rf"\b(\w+)=[\"']?\$\{{?{_FILE}\b")
+_NAMED_FILE = re.compile(rf"\${_FILE}\Z|\$\{{{_FILE}:?[-?=][^{{}}]*\}}\Z")
 _VARIABLE = re.compile(r"\$(\w+)")
 _SETTING = re.compile(r"::set-output[ ]+name=([^:]*)")
 _LINE = re.compile(r"([^=<]*)(?:<<([^=]*)\Z|.*)")
@@ -66,7 +67,7 @@ def _names(script: str, scripts: frozenset[str], programs: frozenset[str]) -> Co
     if commands is None:
         return None
     uses = [(_program(each), word) for each in commands for word in each.words if _FILE in word]
-    is_plain = all(program in _SILENT | _READERS and word.endswith(f"${_FILE}") for program, word in uses)
+    is_plain = all(program in _SILENT | _READERS and _NAMED_FILE.search(word) for program, word in uses)
     if not is_plain or not _is_known(text, {*_PLAIN, *programs, *functions}):
         return None
     named, computed, end = list[str](), list[str](), ""
