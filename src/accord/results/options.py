@@ -66,7 +66,7 @@ def has_trade_off(option: str) -> bool | None:
     option = seen_text(option)
     named = _NAME.match(option)
     first, *rest = (option[named.end() :] if named else option).split("\n", 1)
-    text = "\n".join(each for each in (first, *(_BARE.sub("", part) for part in rest)))
+    text = "\n".join((first, *(_BARE.sub("", part) for part in rest)))
     labelled = _TRADE_OFF.search(option.rstrip())
     if (labelled and not says_something(labelled[1])) or not (says_something(option) and says_something(text)):
         return False

@@ -42,7 +42,12 @@ _TOKEN = re.compile(
 _CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
-_WHOLE = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}|\$\{[^{}\n]*\}|(?<![\w\"$])\$'(?:\\.|[^'\\])*'|\\`", re.DOTALL)
+_EXPRESSION = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}")
+_WHOLE = re.compile(
+    rf"{_EXPRESSION.pattern}"
+    r"|\$\{[^{}\n]*\}|(?<![\w\"$])\$'(?:\\.|[^'\\])*'|\\`",
+    re.DOTALL,
+)
 """An expression of GitHub, a parameter's expansion, a string with escapes."""
 
 _BRACKET = re.compile(r"(\$\(|[()])")
@@ -57,7 +62,6 @@ _SHELLS = _WITHOUT_OPTION | {"bash", "dash", "flock", "ksh", "runuser", "script"
 _TEXT_OPTION = re.compile(r"-[a-z]*[cS]|--command|--split-string")
 
 _DOCUMENT = re.compile(r"(?<!<)<<(?P<tabs>-?)[ \t]*(?P<quote>['\"\\]?)(?P<end>[A-Za-z_]\w*)")
-_EXPRESSION = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}")
 _SPECIAL = {ord(char): 0xE000 + ord(char) for char in " \t\r\n;|&()<>`'\"\\"}
 _BACK = {hidden: char for char, hidden in _SPECIAL.items()}
 
