@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 from support.growth import grows_too_fast
+from support.plans import refinement_body
 from support.reviews import comment, needs_changes
 
 from accord.core.shapes import read_shape
+from accord.results.bodies import read_body
+from accord.results.body_rules import body_findings
 from accord.results.implementor.rules import BLOCKERS, implementor_findings
+from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, ReviewerResult
 from accord.results.reviewer.rules import reviewer_findings
 
@@ -28,6 +32,11 @@ def report_findings(summary: str, outcome: str = "blocked") -> list[tuple[str, s
 def review_findings(body: str) -> list[tuple[str, str]]:
     model: Any = read_shape(ReviewerResult, needs_changes(comment("src/a.py", 15, body)))
     return [(finding.code, finding.severity.value) for finding in reviewer_findings(model)]
+
+
+def refinement_findings(options: str) -> list[tuple[str, str]]:
+    body = read_body(refinement_body(options=options))
+    return [(finding.code, finding.severity.value) for finding in body_findings(body, ItemKind.REFINEMENT, "/body")]
 
 
 BLOCKER = {
@@ -269,6 +278,57 @@ def test_labels_of_options_do_not_end_the_last_option() -> None:
     )
     end = "\n\n".join(f"**{line.replace(': ', ':** ', 1)}" for line in TAIL.strip().splitlines())
     assert report_findings(f"{bold}**Options:**\n\n{options}\n\n{end}\n") == []
+
+
+PARTS_OF_OPTIONS = [
+    "{name}\n- Pros: simple\n- Cons: slow\n",
+    "{name}:\n\n1. Benefits: simple; quick\n2. Costs: slow\n\n",
+    "{name}\n  - \u2705 Pros:\n    - simple\n    - known\n  - \u274c Cons:\n    - slow\n",
+    "{name}\nPros: simple\nCons: slow\n",
+    "Option {n}: {name}\n- Pros: simple\n- Cons: slow\n\n",
+    "Option {n}: {name}\n\n- Summary: again\n- Impact: none\n\n",
+    "- Option {n}: {name}\n- Advantages: simple\n- Disadvantages: slow\n",
+    "{n}. {name}\n- Pros: simple\n- Cons: slow\n",
+    "{n}. {name}\n\n**Pros**\n- simple\n- known\n\n**Cons**\n- slow\n\n",
+    "**{name}**\n\n- **Pros**: simple\n- **Cons**: slow\n\n",
+    "**{name}**\n\n**Pros:** simple\n\n**Cons:** slow\n\n",
+    "**Option {n}: {name}**\n\n**Pros**\n\n- simple\n- known\n\n**Cons**\n\n- slow\n\n",
+    "### {name}\n\n### Pros and cons\n\nIt is simple, but slow.\n\n",
+    "{name} (pros: simple; cons: slow)\n",
+    "<details><summary>{name}</summary>\n\n- Trade-offs: simple, but slow\n- Effort: a day\n\n</details>\n\n",
+]
+
+
+@pytest.mark.parametrize("option", PARTS_OF_OPTIONS)
+def test_the_parts_of_an_option_are_not_options(option: str) -> None:
+    one = option.format(n=1, name="Retry")
+    assert report_findings(f"{HEAD}Options:\n{one}{TAIL}") == [("blocker-options", "error")]
+    assert refinement_findings(one) == [("options-too-few", "error")]
+    two = one + option.format(n=2, name="Buffer")
+    assert report_findings(f"{HEAD}Options:\n{two}{TAIL}") == refinement_findings(two) == []
+
+
+@pytest.mark.parametrize("rows", ["| Pros | {} |\n| Cons | {} |", "| Description | {} |\n| **Trade-offs** | {} |"])
+@pytest.mark.parametrize("corner", ["", "Aspect", "Option"])
+def test_the_columns_of_a_table_are_options_if_its_rows_are_their_parts(corner: str, rows: str) -> None:
+    def table(*names: str) -> str:
+        cells = [" | ".join(f"{text} {name}" for name in names) for text in ("simple", "slow")]
+        return f"| {corner} | {' | '.join(names)} |\n|-{'|-' * len(names)}|\n{rows.format(*cells)}\n"
+
+    one, two = table("Retry"), table("Retry", "Buffer")
+    assert report_findings(f"{HEAD}Options:\n\n{one}{TAIL}") == [("blocker-options", "error")]
+    assert refinement_findings(one) == [("options-too-few", "error")]
+    assert report_findings(f"{HEAD}Options:\n\n{two}{TAIL}") == refinement_findings(two) == []
+
+
+def test_a_table_without_the_names_of_options_lists_none() -> None:
+    for table in ("| Pros | Cons |\n|-|-|\n| simple | slow |\n| known | big |\n", "| Option 1 |\n|-|\n| slow |\n"):
+        assert report_findings(f"{HEAD}Options:\n\n{table}{TAIL}") == [("blocker-options", "error")]
+        assert ("options-too-few", "error") in refinement_findings(table)
+    columns = "| Criterion | Option A | Option B |\n|-|-|-|\n| Speed | slow | fast |\n| Size | small | |\n"
+    assert report_findings(f"{HEAD}Options:\n\n{columns}{TAIL}") == refinement_findings(columns) == []
+    one = "| Criterion | Option A |\n|-|-|\n| Speed | slow |\n| Size | small |\n"
+    assert refinement_findings(one) == [("options-too-few", "error")]
 
 
 UNUSUAL: dict[str, tuple[str, str, str]] = {
@@ -527,6 +587,8 @@ def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
         "**a** ",
         "Type\n\n",
         "- a\n",
+        "a\n- Pros: ",
+        "Pros/",
         "(What) ",
         "[Why] a\n",
         "Spec: `a`\n```\n",

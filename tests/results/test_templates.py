@@ -366,6 +366,13 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         refinement_body(options="| Option | What | Trade-offs |\n|-|-|-|\n| A | One | slow |\n| B | Two | |"),
         {"trade-off-missing"},
     ),
+    "options behind a bold introduction": (
+        refinement_body(options="**Two ways were weighed:**\n\n- One: cheap\n- Two: good"),
+        set(),
+    ),
+    "options in a comment": (refinement_body(options="<!--\n1. One: cheap\n-->\n2. Two: good"), {"options-too-few"}),
+    "options in a quote": (refinement_body(options="> 1. One: cheap\n> 2. Two: good"), set()),
+    "bold names in sentences": (refinement_body(options="**One.** It is cheap.\n\n**Two.** It is good."), set()),
     "an option that is spoken of": (refinement_body(options="The option is cheap."), {"options-too-few"}),
     "wide colon": (refinement_body(quote="- Quote\uff1a「速く」"), set()),
     "pros and cons are not options": (refinement_body(options="1. One\n   - cheap\n   - quick"), {"options-too-few"}),

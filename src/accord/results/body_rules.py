@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import correct_spelling
@@ -23,17 +22,17 @@ from accord.results.bodies import (
 )  # fmt: skip
 from accord.results.contents import reference_gaps
 from accord.results.labels import ItemKind
+from accord.results.layouts import unfolded_text
 from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed_entries
-from accord.text.outline import Section, code_of, seen_text
+from accord.text.outline import Section, blank_code, code_of, seen_text
 
 _ISSUE = re.compile(r"#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
 _PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
-_OPTION_TITLE = re.compile(r"[*_]{0,3}option\b|[*_]{2}[^*_\n]+[*_]{2}[^\w\n]*\Z", re.IGNORECASE)
 _SENTENCE_BREAK = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')*_]{0,3}\s+[\"'(*_]{0,3}[A-Z\u0391-\u03a9\u0410-\u042f]"
     r"|[\u3002\uff01\uff1f]\s*\w"
@@ -74,9 +73,7 @@ def _reference_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Findi
     reference = body.find(SPEC_REFERENCE)
     if reference is None or not reference.text:
         return
-    last = [*body.below(SPEC_REFERENCE)][-1].line
-    end = next((each.line - 1 for each in body.sections if each.line > last), None)
-    text = "\n".join(body.text.split("\n")[reference.line : end])
+    text = _source_of(body, reference, [*body.below(SPEC_REFERENCE)][-1])
     gaps = reference_gaps(_PLACEHOLDER_IN_SPEC.sub("x", text))
     where = f"`Spec Reference` (line {reference.line} of the body)"
     if "path" in gaps and not _ISSUE.search(text):
@@ -193,28 +190,23 @@ def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
 
 
 def _options(body: Body, options: Section) -> list[str]:
-    """Return the options with their texts: paragraphs that are titles, or else entries, rows, headings, or a count."""
-    from accord.results.options import options_among
+    """Return the options as a plain text tells them, or the entries of lists if that is not clear.
 
-    below = [*body.below(OPTIONS)][1:]
-    top = min((child.level for child in below), default=0)
-    starts = [i for i, child in enumerate(below) if child.level == top]
-    parts = [f"{child.title}\n{child.text}".rstrip() for child in below]
-    nested = ["\n".join(parts[i:end]) for i, end in pairwise([*starts, len(below)])]
-    counted = list(options_among(options.text).found)
-    titled = _below_titles(options)
-    return titled if len(titled) > 1 else max(_entries(options), nested, _rows(options), counted, key=len)
+    A list is not one of options if it has parts of them, or the name of an option above it.
+    """
+    from accord.results.options import has_trade_off, is_named, is_part, labelled_options
+
+    text = unfolded_text(_source_of(body, options, [*body.below(OPTIONS)][-1]))
+    is_list = not any(is_part(block.content) or is_named(block.content) for block in options.blocks)
+    readings = [*labelled_options(blank_code(text)).found], _entries(options) if is_list else []
+    clear = (found for found in readings if len(found) > 1 and all(map(has_trade_off, found)))
+    return next(clear, None) or max(readings, key=len)
 
 
-def _below_titles(section: Section) -> list[str]:
-    """Return each paragraph that is a title, in bold or with the word option, with what is below it."""
-    found: list[list[str]] = []
-    for block in section.blocks:
-        if block.kind == "paragraph" and not block.around and _OPTION_TITLE.match(block.content):
-            found.append([])
-        if found:
-            found[-1] += (*block.texts, *code_of(block))
-    return ["\n".join(texts) for texts in found]
+def _source_of(body: Body, first: Section, last: Section) -> str:
+    """Return the text from below the heading of a section up to the end of another."""
+    end = next((each.line - 1 for each in body.sections if each.line > last.line), None)
+    return "\n".join(body.text.replace("\r\n", "\n").split("\n")[first.line : end])
 
 
 def _entries(section: Section) -> list[str]:
@@ -224,11 +216,3 @@ def _entries(section: Section) -> list[str]:
         if items := [each for each in block.around if each.kind == "item"]:
             found.setdefault(items[-1], []).extend((*block.texts, *code_of(block)))
     return [text for entry in found.values() if (text := "\n".join(entry)).strip()]
-
-
-def _rows(section: Section) -> list[str]:
-    """Return the rows of a section's tables, without the heads."""
-    from accord.results.options import option_of_row
-
-    tables = (block.cells for block in section.blocks if block.kind == "table")
-    return [option_of_row(cells[0], row) for cells in tables for row in cells[1:] if any(row)]

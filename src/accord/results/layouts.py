@@ -162,6 +162,7 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
             continue
         if last and whole in last.parts:
             is_listed = label.mark and not last.mark and (label.parts in known or not label.is_word)
+            is_listed = is_listed or (label.end >= 0 > last.end and label.parts in known)
             is_below = last.level > 0 and not label.level and label.start < last_heading
             is_below = is_below and _HEADING.search(text, last.text, label.start) is not None
             is_below = is_below or max(1, levels[label.parts]) <= last.level < label.level

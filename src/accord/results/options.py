@@ -33,6 +33,10 @@ _NAME = re.compile(
     r"|\(?[^\W_]\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-])[*_ \t]*",
     re.IGNORECASE,
 )
+_NAMED_TITLE = re.compile(
+    r"[*_]{0,3}option[ \t]+\(?[^\W_]\)?[*_]{0,3}[ \t]*(?:[:\uff1a.)\u2013\u2014-]|(?<=[*_])|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _BREAK = re.compile(
     r"(?:[\uff1a(\uff08\u2013\u2014\u2192\uff0c\u3001;\uff1b\u3002=\n]|:(?!\d)|[.,](?!\w)|->|[ \t]-[ \t]|[*_]{2}[ \t])"
     r"[^\w\n]{0,8}\w"
@@ -47,11 +51,31 @@ _BARE = re.compile(
 """A title or a label without a text on its line."""
 
 _TRADE_OFF = re.compile(r"\btrade-?[ ]?offs?[*_]*[:\uff1a][*_\s]*([^\n]*)\Z", re.IGNORECASE)
-_CLAUSE = re.compile(r"[,;.!?\uff0c\u3001\u3002]\s*\w")
 _ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
 """A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
 
 _SEPARATORS = frozenset(":\uff1a\u2013\u2014-")
+
+_PART_NAME = (
+    r"(?:pros?|cons?|(?:dis)?advantages?|benefits?|drawbacks?|(?:down|up)sides?"
+    r"|trade-?[ ]?offs?|costs?|risks?|efforts?)"
+)
+_PART = (
+    rf"[^\w\n]{{0,9}}(?:\d{{1,2}}[.)][^\w\n]{{1,4}})?{_PART_NAME}"
+    rf"(?:[ \t]*(?:[/&,+]|\band\b)[ \t]*{_PART_NAME})*(?:[ \t]*\([^()\n]{{0,80}}\))?"
+    r"(?:[*_]{2}|[*_]?[ \t]*(?:[:\uff1a\u2013\u2014\u2192=\n]|-(?=[ \t])|\Z))"
+)
+_OF_PART = re.compile(_PART, re.IGNORECASE)
+"""The label of a part of an option, which is never an option itself."""
+
+_BULLET = r"(?:[-*+\u2022][ \t]|\d{1,2}[.)])"
+_ABOVE_PARTS = re.compile(
+    rf"^(?=\S)(?!{_BULLET}|{_PART})(?=[^\n]*\w)[^\n]*\n(?=(?:[ \t]*\n)?[ \t]*{_BULLET}{_PART})",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line above a list of parts: the name of their option."""
+
+_CLAUSE = re.compile(rf"[,;.!?\uff0c\u3001\u3002]\s*(?!{_PART})\w", re.IGNORECASE)
 
 
 class Options(Frozen):
@@ -84,18 +108,29 @@ def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
             yield f"The option `{name}` {'may have' if has_one is None else 'has'} no trade-off.", has_one is False
 
 
+def is_part(text: str) -> bool:
+    """Return whether a text begins with the label of a part of an option, such as ``Pros:``."""
+    return _OF_PART.match(text) is not None
+
+
+def is_named(title: str) -> bool:
+    """Return whether a title names an option by a number or a letter: then entries below it are its parts."""
+    return _NAMED_TITLE.match(title) is not None
+
+
 def labelled_options(text: str) -> Options:
     """Read the options of a text that has nothing else, in the clearest layout that gives at least two."""
     text = _NEW_LINE.sub("\n", text)
     tables = [row for row in _ROW.findall(text) if is_table_rule(row.rstrip().removesuffix("|"))]
-    rows, marked = _of_table(text) if len(tables) < 2 else (), _list_entries(text)
-    pieces = () if rows or marked else tuple(piece.strip() for piece in text.split(";") if _LETTER.search(piece))
+    has_list = _MARK.search(text) is not None
+    rows, marked = _of_table(text) if len(tables) < 2 else (), _list_entries(text) or _titled_parts(text)
+    pieces = () if rows or has_list else _without_parts(piece.strip() for piece in text.split(";"))
     for found in (rows, marked, _list_entries(text, "#"), _counted_pieces(text), _of_lines(text), pieces):
         if len(found) > 1:
             return Options(found)
     if rows or marked:
         return Options((rows or marked)[:1])
-    is_clear = not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
+    is_clear = has_list or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
     return Options((text.strip(),) if _LETTER.search(text) else (), is_clear=is_clear)
 
 
@@ -103,6 +138,11 @@ def options_among(text: str) -> Options:
     """Read options out of a text that says other things too: a table, or a count such as Option 1 … Option 2."""
     text = _NEW_LINE.sub("\n", text)
     return Options(_of_table(text) or _counted_pieces(text))
+
+
+def _titled_parts(text: str) -> tuple[str, ...]:
+    """Return each line above a list of parts, with these."""
+    return _pieces(text, [(title.start(), title.start()) for title in _ABOVE_PARTS.finditer(text)])
 
 
 def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
@@ -114,15 +154,30 @@ def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
 
 def _list_entries(text: str, sign: str = "") -> tuple[str, ...]:
     """Return each entry of the first list, or each heading, with the text that belongs to it."""
-    marks = [mark for mark in _MARK.finditer(text) if mark["mark"].startswith(sign)]
+    marks = [mark for mark in _without_part_marks(text) if mark["mark"].startswith(sign)]
     return _pieces(text, [mark.span() for mark in marks if _is_beside(mark, marks[0])])
+
+
+def _without_part_marks(text: str) -> Iterator[re.Match[str]]:
+    """Yield the marks of entries and headings, but for parts of options and for what is deeper below these."""
+    part_depth: int | None = None
+    for mark in _MARK.finditer(text):
+        depth = _depth(mark)
+        if part_depth is not None and depth > part_depth:
+            continue
+        part_depth = depth if _OF_PART.match(text, mark.end()) else None
+        if part_depth is None:
+            yield mark
 
 
 def _is_beside(mark: re.Match[str], first: re.Match[str]) -> bool:
     """Return whether a mark begins an entry of the same list as the first one, or a heading of its level."""
-    depth, first_depth = (len(each["indent"].expandtabs(4)) for each in (mark, first))
     is_heading = mark["mark"].startswith("#") and mark["mark"] != first["mark"]
-    return _kind(mark["mark"]) == _kind(first["mark"]) and not is_heading and depth < first_depth + 2
+    return _kind(mark["mark"]) == _kind(first["mark"]) and not is_heading and _depth(mark) < _depth(first) + 2
+
+
+def _depth(mark: re.Match[str]) -> int:
+    return len(mark["indent"].expandtabs(4))
 
 
 def _kind(mark: str) -> str:
@@ -141,24 +196,33 @@ def _counted_pieces(text: str) -> tuple[str, ...]:
         sign = hit[kind].lower()
         value = int(sign) if sign.isdigit() else ord(sign) - ord("a") + 1
         count = counts.setdefault((kind, sign.isdigit()), [])
-        if value == len(count) + 1:
+        if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
             count.append(hit.span())
             best = max(best, count, key=len)
     return _pieces(text, best)
 
 
 def _of_table(text: str) -> tuple[str, ...]:
-    """Return the rows of the first table, its head left out: the first cell with the others behind a colon."""
+    """Return the options in the first table."""
     rows = [match[1].rstrip().removesuffix("|") for match in _ROW.finditer(text)]
     rule = next((i for i, row in enumerate(rows) if is_table_rule(row)), -1)
     if rule < 0:
         return ()
-    cells = [[cell.strip() for cell in row.split("|")] for row in rows[rule + 1 :]]
-    head = [cell.strip() for cell in rows[rule - 1].split("|")] if rule else []
-    return tuple(option_of_row(head, row) for row in cells if any(row))
+    head = rows[rule - 1] if rule else ""
+    return _options_of_table([[cell.strip() for cell in row.split("|")] for row in (head, *rows[rule + 1 :])])
 
 
-def option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
+def _options_of_table(table: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the options in the rows of a table below its head, or in its columns if its rows are parts of these."""
+    head, firsts = table[0], [row[0] for row in table[1:] if row]
+    if all(map(is_part, head)):
+        return ()
+    if any(map(is_part, firsts)) or any(map(is_named, head[1:])):
+        table = [*zip_longest(*table, fillvalue="")]
+    return tuple(_option_of_row(table[0], row) for row in table[1:] if any(row))
+
+
+def _option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
     """Return the option in a row of a table: its name, and each cell behind that after the head of its column."""
     cells = list(zip_longest(head, row, fillvalue=""))
     at = next((i for i, key in enumerate(head) if key.lower() in {"option", "options"} and i < len(row)), 0)
@@ -168,6 +232,17 @@ def option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
 
 
 def _of_lines(text: str) -> tuple[str, ...]:
-    """Return the lines, if each has a name and a text."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return tuple(lines) if all(map(_NAMED_LINE.match, lines)) else ()
+    """Return the lines with the parts below them, if each has a name and a text."""
+    lines = _without_parts(line.strip() for line in text.splitlines())
+    return lines if all("\n" in line or _NAMED_LINE.match(line) for line in lines) else ()
+
+
+def _without_parts(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return texts, with the parts of an option behind it."""
+    found: list[str] = []
+    for text in filter(_LETTER.search, texts):
+        if found and is_part(text):
+            found[-1] += f"\n{text}"
+        else:
+            found.append(text)
+    return tuple(found)
