@@ -159,6 +159,20 @@ def test_a_text_with_fewer_than_two_labels_gets_one_warning(parts: dict[str, str
         assert findings_of(parts)(unlabelled) == [(code, "warning")]
 
 
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("Step: pytest\nOutside scope because: the fixture is broken on main", "Tried: a longer limit"),
+        ("- Failed step: pytest\n- Outside the scope of this task: the fixture is broken", "- Tried: a longer limit"),
+        ("Tried: a longer limit\nOutside my control, I fear: the mirror is down", "Step: pytest"),
+    ],
+)
+def test_a_label_may_be_a_phrase_that_begins_with_its_word(text: str, missing: str) -> None:
+    check = partial(report_findings, outcome="validation-failure")
+    assert check(text) == [("validation-step-missing", "error")]
+    assert check(f"{text}\n{missing}") == []
+
+
 SYNONYMS = {
     "Type": ("Blocker type", "Kind"),
     "Description": ("What is blocking progress", "Blocker", "What's blocking", "Problem"),
@@ -166,7 +180,7 @@ SYNONYMS = {
     "Recommendation": ("Recommended option", "My recommendation", "Preferred option"),
     "Impact": ("Impact if not resolved", "What happens if the blocker is not resolved", "Consequences"),
     "Step": ("Which validation step failed", "Failing step", "Failed validation step", "Step that failed"),
-    "Tried": ("What the agent tried", "Attempts"),
+    "Tried": ("What the agent tried", "What I did", "Attempts"),
     "Outside": ("Why the failure is outside its scope", "Why it is out-of-scope", "Out of scope", "Out-of-scope"),
     "What": ("What's wrong", "Issue", "What is wrong", "What?"),
     "Why": ("Why it matters", "Reason", "Why this is wrong"),

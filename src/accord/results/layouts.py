@@ -61,7 +61,7 @@ class _Label(Frozen):
     text: int
     depth: int = 0
     mark: str = ""
-    is_word: bool = False
+    phrase: str = ""  # of a label that begins a line
     level: int = 0  # of a heading, 0 for every other label
     end: int = -1  # where a cell of a table ends its text
 
@@ -99,8 +99,12 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
         labels += _labels_in_lines(outside, vocabulary)
     sure = {part for label in labels for part in label.parts}
     if not whole:  # each part is needed: phrases that could be sentences are labels of those that have no other
-        phrases = *_line_labels(outside, vocabulary, is_any=True), *_labels_in_lines(outside, vocabulary, is_any=True)
+        begun = [*_line_labels(outside, vocabulary, is_any=True)]
+        phrases = *begun, *_labels_in_lines(outside, vocabulary, is_any=True)
         labels += (label for label in phrases if sure.isdisjoint(label.parts))
+        sure.update(
+            *(label.parts for label in begun if vocabulary[label.parts[0]].intersection(_words(label.phrase)[:1]))
+        )
     known = {label.start for label in labels}
     labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
     parts = dict[str, str]()
@@ -161,7 +165,7 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
         if last and label.start < last.text:
             continue
         if last and whole in last.parts:
-            is_listed = label.mark and not last.mark and (label.parts in known or not label.is_word)
+            is_listed = label.mark and not last.mark and (label.parts in known or " " in label.phrase.strip())
             is_listed = is_listed or (label.end >= 0 > last.end and label.parts in known)
             is_below = last.level > 0 and not label.level and label.start < last_heading
             is_below = is_below and _HEADING.search(text, last.text, label.start) is not None
@@ -197,8 +201,7 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary, i
     for pattern in (_BOLD, _IN_BRACKETS, _AT_START):
         hit = pattern.match(rest)
         if hit and (parts := _parts_of(_phrase(hit), vocabulary, is_marked=is_any or pattern is not _AT_START)):
-            is_word = " " not in _phrase(hit).strip()
-            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", is_word, level)
+            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", _phrase(hit), level)
     underline = following if rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()) else None
     if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (level or underline is not None):
         return None

@@ -50,7 +50,7 @@ _PARTS = vocabulary_of(
 )
 _VALIDATION = vocabulary_of(
     {
-        "tried": "tried attempts attempted attempt tries debugging",
+        "tried": "tried did attempts attempted attempt tries debugging",
         "outside": "outside scope control",
         "step": "step failed failing validation check command",
     }
