@@ -534,6 +534,7 @@ REFERENCES = [
     'Spec reference: docs/specs/a.md, section "Reading", "A stream is read."',
     'Spec reference: docs/specs/a.md, section 2.1, "A stream is read"',
     'Spec reference: docs/specs/a.md, section 2.1 "Reading"\n\n> A stream is read.\n',
+    "Spec: docs/specs/a.md, the Reading section\nQuote: A stream is read.",
 ]
 
 
@@ -582,6 +583,10 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         'Spec reference: docs/specs/a.md, section Reading\nBlocker: "Stream" may mean a file.',
         'Spec reference: section Reading: "A stream is read."\nDetails: src/a.py cannot be written.',
         'Spec reference: docs/specs/a.md: "A stream is read."\nProblem: Section Reading is unclear.',
+        'Spec: docs/specs/a.md, README.md\nQuote: "A stream is read."',
+        'Spec:\n- docs/specs/a.md\n- `docs/specs/b.md`\n- "A stream is read."',
+        'Spec: docs/specs/a.md (#31)\nQuote: "A stream is read."',
+        'Spec: docs/specs/a.md\nSection: unknown\nQuote: "A stream is read."',
     ],
 )
 def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
@@ -603,6 +608,8 @@ def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
         "- a\n",
         "a\n- Pros: ",
         "Pros/",
+        "Spec: a.md-.md-",
+        "the A ",
         "(What) ",
         "[Why] a\n",
         "Spec: `a`\n```\n",

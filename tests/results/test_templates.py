@@ -146,6 +146,8 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "no spec file": (TASK.replace("`docs/specs/a.md`", "the specification"), {"spec-path-missing"}),
     "an issue as the spec": (TASK.replace("`docs/specs/a.md`", "#12"), set()),
     "no section of the spec": (TASK.replace("- Section(s): All\n", ""), {"spec-section-missing"}),
+    "an issue in place of a section": (TASK.replace("Section(s): All", "Issue: #5"), {"spec-section-missing"}),
+    "a file in place of a section": (TASK.replace("Section(s): All", "Plan: `docs/b.md`"), {"spec-section-missing"}),
     "an empty section of the spec": (TASK.replace("): All", "):"), {"spec-section-missing"}),
     "the spec with an anchor": (TASK.replace("a.md`\n- Section(s): All", "a.md#limits`"), set()),
     "the section after the file": (TASK.replace("`\n- Section(s): All", "`, Limits"), set()),

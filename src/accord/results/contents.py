@@ -40,17 +40,22 @@ _PART = (
     r"[^\w\n]*"
 )
 _LABEL = rf"{_PART}[:\uff1a]"
+_OTHER = r"(?:\w[\w ]{0,20}[:\uff1a])?[ \t`*_\[(]{0,5}(?:[\w./-]{1,100}\.(?P=extension)|#\d+)(?![\w-])"
+"""Another file, or an issue, behind the path of a file."""
+
 _SECTION = re.compile(
-    rf"{_SECTION_WORD}(?:[^\w\n\u00a7]|\n(?![ \t]*>))*(?!{_LABEL})(\w[^\n]*)|(#[\w-]+)"
+    rf"{_SECTION_WORD}(?:[^\w\n\u00a7]|\n(?![ \t]*>))*(?!{_LABEL})(\w[^\n]*)|((?<=\w)#[\w-]+|#(?!\d+(?![\w-]))[\w-]+)"
     r"|(?<=[^\n#])\#{2,6}[ \t]+(\w[^\n]*)"
-    r"|\.\w{2,8}[`*_\"')\]\u201d]{0,3}(?:[ \t]*[,;:(>\u203a\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}(?-i:(?![a-z]))"
+    r"|\.(?P<extension>\w{2,8})[`*_\"')\]\u201d]{0,3}"
+    r"(?:[ \t]*[,;:(>\u203a\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}(?-i:(?![a-z]))"
     rf"(?!{_LABEL})"
-    rf"|[ \t]*\n\s*(?:[-*+\u2022]|\d{{1,2}}[.)]|\#{{1,6}})[ \t]+[`*_]{{0,3}}(?!{_LABEL}))([^\W_][^\n]*)",
+    rf"|[ \t]*\n\s*(?:[-*+\u2022]|\d{{1,2}}[.)]|\#{{1,6}})[ \t]+[`*_]{{0,3}}(?!{_LABEL}))(?!{_OTHER})([^\W_][^\n]*)"
+    r"|\bthe[ \t]+(?-i:(?=[A-Z\d]))([^\n.,;:]{1,60}?)[ \t]+(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b",
     re.IGNORECASE,
 )
-"""The name of a section: behind a word for it, an anchor, a heading, or what follows the file's path."""
+"""The name of a section: around a word for it, an anchor, a heading, or what follows the file's path."""
 
-_UNNAMED = re.compile(r"\W*(?:none|n/?a|tbd)?\W*", re.IGNORECASE)
+_UNNAMED = re.compile(r"\W*(?:none|n/?a|tbd|unknown)?\W*", re.IGNORECASE)
 _SECTION_LABEL = rf"(?:\A|[\n,;:.(|\uff1a\u2013\u2014-])[ \t*_`]{{0,4}}{_SECTION_WORD}[*_`]*[ \t]*[:\uff1a|]"
 _OPENER = re.compile(rf"(?P<label>{_SECTION_LABEL})|{_SECTION_WORD}", re.IGNORECASE)
 _GAP = r"(?:[ \t*_`().\u00a7,;/&]|(?<=[,;/&d])\n|(?<=\d)[\u2013-](?=\d)|\b(?:[au]nd|or|[a-z][ivx]*|[a-z]?\d\w*)\b)*"
