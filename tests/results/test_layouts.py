@@ -234,6 +234,8 @@ OPTIONS = [
     ("", "Option {letter}: {name}, which is {text}.", "\n"),
     ("", "Option {letter}: {name}, which is {text}.", " "),
     ("", "**Option {n}** \u2014 {name} ({text})", "\n"),
+    ("Options:\n", "Plan {letter}: {name}\n- It is {text}", "\n"),
+    ("Options:\n", "Alternative {n}\n{name}: {text}.", "\n\n"),
     ("We can ", "({letter}) {name}, with {text}", ", or "),
 ]
 
@@ -258,6 +260,10 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
         "1. **Vendor** \u2014 Trade-offs:\n2. **Upgrade** \u2014 TBD",
         "1. **Vendor** \u2014 Trade-offs: TBD\n2. Upgrade\n   - **Trade-offs:** n/a",
         "1. Vendor\n   - Pros:\n   - Cons:\n2. Upgrade\n   - **Pros:**\n   - **Cons:**",
+        "1. Copy the whole library\n   - Pros:\n   - Cons:\n2. Upgrade the whole library\n   - Pros:\n   - Cons:",
+        "#### Copy it\n\n##### Pros\n\n##### Cons\n\n#### Upgrade it\n\n##### Pros\n\n##### Cons",
+        "1. **Copy it**\n   - Pros: none\n   - Cons: TBD\n2. **Upgrade it**\n   - Pros: n/a\n   - Cons:",
+        "| Option | Pros | Cons |\n|-|-|-|\n| Copy the whole library | | |\n| Upgrade the whole library | | |",
         "### Vendor\n\n**Pros**\n\n**Cons**\n\n### Upgrade\n\n**Pros**\n\n**Cons**",
         "1. Vendor\n   - Description: copy it\n   - Trade-offs:\n2. Upgrade\n   - Trade-offs:",
         "| Option | Description | Trade-offs |\n|-|-|-|\n| A | vendor | |\n| B | upgrade | n/a |",
@@ -607,6 +613,7 @@ def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
         "Type\n\n",
         "- a\n",
         "a\n- Pros: ",
+        "Plan A: Pros:\n",
         "Pros/",
         "Spec: a.md-.md-",
         "the A ",

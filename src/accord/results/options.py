@@ -24,6 +24,13 @@ _COUNT = re.compile(
     r"(?<![\w(])(?:\((?P<bracketed>[1-9a-h])\)|(?P<dotted>[1-9a-h])[.):](?=[ \t])|options?[ \t]+(?P<named>[1-9a-h])\b)",
     re.IGNORECASE,
 )
+_COUNTED_TITLE = re.compile(
+    r"^(?:\#{2,6}[ \t]+)?[*_]{0,3}[^\W\d_]{2,20}[ \t]+(?P<titled>[1-9a-h])\b\)?[*_]{0,3}[ \t]*"
+    r"(?:[:\uff1a.)\u2013\u2014-][*_ \t]*|(?<=[*_])|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A word and a number or letter with which a line begins, as in ``### Plan A: Wait``."""
+
 _NAMED_LINE = re.compile(r"\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w")
 _LETTER = re.compile(r"\w")
 _NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
@@ -89,15 +96,17 @@ def has_trade_off(option: str) -> bool | None:
     """Return whether an option has a text beside its name; None for a sentence that may be both."""
     option = seen_text(option)
     named = _NAME.match(option)
-    first, *rest = (option[named.end() :] if named else option).split("\n", 1)
-    text = "\n".join((first, *(_BARE.sub("", part) for part in rest)))
+    first, *rest = (option[named.end() :] if named else option).split("\n")
+    lines = [line for line in _BARE.sub("", "\n".join(rest)).split("\n") if not _is_empty_part(line)]
+    text = "\n".join((first, *lines))
     labelled = _TRADE_OFF.search(option.rstrip())
     if (labelled and not says_something(labelled[1])) or not (says_something(option) and says_something(text)):
         return False
     words = word_count(text)
     is_lettered = named is not None and named[0].rstrip(" \t*_")[-1:] in _SEPARATORS
     is_named = any(says_something(text[at.start() + 1 :]) for at in _BREAK.finditer(text))
-    return True if is_named else None if words >= (2 if is_lettered else SENTENCE_WORDS) else False
+    is_sentence = words >= (2 if is_lettered else SENTENCE_WORDS) and (any(lines) or not any(map(is_part, rest)))
+    return True if is_named else None if is_sentence else False
 
 
 def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
@@ -113,6 +122,11 @@ def is_part(text: str) -> bool:
     return _OF_PART.match(text) is not None
 
 
+def _is_empty_part(line: str) -> bool:
+    label = _OF_PART.match(line)
+    return label is not None and not says_something(line[label.end() :])
+
+
 def is_named(title: str) -> bool:
     """Return whether a title names an option by a number or a letter: then entries below it are its parts."""
     return _NAMED_TITLE.match(title) is not None
@@ -125,7 +139,15 @@ def labelled_options(text: str) -> Options:
     has_list = _MARK.search(text) is not None
     rows, marked = _of_table(text) if len(tables) < 2 else (), _list_entries(text) or _titled_parts(text)
     pieces = () if rows or has_list else _without_parts(piece.strip() for piece in text.split(";"))
-    for found in (rows, marked, _list_entries(text, "#"), _counted_pieces(text), _of_lines(text), pieces):
+    for found in (
+        _counted_titles(text),
+        rows,
+        marked,
+        _list_entries(text, "#"),
+        _counted_pieces(text),
+        _of_lines(text),
+        pieces,
+    ):
         if len(found) > 1:
             return Options(found)
     if rows or marked:
@@ -187,13 +209,19 @@ def _kind(mark: str) -> str:
     return "number" if sign.isdigit() else "letter" if sign.isalpha() else "bullet"
 
 
-def _counted_pieces(text: str) -> tuple[str, ...]:
+def _counted_titles(text: str) -> tuple[str, ...]:
+    """Return the texts below titles of one form that count, such as Plan A … Plan B …, if no list begins before."""
+    title, mark = _COUNTED_TITLE.search(text), _MARK.search(text)
+    return _counted_pieces(text, _COUNTED_TITLE) if title and not (mark and mark.start() < title.start()) else ()
+
+
+def _counted_pieces(text: str, pattern: re.Pattern[str] = _COUNT) -> tuple[str, ...]:
     """Return the pieces of the longest count in a text, such as (a) … (b) … or Option 1 … Option 2 …."""
     best: list[tuple[int, int]] = []
     counts: dict[tuple[str, bool], list[tuple[int, int]]] = {}
-    for hit in _COUNT.finditer(text):
-        kind = hit.lastgroup or ""
-        sign = hit[kind].lower()
+    for hit in pattern.finditer(text):
+        sign = hit[hit.lastgroup or ""].lower()
+        kind = text[hit.start() : hit.start(hit.lastgroup or "")].casefold()
         value = int(sign) if sign.isdigit() else ord(sign) - ord("a") + 1
         count = counts.setdefault((kind, sign.isdigit()), [])
         if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
@@ -228,7 +256,8 @@ def _option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
     at = next((i for i, key in enumerate(head) if key.lower() in {"option", "options"} and i < len(row)), 0)
     beside = [f"{key}: {cell}" for key, cell in cells[at + 1 :] if says_something(cell)]
     lacks = any(_TRADE_OFF.search(f"{key}:") and not says_something(cell) for key, cell in cells)
-    return f"{row[at]}: {'' if lacks else ', '.join(beside)}"
+    empty = [f"\n{key}:" for key, cell in cells[at + 1 :] if is_part(key) and not says_something(cell)]
+    return f"{row[at]}: {'' if lacks else ', '.join(beside)}{''.join(empty)}"
 
 
 def _of_lines(text: str) -> tuple[str, ...]:
