@@ -12,7 +12,7 @@ from accord.cli.options import DEBUG
 from accord.core.log import log
 from accord.results.run import example_folder
 
-LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{3} (?:main|github|git|operation|result|loop|start|runner|analysis): \S.*")
+LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{3} (?:main|github|git|operation|lease|result|loop|start|runner|analysis): \S.*")
 TOKEN = "ghp_" + "aB3" * 12
 
 

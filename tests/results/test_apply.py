@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
-from support.stage import Stage, codes, staged
+from support.stage import NO_LEASE, Stage, codes, staged
 
 from accord.engine.receipts import Outcome
 from accord_sandbox.faults import Fault
@@ -89,7 +89,7 @@ def test_a_dropped_item_is_closed_as_not_planned_without_a_status(stage: Stage) 
     number = old_issue(stage)
     receipt = stage.apply(plan(close=[f"#{number}"]))
     issue = one(stage, number)
-    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, 1)
+    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, NO_LEASE + 1)
     assert (issue["state"], issue["reason"]) == ("closed", "not_planned")
     assert issue["labels"] == ["complexity:low", "priority:medium", "task:implement"]
     again = stage.apply(plan(close=[f"#{number}"]))
@@ -108,7 +108,7 @@ def test_an_update_changes_body_and_labels_but_neither_type_nor_status(stage: St
     change = update(number, body=task_body(objective="New."), labels=[label, "priority:high", "complexity:high"])
     receipt = stage.apply(plan(update=[change]))
     issue = one(stage, number)
-    assert receipt.writes == 1
+    assert receipt.writes == NO_LEASE + 1
     (ignored,) = (each for each in receipt.findings if each.code == "label-ignored")
     assert ignored.hint == hint.format(number)
     assert issue["labels"] == ["complexity:high", "priority:high", "status:in-progress", "task:implement"]
@@ -156,7 +156,7 @@ def test_a_dependency_that_is_missing_is_the_only_thing_sent(stage: Stage) -> No
     blocker = stage.get(f"/repos/{stage.repository}/issues/1")["id"]
     stage.send("DELETE", f"/repos/{stage.repository}/issues/3/dependencies/blocked_by/{blocker}")
     receipt = stage.apply(result)
-    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, 1)
+    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, NO_LEASE + 1)
     assert one(stage, 3)["blocked_by"] == [1, 2]
 
 

@@ -19,7 +19,7 @@ from support.implementations import (
     state,
 )
 from support.plans import task_body
-from support.stage import Stage, codes
+from support.stage import FIRST_LEASE, Stage, codes
 from support.trees import difference_of, git
 
 from accord.engine.receipts import Outcome
@@ -206,7 +206,7 @@ def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed
     [("blocked", BLOCKED, "status:blocked"), ("validation-failure", FAILED, "status:needs-refinement")],
 )
 def test_a_result_without_change_says_why_in_one_comment(stage: Stage, outcome: str, summary: str, status: str) -> None:
-    assert apply(stage, ended(outcome, summary)).writes == 2
+    assert apply(stage, ended(outcome, summary)).writes == FIRST_LEASE + 2
     after = state(stage)
     assert status in after["issue"]["labels"]
     assert len(after["comments"]) == 1

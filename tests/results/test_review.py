@@ -25,7 +25,7 @@ from support.reviews import (
     status,
     warn,
 )
-from support.stage import Stage, codes
+from support.stage import FIRST_LEASE, LEASE, Stage, codes
 
 from accord.engine.operations import LedgerEntry
 from accord.engine.receipts import Outcome, Receipt
@@ -86,7 +86,7 @@ def test_each_comment_lands_once_where_the_diff_allows_and_only_file_comments_co
     assert "Line 15**" in on_code[4]["body"], "a comment moved off its line names the line"
     texts = [reviews(stage)[0]["body"], *(each["body"] for each in stage.listed(f"/issues/{PULL}/comments"))]
     assert "".join(texts).count(FINDING) == 2
-    assert receipt.writes == 1 + 4 + 1 + 1, "the review, four comments on files, a follow-up, the label"
+    assert receipt.writes == FIRST_LEASE + 1 + 4 + 1 + 1, "the review, four comments on files, a follow-up, the label"
     assert {entry.status.value for entry in receipt.operations} == {"done"}
     assert [(e.op, e.key) for e in rehearsal.operations] == [(e.op, e.key) for e in receipt.operations]
     assert counts(rehearsal) == counts(receipt) == (4, 4, 3, 1)
@@ -334,7 +334,11 @@ def test_a_comment_that_github_refuses_at_its_place_moves_into_the_body(
     see_other_files(monkeypatch, file)
     receipt = post(stage, result)
     monkeypatch.undo()
-    assert (receipt.outcome, counts(receipt), receipt.writes) == (Outcome.APPLIED, places, 4 + len(amended))
+    assert (receipt.outcome, counts(receipt), receipt.writes) == (
+        Outcome.APPLIED,
+        places,
+        FIRST_LEASE + 4 + len(amended),
+    )
     assert "anchors-refused" in codes(receipt)
     assert [entry.op for entry in receipt.operations] == ["post-review", "comment-on-file", *amended, "move-work-item"]
     assert reviews(stage)[0]["body"].count(FINDING) == places[2]
@@ -429,7 +433,7 @@ def test_a_pull_request_that_closes_nothing_moves_nothing_unless_told(stage: Sta
     receipt = post(stage, approve(), pull=LOCKED)
     assert "work-item-unknown" in codes(receipt)
     assert status(stage) == ["status:review"]
-    assert post(stage, approve(), pull=LOCKED, work_item=ITEM).writes == 1
+    assert post(stage, approve(), pull=LOCKED, work_item=ITEM).writes == LEASE + 1
     assert status(stage) == ["status:approved"]
 
 

@@ -22,7 +22,7 @@ from support.reviews import (
     threads,
     warn,
 )
-from support.stage import Stage, codes
+from support.stage import LEASE, Stage, codes
 
 from accord.engine.operations import LedgerEntry
 from accord.engine.receipts import Outcome, Receipt
@@ -292,7 +292,7 @@ def test_many_threads_cost_no_more_reads_than_few(stage: Stage) -> None:
         receipt = post(stage, needs_changes(*made), commit=later)
         assert receipt.details["review"]["kept"] == count
         costs.append((receipt.reads, receipt.writes))
-    assert costs[0] == costs[1] == (6, 2)
+    assert costs[0] == costs[1] == (8, LEASE + 2)
 
 
 def test_a_lost_answer_to_a_reply_makes_no_second_one(stage: Stage) -> None:

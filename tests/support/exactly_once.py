@@ -1,16 +1,21 @@
 """Evidence for "exactly once": one result, applied from the same beginning as often as it takes."""
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from support.killing import kill_at
 from support.rotation import NIGHTLY, firsts, rotate
 from support.stage import Stage
 
 from accord.engine.receipts import Outcome, Receipt
+from accord.github.client import GitHub
+from accord.github.transport import Transport
 from accord_sandbox.faults import Exchange, Fault
 
 
@@ -83,6 +88,10 @@ class FaultCase:
     may_stop: bool = False
 
 
+ENDING_A_LEASE = 2
+"""The last requests of a run: what becomes of them changes nothing about its outcome."""
+
+
 def assert_survives_faults(work: Work, cases: Sequence[FaultCase]) -> None:
     """Run into faults, then run again, at once or an hour later in turns.
 
@@ -117,6 +126,7 @@ def _survive(work: Work, case: FaultCase, nth: int) -> None:
     """
     outcomes = {Outcome.STOPPED} if case.is_permanent else {Outcome.APPLIED}
     outcomes |= {Outcome.STOPPED} if case.may_stop else set()
+    outcomes |= {Outcome.APPLIED} if nth > work.clean.count - ENDING_A_LEASE else set()
     times = 1000 if case.is_permanent else 1
     place = sum(_can_meet(each, case) for each in work.clean.kinds[:nth])
     work.begin()
@@ -129,6 +139,55 @@ def _survive(work: Work, case: FaultCase, nth: int) -> None:
     assert second.exit_code == 0, (case, nth, second.error)
     assert first.outcome is Outcome.STOPPED or second.writes == 0, (case, nth)
     assert work.state() == work.clean.state, (case, nth)
+
+
+def assert_survives_another_writer(work: Work) -> None:
+    """Let another writer apply the same result, from any request of the first one on: the end is that of a clean run.
+
+    The first one goes on when the other has ended or waits for it.
+    """
+    for nth in range(1, work.clean.count + 1) if NIGHTLY else firsts(work.clean.kinds):
+        work.begin()
+        first, other = _apply_twice(work, nth)
+        assert (first.exit_code, other.exit_code) == (0, 0), (nth, first.error, other.error)
+        assert work.state() == work.clean.state, nth
+        assert work.apply().writes == 0, nth
+
+
+def _apply_twice(work: Work, nth: int) -> tuple[Receipt, Receipt]:
+    """Apply in two threads; the second one begins after the n-th request of the first, or after its end."""
+    call, pause, left = Transport.call, GitHub.pause, nth
+    waits, first_ended = threading.Event(), threading.Event()
+    first_thread = threading.current_thread()
+
+    def apply_second() -> Receipt:
+        try:
+            return work.apply()
+        finally:
+            waits.set()
+
+    def count_and_call(*given: Any, **named: Any) -> Any:
+        nonlocal left
+        answer = call(*given, **named)
+        if threading.current_thread() is first_thread:
+            left -= 1
+            if left == 0:
+                second.append(pool.submit(apply_second))
+                assert waits.wait(60)
+        return answer
+
+    def wait_for_first(*given: Any) -> None:
+        waits.set()
+        assert first_ended.wait(60)
+        pause(*given)
+
+    second: list[Future[Receipt]] = []
+    patches = patch.object(Transport, "call", count_and_call), patch.object(GitHub, "pause", wait_for_first)
+    with ThreadPoolExecutor(1) as pool, patches[0], patches[1]:
+        first = work.apply()
+        first_ended.set()
+        other = second[0].result(60) if second else work.apply()
+    return first, other
 
 
 def assert_survives_kills(work: Work, command: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """A stage for tests that write: the real local GitHub, the real adapter, and one clock without real waiting."""
 
+import base64
 import json
 import shutil
 import sqlite3
@@ -40,6 +41,16 @@ def codes(receipt: Receipt) -> set[str]:
     return {finding.code for finding in receipt.findings}
 
 
+NO_LEASE = 1
+"""Writes for a lease in an empty repository: it is asked for a tree, and refuses."""
+
+FIRST_LEASE = 5
+"""Writes for the first lease on something: a tree, a commit and a ref; a commit and the ref again to end it."""
+
+LEASE = 4
+"""Writes for a later one: twice a commit and the ref."""
+
+
 def keep(server: RunningSandbox) -> Callable[[], None]:
     """Keep what a local GitHub holds now; return what puts it back, which is quicker than making it again."""
     path, repositories = server.database.path, server.application.storage.root
@@ -75,6 +86,11 @@ class Stage:
     def keep(self) -> Callable[[], None]:
         """Keep what the local GitHub holds now; return what puts it back."""
         return keep(self.server)
+
+    def commit(self, text: str = "A file.") -> None:
+        """Give the empty repository of the seed its first commit."""
+        content = base64.b64encode(text.encode()).decode()
+        self.send("PUT", f"/repos/{self.repository}/contents/README.md", message="Begin", content=content)
 
     def begin_at_present(self) -> None:
         """Let ``reset`` return to what the local GitHub holds now instead of to its seed."""

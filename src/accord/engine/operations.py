@@ -113,12 +113,14 @@ def apply_in_order(
     on_entry: OnEntry = lambda *_: None,
     target: Callable[[Op], str | None] = target_of,
     plan_again: Callable[[Sequence[LedgerEntry]], Sequence[Op]] | None = None,
+    before_write: Callable[[], None] = lambda: None,
 ) -> tuple[list[LedgerEntry], AccordError | None]:
     """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it.
 
     ``apply`` returns how the operation ended: None for ``done``; ``failed`` where the rest goes on; ``planned`` where
     GitHub refused it in this form. ``plan_again`` is asked after each with the entries so far: it returns all
     operations as the same plan has them now, first those that ended. ``target`` names what an operation wrote.
+    ``before_write`` is called before each, and ends the run with an AccordError.
     """
 
     def entry(operation: Op, status: OperationStatus) -> LedgerEntry:
@@ -134,6 +136,7 @@ def apply_in_order(
         try:
             if status is OperationStatus.PLANNED and problem is None:
                 status = OperationStatus.FAILED
+                before_write()
                 status = apply(operation) or OperationStatus.DONE
         except AccordError as error:
             problem = error

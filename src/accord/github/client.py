@@ -109,6 +109,10 @@ class GitHub(
         """Return GitHub's clock as of its last response; the local clock before the first."""
         return self._transport.server_time or self._clock.now()
 
+    def pause(self, seconds: float, reason: str) -> None:
+        """Wait for somebody else. Raises Stopped where all waits of the run would be longer than allowed."""
+        self._transport.wait(seconds, reason)
+
     def issue(self, number: int) -> Issue | None:
         """Read one issue or pull request; None without one of this number, or after a transfer. GET …/issues/{n}."""
         return self._find(f"/issues/{number}", _issue)

@@ -21,7 +21,7 @@ from accord.github.rest import Rest, optional_timestamp, segment, segments
 
 
 class Commit(Frozen):
-    """A commit object; GitHub shows whether it is verified, and only listings ``at`` what time it was committed."""
+    """A commit object; GitHub shows whether it is verified, and ``at`` what time it was committed."""
 
     sha: str
     message: str
@@ -192,7 +192,8 @@ def _commit(data: dict[str, Any]) -> Commit:
     """Read the JSON of a commit object (schema "git-commit")."""
     parents = tuple(parent["sha"] for parent in data["parents"])
     is_verified = bool((data.get("verification") or {}).get("verified"))
-    return Commit(data["sha"], data["message"], data["tree"]["sha"], parents, is_verified)
+    at = optional_timestamp((data.get("committer") or {}).get("date"))
+    return Commit(data["sha"], data["message"], data["tree"]["sha"], parents, is_verified, at)
 
 
 def _listed_commit(data: dict[str, Any]) -> Commit:

@@ -103,7 +103,7 @@ class Transport:
                 case NextStep.REPEAT:
                     self._clock.sleep(ruling.seconds)
                 case NextStep.WAIT_FOR_LIMIT:
-                    self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
+                    self.wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
                 case NextStep.LOST | NextStep.GIVE_UP:
                     reason = f"status {status}: {message}" if status else message
                     raise _unanswered_error(ruling.step, request, tries, reason, hint)
@@ -152,10 +152,11 @@ class Transport:
     def _keep_pace(self, method: str, creates_content: bool) -> None:
         weight = {"is_write": method != "GET", "creates_content": creates_content}
         if (seconds := self._pacer.wait(self._clock.now().timestamp(), **weight)) > 0:
-            self._wait(seconds, "staying inside GitHub's documented limits")
+            self.wait(seconds, "staying inside GitHub's documented limits")
         self._pacer.spend(self._clock.now().timestamp(), **weight)
 
-    def _wait(self, seconds: float, reason: str) -> None:
+    def wait(self, seconds: float, reason: str) -> None:
+        """Wait, and tell it. Raises Stopped where all waits of the run would be longer than allowed."""
         self._pacer.waited += seconds
         if self._pacer.waited > self._access.max_wait_seconds:
             until = self._clock.now() + timedelta(seconds=min(seconds, LONGEST_NAMED_WAIT_SECONDS))

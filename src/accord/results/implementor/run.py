@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import Clock
 from accord.core.errors import Refused, Stopped
+from accord.engine.lease import Lease, write_alone
 from accord.engine.operations import OperationStatus, apply_in_order
 from accord.engine.receipts import Receipt, default_run_key, report_errors
 from accord.github.client import GitHub
@@ -49,14 +50,20 @@ if TYPE_CHECKING:
 
 def apply_implementation(github: GitHub, result: ImplementorResult, options: RevisionOptions) -> Receipt:
     """Check an implementor result, apply it exactly once, and report it. Raises no AccordError: the receipt has it."""
+    lease = Lease(github, f"item-{options.work_item}", options)
+    return write_alone(lambda: _apply_implementation(github, result, options, lease))
+
+
+def _apply_implementation(github: GitHub, result: ImplementorResult, options: RevisionOptions, lease: Lease) -> Receipt:
     run_key = options.run_key or default_run_key(result, options.repository, options.work_item)
     receipt = Receipt("implementor-result", options.repository, run_key)
-    with report_errors(github, receipt), ExitStack() as stack:
+    with report_errors(github, receipt), lease, ExitStack() as stack:
         receipt.require(implementor_findings(result))
         sanitizer = TextSanitizer(options.redact, options.policy)
         result = with_safe_texts(result, sanitizer)
         require_postable(receipt, sanitizer, partial(summary_findings, result))
         token = run_token(options.repository, run_key)
+        lease.wait()
         facts = with_commit(gather_facts(github, result, token, sanitizer, options, stack), result, options)
         facts = with_comments(github, facts)
         plan = plan_revision(facts, result, sanitizer, options)
@@ -80,6 +87,7 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Rev
             is_dry_run=options.is_dry_run,
             on_entry=options.on_entry,
             target=lambda operation: _target(operation, facts, applied),
+            before_write=lease.keep,
         )
         receipt.end(entries, plan.refusal or problem, is_dry_run=options.is_dry_run)
         receipt.details = _details(plan, facts, applied)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
 from accord.core.findings import Finding
+from accord.engine.lease import Lease, write_alone
 from accord.engine.operations import OperationStatus, apply_in_order, planned_seconds
 from accord.engine.receipts import Item, Outcome, Receipt, report_errors
 from accord.github.models import Issue, IssueChange, NotThere
@@ -54,15 +55,22 @@ if TYPE_CHECKING:
 
 def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
     """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it."""
-    run_key, closes = plan_run_key(plan, options), options.closes_vanished
+    run_key = plan_run_key(plan, options)
+    lease = Lease(github, f"plan-{run_token(options.repository, run_key)}", options)
+    return write_alone(lambda: _apply_plan(github, plan, run_key, options, lease))
+
+
+def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, lease: Lease) -> Receipt:
+    closes = options.closes_vanished
     receipt = Receipt("planner-result", options.repository, run_key)
-    with report_errors(github, receipt):
+    with report_errors(github, receipt), lease:
         receipt.require([*plan.findings, *limit_findings(plan.result, options.most_items)])
         if not (plan.result.create or plan.result.close or plan.result.update):
             receipt.outcome = Outcome.UNCHANGED
             return receipt
         plan = _sanitised_plan(plan, receipt, options)
         token = run_token(options.repository, run_key)
+        lease.wait()
         facts = gather_facts(github, plan, token, options.clock, requested=requested_issue(options))
         comparisons = compare_items(plan, facts)
         receipt.require(check_facts(plan, facts, reaches_any=options.reaches_any_issue))
@@ -78,6 +86,7 @@ def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
             is_dry_run=options.is_dry_run,
             on_entry=options.on_entry,
             target=lambda operation: _target(operation, ledger),
+            before_write=lease.keep,
         )
         receipt.end(entries, problem, is_dry_run=options.is_dry_run)
         known = {finding.message for finding in receipt.findings}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import Clock
 from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
+from accord.engine.lease import Lease, write_alone
 from accord.engine.operations import ApplyOptions, LedgerEntry, OperationStatus, apply_in_order, planned_seconds
 from accord.engine.receipts import Receipt, default_run_key, report_errors
 from accord.github.models import AnchorRefused, NotThere, Review, VerdictRefused
@@ -56,10 +57,15 @@ def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions)
     Reviews are the same when result, pull request, run key and, where given, commit are. Without a commit one at any
     commit counts, so that no verdict reaches a head that the reviewer did not read.
     """
+    lease = Lease(github, f"pull-{options.pull}", options)
+    return write_alone(lambda: _apply_review(github, result, options, lease))
+
+
+def _apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions, lease: Lease) -> Receipt:
     digest = default_run_key(result, options.repository)
     run_key = options.run_key or digest
     receipt = Receipt("reviewer-result", options.repository, run_key)
-    with report_errors(github, receipt):
+    with report_errors(github, receipt), lease:
         receipt.require(reviewer_findings(result))
         sanitizer = TextSanitizer(options.redact, options.policy)
         result = with_safe_texts(result, sanitizer)
@@ -67,6 +73,7 @@ def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions)
         token, same = run_token(options.repository, scope + options.commit), run_token(options.repository, scope)
         draft = draft_review(result, sanitizer, token, same)
         require_postable(receipt, sanitizer, partial(reviewer_findings, result))
+        lease.wait()
         facts = gather_facts(github, draft, options)
         receipt.findings += facts.findings
         require_allowed(facts)
@@ -74,7 +81,7 @@ def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions)
         state = initial_state(facts)
         if options.is_dry_run:
             receipt.estimated_seconds = planned_seconds(plan_operations(facts, state))
-        state, entries, problem = _apply_all(github, facts, state, options)
+        state, entries, problem = _apply_all(github, facts, state, options, lease)
         receipt.end(entries, problem, is_dry_run=options.is_dry_run)
         receipt.findings += state.findings
         receipt.details = {"review": _details(facts, state, entries, is_dry_run=options.is_dry_run)}
@@ -109,7 +116,7 @@ def _details(
 
 
 def _apply_all(
-    github: GitHub, facts: ReviewFacts, state: ReviewState, options: ApplyOptions
+    github: GitHub, facts: ReviewFacts, state: ReviewState, options: ApplyOptions, lease: Lease
 ) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
     """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it."""
 
@@ -124,6 +131,7 @@ def _apply_all(
         is_dry_run=options.is_dry_run,
         on_entry=options.on_entry,
         plan_again=lambda entries: plan_operations(facts, state, entries),
+        before_write=lease.keep,
     )
     return state, entries, problem
 
