@@ -257,6 +257,7 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
         "- A: <!-- x -->\n- B: &nbsp;",
         "- Option A: 0.01\n- Option B: 1,000",
         "1. utils.py\n2. Deno 2.1",
+        "Option A: vendor. Option B: upgrade.",
         "1. **Vendor** \u2014 Trade-offs:\n2. **Upgrade** \u2014 TBD",
         "1. **Vendor** \u2014 Trade-offs: TBD\n2. Upgrade\n   - **Trade-offs:** n/a",
         "1. Vendor\n   - Pros:\n   - Cons:\n2. Upgrade\n   - **Pros:**\n   - **Cons:**",
@@ -279,6 +280,7 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
     [
         "- A: round to 0.01\n- B: round to 0.05",
         "- A: small but lossy\n- B: big and whole",
+        "Plan A: small but lossy\nPlan B: big and whole",
         "1. **Option A** - small but lossy\n2. **Option B** - whole one",
     ],
 )

@@ -372,6 +372,8 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         refinement_body(options="**Two ways were weighed:**\n\n- One: cheap\n- Two: good"),
         set(),
     ),
+    "options in HTML": (refinement_body(options="### One\n\n<p>Cheap, slow.</p>\n\n### Two\n\n<p>Good.</p>"), set()),
+    "options in code": (refinement_body(options="### One\n\n```py\na()\n```\n\n### Two\n\n    b()"), set()),
     "options in a comment": (refinement_body(options="<!--\n1. One: cheap\n-->\n2. Two: good"), {"options-too-few"}),
     "options in a quote": (refinement_body(options="> 1. One: cheap\n> 2. Two: good"), set()),
     "bold names in sentences": (refinement_body(options="**One.** It is cheap.\n\n**Two.** It is good."), set()),

@@ -27,7 +27,7 @@ from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed_entries
-from accord.text.outline import Section, blank_code, code_of, seen_text
+from accord.text.outline import Section, blank_code, code_of, seen_text, verbatim_words
 
 _ISSUE = re.compile(r"#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
@@ -198,7 +198,8 @@ def _options(body: Body, options: Section) -> list[str]:
 
     text = unfolded_text(_source_of(body, options, [*body.below(OPTIONS)][-1]))
     is_list = not any(is_part(block.content) or is_named(block.content) for block in options.blocks)
-    readings = [*labelled_options(blank_code(text)).found], _entries(options) if is_list else []
+    blank, words = ([*labelled_options(shown(text)).found] for shown in (blank_code, verbatim_words))
+    readings = blank, _entries(options) if is_list else [], words
     clear = (found for found in readings if len(found) > 1 and all(map(has_trade_off, found)))
     return next(clear, None) or max(readings, key=len)
 

@@ -26,7 +26,7 @@ _COUNT = re.compile(
 )
 _COUNTED_TITLE = re.compile(
     r"^(?:\#{2,6}[ \t]+)?[*_]{0,3}[^\W\d_]{2,20}[ \t]+(?P<titled>[1-9a-h])\b\)?[*_]{0,3}[ \t]*"
-    r"(?:[:\uff1a.)\u2013\u2014-][*_ \t]*|(?<=[*_])|$)",
+    r"(?:(?=[:\uff1a.)\u2013\u2014-])|(?<=[*_])|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A word and a number or letter with which a line begins, as in ``### Plan A: Wait``."""
@@ -220,12 +220,14 @@ def _counted_pieces(text: str, pattern: re.Pattern[str] = _COUNT) -> tuple[str, 
     best: list[tuple[int, int]] = []
     counts: dict[tuple[str, bool], list[tuple[int, int]]] = {}
     for hit in pattern.finditer(text):
-        sign = hit[hit.lastgroup or ""].lower()
-        kind = text[hit.start() : hit.start(hit.lastgroup or "")].casefold()
+        at = hit.start(hit.lastgroup or "")
+        sign, kind = text[at].lower(), text[hit.start() : at].casefold()
         value = int(sign) if sign.isdigit() else ord(sign) - ord("a") + 1
         count = counts.setdefault((kind, sign.isdigit()), [])
         if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
-            count.append(hit.span())
+            count.append(
+                (hit.start(), at if text[hit.end() : hit.end() + 1] in _SEPARATORS | {".", ")"} else hit.end())
+            )
             best = max(best, count, key=len)
     return _pieces(text, best)
 

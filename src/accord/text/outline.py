@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from accord.core.frozen import Frozen
@@ -24,6 +24,7 @@ _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _VISIBLE = re.compile(r"[^\r\n]")
 _TAG = re.compile(r"<[A-Za-z/!?][^<>]*>")
 _EMPHASIS = re.compile(r"(?<![\\\s])(?:\*+|_+(?!\w))|(?<!\\)(?:\*+|(?<!\w)_+)(?!\s)")
+_MARKUP = re.compile(r"^[ \t>]*(?:```|~~~)[^\n]*|<[^<>\n]*>|[^\w\n]", re.MULTILINE)
 _VERBATIM = frozenset({"fence", "code", "html"})
 _WORD = re.compile(r"[^\W_]+")
 _UNNAMED = frozenset(("a", "an", "begin", "end", "is", "of", "start", "the", "this"))
@@ -367,6 +368,15 @@ def code_free_lines(text: str, change: Callable[[str], str]) -> str:
 def blank_code(text: str) -> str:
     """Put blanks in place of code blocks and HTML blocks; every other character keeps its position."""
     return "".join(_VISIBLE.sub(" ", line) if is_verbatim else line for line, is_verbatim in _lines(text))
+
+
+def verbatim_words(text: str) -> str:
+    """Leave only words of code blocks and HTML blocks: these say something, but have no structure of the text."""
+    groups = groupby(_lines(text), key=lambda line: line[1])
+    blocks = (("".join(line for line, _ in lines), is_verbatim) for is_verbatim, lines in groups)
+    return "".join(
+        _MARKUP.sub(" ", _COMMENT.sub(" ", block)) if is_verbatim else block for block, is_verbatim in blocks
+    )
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
