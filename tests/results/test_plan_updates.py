@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
@@ -200,3 +201,30 @@ def test_an_item_that_a_plan_made_is_closed_without_its_labels_too(stage: Stage)
     stage.apply(plan(task("a")))
     stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=[])
     assert stage.apply(plan(close=["1"])).outcome is Outcome.APPLIED
+
+
+OWN = plan(task("a"), task("b"))
+
+
+@pytest.mark.parametrize(
+    ("create", "code", "said"),
+    [
+        ([task("a", "b"), task("b", "1")], "dependency-cycle", "a → b → a"),
+        ([task("a", "#1"), task("b"), task("new")], "self-reference", "`a` blocks itself"),
+        ([task("new", "a"), task("a", "2"), task("b", "new")], "dependency-cycle", "new → a → b → new"),
+    ],
+)
+def test_an_item_that_has_a_number_is_that_item_in_every_rule(
+    stage: Stage, create: list[dict[str, Any]], code: str, said: str
+) -> None:
+    stage.apply(OWN, run_key="k")
+    receipt = stage.apply(plan(*create), run_key="k")
+    assert (receipt.outcome, receipt.writes, codes(receipt)) == (Outcome.REJECTED, 0, {code})
+    assert said in receipt.findings[0].message
+
+
+def test_a_name_and_the_number_of_the_same_item_are_one_dependency(stage: Stage) -> None:
+    stage.apply(OWN, run_key="k")
+    receipt = stage.apply(plan(task("a"), task("b", "a", "#1")), run_key="k")
+    assert [entry.op for entry in receipt.operations].count("add-dependency") == 1
+    assert stage.apply(plan(task("a"), task("b", "a", "#1")), run_key="k").outcome is Outcome.UNCHANGED

@@ -32,7 +32,7 @@ from accord.results.planner.plan import (
 )
 from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, with_record
 from accord.results.planner.report import change_findings, differences, item_findings
-from accord.results.planner.rules import Plan, limit_findings, with_texts
+from accord.results.planner.rules import Plan, limit_findings, with_adopted, with_texts
 from accord.results.planner.scope import plan_run_key, requested_issue
 from accord.results.planner.structure import (
     AddSubIssue,
@@ -72,6 +72,7 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
         token = run_token(options.repository, run_key)
         lease.wait()
         facts = gather_facts(github, plan, token, options.clock, requested=requested_issue(options))
+        plan = _with_adopted_names(plan, facts, receipt)
         comparisons = compare_items(plan, facts)
         receipt.require(check_facts(plan, facts, reaches_any=options.reaches_any_issue))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
@@ -97,6 +98,14 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
         receipt.items = {name: Item(str(issue.number), issue.url) for name, issue in made.items()}
         receipt.dependencies = [(each.blocker, each.item) for each in operations if isinstance(each, AddDependency)]
     return receipt
+
+
+def _with_adopted_names(plan: Plan, facts: PlanFacts, receipt: Receipt) -> Plan:
+    """Name the items that an earlier run made, and check again what depends on who blocks whom."""
+    named = with_adopted(plan, {issue.number: name for name, issue in facts.items.items()})
+    if named is not plan:
+        receipt.require([finding for finding in named.findings if finding not in plan.findings])
+    return named
 
 
 def _plan_structure(
