@@ -714,6 +714,7 @@ MESSAGES = [
     (plan(task("b-cd"), task("a", out_of_scope="- x (owned by #bcd)")), "unknown-reference", "Did you mean `#b-cd`?"),
     (plan(task("b-c"), task("a", out_of_scope="- x/a (owned by b-c)")), "unknown-reference", "Did you mean `#b-c`?"),
     (plan(task("a "), task("b", "a")), "unknown-reference", "Did you mean `a `?"),
+    (plan(task("a"), task("b", "task-2")), "unknown-reference", "a tempID of this result: `a`, `b`."),
     (plan(task("a", body=MISSPELT_BODY)), "section-missing", "Did you mean `Acceptance Criteria`?"),
     *(
         (blocked_with("spec-gap", text), "blocker-type-unknown", "Did you mean `spec-gap`?")

@@ -21,7 +21,8 @@ _SHORTEST_WORD = 5
 _SEPARATORS = str.maketrans("", "", " -_.")
 _PARTS = re.compile(r"[^\W_]?[^\W_A-Z]+|[A-Z]+")
 _SHORTEST_PART = 3
-"""A shorter part of a name is never a slip: `requestedBy` is not `requestedAt`, but `src/aa.py` may be `src/a.py`."""
+"""A shorter part of a name is never a slip: `requestedBy` is not `requestedAt`, and `src/b.py` is not `src/a.py`. Only
+in a path one may have a letter more or less: `src/aa.py` may be `src/a.py`."""
 
 
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
@@ -58,8 +59,11 @@ def _edits(word: str, name: str) -> int | None:
     most = 0 if shorter < 3 else 1 if shorter < _LONG_WORD else 2
     is_other_word = shorter < _SHORTEST_WORD and len(first) == len(last) and sorted(first) != sorted(last)
     parts = zip(*(map(str.casefold, _PARTS.findall(each)) for each in (word, name)), strict=False)
-    is_other_word |= "/" not in name and any(
-        sorted(one) != sorted(other) and max(len(one), len(other)) < _SHORTEST_PART for one, other in parts
+    is_other_word |= any(
+        sorted(one) != sorted(other)
+        and max(len(one), len(other)) < _SHORTEST_PART
+        and ("/" not in name or len(one) == len(other))
+        for one, other in parts
     )
     is_other_number = [char for char in first if char.isdigit()] != [char for char in last if char.isdigit()]
     if is_other_word or is_other_number or abs(len(first) - len(last)) > most:

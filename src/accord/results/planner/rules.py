@@ -229,9 +229,13 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
 
 def _unknown_name(reference: str, names: Iterable[str], path: str, count: int, shown: str = "") -> Finding:
     """Report an unknown name, the first ones with a suggestion: each of those is compared with every name."""
-    close = did_you_mean(reference, names) if count <= _MOST_SUGGESTIONS else ""
+    known = list(names)
+    close = did_you_mean(reference, known) if count <= _MOST_SUGGESTIONS else ""
+    listed = names_of([f"`{name}`" for name in known])
     message = f"{shown}`{reference}` is neither a tempID of this result nor a work item number."
-    return Finding("unknown-reference", message, path, hint=close or "Use a tempID of this result or a number like 42.")
+    return Finding(
+        "unknown-reference", message, path, hint=close or f"Use a number like 42, or a tempID of this result: {listed}."
+    )
 
 
 def _check_owners(plan: Plan) -> Iterator[Finding]:
