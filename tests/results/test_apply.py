@@ -111,6 +111,8 @@ def test_an_update_changes_body_and_labels_but_neither_type_nor_status(stage: St
     assert receipt.writes == NO_LEASE + 1
     (ignored,) = (each for each in receipt.findings if each.code == "label-ignored")
     assert ignored.hint == hint.format(number)
+    lacking = [each.message for each in receipt.findings if each.code == "label-not-there"]
+    assert not any(label in message for message in lacking), "a label that is left out is not created"
     assert issue["labels"] == ["complexity:high", "priority:high", "status:in-progress", "task:implement"]
     assert "New." in str(issue["body"])
 

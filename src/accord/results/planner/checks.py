@@ -204,7 +204,8 @@ def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     known = facts.labels or ()
     seen = {label.casefold() for label in known}
     for label, path in _labels(plan):
-        if label.casefold() not in seen:
+        is_ignored = path.startswith("/update/") and category_of(label) in SET_ONCE
+        if not is_ignored and label.casefold() not in seen:
             seen.add(label.casefold())
             hint = did_you_mean(label, known) or _CREATE_LABEL
             yield warning("label-not-there", f"{_LACKS} {as_code(label)}{_GREY}", path, hint=hint)
