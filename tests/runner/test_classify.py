@@ -182,6 +182,22 @@ def test_prose_and_output_about_errors_are_not_evidence(reader: Reader, codec: s
         ('{"error": {"message": "x", "type": "invalid_request_error", "code": "invalid_api_key"}}', "auth", None),
         ("Your plan allows 10 requests per day (429)", "resource", None),
         ("429 Too Many Requests: see your billing, retry after 5 seconds", "transient", 5.0),
+        *(
+            (f"unexpected status 429 Too Many Requests: {limit}", "resource", None)
+            for limit in (
+                "Rate limit exceeded: free-models-per-day", "Insufficient balance or no resource package.", "(RPD)",
+                "limit of 100 requests per 24 hours exceeded", "100 requests/day exceeded", "billing_not_active",
+                "daily free allocation", "per-day quota", "1000 requests a month", "limit_rpd/vendor/model",
+                '{"error": {"message": "x", "code": "billing_not_active"}}',
+            )
+        ),
+        *(
+            (f"unexpected status 429 Too Many Requests: {limit}", "transient", None)
+            for limit in (
+                "requests per minute (RPM)", "free-models-per-min. Add 10 credits to raise it.",
+                "20 / min. Add a payment method to raise the limit.", "See https://docs.example/daily/billing",
+            )
+        ),
         ("unexpected status 418 I'm a teapot: x", "logic", None),
         ("unexpected status 599 : x", "transient", None),
         ("Failed to refresh token: 500 Internal Server Error", "transient", None),
@@ -190,7 +206,7 @@ def test_prose_and_output_about_errors_are_not_evidence(reader: Reader, codec: s
         ("a new kind of words", "unknown", None),
         ("", "unknown", None),
     ],
-)
+)  # fmt: skip
 def test_a_failed_turn_is_classified_by_its_text(reader: Reader, message: str, cause: str, delay: float | None) -> None:
     found = reader.failure("codex", failed(message), exit_code=1)
     assert (found.category, found.retry_after_seconds) == (cause, delay)

@@ -61,6 +61,7 @@ _COMPARED = re.compile(
 )
 """Results of tests: what they expect is a status of the tested program, not of the agent's provider."""
 
+_URL = re.compile(r"\bhttps?://\S+")
 _GLYPHS = re.compile(r"^\s*(?:(?![•✓✔✅])[^\w\s\x00-\x7f]{1,3}\s{1,3})+")
 """Marks that CLIs print before a line, such as a cross."""
 
@@ -254,9 +255,12 @@ def _worded_cause(message: str, *causes: str, described: re.Pattern[str] = _DESC
 
 
 def _is_hard_quota(error: AgentError) -> bool:
-    """Return whether waiting does not lift a rate limit: its message says so and names no delay."""
+    """Return whether waiting does not lift a rate limit: its message or class says so and names no delay."""
     message = rules.GOOGLES_RATE_LIMIT.sub("", error.message) if "ai.google.dev" in error.message else error.message
-    return error.retry_after_seconds is None and bool(rules.HARD_QUOTA.search(message))
+    words = " ".join((_URL.sub("", message), *error.classes))
+    is_money = rules.HARD_QUOTA.search(words) or _worded_cause(words, "quota")
+    is_hard = rules.LONG_PERIOD.search(words) or (is_money and not rules.SHORT_PERIOD.search(words))
+    return error.retry_after_seconds is None and bool(is_hard)
 
 
 def _is_spent_quota(message: str) -> bool:

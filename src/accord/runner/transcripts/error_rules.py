@@ -109,7 +109,7 @@ INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
 _KINDS = {
     "credential": "authentication_failed authentication_error permission_error invalid_api_key FatalAuthenticationError"
     " API_KEY_INVALID API_KEY_SERVICE_BLOCKED SERVICE_DISABLED UNAUTHENTICATED PERMISSION_DENIED",
-    "quota": "billing_error insufficient_quota usage_limit_reached billing_hard_limit_reached"
+    "quota": "billing_error billing_not_active insufficient_quota usage_limit_reached billing_hard_limit_reached"
     " budget_exceeded quota_exceeded exceeded_current_quota_error BILLING_DISABLED",
     "rate-limit": "rate_limit rate_limit_error rate_limit_exceeded RATE_LIMIT_EXCEEDED",
     "outage": "overloaded overloaded_error server_is_overloaded internal_server_error"
@@ -152,12 +152,20 @@ WEAK_KINDS: dict[str, str] = {
 
 CLASSES = KINDS.keys() | BROAD_KINDS.keys() | WEAK_KINDS.keys()
 
-HARD_QUOTA = re.compile(
-    r"(?i)\b(?:daily|weekly|monthly|annual|free|hard|session|5-hour|spend(?:ing)?) (?:[\w-]+ ){0,2}(?:quota|limit)"
-    r"|per[ _]?day|\b(?:quota|limit) (?:[\w-]+ ){0,2}(?:for the|this|per) (?:day|week|month)|quota exceeded\W*$"
-    r"|insufficient.quota|\b(?:credits?|billing|budget)\b|usage limit",
+LONG_PERIOD = re.compile(
+    r"(?i)(?<![a-z])(?:(?:dai|week|month|year)ly|annual|[rt]pd)(?![a-z])|\b(?:(?:24|48|72)[ -]?h|\d{1,3}[ -]day)"
+    r"|(?:(?:per|/)[ _-]*|\b(?:quota|limit|requests|tokens) (?:[\w-]+ ){0,2}(?:the|this|an?) )(?:day|week|month|year)"
 )
-"""Limits that a short wait does not lift; a text with a delay does not count."""
+"""Periods of a day or more: a limit for one is a quota that a short wait does not lift."""
+
+SHORT_PERIOD = re.compile(r"(?i)(?:per|/)[ _-]{0,2}(?:min|sec)|(?<![a-z])[rt]pm(?![a-z])")
+"""Periods of a rate limit. Money beside one is advice to buy a higher limit."""
+
+HARD_QUOTA = re.compile(
+    r"(?i)\b(?:free|hard|session|5-hour|spend(?:ing)?) (?:[\w-]+ ){0,2}(?:quota|limit)|quota exceeded\W*$"
+    r"|insufficient.quota|usage limit|\b(?:credits?|billing|budget|balance|funds|payments?|recharge)\b",
+)
+"""Limits of a plan, and money; in a text with a delay neither they nor long periods count."""
 
 GOOGLES_RATE_LIMIT = re.compile(r"You exceeded your current quota, please check your plan and billing details\S* ?")
 """Google's message for a per-minute limit; the one for a daily limit differs."""
