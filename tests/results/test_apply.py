@@ -68,6 +68,20 @@ OWNERS = {
         ["b.", "v1.2", "the d", "e. f.", "the g, h"],
         ["(owned by #2)", "(owned by #3.)", "(owned by #4.)", "(owned by #5)", "(owned by #6.)"],
     ),
+    "lists and marks": (
+        (
+            "- src/b.py (owned by #b, #c)\n- src/c.py (owned by #b and #c)\n- src/d.py (owned by: #the d, and #b)\n"
+            "- src/e.py (owned by **#b**, **#c**)\n- src/g.py (owned by [#b](x)), see #c"
+        ),
+        ["b", "c", "the d"],
+        [
+            "(owned by #2, #3)",
+            "(owned by #2 and #3)",
+            "(owned by: #4, and #2)",
+            "(owned by **#2**, **#3**)",
+            "(owned by [#2](x)), see #c",
+        ],
+    ),
     "one name that begins like another": (
         "- src/b.py (owned by #b.)\n- src/c.py (owned by #b.c)\n- src/d.py (owned by #b..)",
         ["b", "b.", "b.c"],

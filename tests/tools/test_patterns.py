@@ -21,7 +21,9 @@ from accord_sandbox import calls, pages, rulesets
 LOCAL_NAMES = {
     "accord.github.pulls._closing_pattern": [{"CLOSING_KEYWORDS": CLOSING_KEYWORDS}],
     "accord.core.refusals.known_refusal": [{"known": known, "text": ""} for known in REFUSALS],
-    "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
+    "accord.results.bodies._owner_patterns": [
+        {"known": "a b|a c", "word": "(?:(?:a b|a c)(?=[.]*(?:[ )]|\\Z))|[^ )]+)"}
+    ],
     "accord.results.implementor.rules._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
     "accord.runner.transcripts.error_rules.words": [{"pattern": words(cause).pattern} for cause in PRECEDENCE],
     "accord.text.markdown.longer_run": [{"char": "`"}],

@@ -60,9 +60,11 @@ _PUNCTUATION = ".:!?*'\""
 """Characters that may follow an owner's name. They are part of it only if the plan has such a name."""
 
 _WORD = re.compile(_OWNER_WORD)
-_OWNED_BY = re.compile("(?i:owned by) #")
-_OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
-_BARE_OWNER = re.compile(rf"((?i:owned by) )(?!#)({_OWNER_WORD})(?=[ \t]*(?:[)\],;\r\n]|\Z))")
+_MORE_OWNERS = r"(?:[ \t]*[,&][ \t]*|[ \t]+)(?:and[ \t]+)?[*_\[]*"
+_OWNED_BY = re.compile(r"(?i:owned by):?[ \t]+[*_\[]*#")
+_OWNERS = re.compile(rf"{_OWNED_BY.pattern}{_OWNER_WORD}(?:{_MORE_OWNERS}#{_OWNER_WORD})*")
+_OWNER = re.compile(rf"#({_OWNER_WORD})")
+_BARE_OWNER = re.compile(rf"(?i:owned by) (?!#)({_OWNER_WORD})(?=[ \t]*(?:[)\],;\r\n]|\Z))")
 LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 
@@ -176,21 +178,23 @@ def has_marker(body: str, name: str, token: str, **fields: str) -> bool:
 
 
 def name_owners(text: str, numbers: Mapping[str, int], names: Set[str] | None = None) -> str:
-    """Rewrite ``owned by #temp-3`` to the item's number, outside of code; unknown names stay.
+    """Rewrite ``owned by #temp-3`` and ``owned by #a and #b`` to the items' numbers, outside of code.
+
+    Unknown names stay.
 
     ``names`` are all names of the plan, if ``numbers`` has only some of them so far.
     """
     known = numbers.keys() if names is None else names
 
     def with_number(match: re.Match[str]) -> str:
-        name, rest = _owner(match, known)
+        name, rest = _owner(match[1], known)
         number = numbers.get(name)
-        return f"{match[1]}#{number}{rest}" if number else match[0]
+        return f"#{number}{rest}" if number else match[0]
 
     if not _OWNED_BY.search(text):
         return text
-    owner = _owner_pattern(frozenset(known))
-    return code_free_lines(text, lambda line: owner.sub(with_number, line)) if owner.search(text) else text
+    owned, owner = _owner_patterns(frozenset(known))
+    return code_free_lines(text, lambda line: owned.sub(lambda found: owner.sub(with_number, found[0]), line))
 
 
 def longest_length(text: str, names: Set[str]) -> int:
@@ -209,30 +213,32 @@ def all_owners(text: str, names: Set[str], *, is_bare: bool = False) -> list[str
     Those that ``is_bare`` have no sign, so that it leaves them as they are.
     """
     found: list[str] = []
-    pattern = _BARE_OWNER if is_bare else _owner_pattern(frozenset(names))
+    owned, owner = (_BARE_OWNER, _BARE_OWNER) if is_bare else _owner_patterns(frozenset(names))
 
     def collect(line: str) -> str:
-        found.extend(_owner(match, names)[0] for match in pattern.finditer(line))
+        for place in owned.finditer(line):
+            found.extend(_owner(match[1], names)[0] for match in owner.finditer(place[0]))
         return line
 
-    if pattern.search(text):
+    if owned.search(text):
         code_free_lines(text, collect)
     return list(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=4)
-def _owner_pattern(names: frozenset[str]) -> re.Pattern[str]:
-    """Match an owner: one of the names that are more than a word, the longest first, else any word."""
+def _owner_patterns(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Match the owners of one place, and one of them: a name that is more than a word, the longest first, or a word."""
     odd = sorted((name for name in names if not _WORD.fullmatch(name)), key=len, reverse=True)
     if not odd:
-        return _OWNER
+        return _OWNERS, _OWNER
     known = "|".join(f"{GUARD}?".join(map(re.escape, name)) for name in odd)
-    return re.compile(rf"((?i:owned by) )#((?:{known})(?=[{_PUNCTUATION}]*(?:[\s)\],;]|\Z))|{_OWNER_WORD})")
+    word = rf"(?:(?:{known})(?=[{_PUNCTUATION}]*(?:[\s)\],;]|\Z))|{_OWNER_WORD})"
+    return re.compile(rf"{_OWNED_BY.pattern}{word}(?:{_MORE_OWNERS}#{word})*"), re.compile(rf"#({word})")
 
 
-def _owner(match: re.Match[str], names: Set[str]) -> tuple[str, str]:
+def _owner(word: str, names: Set[str]) -> tuple[str, str]:
     """Return a name as the plan spells it, and the punctuation behind it: sanitising may have put a guard into it."""
-    word = match[2].replace(GUARD, "")
+    word = word.replace(GUARD, "")
     name = word
     while name and name not in names and name[-1] in _PUNCTUATION:
         name = name[:-1]
