@@ -9,7 +9,7 @@ from support.commands import Accord
 
 from accord.cli.reference import explanations
 from accord.loops.models import REASONS
-from accord.runner.transcripts.error_rules import CAUSES
+from accord.runner.causes import CAUSES
 
 ROOT = Path(__file__).parents[2]
 PAGE = "https://github.com/accord-ci/accord/blob/main/"

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from accord.runner.attempts import RunBudget
+from accord.runner.causes import CAUSES
 from accord.runner.chain import SETBACKS, verdict_after
 from accord.runner.record import Attempt
-from accord.runner.transcripts.error_rules import CAUSES
 
 
 def spent(*costs: float | None) -> list[Attempt]:

@@ -7,13 +7,13 @@ from typing import Any, get_args
 import pytest
 from support.runs import Reader, as_lines, words_of
 
+from accord.runner.causes import CAUSES, INTERNAL_ERRORS
 from accord.runner.classify import classify, contract_exit_code
 from accord.runner.finish import conclude
 from accord.runner.models import InternalError, InternalErrorKind
 from accord.runner.outputs import RunFacts
 from accord.runner.record import Attempt
 from accord.runner.transcripts import error_rules
-from accord.runner.transcripts.error_rules import CAUSES, INTERNAL_ERRORS
 from accord.runner.transcripts.wording import cut, delay_in, status_in
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor

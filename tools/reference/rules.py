@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.cli.attacks.rows import ROWS
 from accord.loops.models import ALL, REASONS
+from accord.runner.causes import CAUSES, INTERNAL_ERRORS
 from accord.runner.transcripts import error_rules
 from accord.sessions.machine import SESSION
 from accord.text.markdown import table
@@ -29,7 +30,7 @@ REPOSITORY = "/repos/{owner}/{repo}"
 def causes_list() -> str:
     """List the causes of failed runs by the words of the contract: the meaning and the fix of each."""
     groups: dict[str, list[str]] = {}
-    for name, cause in error_rules.CAUSES.items():
+    for name, cause in CAUSES.items():
         words = f"Category `{cause.category}`, type `{cause.type}`, recovery `{cause.recovery}`:"
         groups.setdefault(words, []).append(f"- {with_anchor(name)}: {cause.means}. {cause.hint}")
     return "\n\n".join(f"{words}\n\n" + "\n".join(lines) for words, lines in groups.items())
@@ -44,7 +45,7 @@ def rules_list() -> str:
         for code, cause in codes.items()
     }
     groups: list[tuple[str, Mapping[str, str]]] = [
-        ("observed by accord", {str(kind): cause for kind, cause in error_rules.INTERNAL_ERRORS.items()}),
+        ("observed by accord", {str(kind): cause for kind, cause in INTERNAL_ERRORS.items()}),
         ("success without a change in a sandbox that refuses every command", {"no-sandboxed-command": "sandbox"}),
         ("a rate limit with a hard quota and without a delay", {"hard-quota": "quota"}),
         ("a class of the CLI or the provider", error_rules.KINDS),

@@ -108,7 +108,7 @@ def explanations() -> dict[str, tuple[Explanation, ...]]:
 
 def _all_explanations() -> Iterator[Explanation]:
     from accord.loops.models import REASONS
-    from accord.runner.transcripts.error_rules import CAUSES
+    from accord.runner.causes import CAUSES
 
     for group in read_yaml(_FINDINGS.read_bytes()).value:
         for code, text in group["codes"].items():

@@ -25,10 +25,10 @@ from accord.git.trusted_files import TrustedFiles
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, agent_session
 from accord.runner.attempts import RunBudget, cost_of, last_turn, prepare_agent, take_turns
+from accord.runner.causes import INTERNAL_ERRORS
 from accord.runner.models import AgentNotStarted, InternalError, JobContext, RunRequest
 from accord.runner.record import Attempt, RunProgress
 from accord.runner.registry import expiry_warnings
-from accord.runner.transcripts.error_rules import INTERNAL_ERRORS
 from accord.text.redaction import redactor_for
 
 _OVERLOAD = "its provider is overloaded or unreachable"
@@ -40,7 +40,7 @@ SETBACKS = {
     "stall": "it stalled",
     "install": "it cannot be installed",
 }
-"""Why an agent failed, by causes of ``accord.runner.transcripts.error_rules`` that another agent would not share.
+"""Why an agent failed, by causes of ``accord.runner.causes`` that another agent would not share.
 
 Any other failure ends the run.
 """

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from accord.core.findings import sentence
 from accord.core.frozen import Frozen
+from accord.runner.causes import CAUSES, INTERNAL_ERRORS
 from accord.runner.models import Classification, ErrorSource, Evidence, InternalError
 from accord.runner.transcripts import error_rules as rules
 from accord.runner.transcripts.account import Account, AgentError
@@ -154,7 +155,7 @@ def classify(evidence: RunEvidence) -> Classification | None:
 def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
     if error := evidence.error:
         line = evidence_line(error.detail)
-        return _Hit(error.kind, rules.INTERNAL_ERRORS[error.kind], "own", line, error.detail, has_hint=error.has_hint)
+        return _Hit(error.kind, INTERNAL_ERRORS[error.kind], "own", line, error.detail, has_hint=error.has_hint)
     if not contract_exit_code(evidence) and (evidence.exit_code == 0 or evidence.account.is_structured):
         return None
     hit = next(_hits(evidence), None)
@@ -316,7 +317,7 @@ def _last_line(text: str) -> str:
 
 
 def _classification(hit: _Hit) -> Classification:
-    cause = rules.CAUSES[hit.cause]
+    cause = CAUSES[hit.cause]
     message = cut(hit.message, SUMMARY_CHARS if hit.has_hint else _MESSAGE_CHARS)
     what = f"{cause.means}: {message}" if message else cause.means
     return Classification(

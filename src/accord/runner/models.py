@@ -35,7 +35,7 @@ InternalErrorKind = Literal[
     "refs-moved", "merge-unfinished", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled",
     "budget",
 ]  # fmt: skip
-"""Kinds of errors that accord itself detects; ``INTERNAL_ERRORS`` of the error rules has their causes.
+"""Kinds of errors that accord itself detects; ``accord.runner.causes`` has their causes.
 
 ``push-refused``: a permission or a protection that a person must change. ``push-conflict``: the branch kept moving, or
 the patch no longer applies. ``push-unreachable``: a network or server failure.
@@ -159,7 +159,7 @@ class Classification(BaseModel):
     summary: str
     retry_after_seconds: float | None = None
     evidence: Evidence
-    cause: str = Field("", exclude=True)  # a key of ``CAUSES`` of the error rules
+    cause: str = Field("", exclude=True)  # a key of ``accord.runner.causes.CAUSES``
 
 
 class RunOutputs(BaseModel):

@@ -54,7 +54,7 @@ class Attempt(BaseModel):
     agent: str
     turn: int = 1  # counts those of this agent from 1
     outcome: Literal["done", "broken", "failed", "budget", "skipped"]
-    cause: str = ""  # why it failed, a key of ``accord.runner.transcripts.error_rules.CAUSES``
+    cause: str = ""  # why it failed, a key of ``accord.runner.causes.CAUSES``
     reason: str = ""  # the cause for people
     exit_code: int | None = None  # None if no process ended
     model: str = ""
