@@ -17,6 +17,7 @@ class Cause:
     recovery: Recovery
     means: str
     hint: str
+    label: str = ""  # begins the summary in place of the meaning, which the message tells
 
 
 _Terms: TypeAlias = "tuple[ErrorCategory, ErrorOrigin, Recovery]"
@@ -76,7 +77,7 @@ CAUSES: dict[str, Cause] = {
         "Grant `contents: write`, or push to an unprotected branch."),
     "upload": Cause(*_REFUSED, "The push is too large for the server", "Push less at once, or leave large files out."),
     "steering": Cause(*_REFUSED, "The run changed files that steer agents or CI, so nothing was pushed",
-        "Review its changes."),
+        "Review its changes.", "needs-human"),
     "refs": Cause(*_REFUSED, "Branches or tags of the repository changed while the agent ran, so nothing was pushed",
         "Check them, and run it again."),
     "push-again": Cause(*_LOST, "The changes could not be pushed", "Run it again."),

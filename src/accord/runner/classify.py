@@ -319,7 +319,7 @@ def _last_line(text: str) -> str:
 def _classification(hit: _Hit) -> Classification:
     cause = CAUSES[hit.cause]
     message = cut(hit.message, SUMMARY_CHARS if hit.has_hint else _MESSAGE_CHARS)
-    what = f"{cause.means}: {message}" if message else cause.means
+    what = f"{cause.label or cause.means}: {message}" if message else cause.means
     return Classification(
         category=cause.category,
         type=cause.type,

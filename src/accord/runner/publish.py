@@ -330,7 +330,9 @@ class _Publisher(Frozen):
         published = self._result_of(before, commit, changes)
         if published.steering and not self.work.allows_steering:
             hint = "Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`."
-            raise NotPublished("steering-files", f"needs-human: {some_of(published.steering)}.", hint=hint)
+            paths = some_of(published.steering)
+            message = f"{paths}. Nothing was pushed, because the run changed files that steer agents or CI."
+            raise NotPublished("steering-files", message, hint=hint)
         return published
 
     def _result_of(self, before: str, commit: str, known: list[Change] | None = None) -> Published:
