@@ -23,7 +23,7 @@ from support.handoffs import (
 
 from accord.core.documents import MAX_DEPTH
 from accord.handoffs.models import normalise
-from accord.handoffs.plan import Author, decide_move, decide_patch, with_task_id
+from accord.handoffs.plan import Author, decide_move, decide_patch, decide_with_id, with_task_id
 from accord.handoffs.rules import ROLES
 
 BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}
@@ -150,6 +150,22 @@ def test_a_patch_of_nothing_but_artifacts_is_one_of_the_metadata() -> None:
     bare = decide_patch(handoff(), BOTH, by("human"))
     assert bare.task == decide_patch(handoff(), patch(**BOTH), by("human")).task != handoff()
     assert decide_patch(handoff(), BOTH, by("planner")).reasons != ()
+
+
+@pytest.mark.parametrize("more", [{}, {"schemaVersion": "1.0"}, {"x-note": "Later", "x-tool": {"run": 7}}])
+@pytest.mark.parametrize("content", [BOTH, {"transitionNote": "Why"}, {"schemaVersion": "1.1"}])
+def test_keys_that_only_the_metadata_has_give_a_patch_its_form(content: dict[str, Any], more: dict[str, Any]) -> None:
+    decided = decide_patch(handoff(), {**more, **content}, by("human"))
+    assert decided.is_ok
+    assert decided.task == decide_patch(handoff(), patch(**{**more, **content}), by("human")).task
+
+
+def test_keys_that_the_document_has_give_a_patch_its_form() -> None:
+    task = {**handoff(), "schemaVersion": "1.0", "x-note": "Now"}
+    for key in ("schemaVersion", "x-note"):
+        assert decide_patch(task, {key: "Later"}, by("human")).task == {**task, key: "Later"}
+        refused = decide_patch(task, {key: "Later", **BOTH}, by("human")).reasons
+        assert {reason.code for reason in refused} == {"misplaced-artifact"}
 
 
 @pytest.mark.parametrize(
@@ -377,6 +393,32 @@ def test_no_role_writes_what_the_engine_keeps(role: str) -> None:
     for content in (patch(workflowRuntime={"actionHistory": []}, x=1), patch(workflowRuntime={"x": 1})):
         decided = decide_patch(task, content, by(role))
         assert ({reason.code for reason in decided.reasons}, decided.task) == ({"engine-field"}, task)
+
+
+@pytest.mark.parametrize(
+    ("given", "content", "expected"),
+    [
+        ({}, {"canonicalTaskId": "T-00123", "x": 1}, "T-00123"),
+        ({"canonicalTaskId": "12"}, {"canonicalTaskId": "T-00123"}, "T-00123"),
+        ({}, {"canonicalTaskId": "123"}, "T-00042"),
+        ({}, {"x": 1}, "T-00042"),
+    ],
+)
+def test_the_first_change_of_a_task_brings_its_id_or_gets_one(given: Any, content: Any, expected: str) -> None:
+    task = normalise({"status": "backlog", "metadata": given})
+    moved = decide_with_id(
+        task, lambda found: decide_move(found, "planning", by("human"), patch(**content)), lambda: "T-00042"
+    ).task
+    assert moved["metadata"]["canonicalTaskId"] == expected
+    assert {entry["idempotencyKey"].partition("/")[0] for entry in runtime(moved)["actionHistory"]} == {expected}
+
+
+@pytest.mark.parametrize("content", [{"canonicalTaskId": "T-00009", **BOTH}, {}])
+def test_a_refused_or_empty_change_gives_a_task_no_id(content: dict[str, Any]) -> None:
+    task = normalise({"status": "implementing", "metadata": {}})
+    refused = decide_with_id(task, lambda found: decide_move(found, "done", by("human"), patch(**content)), str)
+    assert (refused.is_ok, "canonicalTaskId" in refused.task["metadata"]) == (False, False)
+    assert decide_with_id(task, lambda found: decide_patch(found, {}, by("human")), str).task == task
 
 
 def test_immutable_fields_can_be_set_once_and_a_malformed_id_leaves_the_id_as_it_is() -> None:

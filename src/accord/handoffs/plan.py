@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,15 @@ from accord.core.frozen import Frozen
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
 from accord.handoffs.evidence import VERDICTS, future_findings, judged_after, question_digest
-from accord.handoffs.models import Handoff, as_patch, has_task_id, is_task_store, normalise, read_handoff
+from accord.handoffs.models import (
+    Handoff,
+    as_patch,
+    has_task_id,
+    is_task_store,
+    normalise,
+    read_handoff,
+    written_id,
+)
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
 ACTIONS = {
@@ -83,6 +91,16 @@ def with_task_id(task: Mapping[str, Any], task_id: str) -> dict[str, Any]:
     return dict(task) if has_task_id(task) else _with_metadata(task, canonicalTaskId=task_id)
 
 
+def decide_with_id(
+    task: dict[str, Any], decide: Callable[[dict[str, Any]], HandoffDecision], new_id: Callable[[], str]
+) -> HandoffDecision:
+    """Decide about a task, which gets an id with its first change: the one that the change brings, else a new one."""
+    decision = decide(task)
+    if has_task_id(task) or not decision.is_ok or decision.task == task:
+        return decision
+    return decide(with_task_id(task, written_id(with_task_id(decision.task, new_id()))))
+
+
 def _with_metadata(task: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
     return {**task, "metadata": {**task["metadata"], **changes}}
 
@@ -98,8 +116,7 @@ def decide_patch(
     if is_task_store(patch) and "metadata" not in patch:
         message, hint = "This is a store of tasks, not a patch of one.", "Copy the parts of the task into a file."
         return _without_patch(task, [Finding("not-a-handoff", message, "/tasks", hint=hint)])
-    # a patch that holds only artifacts is one of the metadata, where they belong
-    wanted = as_patch({"metadata": patch} if patch and rules.ROLE_KEYS.issuperset(patch) else patch)
+    wanted = as_patch({"metadata": patch} if rules.is_of_metadata(patch, task) else patch)
     reasons = [*_patch_findings(wanted, task, target), *rules.engine_findings(wanted)]
     if reasons:
         return _without_patch(task, reasons)

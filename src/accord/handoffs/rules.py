@@ -104,6 +104,12 @@ ROLE_KEYS = METADATA_KEYS - _TASK_KEYS - {"schemaVersion"}
 """The keys of artifacts, which belong in the metadata."""
 
 
+def is_of_metadata(patch: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
+    """Tell whether a patch has the form of the metadata: keys that only this has, and none of the document."""
+    own = _TASK_KEYS | (task.keys() - ROLE_KEYS)
+    return own.isdisjoint(patch) and not METADATA_KEYS.isdisjoint(patch)
+
+
 def unread_keys(part: Any, known: Any = None, model: Any = Handoff, place: str = "") -> Iterator[Finding]:
     """Warn of artifacts beside the metadata, and of unknown keys near a known one, in a task or a patch.
 

@@ -25,8 +25,8 @@ from accord.files.store import Storage, can_be_written, file_behind, folder_lock
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue, IssueChange
 from accord.github.state import Stored, StoredDocument
-from accord.handoffs.models import has_task_id, next_task_id, normalise, read_handoff, written_id
-from accord.handoffs.plan import HandoffDecision, with_task_id
+from accord.handoffs.models import next_task_id, normalise, read_handoff, written_id
+from accord.handoffs.plan import HandoffDecision, decide_with_id
 from accord.text.hidden import strip_hidden
 from accord.text.markers import take_copy, with_copy
 from accord.text.redaction import Redactor, redact_json
@@ -78,9 +78,7 @@ def change_file(
             read_handoff(task)
         except BrokenContract as broken:
             raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
-        if not has_task_id(task):
-            task = with_task_id(task, next_task_id(_neighbour_ids(path)))
-        decision = decide(task)
+        decision = decide_with_id(task, decide, lambda: next_task_id(_neighbour_ids(path)))
         if writes and decision.task not in (task, found):
             write_whole(path, json.dumps(decision.task, indent=2, ensure_ascii=False) + "\n")
     return decision
@@ -176,7 +174,6 @@ class HandoffStore(StoredDocument[Task]):
             is_shown = _is_in_step(issue.body, stored.value, stored.link.sha)
             differs = warning("handoff-block-differs", _DIFFERS.format(number=self.number), hint=_REF_COUNTS)
             return LoadedHandoff(stored.value, stored.link, is_shown, warnings=() if is_shown else (differs,))
-        task_id = f"T-{self.number:05d}"
         block = read_block(issue.body)
         if block is None:
             title = self.secrets(strip_hidden(issue.title)).strip() or f"#{self.number}"
@@ -184,7 +181,7 @@ class HandoffStore(StoredDocument[Task]):
             missing = warning(
                 "handoff-missing", f"#{self.number} has no handoff.", hint=START.format(number=self.number)
             )
-            return LoadedHandoff(with_task_id(task, task_id), is_new=True, warnings=(missing,))
+            return LoadedHandoff(task, is_new=True, warnings=(missing,))
         if not self.adopts:
             raise BrokenContract.of(Finding("handoff-untrusted", _UNTRUSTED.format(number=self.number), hint=_ADOPT))
         _, found = block
@@ -193,7 +190,7 @@ class HandoffStore(StoredDocument[Task]):
             raise BrokenContract.of(Finding("handoff-unreadable", message, hint="Delete it to start again."))
         task = normalise(found)
         read_handoff(task)
-        return LoadedHandoff(with_task_id(task, task_id), is_adopted=True)
+        return LoadedHandoff(task, is_adopted=True)
 
     def decide(self, decide: Callable[[Task], HandoffDecision], log: OperationLog | None = None) -> HandoffDecision:
         """Write the task that ``decide`` returns for the newest task. ``decide`` is pure and may be called again."""
@@ -201,7 +198,7 @@ class HandoffStore(StoredDocument[Task]):
         loaded = self.load()
 
         def step(task: Task) -> Task | None:
-            decisions.append(decide(task))
+            decisions.append(decide_with_id(task, decide, lambda: f"T-{self.number:05d}"))
             wanted: Task = redact_json(decisions[-1].task, self.secrets)
             is_stored = not (loaded.is_adopted and task is loaded.value)
             return None if wanted == task and is_stored else wanted
