@@ -117,6 +117,31 @@ def test_labels_in_one_line_and_in_the_head_of_a_table_count(parts: dict[str, st
         assert findings_of(parts)(counted) == []
 
 
+@pytest.mark.parametrize("parts", [BLOCKER, FAILURE, FINDING], ids=["blocker", "failure", "finding"])
+def test_a_label_in_a_quotation_is_a_text_of_the_part_around_it(parts: dict[str, str]) -> None:
+    check, names = findings_of(parts), [*parts]
+    lines = {name: f"{name}: {text}" for name, text in parts.items()}
+    for name, following in zip(names, [*names[1:], names[0]], strict=True):
+        quoted = f"> {following}: as another text has it"
+        for quotation in (quoted, f"- {quoted}", f"> It says:\n>\n> | {following} | as another text has it |"):
+            others = [text for other, text in lines.items() if other != following]
+            assert check("\n".join([*others, quotation])) == [(CODES[following], "error")], quotation
+            if name not in ("Type", "Options"):
+                assert check("\n".join({**lines, name: f"{name}:\n{quotation}\n"}.values())) == []
+    above = ["\n".join(f"> {line}" for line in [*lines.values()][:2]), *[*lines.values()][2:]]
+    note = [*[*lines.values()][:-1], f"> [!TIP]\n> {lines[names[-1]]}"]
+    assert check("\n\n".join(above)) == check("\n\n".join(note)) == []
+
+
+def test_a_text_that_is_a_quote_as_a_whole_is_read_as_without_its_marks() -> None:
+    for options in ("1. Retry: more code\n2. Buffer: more memory", "- Retry\n  - Pros: a\n- Buffer\n  - Pros: b"):
+        text = f"{HEAD}Options:\n{options}\n{TAIL}"
+        assert report_findings("".join(f"> {line}" for line in text.splitlines(keepends=True))) == []
+    finding = "What: the sum is wrong\nWhy: the spec says\n> Fix: round up"
+    quoted = "\n".join(f"> {line}" for line in finding.splitlines())
+    assert review_findings(quoted) == review_findings(finding) == [("finding-incomplete", "error")]
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -543,6 +568,8 @@ REFERENCES = [
     'Spec reference: docs/specs/a.md, section 2.1, "A stream is read"',
     'Spec reference: docs/specs/a.md, section 2.1 "Reading"\n\n> A stream is read.\n',
     "Spec: docs/specs/a.md, the Reading section\nQuote: A stream is read.",
+    "Spec reference: docs/specs/a.md, section Reading:\n> Type: a stream is read",
+    "### Spec reference\n\ndocs/specs/a.md, section Reading\n\n> Options: a stream is read\n> Impact: none",
 ]
 
 
@@ -622,6 +649,8 @@ def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
         "(What) ",
         "[Why] a\n",
         "Spec: `a`\n```\n",
+        "> Fix: a\n\n",
+        "- 1. ",
         "<b>Fix</b>",
         "**a: ",
         "a |-\n",

@@ -22,7 +22,7 @@ from accord.results.bodies import (
 )  # fmt: skip
 from accord.results.contents import reference_gaps
 from accord.results.labels import ItemKind
-from accord.results.layouts import unfolded_text
+from accord.results.layouts import unwrapped_text
 from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
@@ -196,7 +196,7 @@ def _options(body: Body, options: Section) -> list[str]:
     """
     from accord.results.options import has_trade_off, is_named, is_part, labelled_options
 
-    text = unfolded_text(_source_of(body, options, [*body.below(OPTIONS)][-1]))
+    text = unwrapped_text(_source_of(body, options, [*body.below(OPTIONS)][-1]))
     is_list = not any(is_part(block.content) or is_named(block.content) for block in options.blocks)
     blank, words = ([*labelled_options(shown(text)).found] for shown in (blank_code, verbatim_words))
     readings = blank, _entries(options) if is_list else [], words

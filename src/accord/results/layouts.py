@@ -42,6 +42,12 @@ _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
 _LETTER = re.compile(r"\w")
 _FOLDING = re.compile(r"</?(?:details|summary)(?: [^<>]*)?>", re.IGNORECASE)
 _HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
+_QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
+_QUOTE = re.compile(r"(?:^[ \t]*(?:(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_ALERT = re.compile(r"[ \t]*>[ \t]*\[!\w+\]")
+"""The first line of a note as GitHub shows it, which is no quotation."""
+
+_VISIBLE = re.compile(r"[^\r\n]")
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _UNDERLINE = re.compile(r"(?:-+|=+)?")
 _ARTICLES = frozenset(("a", "an", "the", "my", "our"))
@@ -75,6 +81,8 @@ class Reading(Frozen):
     """The parts that a phrase before a colon mentions without being a label: their text may be there."""
     is_labelled: bool
     """Whether the author surely uses labels: then each part that lacks one is missing."""
+    outside: str
+    """The text with blanks in place of code and of quotations."""
 
     def has(self, part: str) -> bool:
         """Return whether a part has a label and says something."""
@@ -86,38 +94,59 @@ def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
     return {name: frozenset(text.split()) for name, text in words.items()}
 
 
-def unfolded_text(text: str) -> str:
-    """Return a text without the tags that fold parts of it, with LF as line end."""
-    return _FOLDING.sub("\n", text.replace("\r\n", "\n"))
+def unwrapped_text(text: str) -> str:
+    """Return a text without the tags that fold parts of it and the marks of a quote around it, with LF as line end."""
+    text = _FOLDING.sub("\n", text.replace("\r\n", "\n"))
+    is_quote = all(line.lstrip(" \t").startswith(">") for line in text.split("\n") if line.strip())
+    return _QUOTE_MARK.sub("", text) if is_quote else text
 
 
 def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading:
-    """Split a text at its labels outside of code. Labels in the list of the part ``whole`` belong to its entries."""
-    outside = blank_code(text)
-    labels = list(_line_labels(outside, vocabulary))
-    if len({part for label in labels for part in label.parts}) < _LABELS_IN_LINES:
-        labels += _labels_in_lines(outside, vocabulary)
-    sure = {part for label in labels for part in label.parts}
-    if not whole:  # each part is needed: phrases that could be sentences are labels of those that have no other
-        begun = [*_line_labels(outside, vocabulary, is_any=True)]
-        phrases = *begun, *_labels_in_lines(outside, vocabulary, is_any=True)
-        labels += (label for label in phrases if sure.isdisjoint(label.parts))
-        sure.update(
-            *(label.parts for label in begun if vocabulary[label.parts[0]].intersection(_words(label.phrase)[:1]))
-        )
+    """Split a text at its labels outside of code and quotations.
+
+    Labels in the list of the part ``whole`` belong to its entries.
+    """
+    shown = blank_code(text)
+    labels, sure = _all_labels(_without_quotations(shown), vocabulary, whole)
+    top = min(label.start for label in labels) if len(sure) > 1 else len(shown)  # a quote above all labels has some
+    outside = shown[:top] + _without_quotations(shown[top:])
+    if outside != _without_quotations(shown):
+        labels, sure = _all_labels(outside, vocabulary, whole)
     known = {label.start for label in labels}
     labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
     parts = dict[str, str]()
-    free = [outside[: labels[0].start] if labels else outside]
+    free = [shown[: labels[0].start] if labels else shown]
     for label, following in zip(labels, [*(label.start for label in labels[1:]), len(text)], strict=False):
         end = following if label.end < 0 else label.end
         for part in label.parts:
             parts[part] = f"{parts.get(part, '')}\n{text[label.text : end]}".strip("\n").rstrip()
-        free.append(outside[end:following])
+        free.append(shown[end:following])
     others = (hit for hit in _BEFORE_COLON.finditer(outside) if hit.start() not in known)
     before_colons = [{*_words(hit[1])} for hit in others]
     hinted = (name for name, words in vocabulary.items() if any(not words.isdisjoint(found) for found in before_colons))
-    return Reading(parts, "\n\n".join(part for part in free if part.strip()), frozenset(hinted), len(sure) > 1)
+    free_text = "\n\n".join(part for part in free if part.strip())
+    return Reading(parts, free_text, frozenset(hinted), len(sure) > 1, outside)
+
+
+def _without_quotations(text: str) -> str:
+    """Put blanks in place of quotations; every other character keeps its position."""
+    return _QUOTE.sub(lambda quote: quote[0] if _ALERT.match(quote[0]) else _VISIBLE.sub(" ", quote[0]), text)
+
+
+def _all_labels(text: str, vocabulary: Vocabulary, whole: str) -> tuple[list[_Label], set[str]]:
+    """Return all labels of a text, and the parts that surely have one."""
+    labels = list(_line_labels(text, vocabulary))
+    if len({part for label in labels for part in label.parts}) < _LABELS_IN_LINES:
+        labels += _labels_in_lines(text, vocabulary)
+    sure = {part for label in labels for part in label.parts}
+    if not whole:  # each part is needed: phrases that could be sentences are labels of those that have no other
+        begun = [*_line_labels(text, vocabulary, is_any=True)]
+        phrases = *begun, *_labels_in_lines(text, vocabulary, is_any=True)
+        labels += (label for label in phrases if sure.isdisjoint(label.parts))
+        sure.update(
+            *(label.parts for label in begun if vocabulary[label.parts[0]].intersection(_words(label.phrase)[:1]))
+        )
+    return labels, sure
 
 
 def _parts_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool = True) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from accord.git.steering import audit_paths
 from accord.git.unfinished import marked_files, marker_findings
 from accord.results.contents import has_sentence, reference_gaps, says_something
 from accord.results.fixes import recount
-from accord.results.layouts import Reading, read_parts, unfolded_text, vocabulary_of
+from accord.results.layouts import Reading, read_parts, unwrapped_text, vocabulary_of
 from accord.results.options import Options, labelled_options, options_among, trade_off_gaps
 from accord.results.scope_entries import Scopes, is_in_scope
 from accord.text.markdown import unfenced_text
@@ -139,14 +139,15 @@ def _steering_findings(patch: str) -> Iterator[Finding]:
 
 def _check_blocked(summary: str) -> Iterator[Finding]:
     """Check the parts of a blocker's summary; one without labels gets the template, and is not lost."""
-    summary = unfenced_text(dedent(unfolded_text(summary)).strip())
-    reading = read_parts(_TITLE.sub("", summary), _PARTS, whole="options")
+    summary = unfenced_text(dedent(unwrapped_text(summary)).strip())
+    below_title = _TITLE.sub("", summary)
+    reading = read_parts(below_title, _PARTS, whole="options")
     if not reading.is_labelled:
         message = "The summary has no labels, so accord cannot tell whether it is complete."
         hint = "Add the lines `Type:`, `Description:`, `Options:`, `Recommendation:` and `Impact:`."
         yield warning("blocker-description", message, "/summary", hint=hint)
         return
-    blocker = _blocker_type(reading, blank_code(summary))
+    blocker = _blocker_type(reading, summary.removesuffix(below_title) + reading.outside)
     yield from _check_type(blocker)
     behind_type = _ANY_TYPE.sub("\n", reading.parts.get("type", "").strip(), count=1).partition("\n")[2]
     if not reading.has("description") and not any(map(has_sentence, (reading.free, behind_type))):
@@ -239,7 +240,7 @@ def _check_spec(reading: Reading) -> Iterator[Finding]:
 
 def _check_validation(summary: str) -> Iterator[Finding]:
     """Check that a summary names the step, the attempts and the reason."""
-    reading = read_parts(unfolded_text(summary), _VALIDATION)
+    reading = read_parts(unwrapped_text(summary), _VALIDATION)
     needed = {
         "step": "the validation step that failed",
         "tried": "the attempts to fix it",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accord.core.findings import Finding, pointer, warning
 from accord.core.texts import line_end_findings
 from accord.results.contents import says_something
-from accord.results.layouts import read_parts, unfolded_text, vocabulary_of
+from accord.results.layouts import read_parts, unwrapped_text, vocabulary_of
 
 if TYPE_CHECKING:
     from accord.results.models import AgentReviewComment, ReviewerResult
@@ -83,7 +83,7 @@ def _check_parts(body: str, path: str) -> Iterator[Finding]:
     if escaped := line_end_findings(body, path):
         yield from escaped
         return
-    reading = read_parts(unfolded_text(body), _PARTS)
+    reading = read_parts(unwrapped_text(body), _PARTS)
     missing = [name for part, name in _NAMES.items() if not reading.has(part)]
     if "Fix" in missing and _SUGGESTION.search(body):
         missing.remove("Fix")
