@@ -80,6 +80,12 @@ ATTACKS = {
         W: caller(TARGET, "run: ./pr"), "pr": "#!/usr/bin/env bash\ngh pr checkout 3\n"},
     "a script in its folder": {
         W: caller(TARGET, "{run: ./pr.sh, working-directory: ci}"), "ci/pr.sh": "gh pr checkout 3\n"},
+    "a script in the folder of its job": {
+        W: caller(TARGET, "run: bash -euo pipefail ./pr.sh", head="    defaults: {run: {working-directory: ci}}\n"),
+        "ci/pr.sh": "gh pr checkout 3\n"},
+    "a script in the folder of its workflow": {
+        W: caller(TARGET, "run: ./pr.sh") + "defaults: {run: {working-directory: ./ci}}\n",
+        "ci/pr.sh": "gh pr checkout 3\n"},
     "a script sets the ref": {
         W: caller(TARGET, "{id: a, run: source ci/ref.sh}", CHECKOUT % "${{ steps.a.outputs.x }}"),
         "ci/ref.sh": 'echo "x=refs/pull/$PR/merge" >> "$GITHUB_OUTPUT"\n'},
@@ -177,6 +183,9 @@ HARMLESS = {
     "an action inserts a number": {
         W: caller("issues", f"{{{USE}, with: {{ref: '${{{{ github.event.issue.number }}}}'}}}}"),
         ACTION: action(SHOWS % "${{ inputs.ref }}", more=INPUT % "")},
+    "the folder of a job of a script in an action": {
+        W: caller(TARGET, USE, head="    defaults: {run: {working-directory: ci}}\n"),
+        ACTION: action("{run: ./pr.sh, shell: bash}"), "ci/pr.sh": "gh pr checkout 3\n"},
     "a script that a document names": {
         W: caller(TARGET, "run: \"cat > x <<'EOF'\\n./pr.sh\\nEOF\""), "pr.sh": "gh pr checkout 3\n"},
     "a script that a prompt names": {

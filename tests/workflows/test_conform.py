@@ -318,6 +318,7 @@ def test_an_output_that_a_script_never_sets_is_found(script: str, is_found: bool
     assert [each.hint for each in findings if 'echo "exit-code=VALUE" >> "$GITHUB_OUTPUT"' not in each.hint] == []
     shell = text.replace("        env:\n", "        shell: python\n        env:\n")
     assert "output-unwired" not in codes(shell)
+    assert "output-unwired" not in codes(text + "defaults: {run: {shell: python}}\n")
 
 
 @pytest.mark.parametrize(

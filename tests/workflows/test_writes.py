@@ -70,6 +70,8 @@ UNREAD = {
     "a program": "./write.sh",
     "a trap of a program": "trap ./write.sh EXIT",
     "a script of bash": "bash -c ./write.sh",
+    "a script that bash reads": 'curl -s "$X" | bash',
+    "a document that bash runs": f"bash <<'EOF'\necho \"$ALL\" {OUT}\nEOF",
     "brackets without an end": "cat > note <<'EOF'\n$(one\nEOF",
     "a program that edits the file": 'sed -i s/a/b/ "$GITHUB_OUTPUT"',
     "a copy": 'cp "$F" "$GITHUB_OUTPUT"',
@@ -109,9 +111,22 @@ def test_a_script_that_may_set_other_outputs_is_not_judged(script: str) -> None:
     assert written_names([READ["echo"], script], (), ()) is None
 
 
-@pytest.mark.parametrize("call", ["./out.sh a-b 1", "bash ./out.sh a-b 1", ". lib/out.sh", "source out.sh a-b 1 | cat"])
-def test_the_outputs_of_a_called_script_are_known(call: str) -> None:
-    script = f'put() {{ echo "$1=$2" {OUT}; }}\nput a-b "$X"'
+CALLS = [
+    "./out.sh a-b 1", "bash ./out.sh a-b 1", ". lib/out.sh", "source out.sh a-b 1 | cat",
+    "bash -euo pipefail out.sh a-b", "bash -oe pipefail +o posix --norc -O extglob -- ./out.sh a-b 1",
+    "sh -eo pipefail out.sh", "sudo -E ./out.sh", "timeout 10m ./out.sh",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "script"),
+    [
+        *((call, f'put() {{ echo "$1=$2" {OUT}; }}\nput a-b "$X"') for call in CALLS),
+        *((f"{call} {OUT}", 'echo "a-b=$X"') for call in CALLS[:7] if "|" not in call),
+        *((call, f'echo "$1=$X" {OUT}') for call in (CALLS[0], CALLS[1], CALLS[4])),
+    ],
+)
+def test_the_outputs_of_a_called_script_are_known(call: str, script: str) -> None:
     names = written_names([call, script], {"out.sh"}, ())
     assert names is not None
     assert ("a-b" in names, "exit-code" in names) == (True, False)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 _KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
 _WRAPPERS = frozenset({
     "awf", "bash", "builtin", "bun", "bunx", "chroot", "command", "coproc", "dash", "doas", "docker", "env", "eval",
-    "exec", "flock", "ionice", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx", "podman",
-    "python", "python3", "runuser", "script", "setsid", "sh", "ssh", "stdbuf", "su", "sudo", "time", "timeout",
-    "unbuffer", "uv", "uvx", "xargs", "yarn", "zsh",
+    "exec", "flock", "ionice", "ksh", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx",
+    "podman", "python", "python3", "runuser", "script", "setsid", "sh", "ssh", "stdbuf", "su", "sudo", "time",
+    "timeout", "unbuffer", "uv", "uvx", "xargs", "yarn", "zsh",
 })  # fmt: skip
 """Programs that start another one."""
 
@@ -28,6 +28,10 @@ _RUNNING = {
 
 _WITH_ARGUMENT = frozenset({"chroot", "docker", "flock", "podman", "ssh", "timeout"})
 """Wrappers with a word before that program: an image, a host, a time."""
+
+SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
+_WITH_NAME = re.compile(r"[-+][A-Za-z]*[oO][A-Za-z]*|--(?:init-|rc)file")
+"""Options of a shell with a word behind them: ``o`` takes one wherever it stands among others."""
 
 _NAMES_PERSON = frozenset({"-u", "-g", "--user", "--group"})
 
@@ -56,7 +60,7 @@ _BACKTICKS = re.compile(r"`[^`]*`")
 _SUBSTITUTION = re.compile(r"\$\(|`")
 _DEEPEST = 8
 _WITHOUT_OPTION = frozenset({"eval", "parallel", "ssh"})
-_SHELLS = _WITHOUT_OPTION | {"bash", "dash", "flock", "ksh", "runuser", "script", "sh", "su", "zsh"}
+_RUN_TEXT = _WITHOUT_OPTION | SHELLS | {"flock", "runuser", "script", "su"}
 """Programs that run a text: what they read, or what follows ``-c``."""
 
 _TEXT_OPTION = re.compile(r"-[a-z]*[cS]|--command|--split-string")
@@ -81,7 +85,7 @@ def without_documents(script: str) -> str:
             continue
         lines.append(line)
         waiting = [*_DOCUMENT.finditer(line)]
-        is_run = bool(waiting) and any(program_of(word) in _SHELLS for word in re.split(r"[\s;&|]+", line))
+        is_run = bool(waiting) and any(program_of(word) in _RUN_TEXT for word in re.split(r"[\s;&|]+", line))
     return script if waiting else "".join(lines)
 
 
@@ -178,7 +182,7 @@ def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
         nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
         for command in started_commands([_unquoted_word(word) for word in words]):
             yield command
-            if (program := program_of(command[0])) in _SHELLS or program == "env":
+            if (program := program_of(command[0])) in _RUN_TEXT or program == "env":
                 nested += [
                     word
                     for before, word in pairwise(command)
@@ -201,6 +205,9 @@ def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
         wrapper, command = program_of(command[0]), command[1:]
         if wrapper not in _WRAPPERS or (wrapper == "command" and command[:1] in (["-v"], ["-V"])):
             return
+        if wrapper in SHELLS:
+            command = shell_operands(command)
+            continue
         if wrapper in _RUNNING:
             run = next((i for i, word in enumerate(command) if word in _RUNNING[wrapper]), len(command))
             command = command[run + 1 :]
@@ -217,6 +224,14 @@ def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
             skipped = skipped and may_be_value
         else:
             return
+
+
+def shell_operands(words: Sequence[str]) -> Sequence[str]:
+    """Return the words behind the options of a shell: a script or a text, and its arguments."""
+    at = 0
+    while at < len(words) and words[at].startswith(("-", "+")):
+        at += 2 if _WITH_NAME.fullmatch(words[at]) else 1
+    return words[at:]
 
 
 def _is_assignment(word: str) -> bool:

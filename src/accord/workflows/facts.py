@@ -26,7 +26,7 @@ from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin
 from accord.workflows.agents import KnownAgents, known_agents, shipped_agents
 from accord.workflows.commands import commands_of
-from accord.workflows.models import CompositeAction, Job, Step, Workflow
+from accord.workflows.models import CompositeAction, Job, Step, Workflow, run_default
 
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
@@ -168,7 +168,8 @@ class CalledFiles:
             uses = self._local(job.uses)
             if uses.startswith(_LOCAL) and not (self._root / uses[2:]).is_file():
                 self._add_missing(path, uses, f"{place}/uses")
-            steps = [self._filled_step(path, job, step, place, ()) for step in job.steps]
+            folder = run_default("working-directory", job, workflow)
+            steps = [self._filled_step(path, job, step, place, (), folder) for step in job.steps]
             jobs[job_id] = job.model_copy(update={"uses": uses, "steps": steps})
         return workflow.model_copy(update={"jobs": jobs})
 
@@ -178,9 +179,11 @@ class CalledFiles:
         is_own = path and uses.lower().startswith(f"{self._repository}/")
         return f"$/{path}" if is_own and (self._is_file(path) or self._action_file(f"$/{path}")) else uses
 
-    def _filled_step(self, path: str, job: Job, step: Step, place: str, users: tuple[str, ...]) -> Step:
+    def _filled_step(
+        self, path: str, job: Job, step: Step, place: str, users: tuple[str, ...], folder: str = ""
+    ) -> Step:
         step = step.model_copy(update={"uses": self._local(step.uses)})
-        update: dict[str, Any] = {"scripts": self._scripts(path, step), "file": path if users else ""}
+        update: dict[str, Any] = {"scripts": self._scripts(path, step, folder), "file": path if users else ""}
         if step.uses.startswith(_LOCAL):
             if "/" in self._repository:
                 update["own_name"] = posixpath.normpath(f"{self._repository}/{step.uses[2:]}").lower()
@@ -218,9 +221,9 @@ class CalledFiles:
                 self.missing += self._files.with_lines((path, finding) for finding in broken.findings)
         return self._actions[path]
 
-    def _scripts(self, path: str, step: Step) -> dict[str, str]:
+    def _scripts(self, path: str, step: Step, folder: str) -> dict[str, str]:
         """Return the shell scripts of the repository that a step's script runs, also in containers, by path."""
-        below = str((step.model_extra or {}).get("working-directory", "."))
+        below = str((step.model_extra or {}).get("working-directory") or folder or ".")
         folders = {"$GITHUB_WORKSPACE": ".", "$GITHUB_ACTION_PATH": posixpath.dirname(path) or ".", "$PWD": below}
         scripts, waiting, mounts = dict[str, str](), [step.run], dict[str, str]()
         while waiting and len(scripts) < _MOST_SCRIPTS:

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.json_schema import SkipJsonSchema
 
 from accord.core.findings import pointer
+from accord.core.shapes import value_at
 
 
 def _mapping(value: Any) -> Any:
@@ -266,3 +267,9 @@ class Workflow(_Open):
     def job(self, name: str) -> tuple[str, Job] | None:
         """Find a job by its id, as expressions do, without regard to case."""
         return next(((key, job) for key, job in self.jobs.items() if key.lower() == name.lower()), None)
+
+
+def run_default(name: str, *parts: Job | Workflow) -> str:
+    """Return a default of scripts, such as ``shell``, from the first of a job and its workflow that has it."""
+    values = (value_at(part.model_extra, ("defaults", "run", name)) for part in parts)
+    return next((str(value) for value in values if value), "")

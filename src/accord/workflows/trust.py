@@ -18,9 +18,8 @@ from typing import Any
 
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
-from accord.core.shapes import value_at
 from accord.workflows.expressions import Node, Reference, parse_condition
-from accord.workflows.models import Job, Step, Workflow
+from accord.workflows.models import Job, Step, Workflow, run_default
 
 PULLS = frozenset({"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"})
 _PARTS = {
@@ -134,9 +133,7 @@ class RunPlace(Frozen):
     def shell(self) -> str:
         """The shell of the step's script: its own, or the default of the job or the workflow, which actions lack."""
         own = self.step.shell if self.step else ""
-        parts = () if self.users else (self.job, self.workflow)
-        defaults = (value_at(each.model_extra, ("defaults", "run", "shell")) for each in parts)
-        return own or next((str(shell) for shell in defaults if shell), "")
+        return own or run_default("shell", *(() if self.users else (self.job, self.workflow)))
 
     @property
     def token_permissions(self) -> tuple[dict[str, str] | str | None, str]:

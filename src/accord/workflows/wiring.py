@@ -16,7 +16,7 @@ from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
 from accord.workflows.expressions import Node, Reference, all_reads, embedded_expressions, parse_condition, reads
-from accord.workflows.models import Job, Step, Workflow
+from accord.workflows.models import Job, Step, Workflow, run_default
 from accord.workflows.trust import CALLED, Actor, value_of
 from accord.workflows.writes import written_names
 
@@ -113,8 +113,13 @@ class Wiring(Frozen):
         for ref in () if stray else sources:
             if ref[0] != "steps":
                 yield from self._of_job(ref, chain)
-            elif (found := _unset(self.workflow.jobs[link.job].steps, ref, link, set())) or len(ref) == 4:
+            elif (found := self._break_of_step(ref, link)) or len(ref) == 4:
                 yield found or (chain, ref)
+
+    def _break_of_step(self, ref: Reference, link: OutputLink) -> Break | None:
+        """Return why no step of the link's job sets ``steps.ID.outputs.NAME``; None if one may."""
+        job = self.workflow.jobs[link.job]
+        return _unset(job.steps, ref, link, set(), run_default("shell", job, self.workflow))
 
     def _of_job(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
         """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
@@ -141,7 +146,9 @@ class Wiring(Frozen):
             yield (*chain, following), ()
 
 
-def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tuple[int, str]]) -> Break | None:
+def _unset(
+    steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tuple[int, str]], shell: str = ""
+) -> Break | None:
     """Return why no step sets ``steps.ID.outputs.NAME``; None if one does, or may."""
     step = next((step for step in steps if len(ref) > 2 and step.id and step.id.lower() == ref[1]), None)
     if step is None:
@@ -160,7 +167,7 @@ def _unset(steps: Iterable[Step], ref: Reference, link: OutputLink, seen: set[tu
         if not inner:
             return Break(link, f'the output "{name}" of `{step.uses}` comes from none of its steps')
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
-    is_shell = bool(step.run) and step.shell in {"", "bash", "sh"}
+    is_shell = bool(step.run) and (step.shell or shell) in {"", "bash", "sh"}
     scripts = {posixpath.basename(path) for path in step.scripts}
     names = written_names(step.shell_texts, scripts, shipped_agents().programs) if name and is_shell else None
     if names is not None and name not in names:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import dropwhile, pairwise
 
-from accord.workflows.commands import SimpleCommand, commands_of, program_of, simple_commands, started_commands
+from accord.workflows.commands import (
+    SHELLS,
+    SimpleCommand,
+    commands_of,
+    program_of,
+    shell_operands,
+    simple_commands,
+    started_commands,
+)
 
 _SILENT = frozenset({
     "", ":", "[", "[[", "break", "case", "cd", "continue", "declare", "done", "esac", "exec", "exit", "export", "false",
@@ -20,11 +27,14 @@ _READERS = frozenset({"cat", "echo", "grep", "head", "printf", "sort", "tail", "
 _PLAIN = _SILENT | _READERS | {
     "awk", "base64", "basename", "chmod", "command", "cp", "curl", "cut", "date", "diff", "dirname", "env", "envsubst",
     "expr", "find", "gh", "git", "iconv", "jq", "kill", "ln", "ls", "mktemp", "mv", "nice", "nohup", "od", "openssl",
-    "paste", "popd", "printenv", "pushd", "sed", "seq", "sha256sum", "shopt", "stat", "tar", "time", "timeout", "tr",
-    "umask", "uniq", "unset", "uuidgen", "wait", "xargs",
+    "paste", "popd", "printenv", "pushd", "sed", "seq", "sha256sum", "shopt", "stat", "sudo", "tar", "time", "timeout",
+    "tr", "umask", "uniq", "unset", "uuidgen", "wait", "xargs",
 }  # fmt: skip
 """Commands that, like agents, write no outputs of their own. Any other program may, as the file is in its environment,
 and only its name tells the two apart. Without a name here, a fault is not found."""
+
+_READING = SHELLS | {"source", "."}
+"""Programs that run the script that their first word names."""
 
 _FILE = "GITHUB_OUTPUT"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
@@ -42,6 +52,7 @@ _LINE = re.compile(r"([^=<]*)(?:<<([^=]*)\Z|.*)")
 _COMPUTED = re.compile(r"[$*?{]")
 _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _PLACE = re.compile(r"%[-+ #0-9.]*[a-zA-Z]")
+_DURATION = re.compile(r"\d[\d.]*[smhd]?")
 _WORD = re.compile(r"(?<![\w./-])[\w-]+(?![\w./-])")
 
 
@@ -68,7 +79,7 @@ def _names(script: str, scripts: frozenset[str], programs: frozenset[str]) -> Co
         return None
     uses = [(_program(each), word) for each in commands for word in each.words if _FILE in word]
     is_plain = all(program in _SILENT | _READERS and _NAMED_FILE.search(word) for program, word in uses)
-    if not is_plain or not _is_known(text, {*_PLAIN, *programs, *functions}):
+    if not is_plain or not _is_known(text, {*_PLAIN, *programs}, functions):
         return None
     named, computed, end = list[str](), list[str](), ""
     for line in map(str.strip, [*_SETTING.findall(text), *_output_text(commands, functions).splitlines()]):
@@ -82,15 +93,15 @@ def _names(script: str, scripts: frozenset[str], programs: frozenset[str]) -> Co
     return {*named, *(_WORD.findall(text) if computed else ())}
 
 
-def _is_known(text: str, programs: Collection[str]) -> bool:
-    """Return whether all programs that a script starts write no outputs, or are files of its texts."""
+def _is_known(text: str, programs: Collection[str], functions: Collection[str]) -> bool:
+    """Return whether all programs that a script starts write no outputs, or are its functions or files of its texts."""
     for words in commands_of(text):
-        program, file = program_of(words[0]), next((word for word in words[1:] if not word.startswith("-")), "")
-        if program == "trap" and not _is_known(file, programs):
+        program, *arguments = _call(words)
+        if program == "trap" and not _is_known("".join(arguments[:1]), programs, functions):
             return False
-        if program in {"bash", "sh", "source", "."} and posixpath.basename(file) not in programs:
-            return False
-        if program not in {*programs, "bash", "sh", "source", ".", "trap"}:
+        is_read = program_of(words[0]) in _READING
+        known = functions if is_read else {*programs, *functions, "trap"}
+        if program not in known and (is_read or not _DURATION.fullmatch(program)):
             return False
     return True
 
@@ -113,12 +124,20 @@ def _output_text(commands: Sequence[SimpleCommand], functions: Collection[str]) 
 
 
 def _program(command: SimpleCommand) -> str:
-    return program_of(next(iter(started_commands(command.words)), [""])[0])
+    return _call(command.words)[0]
+
+
+def _call(words: Sequence[str]) -> Sequence[str]:
+    """Return the name of the program that a command starts, of a script that a shell reads, and its arguments."""
+    first, *arguments = next(iter(started_commands(words)), [""])
+    operands = shell_operands(arguments) if program_of(first) in _READING else ()
+    first, *arguments = operands or (first, *arguments)
+    return [program_of(first), *arguments]
 
 
 def _printed_text(command: SimpleCommand) -> str:
     """Return what a command prints, with ``$`` for what the script does not tell."""
-    program, arguments = _program(command), next(iter(started_commands(command.words)), [""])[1:]
+    program, *arguments = _call(command.words)
     if program in _SILENT or (program == "printf" and arguments[:1] == ["-v"]):
         return ""
     if program == "echo":
@@ -136,7 +155,7 @@ def _are_literal(names: Iterable[str], commands: Iterable[SimpleCommand], functi
     """Tell whether the names at the beginning of texts are variables that only get values of the script."""
     values = defaultdict[str, list[str]](list)
     for command in commands:
-        words = next(iter(started_commands(command.words)), [""])
+        words = _call(command.words)
         for i, word in enumerate(words[1:] if words[0] in functions else (), 1):
             for name in (f"${i}", "$@", "$*"):
                 values[name].append(word)
