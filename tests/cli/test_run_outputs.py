@@ -103,7 +103,20 @@ def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
     waiting = outputs(*where, "--pushed", "false")
     assert (waiting["llm-completed-tasks"], waiting["llm-analysis-run"]) == ("[]", "false")
     agent.commit("The agent's own")
-    assert json.loads(outputs(*where, "--pushed", "true")["llm-completed-tasks"]) == ["Add the thing"]
+    (agent.tree / "body.md").write_text("- [ ] Add the thing\n")
+    evidence = ("--root", agent.tree, "--base", agent.base, "--pr-body", agent.tree / "body.md", "--pushed", "true")
+    assert json.loads(outputs(*evidence)["llm-completed-tasks"]) == ["Add the thing"]
+    for name in ("new.txt", "other.txt"):
+        (agent.tree / name).write_text("changed\n")
+        left = outputs(*evidence)
+        assert (left["llm-completed-tasks"], left["changes-made"], left["files-changed"]) == ("[]", "true", "1")
+        assert f"were not pushed, so no task counts as completed. 1 changed file is in the work tree: {name}." in str(
+            left
+        )
+        git(agent.tree, "stash", "--include-untracked", "--quiet", "--", name)
+    (agent.tree / "new.txt").write_text("changed\n")
+    nothing = outputs(*evidence, "--base", "HEAD")
+    assert (nothing["llm-completed-tasks"], nothing["terminal-disposition"]) == ("[]", "patch")
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import pytest
 
 from accord.core.errors import Refused
-from accord.runner.finish import push_failure
+from accord.runner.external import push_failure
 from accord.runner.refs import branch_of
 
 

@@ -326,12 +326,13 @@ def outputs(given: _OutputsArguments) -> int:
 
     Runs and pushes nothing. Exits 0 whenever the outputs were written, even if the agent failed.
     """
-    from accord.runner.finish import ExternalRun, outputs_of_external_run
+    from accord.runner.external import ExternalRun, outputs_of_external_run
 
     root, pushed = given.root, given.pushed
     if (root is None) != (given.base is None) or (pushed == "true" and root is None):
         message = "`--root` and `--base` belong together, and `--pushed true` needs both."
         raise WrongUsage(message, hint="Pass `--root DIR --base SHA`.")
+    evidence = (given.stdout, given.stderr, given.final_message, given.pr_body, given.push_error)
     external = ExternalRun(
         agent=given.agent,
         exit_code=given.exit_code,
@@ -343,6 +344,7 @@ def outputs(given: _OutputsArguments) -> int:
         base=given.base or "",
         pushed=None if pushed is None else pushed == "true",
         push_error=_text(given.push_error) or "",
+        evidence_files=tuple(Path(each) for each in evidence if each is not None),
     )
     redact = redactor_for(os.environ, certain=declared_secrets(shipped_registry(), registry_at(root or Path())))
     found = outputs_of_external_run(external, redact, local_policy(), os.environ, SystemClock())

@@ -14,14 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from accord.core.clock import Clock
-from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
 from accord.files.store import write_whole
-from accord.git.branches import in_short, push_refusal, push_trouble
-from accord.git.extraction import extract_patch
 from accord.git.paths import some_of
-from accord.git.program import Git
 from accord.github.models import Pull
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
@@ -32,10 +29,9 @@ from accord.runner.models import Classification, InternalError, RunOutputs
 from accord.runner.outputs import FinishOptions, RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
 from accord.runner.record import Attempt, RunRecord, make_writable, open_regular, read_record
-from accord.runner.registry import registry_at
-from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
+from accord.runner.stats import diff_stat, patch_stats
 from accord.runner.transcripts.account import Account
-from accord.runner.transcripts.read import codec_of, evidence_in, read_evidence
+from accord.runner.transcripts.read import evidence_in
 from accord.text.markers import run_token
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redact_json, redactor_for
@@ -45,7 +41,6 @@ _BODY_CHARS, _MESSAGES_CHARS = 500, 4_000
 """How much of the agent's final message, or of its own commits' messages, the commit message quotes."""
 
 _SUBJECT_CHARS = 72
-_READABLE = ". Pass the agent's work tree as `--root` and the commit that it started from as `--base`."
 
 
 def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = None) -> RunOutputs:
@@ -319,74 +314,3 @@ def completed_tasks(body: str, account: Account, diff: str, environment: Mapping
 
 def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
-
-
-class ExternalRun(Frozen):
-    """A run that another program carried out. ``pushed`` is None if it did not try to push."""
-
-    agent: str
-    exit_code: int
-    stdout: Path
-    stderr: Path | None = None
-    final_message: Path | None = None
-    pr_body: str | None = None
-    root: Path | None = None
-    base: str = ""
-    pushed: bool | None = None
-    push_error: str = ""
-
-
-def outputs_of_external_run(
-    run: ExternalRun, redact: Redactor, policy: PostingPolicy, environment: Mapping[str, str], clock: Clock
-) -> RunOutputs:
-    """Conclude the outputs. Changes that cannot be read do not count as pushed, and a warning says so."""
-    codec, warnings = codec_of(run.agent, run.stdout, run.stderr, run.root)
-    given = (codec, run.agent, run.exit_code, run.stdout)
-    evidence = read_evidence(*given, stderr=run.stderr, final_message=run.final_message)
-    stats, are_unread = list[FileStat](), False
-    try:
-        stats = _changes_of(run)
-    except AccordError as error:
-        what = "The run's changes cannot be read, so changes-made is false and no task was analyzed"
-        warnings = (f"{what}: {error}{'' if error.hint else _READABLE}", *warnings)
-        run, are_unread = replace(run, root=None), True
-        if type(error) is Refused:
-            evidence = replace(evidence, error=InternalError.of("merge-unfinished", error))
-    evidence = replace(evidence, has_changes=bool(stats) if run.root else None)
-    published = _publication_of(run, stats)
-    analysis = None
-    is_done = contract_exit_code(evidence) == 0 and is_delivered(published, has_changes=are_unread or bool(stats))
-    if run.pr_body is not None and is_done:
-        analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(stats), environment, clock)
-    if stats and published is None:
-        count = "1 changed file is" if len(stats) == 1 else f"{len(stats)} changed files are"
-        warnings = (f"The run's changes were not pushed. {count} in the work tree.", *warnings)
-    facts = RunFacts(run.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
-    return conclude(facts, evidence, redact, policy)
-
-
-def _changes_of(run: ExternalRun) -> list[FileStat]:
-    """Return the pushed files, or all that could have been pushed: commits, changes and untracked files."""
-    if run.root is None:
-        return []
-    if not run.pushed:
-        return patch_stats(extract_patch(run.root, run.base, state_files=registry_at(run.root).state_patterns))
-    return range_stats(Git(run.root), run.base, "HEAD")
-
-
-def _publication_of(run: ExternalRun, stats: list[FileStat]) -> Published | None:
-    """Return the result of the push. A push that failed counts, unless there was nothing to push."""
-    if run.pushed and run.root:
-        return Published(Git(run.root).line("rev-parse", "HEAD"), len(stats)) if stats else None
-    if run.push_error.strip() or (run.pushed is False and (stats or run.root is None)):
-        return Published(failure=push_failure(run.push_error))
-    return None
-
-
-def push_failure(error: str) -> InternalError:
-    """Return why another program's push failed, from git's message; without one the push may be tried again."""
-    trouble = push_trouble(error)
-    if trouble == "refused":
-        return InternalError.of("push-refused", push_refusal(error))
-    detail = f"The push failed: {in_short(error)}" if error.strip() else "The push failed without an error message."
-    return InternalError(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)
