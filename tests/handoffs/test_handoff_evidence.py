@@ -91,6 +91,50 @@ def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:
     assert codes(handoff_findings(read_handoff(done), NOW)) == [RESULT, DECISION]
 
 
+NINE, TEN, TEN_THERE = "2026-11-02T09:00:00Z", "2026-11-02T10:00:00Z", "2026-11-02T12:00:00+02:00"
+
+
+def dated(**times: str) -> dict[str, Any]:
+    """A task in review that another tool wrote, with these times: ``PART`` or ``PART_KEY``, the key is updatedAt."""
+    whole = copy.deepcopy(EVERYTHING)
+    tests = whole["testingArtifacts"]
+    parts = {"plan": whole["planningArtifact"], "tests": tests, "planned": tests["planned"]}
+    parts |= {"implemented": tests["implemented"], "review": whole["reviewArtifact"]}
+    parts["verification"] = whole["verificationArtifact"]
+    for name, time in times.items():
+        part, _, key = name.partition("_")
+        parts[part][key or "updatedAt"] = time  # type: ignore[index]
+    return task_in("review", **whole)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ({"plan": TEN, "review": NINE, "verification": NINE}, [RESULT, DECISION]),
+        ({"plan_createdAt": TEN, "review": NINE, "verification": TEN}, [DECISION]),
+        ({"tests": TEN, "review": TEN, "verification": NINE}, [RESULT]),
+        ({"planned": TEN, "review": NINE}, [DECISION]),
+        ({"implemented": TEN_THERE, "review": NINE, "verification": TEN}, [DECISION]),
+        ({"plan": TEN, "tests": NINE, "review": TEN_THERE, "verification": TEN}, []),
+        ({"plan": TEN}, []),
+        ({"review": NINE, "verification": NINE, "plan": NINE, "plan_createdAt": TEN}, []),
+        ({"review": TEN, "verification": NINE}, []),
+    ],
+)
+def test_in_a_document_of_another_tool_the_times_tell_which_verdict_is_older(times: Any, expected: Any) -> None:
+    task = dated(**times)
+    assert codes(decide_move(task, "done", by("reviewer")).reasons) == expected
+    assert codes(handoff_findings(read_handoff({**task, "status": "done"}), NOW)) == expected
+    for status in ("implementing", "review"):  # what a move or a patch writes makes no verdict older or younger
+        moved = decide_move(task, "implementing", by("human")).task if status == "implementing" else task
+        for content in (patch(planningArtifact={"status": "complete"}), patch(reviewArtifact={"knownRisks": ["Slow"]})):
+            moved = decide_patch(moved, content, by("human", AT_NOON)).task
+        assert codes(decide_move({**moved, "status": "review"}, "done", by("reviewer")).reasons) == expected
+    again = {"reviewArtifact": {"decision": "approved"}, "verificationArtifact": {"result": "passed"}}
+    judged = decide_patch(task, patch(**again), by("human", AT_NOON)).task
+    assert decide_move(judged, "done", by("reviewer")).is_ok
+
+
 FUTURE = "2126-11-02T09:00:00Z"
 TIMES = {
     "doneArtifact/completedAt": {"doneArtifact": {**DONE, "completedAt": FUTURE}},

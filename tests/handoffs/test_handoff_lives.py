@@ -248,6 +248,10 @@ class Life:
         if target == "done":
             self.hold(all(at(after, verdict) == right for verdict, right in RIGHT.items()), "done without its verdicts")
             self.hold(bool(at(after, "doneArtifact.summary")), "done without a done artifact")
+        if source == target == "done":
+            listed, time = at(before, "doneArtifact.summary") or [], TIMES[0]
+            self.hold(at(after, "doneArtifact.summary")[: len(listed)] == listed, "a done task has another summary")
+            self.hold(at(before, time) in (None, at(after, time)), "a done task has another time")
         if (source, target) == ("planning", "implementing"):
             self.hold(any(at(after, place) for place in PLAN[:3]) and bool(at(after, PLAN[3])), "planned nothing")
         if source != target:

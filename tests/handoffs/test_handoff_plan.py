@@ -88,6 +88,25 @@ def test_a_done_task_keeps_the_verdicts_that_it_rests_on(content: dict[str, Any]
     assert "review-not-approved" in {each.code for each in checked(withdrawn.task)[1]} or name != "reviewArtifact"
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"completedAt": "2020-01-01T00:00:00Z"}, [("immutable-field", "/metadata/doneArtifact/completedAt")]),
+        ({"summary": ["Nothing was done"]}, [("append-only", "/metadata/doneArtifact/summary")]),
+        ({"summary": ["And more", *DONE["summary"]]}, [("append-only", "/metadata/doneArtifact/summary")]),
+        ({"summary": [*DONE["summary"], "And more"], "verification": ["pytest -x"], "status": "complete"}, []),
+    ],
+)
+def test_a_done_task_keeps_its_result_until_it_is_opened_again(content: dict[str, Any], expected: Any) -> None:
+    task, wanted = handoff("done", **EVERYTHING), patch(doneArtifact=content)
+    for role in ("human", "retrospective"):
+        assert codes(decide_patch(task, wanted, by(role)).reasons) == expected
+        assert codes(decide_move(task, "done", by(role), wanted).reasons) == expected
+    assert decide_move(task, "review", by("human"), wanted).is_ok
+    assert decide_patch(handoff("verification", **EVERYTHING), wanted, by("human")).is_ok
+    assert decide_patch(handoff("done", **{**EVERYTHING, "doneArtifact": {}}), wanted, by("human")).is_ok
+
+
 @pytest.mark.parametrize("judged", [None, {}])
 def test_work_of_a_done_task_stays_even_where_no_move_recorded_what_its_verdicts_judge(judged: Any) -> None:
     task = handoff("done", **EVERYTHING, **({} if judged is None else {"workflowRuntime": {"judged": judged}}))

@@ -1,7 +1,7 @@
 """Evidence in a handoff: which verdicts are older than the work that they judge, and which times are impossible.
 
 A verdict is bound to a digest of the work, kept in ``workflowRuntime.judged``, and not to a time: an edit by hand
-changes the digest, too. A verdict without a digest counts, as in files that other tools wrote.
+changes the digest, too. Without a digest, as in files that other tools wrote, the times of the artifacts decide.
 """
 
 from __future__ import annotations
@@ -44,9 +44,28 @@ def digest_of_work(metadata: Metadata, verdict: str) -> str:
     return _digest(work)
 
 
+def judged_digests(metadata: Metadata) -> dict[str, str]:
+    """Return the digest of the work that each verdict judges: the recorded one; without, that of the present work.
+
+    The digest is empty for a verdict that is older than the work. A missing time says nothing.
+    """
+    known = metadata.workflow_runtime.judged if metadata.workflow_runtime else {}
+    plan, tests = metadata.planning_artifact, metadata.testing_artifacts
+    parts = (tests, tests and tests.planned, tests and tests.implemented)
+    changed = [part.updated_at for part in parts if part] + [(plan.updated_at or plan.created_at) if plan else None]
+    newest = max(filter(None, map(time_of, changed)), default=None)
+    found = {}
+    for verdict, artifact in zip(VERDICTS, (metadata.review_artifact, metadata.verification_artifact), strict=True):
+        given = time_of(artifact.updated_at) if artifact else None
+        is_older = given is not None and newest is not None and given < newest
+        if verdict_of(metadata, verdict):
+            found[verdict] = known.get(verdict, "" if is_older else digest_of_work(metadata, verdict))
+    return found
+
+
 def is_outdated(metadata: Metadata, verdict: str) -> bool:
     """Tell whether the work changed after a verdict about it."""
-    known = metadata.workflow_runtime.judged.get(verdict) if metadata.workflow_runtime else None
+    known = judged_digests(metadata).get(verdict)
     return known is not None and known != digest_of_work(metadata, verdict)
 
 
@@ -59,14 +78,15 @@ def judged_after(
     judges only ``completes`` the work, a verdict about the newest work judges the completed one.
     """
     known = dict(before.workflow_runtime.judged) if before.workflow_runtime else {}
+    judged_before = judged_digests(before)
     for verdict in VERDICTS:
         old, new = digest_of_work(before, verdict), digest_of_work(after, verdict)
-        judged = known.get(verdict, old)  # a verdict without a digest counts
+        judged = judged_before.get(verdict, old)
         if not verdict_of(after, verdict):
             known.pop(verdict, None)
         elif verdict in given:
             known[verdict] = new
-        elif old != new:
+        elif before != after:  # the change has a time of its own, so that times tell nothing after it
             known[verdict] = new if completes and judged == old else judged
     return known
 

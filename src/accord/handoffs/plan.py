@@ -21,7 +21,7 @@ from accord.core.findings import Finding, Severity, finding_of, pointer
 from accord.core.frozen import Frozen
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
-from accord.handoffs.evidence import VERDICTS, future_findings, judged_after, question_digest
+from accord.handoffs.evidence import future_findings, judged_after, judged_digests, question_digest
 from accord.handoffs.models import (
     Handoff,
     as_patch,
@@ -139,9 +139,9 @@ def decide_patch(
     known = future_findings(before.metadata, now)
     reasons += [found for found in future_findings(after.metadata, now) if found not in known]
     if target in ("", task["status"]):
-        reasons += _removal_findings(before, merged, after)
+        reasons += [*_removal_findings(before, merged, after), *rules.done_findings(task, merged)]
     judged = rules.judged_work(before, after, wanted, author.role, changes)
-    is_judged = judged != _judged_digests(task)
+    is_judged = judged != (runtime_of(task).get("judged") or {})
     if reasons or not (changes or is_judged):
         return _without_patch(task, reasons)
     merged = with_runtime(merged, {**runtime_of(merged), "judged": judged}) if is_judged else merged
@@ -291,11 +291,6 @@ def runtime_of(task: Mapping[str, Any]) -> dict[str, Any]:
     return {**empty, "blockingReasons": [], "actionHistory": [], **(task["metadata"].get("workflowRuntime") or {})}
 
 
-def _judged_digests(task: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digests of the judged work."""
-    return runtime_of(task).get("judged") or {}
-
-
 def with_runtime(task: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[str, Any]:
     """Return the task with this record."""
     return _with_metadata(task, workflowRuntime=dict(runtime))
@@ -323,8 +318,7 @@ def with_move(
     leaving = entry_of(task, at, "onExit", action, reasons)
     result = {**task, "status": target}
     if target == "implementing":  # what the work so far was found to be does not count for its changes
-        known, metadata = _judged_digests(task), read_handoff(task).metadata
-        judged = judged_after(metadata, metadata, [name for name in VERDICTS if name not in known])
+        judged = judged_digests(read_handoff(task).metadata)
         runtime |= {"judged": judged} if judged else {}
     if source == AWAITING:
         runtime["answered"] = question_digest(read_handoff(task).metadata)

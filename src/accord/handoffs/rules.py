@@ -309,6 +309,18 @@ def mutability_findings(
             yield _finding("transition-note-missing", change.location, "changes without a reason.", hint)
 
 
+def done_findings(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:
+    """Find values that the status of a done task rests on and a patch replaces, not those that it takes away."""
+    old, new = ({} if document["status"] != "done" else value_at(document, DONE) or {} for document in (before, after))
+    time, summary = old.get("completedAt"), old.get("summary") or []
+    if not is_empty(time) and new.get("completedAt") not in (None, time):
+        what = "stays as it is while the task is done."
+        yield _finding("immutable-field", (*DONE, "completedAt"), what, "Remove it from the patch.")
+    if (new.get("summary") or summary)[: len(summary)] != summary:
+        hint = f"Keep its {len(summary)} entries in front, then add the new ones."
+        yield _finding("append-only", (*DONE, "summary"), "only grows while the task is done.", hint)
+
+
 def _needs_reason(change: FieldChange, before: Mapping[str, Any]) -> bool:
     """Tell whether a change edits the plan: a first one is not an edit, nor is what fills it while it is planned."""
     if change.location[-1] in PROGRESS or not any(overlaps(change.location, location) for location in WITH_REASON):
