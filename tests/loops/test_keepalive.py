@@ -15,6 +15,7 @@ from support.loops import (
     assert_reasons,
     common_rows,
     failed,
+    held,
     held_rows,
     keepalive,
     running,
@@ -26,7 +27,7 @@ from accord.engine.trust import ATTENTION, PAUSED, RETRY, RefusedLabel
 from accord.loops.bot_comments import Thread, ThreadComment
 from accord.loops.complete import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run, settled_state
-from accord.loops.models import NEEDS_HUMAN, Budgets, GoAhead, Iteration, LoopState, TokenFacts
+from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, GoAhead, Iteration, LoopState, TokenFacts
 from accord.loops.plan import start_run
 from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import Opinion
@@ -89,6 +90,28 @@ ROWS: list[tuple[str, KeepaliveFacts]] = [
 
 def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
     assert_reasons("keepalive", ROWS, decide)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "known"),
+    [
+        ("item-closed not-enabled", keepalive(is_item_open=False, pull={"labels": ()})),
+        ("unmergeable not-enabled", keepalive(pull={"labels": (), "is_ours": True, "is_mergeable": False})),
+        ("read-only-token text-changed", keepalive(token=TokenFacts(may_write=False), text_changed="#7 changed.")),
+        ("running tasks-complete", keepalive(pull={"body": "- [x] a"}, state=LoopState(running=running()))),
+        ("checks-held checks-pending", keepalive(checks={"held": (held(),), "pending": ("lint",)})),
+        ("checks-failing checks-inconclusive", keepalive(checks={"failing": ("a",), "inconclusive": ({"name": "x"},)})),
+        ("checks-missing tasks-open", keepalive(checks={"passing": (), "seconds_since_push": 5})),
+        ("retry tasks-open", keepalive(state=state_of(failed("1", **TRANSIENT, ended_at=LONG_AGO)))),
+        ("checks-pending review-due", done(review_workflow="r.yml", checks={"pending": ("lint",)})),
+        ("merge-unknown review-due", done(review_workflow="r.yml", pull={"is_mergeable": None})),
+    ],
+)
+def test_of_two_reasons_that_apply_the_first_of_the_list_decides(reasons: str, known: KeepaliveFacts) -> None:
+    first, second = reasons.split()
+    order = list(REASONS)
+    assert decide(known).reason == first
+    assert order.index(first) < order.index(second)
 
 
 @pytest.mark.parametrize("label", [PAUSED, NEEDS_HUMAN])

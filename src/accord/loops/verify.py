@@ -266,8 +266,8 @@ class Verify(Loop):
     questions = (
         check_stop_labels,
         _check_subject,
-        check_text,
         _check_token,
+        check_text,
         check_agent,
         *BEFORE_A_RUN,
     )
