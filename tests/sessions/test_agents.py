@@ -39,11 +39,11 @@ from accord.sessions.folder import Session, read_session, status_of
 from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import INTEGRATION
 from accord.sessions.models import ROLES, AgentOutput, ProjectType
-from accord.sessions.next_moves import next_moves
+from accord.sessions.next_moves import next_moves, task_moves
 from accord.sessions.outputs import apply_output, plan_output
-from accord.sessions.policy import INTO, OWNERS, WRITERS, WriteContext, check_path
+from accord.sessions.policy import INTO, OWNERS, WRITERS, WriteContext, check_path, parse_setting
 from accord.sessions.questions import UserQuestion
-from accord.sessions.run import advance, answer, ask, fail_agent, move_task, resume, start_agent, start_fix
+from accord.sessions.run import advance, answer, ask, fail_agent, move_task, resume, set_values, start_agent, start_fix
 
 FINDING = AgentOutput.model_validate(agent_output(status="NEEDS_DECISION", summary="The port is open."))
 WORK = AgentOutput.model_validate(agent_output())
@@ -332,6 +332,92 @@ def test_a_dispatch_is_recorded_and_a_failed_one_blocks_the_session(tmp_path: Pa
     status = fail_agent(writer(folder), "T-001", "Coder", "no output in 4 tries")
     assert (status.current_state, status.blocked_from) == ("BLOCKED", "IMPLEMENT_LOOP")
     assert status.blocker == "subagent_failure: Coder on T-001: no output in 4 tries"
+
+
+def take(folder: Path, task: str, role: str, status: str = "OK", summary: str = "Done.") -> None:
+    apply_output(writer(folder), task, role, AgentOutput.model_validate(agent_output(status=status, summary=summary)))
+
+
+FIXES: dict[str, Callable[[Path], object]] = {
+    "dispatch": lambda folder: start_agent(writer(folder), "T-001", "Coder"),
+    "take": lambda folder: take(folder, "T-001", "Coder"),
+    "task": lambda folder: move_task(writer(folder), "T-001", "in-progress", role="Coder"),
+    "meta": lambda folder: take(folder, "meta", "Coder"),
+}
+
+
+@pytest.mark.parametrize("enters", [False, True])
+@pytest.mark.parametrize("way", FIXES)
+def test_every_way_to_fix_a_failed_review_counts_once_and_the_fourth_time_is_refused(
+    tmp_path: Path, way: str, enters: bool
+) -> None:
+    folder = implementing(tmp_path)
+    take(folder, "T-001", "Coder")
+    for count in (1, 2, 3, 4):
+        take(folder, "T-001", "Reviewer", "FAIL", f"Wrong {count}.")
+        before = contents(folder)
+        with nullcontext() if count < 4 else pytest.raises(BrokenContract, match=r"T-001 went through FIX_REVIEW 3"):
+            if enters:
+                start_fix(writer(folder), "T-001", "FIX_REVIEW", role="Orchestrator")
+            FIXES[way](folder)
+        status = status_of(read_session(folder))
+        assert status.retries("T-001", "FIX_REVIEW") == min(count, 3)
+        assert count < 4 or contents(folder) == before
+        if status.current_state == "FIX_REVIEW":
+            advance(writer(folder), "IMPLEMENT_LOOP", role="Orchestrator")
+        if count < 4 and way != "meta":
+            FIXES["take"](folder)
+            assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == count, "the work of the dispatch"
+    assert "session ask" in task_moves(read_session(folder), "T-001")[0].command
+    ask(writer(folder), [UserQuestion("T-001 FIX_REVIEW: Try it again?")])
+    answer(writer(folder), {"UD-1": "yes"})
+    resume(writer(folder))
+    with pytest.raises(BrokenContract, match=r"run `accord session set .*FIX_REVIEW=0 --role Orchestrator`"):
+        FIXES["dispatch"](folder)
+    set_values(writer(folder), [parse_setting("retry_counts.T-001.FIX_REVIEW=0")], role="Orchestrator")
+    FIXES["dispatch"](folder)
+    assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == 1
+
+
+@pytest.mark.parametrize(
+    ("role", "loop"), [("Reviewer", "FIX_REVIEW"), ("QA", "FIX_TESTS"), ("Security", "FIX_SECURITY")]
+)
+@pytest.mark.parametrize("entered", [True, False])
+def test_a_loop_that_another_tool_entered_and_counted_is_not_counted_again(
+    tmp_path: Path, role: str, loop: str, entered: bool
+) -> None:
+    texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
+    texts |= {"outputs.jsonl": outputs(("Coder", "OK"), (role, "FAIL"))}
+    changes = {"user_decisions": GATES, "retry_counts": {"T-001": {loop: 3}}, "texts": texts}
+    folder = make_session(tmp_path, loop if entered else "IMPLEMENT_LOOP", **changes)
+    with nullcontext() if entered else pytest.raises(BrokenContract, match=f"T-001 went through {loop} 3 times"):
+        FIXES["dispatch"](folder)
+    apply_output(writer(folder), "T-001", role, FAIL)
+    with pytest.raises(BrokenContract, match=f"T-001 went through {loop} 3 times"):
+        FIXES["take"](folder)
+
+
+@pytest.mark.parametrize("state", ["INTEGRATE", "RELEASE"])
+def test_every_further_try_of_the_integrator_at_a_broken_build_counts(tmp_path: Path, state: str) -> None:
+    texts = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}
+    folder = make_session(tmp_path, state, user_decisions=SINGLE, texts=texts)
+    for count in range(4):
+        start_agent(writer(folder), "meta", "Integrator")
+        take(folder, "meta", "Integrator", "FAIL", f"Broken {count}.")
+        assert status_of(read_session(folder)).retries("meta", "FIX_BUILD") == count
+    for change in (
+        lambda: start_agent(writer(folder), "meta", "Integrator"),
+        lambda: take(folder, "meta", "Integrator"),
+    ):
+        with pytest.raises(BrokenContract, match="meta went through FIX_BUILD 3 times"):
+            change()
+
+
+def test_first_work_on_a_task_fixes_nothing(tmp_path: Path) -> None:
+    folder = implementing(tmp_path)
+    take(folder, "meta", "Reviewer", "FAIL")
+    FIXES["dispatch"](folder)
+    assert status_of(read_session(folder)).retry_counts == {}
 
 
 def test_a_correction_is_dispatched_to_one_agent_only(tmp_path: Path) -> None:

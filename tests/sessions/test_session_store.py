@@ -286,12 +286,15 @@ GATE = str(HISTORY["decision_id"])
 BEFORE = {"changes": ["again"], "cancel": ["again"], "resume": ["again", "changes"]}
 BEFORE |= {"correct": [*BEFORE["resume"], "resume"], "answer": ["ask"], "silence": ["ask"]}
 BEFORE |= {"leave": ["ask", "answer", "silence"], "again": [*BEFORE["correct"], "correct"]}
+BEFORE |= {"fix": ["work", "failure"]}
 
 
 def prepared(root: Path, name: str) -> Path:
     """Make a session as it is right before this step."""
     states = dict.fromkeys(("ask", "answer", "silence", "leave"), "DESIGN")
-    state = (states | dict.fromkeys((*ACTIONS, "work", "finding"), "IMPLEMENT_LOOP")).get(name, "APPROVE_DESIGN")
+    state = (states | dict.fromkeys((*ACTIONS, "work", "finding", "failure", "fix"), "IMPLEMENT_LOOP")).get(
+        name, "APPROVE_DESIGN"
+    )
     folder = make_session(root, state, mode="full", user_decisions=GATES if state == "IMPLEMENT_LOOP" else [])
     for step in BEFORE.get(name, []):
         act(step, folder, FaultyDisk())

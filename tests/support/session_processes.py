@@ -60,7 +60,9 @@ def record(session: SessionWriter, **changes: str) -> None:
     session.change(lambda one: plan_entry(one, entry, now=session.clock.now()))
 
 
-STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave", "work", "finding")
+_OUTPUTS = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION"), "failure": ("QA", "FAIL")}
+_OUTPUTS |= {"fix": ("Coder", "OK")}
+STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave", *_OUTPUTS)
 
 
 def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
@@ -76,7 +78,7 @@ def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
         run.answer(_writer(folder, now, disk=disk), said, is_final=name == "silence")
     elif name == "cancel":
         run.close_question(_writer(folder, now, disk=disk), gate, "cancelled", "the user is away")
-    elif name in ("work", "finding"):
+    elif name in _OUTPUTS:
         _apply_output(name, folder, disk, now)
     elif name == "correct":
         _writer(folder, now, disk=disk).change_status(
@@ -87,13 +89,13 @@ def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
 
 
 def _apply_output(name: str, folder: Path, disk: Disk, now: Clock) -> None:
-    """Apply an output of the Coder or of Security to a task."""
+    """Apply an output of an agent to a task."""
     from support.sessions import agent_output
 
     from accord.sessions.models import AgentOutput
     from accord.sessions.outputs import apply_output
 
-    role, status = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION")}[name]
+    role, status = _OUTPUTS[name]
     output = AgentOutput.model_validate(agent_output(status=status))
     apply_output(_writer(folder, now, disk=disk), "T-001", role, output)
 

@@ -261,6 +261,9 @@ class SessionStatus(OpenModel):
     blocked_from: State | None = Field(None, description="The state that a blocked session returns to.")
     reopened_at: str | None = Field(None, description="Time of the last reopening, ISO-8601.")
     fix_task: str | None = Field(None, pattern=_TASK_OR_META, description="The task that waits for the work of a fix.")
+    fix_entries: dict[str, dict[str, Integer]] = Field(
+        {}, description="How many outputs there were when a task last entered each fix loop."
+    )
 
     def decision(self, decision_id: str) -> UserDecision | None:
         """Return the decision with this id."""

@@ -31,6 +31,7 @@ from accord.sessions.policy import (
     role_unknown,
     task_unknown,
 )
+from accord.sessions.rules import MOST_RETRIES
 
 _WORDS = re.compile(r"[\w-]+")
 
@@ -95,16 +96,57 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     """
     if found := check_state(session, machine.WORK_STATES[role], f"{role} works"):
         return found
-    task = session.task(task_id)
-    if role != "Coder" or task is None:
-        return None
+    task = session.task(task_id) if role == "Coder" else None
+    if task is None:
+        return check_fixes(session, role, task_id)
     if task.status == "completed" and not reviews.unreviewed_tasks([task], session.outputs):
         return Finding(
             "state-forbids", f"{task_id} is completed.", hint="Choose another task; a failed review reopens this one."
         )
     if waits := ", ".join(session.waits_for(task)):
         return Finding("state-forbids", f"{task_id} depends on {waits}.", hint="Implement that first.")
-    return None
+    return check_fixes(session, role, task_id)
+
+
+def entered_fixes(session: Session, role: str, task_id: str) -> dict[tuple[str, str], bool]:
+    """Return the tasks and fix loops that new work of an agent enters, and whether they were counted for it already."""
+    status, outputs = status_of(session), session.outputs
+
+    def is_counted(task: str, loop: str) -> bool:
+        if not status.fix_entries:  # another tool counts
+            return status.current_state == loop and status.fix_task in (None, task, task_id)
+        starts = [
+            loops[loop] for name, loops in status.fix_entries.items() if name in (task, task_id) and loop in loops
+        ]
+        later = outputs[max(starts) :] if starts else outputs
+        return bool(starts) and not any(one.agent == role and one.task_id in (task, "meta") for one in later)
+
+    entered = reviews.fixed_loops(session.plan, task_id, role, outputs)
+    return {one: is_counted(*one) for one in entered}
+
+
+def spent_fix(session: Session, role: str, task_id: str) -> tuple[str, str] | None:
+    """Return the task and the fix loop that new work of an agent would enter too often."""
+    retries = status_of(session).retries
+    entered = entered_fixes(session, role, task_id).items()
+    return next((one for one, is_counted in entered if not is_counted and retries(*one) >= MOST_RETRIES), None)
+
+
+def check_fixes(session: Session, role: str, task_id: str) -> Finding | None:
+    """Return why an agent may not try once more to fix what failed; None where it may."""
+    spent = spent_fix(session, role, task_id)
+    if spent is None:
+        return None
+    message = f"{spent[0]} went through {spent[1]} {MOST_RETRIES} times, the limit."
+    allowing = command_of(session, "set", f"retry_counts.{'.'.join(spent)}=0", "--role", "Orchestrator")
+    is_next = is_decided(status_of(session), session.outputs, *spent)
+    hint = f"To allow more, run `{allowing}`." if is_next else _asking_hint(session, *spent)
+    return Finding("retry-budget", message, hint=hint)
+
+
+def _asking_hint(session: Session, task: str, loop: str) -> str:
+    asking = command_of(session, "ask", "--question", f"{task} {loop}: QUESTION")
+    return f"Ask how to continue with `{asking}`, and record the answer."
 
 
 def is_decided(status: SessionStatus, outputs: Sequence[OutputEntry], task_id: str, loop: str) -> bool:
@@ -129,9 +171,7 @@ def check_counts(session: Session, value: Mapping[str, Any]) -> None:
     """Raise BrokenContract where ``value`` sets a count of retries back, and the user did not decide about its task."""
     for task, loop in fallen_counts(status_of(session), SessionStatus.model_validate(value), session.outputs):
         message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
-        asking = command_of(session, "ask", "--question", f"{task} {loop}: QUESTION")
-        hint = f"Ask how to continue with `{asking}`, and record the answer."
-        raise refuse("The count stays.", Finding("retry-budget", message, hint=hint))
+        raise refuse("The count stays.", Finding("retry-budget", message, hint=_asking_hint(session, task, loop)))
 
 
 def open_fix(session: Session) -> tuple[str, str] | None:
@@ -226,9 +266,18 @@ def status_in(
     if target not in (*LOOPS, "ASK_USER", "BLOCKED"):
         value.pop("fix_task", None)
     if target in LOOPS and source not in ("ASK_USER", "BLOCKED"):
-        counts = value["retry_counts"].setdefault(task, {})
-        counts[target] = counts.get(target, 0) + 1
+        value = with_fixes(session, value, {(task, target): False})
         value["fix_task"] = task
+    return value
+
+
+def with_fixes(session: Session, value: dict[str, Any], entered: Mapping[tuple[str, str], bool]) -> dict[str, Any]:
+    """Return ``status.json`` with the entries of these tasks into their fix loops, each counted unless it was."""
+    for (task, loop), is_counted in entered.items():
+        if not is_counted:
+            counts = value["retry_counts"].setdefault(task, {})
+            counts[loop] = counts.get(loop, 0) + 1
+        value.setdefault("fix_entries", {}).setdefault(task, {})[loop] = len(session.outputs)
     return value
 
 

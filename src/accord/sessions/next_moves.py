@@ -34,6 +34,7 @@ from accord.sessions.moves import (
     is_decided,
     open_fix,
     passed_open,
+    spent_fix,
     task_facts,
 )
 from accord.sessions.policy import INTO, WRITERS
@@ -110,7 +111,9 @@ def _command(session: Session, name: str, *words: str, **about: Any) -> Proposed
 
 
 def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: bool = False) -> ProposedStep:
-    """Return the step that gives an agent a task, or first that to a file that it needs."""
+    """Return the step that gives an agent a task, or first that to a file or a decision that it needs."""
+    if spent := spent_fix(session, role, task):
+        return _ask_step(session, *spent)
     if broken := broken_files(session, role):
         return _step(session, Need("", "", broken[0]))
     words = words or (*(("--goal", "GOAL") if needs_goal else ()), "--into", INTO)
@@ -273,8 +276,10 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
     status, outputs = status_of(session), session.outputs
     results = reviews.reviews_of(task, outputs)
     for role in reviews.failed_reviews(task, outputs):
-        has_failed, loop = results[role] in ("FAIL", "BLOCKED"), reviews.LOOP_OF.get(role, "")
-        if role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
+        has_failed, loop = results[role] in reviews.FAILED, reviews.LOOP_OF.get(role, "")
+        if has_failed and (spent := spent_fix(session, "Coder", task.id)):
+            yield _ask_step(session, *spent)
+        elif role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
             yield None if session.waits_for(task) else _dispatch(session, task.id, "Coder")
         elif not has_failed:
             yield _dispatch(session, task.id, role)

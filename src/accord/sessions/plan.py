@@ -19,11 +19,20 @@ from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.frozen import Frozen
 from accord.files.yaml import with_scalars
 from accord.sessions.decision_rules import is_before
-from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, status_of
+from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, status_of, status_value
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
 from accord.sessions.models import ROLES, OutputEntry
-from accord.sessions.moves import check_files, check_state, check_task_move, done_finding, waiver_forbidden
+from accord.sessions.moves import (
+    check_files,
+    check_fixes,
+    check_state,
+    check_task_move,
+    done_finding,
+    entered_fixes,
+    waiver_forbidden,
+    with_fixes,
+)
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 from accord.sessions.reviews import DISPATCHED, has_passed_meta, held_agents, open_gates
 
@@ -101,7 +110,7 @@ def plan_task(
     task = session.task(name)
     waived = open_gates(task, session.outputs) if task and waiver and target == "completed" else ()
     is_work = role == "Coder" and task is not None and task.status != target and target in _WORK_RECORDS
-    if is_work and (lacks := check_files(session, role, name)):
+    if is_work and (lacks := check_files(session, role, name) or check_fixes(session, role, name)):
         raise refuse("The task cannot be moved.", lacks)
     work = plan_work(session, name, target, now=now) if is_work else []
     return [*write_tasks(session, {name: target}), *work, *_plan_waiver(session, name, waived, waiver, now)]
@@ -168,7 +177,18 @@ def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[F
     at = now
     while timestamp(at) in alike:  # timestamps have whole seconds, and no two lines may be the same
         at += timedelta(seconds=1)
-    return [plan_line(session, OUTPUTS_FILE, {**entry.model_dump(), "at": timestamp(at)})]
+    line = plan_line(session, OUTPUTS_FILE, {**entry.model_dump(), "at": timestamp(at)})
+    return [*_plan_fixes(session, entry, now=now), line]
+
+
+def _plan_fixes(session: Session, entry: OutputEntry, *, now: datetime) -> list[FileOperation]:
+    """Plan the count of the fix loops that recorded work enters."""
+    entered = entered_fixes(session, entry.agent, entry.task_id)
+
+    def step(session: Session) -> Mapping[str, Any]:
+        return with_fixes(session, status_value(session), entered)
+
+    return plan_status(session, step, role="Orchestrator", now=now) if entered else []
 
 
 def is_recorded(session: Session, entry: OutputEntry) -> bool:

@@ -18,6 +18,9 @@ LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
 DISPATCHED = "DISPATCHED"
 """The status of the record that an agent was given a task: from then on, its output and reviews are needed."""
 
+FAILED = ("FAIL", "BLOCKED")
+"""The results of a review that a fix follows."""
+
 WAIVED = "waived"
 _PASSED = ("OK", WAIVED)
 _NOT_DONE = "OK, but the definition of done is not met"
@@ -92,6 +95,20 @@ def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, 
 def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
     """Return the reviews whose last result keeps a task from being completed."""
     return tuple(role for role, result in reviews_of(task, outputs).items() if result not in _PASSED)
+
+
+def fixed_loops(
+    tasks: Sequence[SessionTask], task_id: str, role: str, outputs: Sequence[OutputEntry]
+) -> Iterator[tuple[str, str]]:
+    """Yield the tasks and fix loops that new work of a role enters, because the last review or build failed."""
+    if role == "Integrator":
+        last = _failed_outputs([output for output in outputs if output.task_id == task_id]).get(role)
+        yield from [(task_id, "FIX_BUILD")] if last and last.status == "FAIL" else []
+    for task in tasks if role == "Coder" else ():
+        is_begun = task.status != "not-started" or any(output.task_id == task.id for output in outputs)
+        if is_begun and task_id in (task.id, "meta"):
+            failed = (one for one, result in reviews_of(task, outputs).items() if result in FAILED)
+            yield from ((task.id, LOOP_OF[one]) for one in failed)
 
 
 def _failed_outputs(outputs: Sequence[OutputEntry]) -> dict[str, OutputEntry]:
