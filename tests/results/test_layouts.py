@@ -274,6 +274,40 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("option", "between"),
+    [
+        ("Option {letter}: {name}, which is {text}.", "\n"),
+        ("Option {letter}: {name}, which is {text}.", " "),
+        ("## Option {n}\n\n{name}, which is {text}.", "\n\n"),
+        ("**Option {n}** \u2014 {name}\n- Impact: {text}", "\n\n"),
+        ("### Option {letter} - {name}\n\n**Description:** Try it.\n**Impact:** {text}", "\n\n"),
+        ("{n}. **Option {letter}** (short): {name}, which is {text}", "\n"),
+        ("- Alternative {n}\n  {name}: {text}", "\n"),
+        ("| Option | Trade-offs |\n|-|-|\n| {name} | {text} |", "\n"),
+    ],
+)
+@pytest.mark.parametrize("line", ["{}: {}", "## {}\n\n{}\n", "**{}:** {}\n"])
+def test_options_with_titles_count_at_any_place(line: str, option: str, between: str) -> None:
+    first = option.format(n=1, letter="A", name="Retry", text="slow to do")
+    second = option.format(n=2, letter="B", name="Buffer", text="large to hold").removeprefix(
+        first.partition("| Re")[0]
+    )
+    parts = {name: text for name, text in BLOCKER.items() if name != "Options"}
+
+    def findings(place: int, options: str, **changed: str) -> list[tuple[str, str]]:
+        lines = [line.format(name, text) for name, text in {**parts, **changed}.items()]
+        return report_findings("\n".join([*lines[:place], f"\n{options}\n", *lines[place:]]))
+
+    for place in (2, 3, 4):
+        assert findings(place, first + between + second) == []
+        assert findings(place, first) == [("blocker-options", "error")]
+        assert findings(place, first, Recommendation="\nOption A: it is small.") == [("blocker-options", "error")]
+        assert findings(place, first + between + second, Recommendation="\nOption B: it works.") == []
+    assert findings(3, first + between + second, Recommendation="") == [("blocker-recommendation", "error")]
+    assert findings(4, first + between + second, Impact="") == [("blocker-impact", "error")]
+
+
+@pytest.mark.parametrize(
     "options",
     [
         "1. Retry\n2. Buffer",

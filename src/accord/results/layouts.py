@@ -70,6 +70,7 @@ class _Label(Frozen):
     phrase: str = ""  # of a label that begins a line
     level: int = 0  # of a heading, 0 for every other label
     end: int = -1  # where a cell of a table ends its text
+    is_entry: bool = False  # of a part without a label of its own
 
 
 class Reading(Frozen):
@@ -101,10 +102,11 @@ def unwrapped_text(text: str) -> str:
     return _QUOTE_MARK.sub("", text) if is_quote else text
 
 
-def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading:
+def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "", entries: Sequence[int] = ()) -> Reading:
     """Split a text at its labels outside of code and quotations.
 
-    Labels in the list of the part ``whole`` belong to its entries.
+    Labels in the list of the part ``whole`` belong to its entries. Of those without its label, ``entries`` are the
+    starts.
     """
     shown = blank_code(text)
     labels, sure = _all_labels(_without_quotations(shown), vocabulary, whole)
@@ -112,6 +114,8 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
     outside = shown[:top] + _without_quotations(shown[top:])
     if outside != _without_quotations(shown):
         labels, sure = _all_labels(outside, vocabulary, whole)
+    labels = [label for label in labels if label.start not in entries]
+    labels += (_entry_label(outside, start, whole) for start in entries)
     known = {label.start for label in labels}
     labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
     parts = dict[str, str]()
@@ -183,7 +187,8 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
 
     A label in a list is below one outside if it has several words, or its part has a label already. One without a
     heading is below one if a heading of another part follows, and a heading is below a higher one if its part has
-    another label. Of labels that repeat, the last counts.
+    another label. One behind an entry is below it if its part has a label already. Of labels that repeat, the last
+    counts.
     """
     kept, known = list[_Label](), set[tuple[str, ...]]()
     last_starts = {label.parts: label.start for label in labels}
@@ -199,6 +204,7 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
             is_below = last.level > 0 and not label.level and label.start < last_heading
             is_below = is_below and _HEADING.search(text, last.text, label.start) is not None
             is_below = is_below or max(1, levels[label.parts]) <= last.level < label.level
+            is_below = is_below or (last.is_entry and label.parts in known and not label.is_entry)
             is_repeated = label.start < last_starts[label.parts] and label.parts != last.parts
             if label.depth >= last.depth + 2 or is_listed or is_below or is_repeated:
                 continue
@@ -239,6 +245,14 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary, i
         return None
     end = start + len(line) + len("" if lead["heading"] else underline or "")
     return _Label(parts, start, end, depth, level=level)
+
+
+def _entry_label(text: str, start: int, part: str) -> _Label:
+    """Return a label for an entry of a part, which is all text of that part."""
+    lead = _LEAD.match(text, start)
+    indent, mark, heading = lead.group("indent", "mark", "heading") if lead else ("", "", "")
+    depth, level = len(indent.expandtabs(4)), (heading or "").count("#")
+    return _Label((part,), start, start, depth, mark or "", level=level, is_entry=True)
 
 
 def _phrase(hit: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from accord.core.frozen import Frozen
 from accord.results.contents import SENTENCE_WORDS, says_something, word_count
@@ -31,6 +31,13 @@ _COUNTED_TITLE = re.compile(
 )
 """A word and a number or letter with which a line begins, as in ``### Plan A: Wait``."""
 
+_OPTION_TITLE = re.compile(
+    r"(?:^(?P<lead>[ \t]*(?:(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)?(?:(?P<heading>\#{1,6})[ \t]+)?[*_]{0,3})"
+    r"|(?<=[.;][ \t]))"
+    r"(?:option|alternative|choice)[ \t]+\(?(?P<sign>[1-9a-h])\b\)?[*_]{0,3}[ \t]*"
+    r"(?:[:\uff1a.)(\u2013\u2014-]|(?<=[*_])|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _NAMED_LINE = re.compile(r"\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w")
 _LETTER = re.compile(r"\w")
 _NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
@@ -61,6 +68,7 @@ _TRADE_OFF = re.compile(r"\btrade-?[ ]?offs?[*_]*[:\uff1a][*_\s]*([^\n]*)\Z", re
 _ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
 """A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
 
+_OPTION_HEADS = frozenset(("option", "options"))
 _SEPARATORS = frozenset(":\uff1a\u2013\u2014-")
 
 _PART_NAME = (
@@ -162,6 +170,34 @@ def options_among(text: str) -> Options:
     return Options(_of_table(text) or _counted_pieces(text))
 
 
+def option_starts(text: str) -> list[int]:
+    """Return where lines begin titles of options that count, such as Option 1 … Option 2 …, else a table of options.
+
+    Of titles that count from one again, the longest count is taken, and of two that begin it, the last.
+    """
+    counts: dict[tuple[str, bool], list[int]] = {}
+    level = ""
+    for hit in _OPTION_TITLE.finditer(text):
+        level = level if hit["lead"] is None else hit["heading"] or ""
+        count = counts.setdefault((level, hit["sign"].isdigit()), [])
+        value = _value(hit["sign"])
+        if value == 1 == len(count):
+            count.clear()
+        if value == len(count) + 1:
+            count.append(-1 if hit["lead"] is None else hit.start())
+    best = max(counts.values(), key=len, default=[])
+    return [start for start in best if start >= 0] if len(best) > 1 else [*_option_tables(text)][:1]
+
+
+def _option_tables(text: str) -> Iterator[int]:
+    """Yield where a table begins that has a column of options."""
+    for row, following in pairwise(_ROW.finditer(text)):
+        is_head = row.end() + 1 == following.start() and is_table_rule(following[1].rstrip().removesuffix("|"))
+        heads = [cell.strip(" \t*_") for cell in row[1].split("|")] if is_head else []
+        if any(head.lower() in _OPTION_HEADS or is_named(head) for head in heads):
+            yield row.start()
+
+
 def _titled_parts(text: str) -> tuple[str, ...]:
     """Return each line above a list of parts, with these."""
     return _pieces(text, [(title.start(), title.start()) for title in _ABOVE_PARTS.finditer(text)])
@@ -222,7 +258,7 @@ def _counted_pieces(text: str, pattern: re.Pattern[str] = _COUNT) -> tuple[str, 
     for hit in pattern.finditer(text):
         at = hit.start(hit.lastgroup or "")
         sign, kind = text[at].lower(), text[hit.start() : at].casefold()
-        value = int(sign) if sign.isdigit() else ord(sign) - ord("a") + 1
+        value = _value(sign)
         count = counts.setdefault((kind, sign.isdigit()), [])
         if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
             count.append(
@@ -230,6 +266,11 @@ def _counted_pieces(text: str, pattern: re.Pattern[str] = _COUNT) -> tuple[str, 
             )
             best = max(best, count, key=len)
     return _pieces(text, best)
+
+
+def _value(sign: str) -> int:
+    """Return the number that a digit or a letter counts."""
+    return int(sign) if sign.isdigit() else ord(sign.lower()) - ord("a") + 1
 
 
 def _of_table(text: str) -> tuple[str, ...]:
@@ -255,7 +296,7 @@ def _options_of_table(table: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def _option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
     """Return the option in a row of a table: its name, and each cell behind that after the head of its column."""
     cells = list(zip_longest(head, row, fillvalue=""))
-    at = next((i for i, key in enumerate(head) if key.lower() in {"option", "options"} and i < len(row)), 0)
+    at = next((i for i, key in enumerate(head) if key.lower() in _OPTION_HEADS and i < len(row)), 0)
     beside = [f"{key}: {cell}" for key, cell in cells[at + 1 :] if says_something(cell)]
     lacks = any(_TRADE_OFF.search(f"{key}:") and not says_something(cell) for key, cell in cells)
     empty = [f"\n{key}:" for key, cell in cells[at + 1 :] if is_part(key) and not says_something(cell)]

@@ -24,7 +24,7 @@ from accord.git.unfinished import marked_files, marker_findings
 from accord.results.contents import has_sentence, reference_gaps, says_something
 from accord.results.fixes import recount
 from accord.results.layouts import Reading, read_parts, unwrapped_text, vocabulary_of
-from accord.results.options import Options, labelled_options, options_among, trade_off_gaps
+from accord.results.options import Options, labelled_options, option_starts, options_among, trade_off_gaps
 from accord.results.scope_entries import Scopes, is_in_scope
 from accord.text.markdown import unfenced_text
 from accord.text.outline import blank_code
@@ -141,7 +141,7 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
     """Check the parts of a blocker's summary; one without labels gets the template, and is not lost."""
     summary = unfenced_text(dedent(unwrapped_text(summary)).strip())
     below_title = _TITLE.sub("", summary)
-    reading = read_parts(below_title, _PARTS, whole="options")
+    reading, options = _read_blocker(below_title)
     if not reading.is_labelled:
         message = "The summary has no labels, so accord cannot tell whether it is complete."
         hint = "Add the lines `Type:`, `Description:`, `Options:`, `Recommendation:` and `Impact:`."
@@ -154,7 +154,6 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
         message = "The summary does not describe the blocker."
         hint = "Add a line `Description: …` with what blocks the work."
         yield Finding("blocker-description", message, "/summary", hint=hint)
-    options = _options(reading)
     yield from _check_options(options)
     number = _NUMBER.fullmatch(reading.parts.get("recommendation", ""))  # in Markdown, an entry without text
     has_choice = reading.has("recommendation") or (number and 0 < int(number[1]) <= len(options.found))
@@ -194,6 +193,17 @@ def _blocker_type(reading: Reading, visible: str) -> str | None:
         return named[0].lower().replace(" ", "-")
     word = _TYPE_WORD.match(labelled)
     return word.group() if word else labelled.strip("`*_\"'. |") or None
+
+
+def _read_blocker(text: str) -> tuple[Reading, Options]:
+    """Return the parts of a blocker's summary, and its options: if no label holds them, titles that count do."""
+    reading = read_parts(text, _PARTS, whole="options")
+    options = _options(reading)
+    if len(options.found) < 2 and options.is_clear and (starts := option_starts(reading.outside)):
+        counted = read_parts(text, _PARTS, whole="options", entries=starts)
+        if len((found := _options(counted)).found) > 1:
+            return counted, found
+    return reading, options
 
 
 def _options(reading: Reading) -> Options:
