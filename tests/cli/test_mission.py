@@ -70,7 +70,7 @@ def test_outside_a_project_every_mission_is_unknown(accord: Accord, tmp_path: Pa
     for named in ((), ("--root", tmp_path / "gone")):
         ended = accord("mission", *named, *command)
         assert (ended.code, list(ended.document)) == (1, ["error"])
-        assert "--root DIR" in ended.document["error"]
+        assert "in the directory that contains `kitty-specs/`, or pass that to `--root`" in ended.document["error"]
 
 
 def test_errors_for_people_go_to_stderr(mission: Any, project: Project) -> None:

@@ -1,6 +1,7 @@
 """Where a work package runs, and the overview that drops none of them."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,11 @@ def test_the_mode_of_the_file_beats_every_signal_and_an_unknown_one_is_never_gue
 def test_without_a_signal_the_error_has_the_fix_and_a_default_may_be_given(text: str) -> None:
     with pytest.raises(BrokenContract, match=r"Add `execution_mode: .*`.* or pass `--legacy-default") as broken:
         settled_by(text)
-    assert [finding.code for finding in broken.value.findings] == ["mode-unknown"]
+    (found,) = broken.value.findings
+    assert found.code == "mode-unknown"
+    proposed = re.findall(r"`execution_mode: (.*?)`", found.hint)
+    assert [settled_by(text, execution_mode=mode).value for mode in proposed] == [CODE, PLANNING], "as it stands"
+    assert "`--legacy-default code_change`" in found.hint
     settled = settled_by(text, default=PLANNING)
     assert (settled.value, settled.source) == (PLANNING, "inferred_legacy")
     assert "default" in settled.diagnostics[0]

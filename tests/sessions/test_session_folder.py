@@ -158,7 +158,10 @@ def test_a_lean_session_needs_no_architecture_and_no_gates(tmp_path: Path) -> No
 def test_a_session_does_not_pass_a_gate_without_its_answer(
     tmp_path: Path, state: str, changes: dict[str, Any], expected: list[str]
 ) -> None:
-    assert found(make_session(tmp_path, state, mode="full", **changes)) == [("", code) for code in expected]
+    folder = make_session(tmp_path, state, mode="full", **changes)
+    assert found(folder) == [("", code) for code in expected]
+    hints = [one.hint for _, _, findings in check_session(folder) for one in findings if one.code == "gate-open"]
+    assert all(f"session advance {folder} --to" in hint for hint in hints)
 
 
 def test_the_history_holds_requested_changes_and_nothing_else(tmp_path: Path) -> None:

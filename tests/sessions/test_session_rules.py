@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rotation import NIGHTLY
-from support.sessions import AT, GATES, acceptance, agent_input, agent_output, decision, status
+from support.sessions import AT, GATES, NAME, acceptance, agent_input, agent_output, decision, status
 from support.sessions import TASKS as PLAN
 
 from accord.core.clock import parse_timestamp
@@ -328,6 +328,13 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
 def test_a_decision_record_is_valid_or_says_why_not(entry: dict[str, Any], expected: tuple[str, str] | None) -> None:
     wanted = [(expected[0], f"/user_decisions/0/{expected[1]}".rstrip("/"))] if expected else []
     assert found(STATUS, status("APPROVE_DESIGN", user_decisions=[entry])) == wanted
+
+
+def test_the_hint_of_an_answer_names_the_folder_of_the_session() -> None:
+    answered = decision("UD-APPROVE-DESIGN", "answered", answer="Approved")
+    raw = json.dumps(status("APPROVE_DESIGN", user_decisions=[answered])).encode()
+    (finding,) = STATUS.check(STATUS.read(raw), "")
+    assert f"session ask .agents-work/{NAME} --id UD-APPROVE-DESIGN " in finding.hint
 
 
 def test_a_time_is_in_the_future_by_the_clock_that_is_given() -> None:

@@ -216,7 +216,7 @@ class StalenessResult(Frozen):
 def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: datetime | None = None) -> StalenessResult:
     """Return whether work in progress is stale: both its newest commit and its start are older than the threshold.
 
-    A commit that is as far in the future, by a wrong clock, keeps nothing fresh. A start in the future does not count.
+    A commit in the future, by another clock, is fresh. A start in the future does not count.
     """
     if own.error:
         return _result_without_commit(UNAVAILABLE, own.error)
@@ -224,11 +224,11 @@ def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: dat
     if (problem := future_problem(started, now)) and not committed:
         return _result_without_commit(UNAVAILABLE, f"The log has a wrong time for the start of the work. {problem}")
     times = (committed, None if problem else started)
-    ages = [abs((now - time).total_seconds()) / 60 for time in times if time]
+    ages = [max(0.0, (now - time).total_seconds() / 60) for time in times if time]
     status: Literal["fresh", "stale"] = "stale" if ages and min(ages) > threshold_minutes else "fresh"
     if not committed:
         return _result_without_commit("no_own_commits", status=status)
-    minutes = round(max(0.0, (now - committed).total_seconds() / 60), 2)
+    minutes = round(ages[0], 2)
     judged = StaleStatus(
         status=status, reason=None, minutes_since_commit=minutes, last_commit_time=timestamp(committed)
     )

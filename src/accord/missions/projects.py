@@ -62,7 +62,7 @@ def _is_lane(tree: Path, owner: Path) -> bool:
 
 
 def _no_project(message: str) -> BrokenContract:
-    hint = f"Pass `--root DIR`, the directory that contains `{SPECS}/`."
+    hint = f"Run it in the directory that contains `{SPECS}/`, or pass that to `--root`."
     return BrokenContract(message, findings=[Finding("unknown-mission", message, hint=hint)], hint=hint)
 
 

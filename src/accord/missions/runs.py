@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -118,8 +119,14 @@ def _pending_decision(state: RunState) -> MissionDecision | None:
     key = fields.get("input_key") or (name.removeprefix("input:") if name.startswith("input:") else None)
     texts = [value if isinstance(value, str) else "" for value in (key, fields.get("question"), fields.get("step_id"))]
     input_key, question, step_id = (text or None for text in texts)
-    listed = tuple(str(option) for option in options) if isinstance(options, list) else None
+    listed = tuple(map(_option_text, options)) if isinstance(options, list) else None
     return MissionDecision(name, input_key, question, listed, step_id)
+
+
+def _option_text(option: Any) -> str:
+    """Return the text of an option: its label, or its JSON where it has none."""
+    label = option.get("label") if isinstance(option, dict) else option
+    return label if isinstance(label, str) else json.dumps(option, ensure_ascii=False)
 
 
 def _missing_input(step: MissionStep, state: RunState) -> MissionDecision | None:

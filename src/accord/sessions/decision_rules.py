@@ -6,6 +6,7 @@ Source: global agent contract, "status.json - minimal schema", "ASK_USER protoco
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -68,11 +69,12 @@ def timestamp_findings(text: str | None, path: str, now: datetime | None = None)
         yield Finding("timestamp-future", problem, path, hint="Write when it happened.")
 
 
-def decision_findings(decision: UserDecision, place: str, now: datetime) -> Iterator[Finding]:
-    """Check one record of ``user_decisions``; ``place`` is its pointer."""
+def decision_findings(decision: UserDecision, session: str, place: str, now: datetime) -> Iterator[Finding]:
+    """Check one record of ``user_decisions`` of a session; ``place`` is its pointer."""
     for key in ("asked_at", "resolved_at"):
         yield from timestamp_findings(getattr(decision, key), f"{place}/{key}", now)
-    yield from _check_pending(decision, place) if decision.status == "pending" else _check_resolved(decision, place)
+    is_pending = decision.status == "pending"
+    yield from _check_pending(decision, place) if is_pending else _check_resolved(decision, session, place)
     gate, context = GATES.get(decision.decision_id), decision.state_context
     if gate and context != gate:
         message = f"{decision.decision_id} belongs to the gate {gate}."
@@ -97,7 +99,7 @@ def _check_pending(decision: UserDecision, place: str) -> Iterator[Finding]:
             yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
 
 
-def _check_resolved(decision: UserDecision, place: str) -> Iterator[Finding]:
+def _check_resolved(decision: UserDecision, session: str, place: str) -> Iterator[Finding]:
     for key in ("resolved_at", "answer" if decision.status == "answered" else "resolution_reason"):
         if not (getattr(decision, key) or "").strip():
             message = f"The {decision.status} decision has no `{key}`."
@@ -114,7 +116,8 @@ def _check_resolved(decision: UserDecision, place: str) -> Iterator[Finding]:
         yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
-        hint = f"Ask again with `accord session ask DIR --id {decision.decision_id} --question TEXT`."
+        folder = shlex.quote(f".agents-work/{session}")
+        hint = f"Ask again with `accord session ask {folder} --id {decision.decision_id} --question TEXT`."
         yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint=hint)
 
 

@@ -5,6 +5,7 @@ Source: global agent contract, "Required repository artifacts" and "ASK_USER pro
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -70,9 +71,8 @@ def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
     for decision_id, gate in GATES.items():
         if decision_id in passed and (reason := check_gate(status, decision_id)):
             message = f"The session passed {gate} and is in {state}, but {reason}"
-            hint = (
-                f"Return to it with `accord session advance DIR --to {gate} --role Orchestrator`, which asks the user."
-            )
+            command = f"accord session advance {shlex.quote(str(session.folder))} --to {gate} --role Orchestrator"
+            hint = f"Return to it with `{command}`, which asks the user."
             yield Finding("gate-open", message, "/status.json/user_decisions", hint=hint)
         decision = status.decision(decision_id)
         if decision and decision.status == "cancelled" and status.current_state == gate:

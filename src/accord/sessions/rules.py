@@ -208,7 +208,7 @@ def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     found += _repeated_ids("decision-repeated", ids, "user_decisions")
     found += _missing_number(ids)
     for i, decision in enumerate(status.user_decisions):
-        found += decision_findings(decision, pointer("user_decisions", i), now)
+        found += decision_findings(decision, status.session, pointer("user_decisions", i), now)
         found += _unread_keys(decision, pointer("user_decisions", i))
     return [*found, *_retries(status), *_mode(status), *_state(status), *_records(status)]
 
