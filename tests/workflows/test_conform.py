@@ -302,11 +302,12 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
             for line in ('# echo "exit-code=0" >> "$GITHUB_OUTPUT"', "echo hi # exit-code=0",
                 'echo "exit-code=0" >> "$GITHUB_ENV"', 'echo "exit-code=0" >> out.txt',
                 """printf '%s\\n' "a=$A" >> "$GITHUB_OUTPUT\"""", """printf '%s=%s\\n' a "$A" >> "$GITHUB_OUTPUT\"""",
-                'echo "agent-exit-code=0" >> "$GITHUB_OUTPUT"', 'echo "exit-code-of-tests=0" >> "$GITHUB_OUTPUT"')
+                'echo "agent-exit-code=0" >> "$GITHUB_OUTPUT"', 'echo "exit-code-of-tests=0" >> "$GITHUB_OUTPUT"',
+                f"exit 0\n{SET}")
         ],
         *[
             (f"{NAMED}          {line}\n", False)
-            for line in (f"if false; then\n  {SET}\n          fi", f"exit 0\n{SET}",
+            for line in (f"if false; then\n  {SET}\n          fi", f"[ ! -f x ] || exit 0\n{SET}",
                 'echo "::set-output name=exit-code::0"', SET.replace("exit", "a=1\\nexit").strip())
         ],
     ],

@@ -43,6 +43,20 @@ READ = {
     "a trap": f"trap 'rm -f log' EXIT; echo \"a-b=$X\" {OUT}",
     "text on the next line": f'echo \\\n  "a-b=$X" \\\n  {OUT}',
 }
+SILENT = {
+    "a file of that name": "echo exit-code=1 >> GITHUB_OUTPUT; echo exit-code=1 | tee -a GITHUB_OUTPUT",
+    "a name in single quotes": "echo 'exit-code=1' >> '$GITHUB_OUTPUT'",
+    "a name behind a backslash": 'echo exit-code=1 >> "\\$GITHUB_OUTPUT"; echo exit-code=1 >> \\${GITHUB_OUTPUT}',
+    "a line without a value": f"echo exit-code {OUT}; cat {OUT} <<EOF\nexit-code: 1\nEOF",
+    "a function that nothing calls": f'fin() {{\n  if true; then :; fi\n  echo "exit-code=1" {OUT}\n}}',
+    "a text that names the file": """echo 'echo "exit-code=1" >> "$GITHUB_OUTPUT"'; echo "$GITHUB_OUTPUT." x""",
+    "a function in one line": f'function fin {{ echo "exit-code=1" {OUT}; }}\n# fin\n',
+}
+ENDS = {
+    "an end": 'names=(a b)\nfor k in "${names[@]}"; do if false; then exit 3; fi; done\nexit 0',
+    "a file that is gone": "unset GITHUB_OUTPUT",
+    "another file": "f() { :; }\nf\nexport GITHUB_OUTPUT=/dev/null",
+}
 COMPUTED = {
     "a loop": f'for k in a-b; do echo "$k=$X" {OUT}; done',
     "a loop over an array": f'names=(a-b)\nfor k in "${{names[@]}}"; do\n  printf "%s=%s\\n" "$k" 1\ndone {OUT}',
@@ -91,7 +105,7 @@ def outputs_of(script: str, folder: Path) -> set[str]:
     for line in lines:
         name, sign, end = line.partition("<<")
         is_long = bool(sign) and "=" not in name
-        names.add(name if is_long else line.partition("=")[0])
+        names |= {name} if is_long else {line.partition("=")[0]} if "=" in line else set()
         while is_long and next(lines) != end:
             pass
     return names
@@ -103,6 +117,46 @@ def test_the_outputs_that_a_script_sets_are_known(script: str, tmp_path: Path) -
     names = written_names([script], (), ())
     assert names == {"a-b"} if script in READ.values() else {"a-b"} <= set(names or ())
     assert "exit-code" not in (names or ())
+
+
+@pytest.mark.parametrize(
+    "script",
+    [*(f"{READ['echo']}\n{each}" for each in SILENT.values())]
+    + [f"{READ['echo']}\n{each}\necho exit-code=1 {OUT} || :" for each in ENDS.values()],
+    ids=[*SILENT, *ENDS],
+)
+def test_lines_that_set_no_output_are_known(script: str, tmp_path: Path) -> None:
+    assert "exit-code" not in outputs_of(script, tmp_path)
+    assert written_names([script], (), ()) == {"a-b"}
+
+
+SET = f'echo "a-b=$X" {OUT}'
+BESIDE = {
+    "a function that a trap calls": f"fin() {{ {SET}; }}\ntrap fin EXIT",
+    "a function of another function": f"one() {{ {SET}; }}\ntwo() {{ one; }}\ntwo",
+    "an end in a branch": f'if [ -z "$X" ]; then\nexit 0\nfi\n{SET}',
+    "an end in a loop": f"while [ ! -d . ]; do\necho y\nexit 1\ndone\n{SET}",
+    "an end in a case": f"case $X in\n  y) echo y\n    exit 1 ;;\nesac\n{SET}",
+    "an end in a subshell": f"(\necho y\nexit 0\n)\n{SET}",
+    "an end behind a condition": f'[ -n "$X" ] ||\n  exit 0\n[ "$X" ] || exit 0; {SET}',
+    "an end in a function": f'die() {{ echo y\nexit 1\n}}\n[ -n "$X" ] || die\n{SET}',
+    "an end in a document": f"cat > s <<'EOF'\nexit 0\nEOF\n{SET}",
+    "an end in a pipe": f"exit 0 | cat\n{SET}",
+    "a file of a subshell that is gone": f"(unset GITHUB_OUTPUT; true)\n{SET}",
+    "a file under two names": 'out=$GITHUB_OUTPUT; unset GITHUB_OUTPUT; echo "a-b=$X" >> "$out"',
+    "a file that is put back": f"GITHUB_OUTPUT=/dev/null; GITHUB_OUTPUT=$PWD/out; {SET}",
+    "a file named by a word": 'v=GITHUB_OUTPUT; echo "a-b=$X" >> "${!v}"',
+    "two texts of one line": f"printf a- {OUT}; echo b=1 {OUT}; echo -n a-b {OUT}; echo =1 {OUT}",
+    "a text without the end of its line": f"if false; then printf c=1 {OUT}; else printf a-b=1 {OUT}; fi",
+    "a document with another end": f"cat > s <<'---'\nexit 0\n---\n{SET}",
+}
+
+
+@pytest.mark.parametrize("script", BESIDE.values(), ids=BESIDE)
+def test_what_does_not_keep_a_script_from_setting_an_output_is_known(script: str, tmp_path: Path) -> None:
+    assert "a-b" in outputs_of(script, tmp_path)
+    names = written_names([script], (), ())
+    assert names is None or "a-b" in names
 
 
 @pytest.mark.parametrize("script", UNREAD.values(), ids=UNREAD)

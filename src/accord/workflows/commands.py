@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-_KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
+KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
 _WRAPPERS = frozenset({
     "awf", "bash", "builtin", "bun", "bunx", "chroot", "command", "coproc", "dash", "doas", "docker", "env", "eval",
     "exec", "flock", "ionice", "ksh", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx",
@@ -46,6 +46,7 @@ _TOKEN = re.compile(
 _CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _EXPRESSION = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}")
 _WHOLE = re.compile(
     rf"{_EXPRESSION.pattern}"
@@ -67,6 +68,7 @@ _TEXT_OPTION = re.compile(r"-[a-z]*[cS]|--command|--split-string")
 
 _DOCUMENT = re.compile(r"(?<!<)<<(?P<tabs>-?)[ \t]*(?P<quote>['\"\\]?)(?P<end>[A-Za-z_]\w*)")
 _SPECIAL = {ord(char): 0xE000 + ord(char) for char in " \t\r\n;|&()<>`'\"\\"}
+DOLLAR = chr(0xE000 + ord("$"))
 _BACK = {hidden: char for char, hidden in _SPECIAL.items()}
 
 
@@ -114,42 +116,52 @@ class SimpleCommand(NamedTuple):
     others: Sequence[str] = ()  # files of its other streams
     text: str = ""
     is_piped: bool = False  # the next command reads its output
+    before: str = ""  # what separates it from the command before
 
 
 def simple_commands(script: str) -> Sequence[SimpleCommand] | None:
-    """Return the commands of a script in order; None where brackets of substitutions have no end.
+    """Return the commands of a script in order; None where the end of a document or substitution is unknown.
 
-    Commands of substitutions stay part of a word.
+    Commands of substitutions stay part of a word, and a ``$`` that the shell leaves as it is becomes ``DOLLAR``.
     """
     text, at = _hide_substitutions(script), 0
     if text is None:
         return None
     found, words, targets, others = list[SimpleCommand](), list[str](), list[str](), list[str]()
-    read = redirection = ""
+    read = redirection = before = ""
     while token := _TOKEN.match(text, at):
         at, kind = token.end(), token.lastgroup
-        word = re.sub(r"""\$?(?=')|["']""", "", token[0])
-        if kind == "redirection":
-            redirection = word.strip()
-        elif kind == "word" and redirection == "<<<":
+        word = re.sub(r"""\$?(?=')|["']""", "", _QUOTED.sub(_with_plain_dollars, token[0]))
+        if kind == "word" and redirection == "<<<":
             read = word + "\n"
-        elif kind == "word" and (document := _DOCUMENT.match(redirection + token[0])):
-            start = text.find("\n", at) + 1 or len(text)
-            stop = next(
-                (line.start() for line in _A_LINE.finditer(text, start) if line[1] == document["end"]), len(text)
-            )
-            read, text = text[start:stop], text[:start] + text[stop:].partition("\n")[2]
+        elif kind == "word" and redirection.startswith("<<"):
+            if (document := _DOCUMENT.match(redirection + token[0])) is None:
+                return None
+            read, text = _without_document(text, at, document["end"])
         elif kind == "word" and redirection:
             (targets if redirection.lstrip("1&") in {">", ">>", ">|"} else others).append(word)
         elif kind == "word":
             words.append(word)
         elif kind == "end" and (words or targets or others):
             is_piped = token[0] == "|" and text[at : at + 1] != "|"
-            found.append(SimpleCommand(words, targets, others, read, is_piped))
-            words, targets, others, read = [], [], [], ""
-        if kind in {"word", "end"}:
-            redirection = ""
-    return [*found, SimpleCommand(words, targets, others, read)]
+            found.append(SimpleCommand(words, targets, others, read, is_piped, before))
+            words, targets, others, read, before = [], [], [], "", ""
+        before += token[0] if kind == "end" else ""
+        redirection = {"redirection": word.strip(), "word": "", "end": ""}.get(kind or "", redirection)
+    return [*found, SimpleCommand(words, targets, others, read, before=before)]
+
+
+def _without_document(text: str, at: int, end: str) -> tuple[str, str]:
+    """Return the document that begins behind the line of a place, and the script without it."""
+    start = text.find("\n", at) + 1 or len(text)
+    stop = next((line.start() for line in _A_LINE.finditer(text, start) if line[1] == end), len(text))
+    return text[start:stop], text[:start] + text[stop:].partition("\n")[2]
+
+
+def _with_plain_dollars(quoted: re.Match[str]) -> str:
+    if quoted[0].startswith("'"):
+        return quoted[0].replace("$", DOLLAR)
+    return re.sub(r"\\(.)", lambda at: DOLLAR if at[1] == "$" else at[0], quoted[0], flags=re.DOTALL)
 
 
 def _hide_substitutions(script: str) -> str | None:
@@ -195,7 +207,7 @@ def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
 def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the commands that a simple command may start: itself, and those behind wrappers."""
     start = 0
-    while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
+    while start < len(words) and (words[start] in KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
         start += 1
     command = words[start:]
     for _ in range(_MOST_WRAPPERS):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import dropwhile, pairwise
+from itertools import accumulate, pairwise, takewhile
 
 from accord.workflows.commands import (
+    DOLLAR,
+    KEYWORDS,
     SHELLS,
     SimpleCommand,
     commands_of,
@@ -33,6 +35,12 @@ _PLAIN = _SILENT | _READERS | {
 """Commands that, like agents, write no outputs of their own. Any other program may, as the file is in its environment,
 and only its name tells the two apart. Without a name here, a fault is not found."""
 
+_LEVELS = {
+    **dict.fromkeys(["if", "do", "case", "{", "("], 1),
+    **dict.fromkeys(["fi", "done", "esac", "}", ")"], -1),
+}
+"""Words that begin and end a part of a script that may not run, or not in the shell itself."""
+
 _READING = SHELLS | {"source", "."}
 """Programs that run the script that their first word names."""
 
@@ -45,13 +53,19 @@ _FUNCTION = re.compile(r"\b([\w-]+)[ \t]*\(\)")
 _ARRAY = re.compile(r"\b(\w+)\+?=\(([^()]*)\)")
 _BRACED = re.compile(r"\$\{(\w+)(?:\[[@*]\])?\}")
 _ALIAS = re.compile(rf"\b(\w+)=[\"']?\$\{{?{_FILE}\b")
+_OPEN = chr(0xE000)
+"""The end of a text without the end of its line."""
+
 _NAMED_FILE = re.compile(rf"\${_FILE}\Z|\$\{{{_FILE}:?[-?=][^{{}}]*\}}\Z")
+_NO_FILE = re.compile(rf"{DOLLAR}?\{{?{_FILE}\}}?")
+_CLEARED = re.compile(rf"\bunset\b[^\n;]*\b{_FILE}\b|\b{_FILE}=")
 _VARIABLE = re.compile(r"\$(\w+)")
 _SETTING = re.compile(r"::set-output[ ]+name=([^:]*)")
 _LINE = re.compile(r"([^=<]*)(?:<<([^=]*)\Z|.*)")
 _COMPUTED = re.compile(r"[$*?{]")
 _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _PLACE = re.compile(r"%[-+ #0-9.]*[a-zA-Z]")
+_NAME = re.compile(r"[\w-]+")
 _DURATION = re.compile(r"\d[\d.]*[smhd]?")
 _WORD = re.compile(r"(?<![\w./-])[\w-]+(?![\w./-])")
 
@@ -62,35 +76,95 @@ def written_names(texts: Sequence[str], scripts: Collection[str], programs: Coll
     ``scripts`` are the files of the texts, and ``programs`` those that write no outputs, beside the usual ones. Where a
     variable with values of the scripts names an output, each word of theirs may be that name.
     """
-    names = _names("\n".join(texts), frozenset(scripts), frozenset(programs))
+    names = _names(tuple(texts), frozenset(scripts), frozenset(programs))
     return None if names is None else {name.lower() for name in names}
 
 
 @lru_cache(maxsize=64)
-def _names(script: str, scripts: frozenset[str], programs: frozenset[str]) -> Collection[str] | None:
-    text = _PATTERN.sub(r"\1\n", _ARITHMETIC.sub(":", _COMMENT.sub("", script)))
-    text = _KEYWORD.sub(r"\1()", _BRACED.sub(r"$\1", text))
-    text = _ARRAY.sub(lambda at: f"for {at[1]} in {' '.join(at[2].split())}", text)
-    aliases = set(_ALIAS.findall(text))
-    text = _VARIABLE.sub(lambda at: f"${_FILE}" if at[1] in aliases else at[0], text)
-    functions = {*_FUNCTION.findall(text), *scripts}
-    commands = simple_commands(text)
-    if commands is None:
-        return None
+def _names(scripts: Sequence[str], files: frozenset[str], programs: frozenset[str]) -> Collection[str] | None:
+    texts = [_plain_text(script) for script in scripts]
+    aliases = {name for text in texts for name in _ALIAS.findall(text)}
+    texts = [_VARIABLE.sub(lambda at: f"${_FILE}" if at[1] in aliases else at[0], text) for text in texts]
+    text = "\n".join(texts)
+    functions = {*_FUNCTION.findall(text), *files}
+    split = [simple_commands(each) for each in texts]
+    uncalled = {name for name, count in Counter(_NAME.findall(text)).items() if count == 1}
+    is_cleared = not aliases and len(_CLEARED.findall(text)) == 1
+    commands = [each for found in split for each in _run_commands(found or (), uncalled, is_cleared=is_cleared)]
     uses = [(_program(each), word) for each in commands for word in each.words if _FILE in word]
-    is_plain = all(program in _SILENT | _READERS and _NAMED_FILE.search(word) for program, word in uses)
-    if not is_plain or not _is_known(text, {*_PLAIN, *programs}, functions):
+    is_plain = all(
+        program == "echo"
+        or (program in _SILENT | _READERS and _NAMED_FILE.search(word))
+        or (program in _READERS and _NO_FILE.fullmatch(word))
+        for program, word in uses
+    )
+    if None in split or not is_plain or not _is_known(text, {*_PLAIN, *programs}, functions):
         return None
-    named, computed, end = list[str](), list[str](), ""
-    for line in map(str.strip, [*_SETTING.findall(text), *_output_text(commands, functions).splitlines()]):
-        if end:
-            end = "" if line == end else end
-        elif at := _LINE.match(line):
-            (computed if _COMPUTED.search(at[1]) else named).append(at[1])
-            end = at[2] or ""
-    if end or not _are_literal(computed, commands, functions):
+    settings = [f"{name}=" for name in _SETTING.findall(text)]
+    named, computed = _line_names([*settings, *_output_text(commands, functions).splitlines()])
+    if not _are_literal(computed, commands, functions):
         return None
     return {*named, *(_WORD.findall(text) if computed else ())}
+
+
+def _plain_text(script: str) -> str:
+    """Return a script without comments, arithmetic and patterns, and with one form of functions, arrays and names."""
+    text = _PATTERN.sub(r"\1\n", _ARITHMETIC.sub(":", _COMMENT.sub("", script)))
+    text = _KEYWORD.sub(r"\1()", _BRACED.sub(r"$\1", text))
+    return _ARRAY.sub(lambda at: f"for {at[1]} in {' '.join(at[2].split())}", text)
+
+
+def _line_names(lines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the names that lines of the file set, and those that a variable or the next text is a part of."""
+    named, computed, end = list[str](), list[str](), ""
+    for line in map(str.strip, lines):
+        text = line.removesuffix(_OPEN)
+        if end:
+            end = "" if text == end else end
+        elif at := _LINE.match(text):
+            name, end = at[1], at[2] or ""
+            if _COMPUTED.search(name) or line == name + _OPEN:
+                computed.append(name)
+            elif name != text:
+                named.append(name)
+    return named, [*computed, *([end] if end else [])]
+
+
+def _run_commands(
+    commands: Sequence[SimpleCommand], uncalled: Collection[str], *, is_cleared: bool
+) -> Sequence[SimpleCommand]:
+    """Return the commands that may run: none behind an end of the script, and none of a function that nothing calls."""
+    changes = [(_opened(each.before), each, _opened(each.words)) for each in commands]
+    levels = [*accumulate(change for before, _, after in changes for change in (before, after))]
+    if not levels or min(levels) < 0 or levels[-1]:
+        return commands
+    found, last, depth, body = list[SimpleCommand](), SimpleCommand(), 0, -1
+    for before, command, after in changes:
+        depth += before
+        is_sure = not depth and not command.before.strip("\r\n;") and not command.is_piped
+        if body < 0 and is_sure and _is_end(command.words, is_cleared=is_cleared):
+            break
+        is_body = command.before.strip("\r\n") == "()" and command.words[:1] == ["{"] and last.words[-1] in uncalled
+        body = depth if is_body and body < 0 else body
+        depth += after
+        if body < 0:
+            found.append(command)
+        elif depth == body:
+            body = -1
+        last = command
+    return found
+
+
+def _opened(parts: Iterable[str]) -> int:
+    """Return how many blocks the keywords at the beginning of a command, or brackets, open, less those they close."""
+    leading = [*takewhile({*KEYWORDS, *_LEVELS}.__contains__, parts)]
+    return sum(_LEVELS.get(each, 0) for each in leading)
+
+
+def _is_end(words: Sequence[str], *, is_cleared: bool) -> bool:
+    """Return whether nothing behind a command writes to the file, as it ends the script or takes the file's name."""
+    clears = {("unset", _FILE), (f"{_FILE}=/dev/null",), ("export", f"{_FILE}=/dev/null")}
+    return words[:1] == ["exit"] or (is_cleared and tuple(words) in clears)
 
 
 def _is_known(text: str, programs: Collection[str], functions: Collection[str]) -> bool:
@@ -113,8 +187,9 @@ def _output_text(commands: Sequence[SimpleCommand], functions: Collection[str]) 
         is_tee = _program(command) == "tee"
         source = before if is_tee and before.is_piped else command
         text = "" if _program(source) in functions else _printed_text(source)
+        text += f"{_OPEN}\n" if text and not text.endswith("\n") else ""
         files = (*command.targets, *command.others, *(command.words if is_tee else ()))
-        if is_written := any(_FILE in word for word in files):
+        if is_written := any(_FILE in word and not _NO_FILE.fullmatch(word) for word in files):
             is_block = is_block or _program(source) in {*functions, *_SILENT}
             written.append(text)
         is_elsewhere = any(not target.startswith(("/dev/fd/", "/dev/std")) for target in command.targets)
@@ -141,7 +216,9 @@ def _printed_text(command: SimpleCommand) -> str:
     if program in _SILENT or (program == "printf" and arguments[:1] == ["-v"]):
         return ""
     if program == "echo":
-        return " ".join(dropwhile(re.compile("-[neE]+").fullmatch, arguments)).replace("\\n", "\n") + "\n"
+        options = [*takewhile(re.compile("-[neE]+").fullmatch, arguments)]
+        end = "" if any("n" in each for each in options) else "\n"
+        return " ".join(arguments[len(options) :]).replace("\\n", "\n") + end
     if program == "printf" and arguments:
         form, *values = arguments[arguments[0] == "--" :]
         rest, places = iter(values), len(_PLACE.findall(form))
