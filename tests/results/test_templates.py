@@ -478,6 +478,40 @@ LISTS = {
         "src/n.py src/sub/o.py tests/exports/deep/test_csv.py",
     ),
     "a nested list of whole paths": ("- src\n  - src/a.py\n- Backend:\n  - lib/b.py", "src/a.py lib/b.py"),
+    "a path below a title": ("- Backend\n  - src/b.py\n- **Tests**\n  - tests/b.py", "src/b.py tests/b.py"),
+    "two levels of titles": (
+        "- **Backend**\n  - **API**\n    - `src/a.py`\n- Implementation / Core\n  - DB\n    - src/b.py",
+        "src/a.py src/b.py",
+    ),
+    "three levels of titles, with numbers": (
+        "1. Backend\n   - API (server)\n     1. Handlers\n        - `src/a.py`\n   - DB\n     - src/b.py (new)",
+        "src/a.py src/b.py",
+    ),
+    "titles of two words above others": (
+        "- Source files\n  - Python\n    - `src/a.py`\n  - Documents\n    - `src/a.md`",
+        "src/a.py src/a.md",
+    ),
+    "a title beside a path": ("- Backend\n  - `src/a.py`\n  - Frontend\n    - `src/b.ts`", "src/a.py src/b.ts"),
+    "a title with a slash": ("- UI/UX\n  - web/b.ts\n- **Backend/API**\n  - src/a.py", "web/b.ts src/a.py"),
+    "titles of another language": ("- \u30b5\u30fc\u30d0\u30fc\n  - \u753b\u9762\n    - `src/a.py`", "src/a.py"),
+    "names below words beside a title": (
+        "- Backend\n  - src/a.py\n- Docs\n  - README.md\n- Build\n  - Makefile\n  - deploy/",
+        "src/a.py README.md Makefile deploy",
+    ),
+    "folders below a title": (
+        "- Backend\n  - src\n    - a.py\n- Frontend\n  - `Web/ui`\n    - b.ts\n    - x/c.ts",
+        "src/a.py Web/ui/b.ts Web/ui/x/c.ts",
+    ),
+    "a title with a description": ("- Backend - the server\n  - API.\n    - src/a.py", "src/a.py"),
+    "titles and a description of a path": ("- Backend\n  - API\n    - src/a.py\n      - add a handler", "src/a.py"),
+    "a title within a folder": ("- src/\n  - API\n    - src/api/a.py", "src/api/a.py"),
+    "titles below a heading": ("#### Backend\n\n- API\n  - `src/a.py`\n- DB\n  - src/b.py", "src/a.py src/b.py"),
+    "titles above code": (
+        "- Backend\n\n  - API\n\n    ```\n    src/a.py\n    ```\n- Docs\n\n  | File |\n  |-|\n  | a.md |",
+        "src/a.py a.md",
+    ),
+    "titles in code": ("```\nBackend\n  API\n    src/a.py\n```", "src/a.py"),
+    "a file without an extension in a folder": ("- src/\n  - Makefile\n  - a.c", "src/Makefile src/a.c"),
     "a nested description": ("- src/a.py\n  - add a handler\n\n  More about it.", "src/a.py"),
     "braces": (
         "- `src/{y,z}.ts`\n- src/{a, b}/{c,d}.ts",
@@ -685,7 +719,6 @@ KEPT_OUT = {
     "exceptions below a heading": ("- src/\n\n#### Except\n\n- src/b.py", "src"),
     "an exception of a folder": ("- src/\n  - leave src/b.py alone", "src"),
     "a lone label": ("Do not touch:\n- src/b.py", "src/b.py"),
-    "a path below a title": ("- Backend\n  - src/b.py", "src/b.py"),
     "a label in an entry": ("- src/\n  Except:\n  - src/b.py", "src src/b.py"),
     "a remark": ("- src/b.py (do not change)", "src/b.py"),
     "words beside a file": ("| Path | Name |\n|-|-|\n| src/x.py | not Parser |", "src/x.py"),
@@ -698,6 +731,7 @@ KEPT_OUT = {
     "all apart from a path": ("- src/a.py\n- All files apart from src/b.py", "src/a.py"),
     "a title in the entry": ("- src/a.py\n- **Off limits:** src/b.py", "src/a.py"),
     "a title in a list": ("- src/a.py\n- **Off limits**\n  - src/b.py", "src/a.py"),
+    "a lone word as a title": ("- src/a.py\n- **Excluded**\n  - API\n    - src/b.py", "src/a.py"),
     "a remark below a folder": ("- src/\n  - a.py\n  - b.py (out of scope)", "src/a.py"),
     "words below a folder": ("- src/\n  - b.py is off limits", "src"),
     "a heading that forbids": ("- src/a.py\n\n#### Do not touch\n\n- src/b.py", "src/a.py"),
@@ -722,6 +756,26 @@ def test_a_sign_that_a_path_is_out_of_scope_is_found(name: str) -> None:
     text, paths = KEPT_OUT[name]
     (listed, _) = read_body(task_body(in_scope=text)).scopes
     assert (listed.paths, len(listed.unread)) == (tuple(paths.split()), 1)
+
+
+DOUBTFUL = {
+    "- backend\n  - api\n    - src/b.py": ("src/b.py", "backend api src/b.py"),
+    "- Documentation\n  - README.md": ("README.md", "Documentation README.md"),
+    "- Docs\n  - Guides\n    - README.md": ("README.md", "Docs Guides README.md"),
+    "- src/\n  - Forms\n    - a.tsx": ("src/Forms/a.tsx", "src src/Forms src/Forms/a.tsx"),
+    "- Folders\n  - src": ("src", "Folders src"),
+    "- Legal\n  - LICENSE": ("LICENSE", "Legal LICENSE"),
+    "- src/\n  - exports": ("src", "src"),
+    "- src/\n  - a.py\n  - Forms": ("src/a.py", "src src/a.py"),
+}
+"""Lists whose last entry may be in a folder or below a title, with the paths in scope, and those out of scope."""
+
+
+@pytest.mark.parametrize("text", DOUBTFUL)
+def test_an_entry_below_what_may_be_a_folder_or_a_title_is_found(text: str) -> None:
+    bodies = read_body(task_body(in_scope=text)), read_body(task_body(in_scope="- z.py", out_of_scope=text))
+    for scope, paths in zip((bodies[0].scopes[0], bodies[1].scopes[1]), DOUBTFUL[text], strict=True):
+        assert (scope.paths, [entry for _, entry in scope.unread]) == (tuple(paths.split()), [text.split("- ")[-1]])
 
 
 @pytest.mark.parametrize(

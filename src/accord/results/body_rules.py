@@ -42,7 +42,8 @@ _CRITERION = re.compile(r"[^\w\n]*criterion[\W\d_]*", re.IGNORECASE)
 _LETTER = re.compile(r"\w")
 _PATHS_LEFT_OVER = "path/to/"
 _UNREAD = (
-    "Write each path that the task may change as an entry of its own in `In Scope`, and the others in `Out of Scope`."
+    "Write each path that the task may change as an entry of its own in `In Scope`, and the others in `Out of Scope`. "
+    "End a folder above others with `/`, and a title with `:`."
 )
 
 

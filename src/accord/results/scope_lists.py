@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import compress, pairwise
 
 from accord.core.frozen import Frozen
 from accord.results.scope_entries import FILE_NAME
+from accord.results.scope_tree import ScopeEntry, collect_paths, is_file
 from accord.results.scope_words import (
     NO_PATH,
-    NONE,
     SYMBOL,
     entry_words,
     has_unread_part,
@@ -38,7 +38,6 @@ _UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
 _DRAWN = re.compile(r"[\u2500-\u257f]|\A[|\s]*[|`+\\]--+\s")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
-_ASIDE = re.compile(r"\(.*\)|.*[:\uff1a]", re.DOTALL)
 _BOLD = re.compile(r"\*\*(?!/)[^*]+\*\*|__[^_]+__")
 _EXCEPTED = re.compile(r"\b(?:but|except\w*|apart|other than|outside|unless)\b")
 _LEFT_OUT = re.compile(rf"{_EXCEPTED.pattern}|\b(?:no|nor|without)\b|\Aout\Z")
@@ -75,36 +74,13 @@ class ScopeList(Frozen):
     unread: tuple[tuple[int, str], ...] = ()
 
 
-@dataclass
-class _Entry:
-    """An entry of a list, a line or a row: its paths, those in it, and whether it names more than was read."""
-
-    line: int
-    text: str
-    paths: list[str] = field(default_factory=list)
-    inner: list[_Entry] = field(default_factory=list)
-    named: set[str] = field(default_factory=set)  # paths in its description
-    has_more: bool = False
-    is_title: bool = False
-    is_bare: bool = False  # its path is one plain word, as the first word of a description
-    is_phrase: bool = False  # words that no form explains are beside its path, which may turn its meaning
-    is_vague: bool = False  # out of scope, such words may make an exception of its path, or of those below
-    is_owned: bool = False
-    is_negated: bool = False
-
-    @property
-    def folder(self) -> str:
-        """The folder that entries below this one are in."""
-        return self.paths[0] if len(self.paths) == 1 and "." not in posixpath.basename(self.paths[0]) else ""
-
-
 def read_scope(sections: Iterable[Section], listed: Iterable[str] | None = None) -> ScopeList:
     """Read a section and those below it: what is in scope, or out of scope, beside the paths that are ``listed`` in it.
 
     In scope, a path behind a negation is not read. Out of scope, a listed path beside other words may be an exception.
     """
     is_out, known = listed is not None, frozenset(path.rstrip("*/") for path in listed or ())
-    titles: list[tuple[int, _Entry]] = []
+    titles: list[tuple[int, ScopeEntry]] = []
     for section in sections:
         title = _title(section.title if titles else "In Scope", section.line, is_out=is_out)
         title.paths = [] if title.is_bare else title.paths
@@ -115,73 +91,18 @@ def read_scope(sections: Iterable[Section], listed: Iterable[str] | None = None)
             titles[-1][1].inner.append(title)
         titles.append((section.level, title))
     unread: list[tuple[int, str]] = []
-    paths = [path for _, title in titles[:1] for path in _collect(title, "", unread, unread, known if is_out else None)]
+    paths = [path for _, title in titles[:1] for path in collect_paths(title, unread, known if is_out else None)]
     return ScopeList(tuple(dict.fromkeys(paths)), tuple(sorted(unread)))
 
 
-def _collect(
-    entry: _Entry,
-    above: str,
-    unread: list[tuple[int, str]],
-    vague: list[tuple[int, str]],
-    listed: Set[str] | None,
-    *,
-    is_below: bool = False,
-    is_vague: bool = False,
-) -> list[str]:
-    """Return the paths of an entry and of those in it; what names none below a path describes that path, or is vague.
-
-    Below a path, an entry that does not begin with its own may be an exception: it is unread, and its folder stays.
-    Out of scope, so may be one with a description, and the folder stays beside others below it.
-    """
-    if not entry.text:
-        return []
-    is_out, is_vague = listed is not None, is_vague or entry.is_vague
-    if entry.is_title:
-        _settle(entry)
-    own = [_within(above, path) for path in entry.paths]
-    lost: list[tuple[int, str]] = []
-    inner: list[str] = []
-    before = len(unread)
-    is_inner, is_word = bool(own) and not entry.is_title, bool(own) and entry.is_bare and not above
-    for each in entry.inner:  # below a word, a folder or a title, a path with another folder may stand for itself
-        is_apart = any("/" in path and not path.startswith((f"{entry.folder}/", "../")) for path in each.paths)
-        each.has_more |= is_word and is_apart
-        each.paths = [path for path in each.paths if not is_inner or entry.folder or is_sure(path)]
-        folder = "" if is_word and is_apart else _within(above, entry.folder)
-        inner += _collect(each, folder, unread, lost, listed, is_below=is_inner, is_vague=is_vague)
-    has_unread = is_out and (len(unread) > before or bool(lost))
-    entry.is_phrase |= is_out and bool(lost)
-    if is_below and entry.is_bare and not inner:  # one word, which describes the path above
-        return []
-    if not own or inner or entry.is_title:
-        vague += lost
-    is_answer = entry.is_title or NONE.fullmatch(entry.text) or _ASIDE.fullmatch(entry.text)
-    is_barred = bool(own or inner) and (entry.is_negated or (is_below and (entry.is_phrase or not own)))
-    is_barred |= (is_vague or entry.has_more) and any(path.rstrip("*/") in (listed or ()) for path in own)
-    if entry.has_more or is_barred:
-        unread.append((entry.line, entry.text))
-    elif not (own or inner or is_answer):
-        vague.append((entry.line, entry.text))
-    if is_barred:
-        return []
-    is_whole = entry.has_more or (is_out and (has_unread or entry.is_owned))
-    return inner if inner and entry.folder and not is_whole else own + inner
-
-
-def _within(folder: str, path: str) -> str:
-    is_whole = not folder or path == folder or path.startswith(f"{folder}/")
-    return path if is_whole else posixpath.normpath(posixpath.join(folder, path))
-
-
-def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
+def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> None:
     """Add to a title the entries of lists, with those in them, lines of paragraphs and code, and rows of tables.
 
     Those behind a line that is a title, or below a heading, are in the entry of that title.
     """
-    every: list[_Entry] = []
-    known: dict[Block | None, _Entry] = {None: top}
-    labels: dict[Block | None, _Entry] = {}
+    every: list[ScopeEntry] = []
+    known: dict[Block | None, ScopeEntry] = {None: top}
+    labels: dict[Block | None, ScopeEntry] = {}
     places: dict[Block | None, int] = {}
     for block in blocks:
         items: list[Block | None] = [*(each for each in block.around if each.kind == "item"), None]
@@ -190,7 +111,7 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
         place = next(each for each in items if each in known)
         above = known[place]
         is_text = block.kind == "paragraph" and not is_first
-        nested: list[tuple[int, _Entry]] = []  # lines of code above deeper ones
+        nested: list[tuple[int, ScopeEntry]] = []  # lines of code above deeper ones
         for line, text in lines:
             if is_text and (text.rstrip("*_").endswith((":", "\uff1a")) or _BOLD.fullmatch(text)):
                 idle = places.get(place, 0)  # what is above this label and has nothing
@@ -212,10 +133,12 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
             depth = len(text) - len(text.lstrip())
             nested = [each for each in nested if each[0] < depth]
             holder = nested[-1][1] if nested else labels.get(place, above)
-            if is_first or nested or not holder.paths or holder.is_title:
+            is_block = block.kind in ("fence", "code", "table")
+            is_title = holder.is_title or (holder.can_title and (is_block or bool(entry.paths)))
+            if is_first or nested or not holder.paths or is_title:
                 holder.inner.append(entry)
             else:  # further text below a path describes it
-                holder.has_more |= block.kind in ("fence", "code", "table") or entry.is_negated
+                holder.has_more |= is_block or entry.is_negated
                 holder.has_more |= any(map(names_file, {*entry.paths} | entry.named))
                 holder.is_phrase |= is_out
             nested.append((depth, entry))
@@ -224,22 +147,13 @@ def _read_blocks(top: _Entry, blocks: Iterable[Block], *, is_out: bool) -> None:
         each.has_more |= not each.named <= listed
 
 
-def _title(text: str, line: int, *, is_out: bool) -> _Entry:
+def _title(text: str, line: int, *, is_out: bool) -> ScopeEntry:
     """Read the words above a list. A path among them is in code or alone, is a file, or has a slash behind it."""
     read = _read(text, line, is_out=False)
     is_alone = read.is_bare or (text.islower() and " " not in text)
     paths = [path for path in read.paths if is_alone or "`" in text or names_file(path) or f"{path}/" in text]
     is_negated = _ALL_BUT.fullmatch(text) is not None if is_out else read.is_negated or _is_negated(text)
     return replace(read, paths=paths, has_more=False, is_title=True, is_negated=is_negated)
-
-
-def _settle(title: _Entry) -> None:
-    """Leave to a title its path if that is surely a folder of all below it, or a path without other words."""
-    below = [path for each in title.inner for path in each.paths if _within(title.folder, path) != path]
-    is_apart = bool(title.folder) and any("/" in path or title.is_phrase for path in below)
-    title.has_more |= is_apart and "/" in title.text
-    if is_apart or title.is_phrase or (title.is_bare and title.inner):
-        title.paths = []
 
 
 def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
@@ -290,9 +204,9 @@ def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
     return [joined.get(cell, cell) for cell in row if not (joined and cell == place)]
 
 
-def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
+def _read(text: str, line: int, *, is_out: bool = True) -> ScopeEntry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
-    entry = _Entry(line, text)
+    entry = ScopeEntry(line, text)
     words = [] if _DRAWN.search(text) else [*entry_words(_with_colon(text.replace(GUARD, "")))]
     taken: set[str] = set()
     front: list[str] = []
@@ -312,7 +226,7 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
             paths := paths_of(word, "" if is_item else following, is_marked=is_marked, is_first=is_first)
         ):
             if is_beside and not is_marked and not names_file(entry.paths[-1]):  # a path with a blank, perhaps
-                return _Entry(line, text)
+                return ScopeEntry(line, text)
             entry.has_more = bool(entry.paths) and is_described
             if entry.has_more:
                 break
@@ -333,9 +247,14 @@ def _read(text: str, line: int, *, is_out: bool = True) -> _Entry:
     is_title = text[:1] in ("*", "_") or (not first.islower() and "`" in text)
     if is_plain and is_title and any(map(is_sure, others)):  # such as `Writer`
         front.append(entry.paths.pop(0))
+    forms = {*taken, *entry.paths}
+    is_plain = bool(entry.paths) and "`" not in text and not any(names_file(each) or is_file(each) for each in forms)
+    entry.is_word = is_plain and not any(map(is_sure, forms))
+    entry.can_title = is_plain and all(each[0].isalpha() and not each[0].islower() for each in entry.paths)
     entry.has_more |= is_cut or (bool(entry.paths) and is_described and text.endswith(":"))
     rest = [word for word, _ in words if word not in taken]
     _judge(entry, rest, *((front, loose) if entry.paths else (loose, [])), is_out=is_out)
+    entry.is_negated |= entry.can_title and not is_out and _is_negated(" ".join(entry.paths))
     return entry
 
 
@@ -351,7 +270,9 @@ def _with_colon(text: str) -> str:
     return f"{titled[1]}: {titled[2] or titled[3]}{titled[4] or ''}" if are_paths and words else text
 
 
-def _judge(entry: _Entry, rest: Sequence[str], front: Sequence[str], behind: Sequence[str], *, is_out: bool) -> None:
+def _judge(
+    entry: ScopeEntry, rest: Sequence[str], front: Sequence[str], behind: Sequence[str], *, is_out: bool
+) -> None:
     """Note what is beside the paths of an entry: words that may turn its meaning, and paths in its description."""
     split = [each.strip("*_`'\"").rstrip(".:") for word in rest for each in re.split(r"[\s(),;]+", word) if each]
     named = {read_place(each)[0] for before, each in pairwise(["", *split]) if before.casefold() != "see"}
