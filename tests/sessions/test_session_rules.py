@@ -155,6 +155,13 @@ GRAVE: list[Any] = [
     "High severity: SQL injection in the filter",
     "SQL injection (high)",
     "SQL injection, severity: critical",
+    "Low: 2, High: 1",
+    "High: 0. Critical: the token is logged",
+    "High: none of the inputs are checked",
+    "[security] High: the token is logged",
+    {"severity": "high", "count": 2},
+    {"low": 4, "critical": 1},
+    {"high": "the token is logged"},
 ]
 HARMLESS: list[Any] = [
     {"severity": "low"},
@@ -163,6 +170,12 @@ HARMLESS: list[Any] = [
     "High-entropy strings were looked for.",
     "Low: the header names the version.",
     "Critically reviewed the parser.",
+    "Critical: 0, High: 0, Medium: 1, Low: 2",
+    "High: none",
+    "high severity: none found",
+    "Critical: N/A; high: 0 (all of 3 modules)",
+    {"severity": "high", "count": 0},
+    {"critical": 0, "high": [], "medium": 1},
 ]
 
 
@@ -175,10 +188,30 @@ def test_a_grave_security_finding_blocks(status: str) -> None:
         assert found(OUTPUT, output, "Security") == wrong
 
 
+@pytest.mark.parametrize("role", ["Reviewer", "QA", "Coder", "Security", ""])
+@pytest.mark.parametrize("key", ["findings", "review_comments"])
+def test_a_grave_finding_that_says_security_blocks_in_the_output_of_every_role(role: str, key: str) -> None:
+    about: list[Any] = [
+        {"severity": "critical", "category": "security", "message": "SQL injection"},
+        {"severity": "high", "security": True},
+        "[CRITICAL][security] SQL injection in src/db.py",
+    ]
+    other: list[Any] = [
+        {"severity": "critical", "category": "tests", "message": "The main path has no test."},
+        {"severity": "high", "security": False},
+        {"severity": "low", "category": "security"},
+        "[high] the parser is slow",
+    ]
+    output = agent_output(artifacts={**agent_output()["artifacts"], key: [*about, *other]})
+    count = len(about)
+    wrong = [*range(count), *((count, count + 1, count + 3) if role == "Security" else ())]
+    assert found(OUTPUT, output, role) == [("security-severity", f"/artifacts/{key}/{i}") for i in wrong]
+
+
 def test_a_concern_that_security_marks_as_low_asks_for_nothing() -> None:
-    marked = [{"severity": "low"}, "[info] the header", "Low risk: x"]
-    open_ = [{"severity": "medium"}, "the header", {"what": "low"}]
-    assert [is_low(one) for one in [*marked, *open_]] == [True] * 3 + [False] * 3
+    marked = [{"severity": "low"}, "[info] the header", "Low risk: x", "High: none", {"low": 2}]
+    open_ = [{"severity": "medium"}, "the header", {"what": "low"}, "Medium: 1, Low: 2"]
+    assert [is_low(one) for one in [*marked, *open_]] == [True] * 5 + [False] * 4
 
 
 NEXT = agent_output()["next"]

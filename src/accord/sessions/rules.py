@@ -55,13 +55,21 @@ STATUS_OF_ONE_ROLE = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}
 _LOW = frozenset({"low", "info", "informational", "note", "none"})
 _GRAVE = frozenset({"high", "critical"})
 _SEVERITY_KEYS = ("severity", "level", "risk")
-_WORD = "(low|info|medium|moderate|high|critical)"
+_WORDS = ("low", "info", "medium", "moderate", "high", "critical")
+_WORD = f"({'|'.join(_WORDS)})"
+_SECURITY = re.compile(r"\bsecurity\b", re.IGNORECASE)
 _SEVERITIES = (
-    re.compile(rf"\A[\W_]*{_WORD}\b(?:[ -](?:severity|risk))?[\])*`_]*\s*(?:[:\]]|[-\u2013\u2014]\s)"),
+    re.compile(
+        rf"\A[\W_]*(?:security\b[\W_]*)?{_WORD}\b(?:[ -](?:severity|risk))?[\])*`_]*\s*(?:[:\]]|[-\u2013\u2014]\s)"
+    ),
     re.compile(rf"\A[\W_]*{_WORD}[ -](?:severity|risk)\b"),
     re.compile(rf"\b(?:severity|risk)\b(?: is)?[\s:=*_`\"']{{1,6}}{_WORD}\b"),
     re.compile(rf"[(\[]{_WORD}(?:[ -](?:severity|risk))?[)\]]"),
 )
+_COUNT = re.compile(
+    rf"\b{_WORD}(?:[ -](?:severity|risk))?[*`_]*\s*[:=]\s*(\d+|none|n/a)(?:\s+\w+)?\s*(?=[,;.|()\n]|\Z)"
+)
+"""A severity with the number of its findings, such as ``high: 0`` or ``critical: none found``."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 
 
@@ -159,8 +167,9 @@ def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
         message = f"Only {only} returns {output.status}, not {role}."
         found.append(Finding("status-of-other-role", message, "/status", hint=f"Return OK, {own}BLOCKED or FAIL."))
     if output.status != "BLOCKED":
-        found += _grave_entries(output, output.gates.security_concerns, "/gates/security_concerns")
-        found += _grave_entries(output, output.artifacts.findings if role == "Security" else [], "/artifacts/findings")
+        found += _grave_entries(output, "/gates/security_concerns", output.gates.security_concerns)
+        for key in ("findings", "review_comments"):
+            found += _grave_entries(output, pointer("artifacts", key), getattr(output.artifacts, key), role)
     found += code_findings(output, role) if role else []
     if len(_SENTENCE_END.findall(output.summary)) > 3:
         message = "The summary has more than three sentences."
@@ -178,22 +187,44 @@ def code_findings(output: AgentOutput, role: str, state: str = "") -> Iterator[F
                 yield Finding("role-forbidden", message, pointer("artifacts", key, i), hint=hint)
 
 
-def _grave_entries(output: AgentOutput, entries: Sequence[ReviewEntry], place: str) -> Iterator[Finding]:
-    """Find high or critical security findings, which block ("Gates (hard blockers)")."""
+def _grave_entries(
+    output: AgentOutput, place: str, entries: Sequence[ReviewEntry], role: str = "Security"
+) -> Iterator[Finding]:
+    """Find high or critical security findings, which block ("Gates (hard blockers)"): all of Security's are of them."""
     for i, entry in enumerate(entries):
-        if (severity := severity_of(entry)) in _GRAVE:
+        if (severity := severity_of(entry)) in _GRAVE and (role == "Security" or _says_security(entry)):
             message = f"The security finding is {severity}, but the status is {output.status}."
             yield Finding("security-severity", message, place + pointer(i), hint="Return BLOCKED.")
 
 
+def _says_security(entry: ReviewEntry) -> bool:
+    """Return whether a finding is about security: a text or a field of it says so."""
+    fields = entry.items() if isinstance(entry, dict) else [("", entry)]
+    return any(_SECURITY.search(f"{key} {value}") for key, value in fields if not _is_none(value))
+
+
 def severity_of(entry: ReviewEntry) -> str:
-    """Return the severity that a finding or concern names, in lower case: by a key, or as `high: …`, `[high] …`."""
+    """Return the severity that a finding or concern names, in lower case: by a key, or as `high: …`, `[high] …`.
+
+    It is `none` where each severity that it names has no findings.
+    """
     if isinstance(entry, dict):
         values = {key.lower(): value for key, value in entry.items()}
         named = [values[key] for key in _SEVERITY_KEYS if isinstance(values.get(key), str)]
-        return named[0].strip().lower() if named else ""
-    found = (pattern.search(entry.lower()) for pattern in _SEVERITIES)
-    return next((match[1] for match in found if match), "")
+        parts = {named[0]: values.get("count", 1)} if named else {key: values[key] for key in _WORDS if key in values}
+        has_any = {key.strip().lower(): not _is_none(value) for key, value in parts.items()}
+    else:
+        text = entry.lower()
+        found = (pattern.search(_COUNT.sub("", text)) for pattern in _SEVERITIES)
+        has_any = {match[1]: not _is_none(match[2]) for match in _COUNT.finditer(text)}
+        has_any |= dict.fromkeys([match[1] for match in found if match][:1], True)
+    names = [name for name, has in has_any.items() if has] or (["none"] if has_any else [""])
+    return max(names, key=lambda name: _WORDS.index(name) if name in _WORDS else -1)
+
+
+def _is_none(value: object) -> bool:
+    """Return whether the value of a field says that there are no findings."""
+    return str(value).strip().lower() in ("", "0", "none", "n/a", "false", "[]")
 
 
 def is_low(concern: ReviewEntry) -> bool:
