@@ -260,6 +260,10 @@ OPTIONS = [
     ("", "Option {letter}: {name}, which is {text}.", " "),
     ("", "**Option {n}** \u2014 {name} ({text})", "\n"),
     ("Options:\n", "Plan {letter}: {name}\n- It is {text}", "\n"),
+    ("Options:\n", "**`{name}`** is {text}, which costs a day.", "\n\n"),
+    ("Options:\n", "**#{n}** {name}, which is {text}", "\n\n"),
+    ("Options:\n", "*{name}* \u2014 it is {text}", "\n"),
+    ("Options:\n", "`{name}`: {text}", "\n\n"),
     ("Options:\n", "Alternative {n}\n{name}: {text}.", "\n\n"),
     ("We can ", "({letter}) {name}, with {text}", ", or "),
 ]
@@ -410,6 +414,11 @@ def test_a_table_without_the_names_of_options_lists_none() -> None:
     assert report_findings(f"{HEAD}Options:\n\n{columns}{TAIL}") == refinement_findings(columns) == []
     one = "| Criterion | Option A |\n|-|-|\n| Speed | slow |\n| Size | small |\n"
     assert refinement_findings(one) == [("options-too-few", "error")]
+    for corner in ("Criterion", ""):
+        row = f"| {corner} | UTF-8 | UTF-16 |\n|-|-|-|\n| Size | small | double |\n"
+        assert report_findings(f"{HEAD}Options:\n\n{row}{TAIL}") == refinement_findings(row) == []
+    for lone in ("| # | Option | Speed |\n|-|-|-|\n| 1 | A | slow |\n", "| | Pros | Cons |\n|-|-|-|\n| A | a | b |\n"):
+        assert refinement_findings(lone) == [("options-too-few", "error")]
 
 
 UNUSUAL: dict[str, tuple[str, str, str]] = {

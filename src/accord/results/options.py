@@ -17,7 +17,7 @@ from accord.text.outline import seen_text
 _MARK = re.compile(
     r"^(?P<indent>[ \t]*)(?P<mark>[-*+\u2022\u2013\u00b7\u2023\u2192\u25cf\u25aa](?=[ \t])"
     r"|\(?\d{1,2}[.)]|\(?[A-Ha-h][.)]|\#{2,6}"
-    r"|(?=[*_]{0,3}options?\b[ \t]*[*_]*[\w]\b)|[*_]{2}(?=\w)|[A-H](?=[:\uff1a]))[ \t]*(?=\S)",
+    r"|(?=[*_]{0,3}options?\b[ \t]*[*_]*[\w]\b)|[*_]{2}(?=[\w`#\[])|[A-H](?=[:\uff1a]))[ \t]*(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
 _COUNT = re.compile(
@@ -38,7 +38,9 @@ _OPTION_TITLE = re.compile(
     r"(?:[:\uff1a.)(\u2013\u2014-]|(?<=[*_])|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_NAMED_LINE = re.compile(r"\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w")
+_NAMED_LINE = re.compile(
+    r"[*_`\"'(\[]{0,4}\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w"
+)
 _LETTER = re.compile(r"\w")
 _NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
 _ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
@@ -284,11 +286,16 @@ def _of_table(text: str) -> tuple[str, ...]:
 
 
 def _options_of_table(table: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the options in the rows of a table below its head, or in its columns if its rows are parts of these."""
+    """Return the options in the rows of a table below its head, or in its columns if its rows are parts of these.
+
+    A lone row is a criterion for the columns, if no head says that it is an option or a part of one.
+    """
     head, firsts = table[0], [row[0] for row in table[1:] if row]
     if all(map(is_part, head)):
         return ()
-    if any(map(is_part, firsts)) or any(map(is_named, head[1:])):
+    is_row = any(is_part(key) or key.strip("*_ ").lower() in _OPTION_HEADS for key in head)
+    is_criterion = len(firsts) == 1 and len(head) > 2 and not is_row
+    if is_criterion or any(map(is_part, firsts)) or any(map(is_named, head[1:])):
         table = [*zip_longest(*table, fillvalue="")]
     return tuple(_option_of_row(table[0], row) for row in table[1:] if any(row))
 
