@@ -258,6 +258,11 @@ def words(cause: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+DESCRIBED = re.compile(
+    r"\b(?:if|when|whether|that|which|where|unless|(?:until|once|after)(?! \d))\b[^.:,]*$", re.IGNORECASE
+)
+"""Beginnings of clauses that describe an error."""
+
 PRECEDENCE = (
     *("sandbox", "machine", "memory", "disk", "prompt", "upload", "push", "budget", "turns", "time", "certificate"),
     *("quota", "rate-limit", "context", "output", "refusal", "settings", "model", "credential", "outage"),
@@ -300,6 +305,15 @@ BACKGROUND = re.compile(
 
 CONVERSATION = re.compile(r"^(?:OpenAI Codex v\d.*|user|codex|exec|thinking|tokens used)$", re.MULTILINE)
 """Lines between which codex prints the whole conversation to stderr, unless it prints events."""
+
+
+def worded_cause(message: str, *causes: str, described: re.Pattern[str] = DESCRIBED) -> str:
+    """Return the first of the causes, or of all, that words of a message name without describing it."""
+    for cause in causes or PRECEDENCE:
+        found = words(cause).finditer(message)
+        if any(not described.search(message[: match.start()]) for match in found):
+            return cause
+    return ""
 
 
 def status_cause(status: int) -> str:
