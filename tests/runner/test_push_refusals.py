@@ -3,8 +3,10 @@
 import pytest
 
 from accord.core.errors import Refused
+from accord.runner.classify import RunEvidence, classify
 from accord.runner.external import push_failure
 from accord.runner.refs import branch_of
+from accord.runner.transcripts.account import Account
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,7 @@ PUSH_ERRORS = {
         "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
         "remote: Repository not found.",
         "git@github.com: Permission denied (publickey).",
+        "remote: error: cannot lock ref 'refs/heads/a/1': 'refs/heads/a' exists; cannot create 'refs/heads/a/1'",
         "ERROR: The key you are authenticating with has been marked as read only.\nfatal: Could not read from remote",
         "ERROR: This repository was archived so it is read-only.\nfatal: the remote end hung up unexpectedly",
     ],
@@ -66,3 +69,25 @@ PUSH_ERRORS = {
 def test_a_push_error_is_classified_by_its_words(expected: str) -> None:
     for message in PUSH_ERRORS[expected]:
         assert push_failure(message).kind == expected, message
+
+
+@pytest.mark.parametrize(
+    ("said", "hint", "meaning"),
+    [
+        ("remote: Permission denied.", "contents: write", "The push of the changes was refused"),
+        ("error: RPC failed; HTTP 413 curl 22 The requested URL returned error: 413", "large files", "too large"),
+        ("remote: error: GH001: Large files detected. It exceeds GitHub's file size limit", "Git LFS", "too large"),
+        ("! [remote rejected] a -> a (directory file conflict)", "another name", "refused"),
+        ("error: cannot lock ref 'a/1': 'a' exists; cannot create 'a/1'", "another name", "refused"),
+        ("remote: error: GH003: Sorry, force-pushing to main is not allowed.", "without `--force`", "refused"),
+        ("remote: No.\n ! [remote rejected] a -> a (pre-receive hook declined)", "what the server says", "refused"),
+    ],
+)
+def test_a_refused_push_gets_the_hint_that_fixes_it(said: str, hint: str, meaning: str) -> None:
+    failure = push_failure(said)
+    assert (failure.kind, hint in failure.detail) == ("push-refused", True)
+    assert ("contents: write" in failure.detail) == (hint == "contents: write")
+    found = classify(RunEvidence(0, Account("codex", "success"), error=failure))
+    assert found
+    assert (found.category, found.recovery) == ("infrastructure", "manual")
+    assert meaning in found.summary.partition(": ")[0]

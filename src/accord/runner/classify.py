@@ -82,7 +82,9 @@ def classify(evidence: RunEvidence) -> Classification | None:
 def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
     if error := evidence.error:
         line = evidence_line(error.detail)
-        return _Hit(error.kind, INTERNAL_ERRORS[error.kind], "own", line, error.detail, has_hint=error.has_hint)
+        cause = INTERNAL_ERRORS[error.kind]
+        cause = "upload" if cause == "push" and worded_cause(error.detail, "upload") else cause
+        return _Hit(error.kind, cause, "own", line, error.detail, has_hint=error.has_hint)
     if not contract_exit_code(evidence) and (evidence.exit_code == 0 or evidence.account.is_structured):
         return None
     hit = next(_hits(evidence), None)
