@@ -1,5 +1,6 @@
 """``accord conform`` and ``accord check`` on workflow files: verdict, lines, exit codes, and what a step leaves."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,34 @@ def test_a_workflow_that_a_thin_runner_calls_is_read_where_it_lies(accord: Accor
     )
     (document,) = accord.document("conform", place / "reusable-codex-run.yml", code=1)["documents"]
     assert [finding["code"] for finding in document["findings"]] == ["output-unwired"]
+
+
+FAULTY = edited(RUNNER, ('run: agent < "$PROMPT"', "run: bash ./run.sh"))
+
+
+@pytest.mark.parametrize(
+    ("between", "script", "is_found"),
+    [
+        ([], "echo done\n", True),
+        (["b.yml", "c.yml"], "echo done\n", True),
+        (["b.yml", "c.yml"], 'cat out >> "$GITHUB_OUTPUT"\n', False),
+        ([f"{i}.yml" for i in range(40)], "echo done\n", False),
+        (["b.yml", "c.yml", "b.yml"], "echo done\n", False),
+    ],
+    ids=["one call", "three calls", "a script that may set all", "more calls than GitHub allows", "a circle"],
+)
+def test_outputs_are_followed_into_called_workflows(
+    accord: Accord, tmp_path: Path, between: list[str], script: str, is_found: bool
+) -> None:
+    place = tmp_path / ".github/workflows"
+    place.mkdir(parents=True)
+    (tmp_path / "run.sh").write_text(script)
+    (place / CALLED.rpartition("/")[2]).write_text(FAULTY)
+    for name, callee in pairwise(["run.yml", *between, CALLED.rpartition("/")[2]]):
+        if not (place / name).exists():
+            (place / name).write_text(THIN.replace(CALLED, f"./.github/workflows/{callee}"))
+    (document,) = accord.document("conform", place / "run.yml", code=int(is_found))["documents"]
+    assert [finding["code"] for finding in document["findings"]] == ["output-unwired"] * len(OUTPUTS) * is_found
 
 
 def test_a_called_workflow_that_cannot_be_read_counts_as_good(accord: Accord) -> None:

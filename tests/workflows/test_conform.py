@@ -190,6 +190,11 @@ def test_an_output_without_a_source_is_reported_at_the_last_link(old: str, new: 
     ends_in_job = old == JOB_VALUE and new != ""
     assert finding.path == (JOB_PATH if ends_in_job else OUTPUT_PATH)
     assert "exit-code" in finding.hint or "exit_code" in finding.hint
+    (finding,) = found(THIN, agent=edited(RUNNER, (old, new)))
+    assert (finding.code, finding.path) == ("output-unwired", OUTPUT_PATH)
+    assert f"in `{CALLED}`, " in finding.message
+    assert reason in finding.message
+    assert ".github/workflows/reusable-agent-run.yml" in finding.hint
 
 
 @pytest.mark.parametrize("value", ["''", "${{ '' }}"])
@@ -197,7 +202,8 @@ def test_an_output_without_a_source_is_reported_at_the_last_link(old: str, new: 
 def test_only_an_output_that_a_runner_may_never_have_a_value_for_may_be_empty(place: str, value: str) -> None:
     for name in (*OUTPUTS, *NEW):
         text = edited(with_outputs(*NEW), (f" ${{{{ {place}.outputs.{name} }}}}\n", f" {value}\n"))
-        assert codes(text) == ([] if name in (*NEW, "llm-model") else ["output-unwired"]), name
+        expected = [] if name in (*NEW, "llm-model") else ["output-unwired"]
+        assert (codes(text), codes(THIN, agent=text)) == (expected, expected), name
 
 
 def test_removing_a_steps_id_disconnects_every_output() -> None:
@@ -230,6 +236,10 @@ def test_an_output_with_the_value_of_another_is_found(runner: str, old: str, new
     (finding,) = found(edited(runner, (old, new)))
     assert (finding.code, finding.path) == ("output-unwired", path)
     assert "outputs.changes-made is the source of the output `changes-made`" in finding.message
+    if runner == RUNNER:
+        (finding,) = found(THIN, agent=edited(runner, (old, new)))
+        assert (finding.code, finding.path) == ("output-unwired", OUTPUT_PATH)
+        assert f"in `{CALLED}`, " in finding.message
 
 
 @pytest.mark.parametrize(
@@ -316,6 +326,8 @@ def test_an_output_that_a_script_never_sets_is_found(script: str, is_found: bool
     text = edited(RUNNER, ('run: agent < "$PROMPT"', "run: |\n" + script.rstrip()))
     findings = [each for each in found(text) if each.code != "unsafe-interpolation"]
     assert [(each.code, each.path) for each in findings] == [("output-unwired", JOB_PATH)] * is_found
+    findings += [each for each in found(THIN, agent=text) if each.code == "output-unwired"]
+    assert len(findings) == 2 * is_found
     assert [each.hint for each in findings if 'echo "exit-code=VALUE" >> "$GITHUB_OUTPUT"' not in each.hint] == []
     shell = text.replace("        env:\n", "        shell: python\n        env:\n")
     assert "output-unwired" not in codes(shell)

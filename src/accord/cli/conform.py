@@ -119,19 +119,22 @@ def _read(path: str) -> tuple[Workflow, YamlDocument, str]:
 
 
 def _read_called(workflow: Workflow, path: str) -> dict[str, Workflow]:
-    """Read the workflows of the same repository that one calls: where ``uses`` says, or beside it among copies.
+    """Read the workflows of the same repository that one calls, also further down.
 
-    A workflow that cannot be read is left out.
+    They are where ``uses`` says, or beside the workflow among copies. One that cannot be read is left out.
     """
-    found = {}
-    for job in workflow.jobs.values():
-        if named := _LOCAL_WORKFLOW.fullmatch(job.uses):
-            caller = Path(path)
-            root = _root_of(caller)
-            file = root / named["path"] if root else caller.parent / Path(named["path"]).name
+    root, found = _root_of(Path(path)), dict[str, Workflow]()
+    waiting = [workflow]
+    while waiting:
+        for uses in {job.uses: None for job in waiting.pop().jobs.values() if job.uses not in found}:
+            named = _LOCAL_WORKFLOW.fullmatch(uses)
+            file = (root / named["path"] if root else Path(path).parent / Path(named["path"]).name) if named else None
             with suppress(BrokenContract):
-                if file.is_file():
-                    found[job.uses] = _read(str(file))[0]
+                if file and file.is_file():
+                    called = _read(str(file))[0]
+                    files = CalledFiles(root, RepositoryFiles()) if root else None
+                    found[uses] = files.with_calls(str(file), called) if files else called
+                    waiting.append(found[uses])
     return found
 
 

@@ -195,8 +195,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
         found = None if found and found.is_empty and name in _MAY_BE_EMPTY else found
         if found is None and name in OUTPUTS:
             found = wiring.crossed_output(name, output.value, place, OUTPUTS)
-        is_constant = output.value is not None and reads(output.value) == []
-        if found and (name in _NAMED_BY_CONTRACT or not is_constant):
+        if found and (name in _NAMED_BY_CONTRACT or not found.is_constant):
             message = f"The output `{name}` does not come from the run: {found.reason}. Connect it to a step."
             hint = f"value: ${{{{ jobs.{source}.outputs.{name} }}}}" + _job_output(workflow, source, name)
             if found.link.job:

@@ -1,7 +1,7 @@
 """Where the outputs of a workflow come from, and which of its inputs have an effect.
 
-An output is followed to the step that sets it: to the value that a composite action of the repository gives it, or into
-a script as far as its text tells.
+An output is followed to the step that sets it: into workflows of the repository, to the value that a composite action
+of the repository gives it, or into a script as far as its text tells.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
 from accord.workflows.expressions import Node, Reference, all_reads, embedded_expressions, parse_condition, reads
-from accord.workflows.models import Job, Step, Workflow, run_default
+from accord.workflows.models import Job, Output, Step, Workflow, run_default
 from accord.workflows.trust import CALLED, Actor, value_of
 from accord.workflows.writes import written_names
 
@@ -40,17 +40,26 @@ class Break(NamedTuple):
     reason: str
     hint: str = ""
     is_empty: bool = False  # the link is an empty text
+    is_constant: bool = False  # the value of the workflow's output reads nothing
 
 
 _OPERATOR = re.compile(r"'[^']*'|([=!<>]|\w\s*\()")
+_MOST_CALLS = 10
+"""GitHub's limit for workflows that call each other."""
+
 _EMPTY = re.compile(r"\s*(?:\$\{\{\s*''\s*\}\}\s*)?")
 
 
 class Wiring(Frozen):
-    """A workflow and the available workflows that it calls, by their value of ``uses``."""
+    """A workflow and the available workflows that it calls, directly or further down, by their value of ``uses``."""
 
     workflow: Workflow
     called: Mapping[str, Workflow]
+    depth: int = 0
+    """How many calls lead to the workflow."""
+
+    judged: dict[tuple[str, str], Break | None] = field(default_factory=dict)
+    """The outputs of called workflows that were followed, by ``uses`` and name; None for those that may be set."""
 
     def break_of(self, value: Any, path: str) -> Break | None:
         """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
@@ -61,8 +70,10 @@ class Wiring(Frozen):
         ends = [end for end in self._ends(value, OutputLink(path, name=name)) if not isinstance(end, Break)]
         chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
         values = [value, *(self.workflow.jobs[link.job].outputs[link.name] for link in chain if link.job)]
-        if not ref or any(ref[-1] == name for _, ref in ends) or any(map(_is_computed, values)):
+        if not ref or any(map(_is_computed, values)):
             return None
+        if any(ref[-1] == name for _, ref in ends):
+            return self._crossed_in_call(ref, chain[-1], others) if len(ends) == 1 else None
         link = next(link for link in reversed(chain) if link.name.lower() == name)
         return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
 
@@ -108,13 +119,44 @@ class Wiring(Frozen):
         elif stray:
             yield Break(link, f"{'.'.join(stray[0])} is not available there, only outputs of jobs are")
         elif not sources:
-            is_empty = _EMPTY.fullmatch(str(value)) is not None
-            yield Break(link, f"its value {value!r} comes from no {'step' if link.job else 'job'}", is_empty=is_empty)
+            is_empty, is_constant = _EMPTY.fullmatch(str(value)) is not None, not (link.job or references)
+            reason = f"its value {value!r} comes from no {'step' if link.job else 'job'}"
+            yield Break(link, reason, is_empty=is_empty, is_constant=is_constant)
         for ref in () if stray else sources:
             if ref[0] != "steps":
                 yield from self._of_job(ref, chain)
             elif (found := self._break_of_step(ref, link)) or len(ref) == 4:
                 yield found or (chain, ref)
+
+    def _break_in_call(self, uses: str, name: str, link: OutputLink) -> Break | None:
+        """Return why a called workflow does not set an output; None if it may, or is not at hand."""
+        inner = self._callee(uses)
+        if inner is None or (uses, name) in self.judged:
+            found = self.judged.get((uses, name))
+            return found and found._replace(link=link)
+        self.judged[uses, name] = None  # for workflows that call each other
+        output = inner.output(name)
+        found = inner.break_of(output.value, link.path) if output else Break(link, f'{uses} has no output "{name}"')
+        self.judged[uses, name] = found and (_break_behind(uses, link, found) if output else found)
+        return self.judged[uses, name]
+
+    def _crossed_in_call(self, ref: Reference, link: OutputLink, others: Collection[str]) -> Break | None:
+        uses = next((job.uses for key, job in self.workflow.jobs.items() if key.lower() == ref[1]), "")
+        inner = self._callee(uses) if ref[0] != "steps" else None
+        output = inner.output(ref[-1]) if inner else None
+        found = inner.crossed_output(ref[-1], output.value, link.path, others) if inner and output else None
+        return found and _break_behind(uses, link, found)
+
+    def _callee(self, uses: str) -> Wiring | None:
+        target = self.called.get(uses)
+        if target is None or target.on.workflow_call is None or self.depth == _MOST_CALLS:
+            return None
+        return Wiring(target, self.called, self.depth + 1, self.judged)
+
+    def output(self, name: str) -> Output | None:
+        """Return an output of the workflow by its name in lower case."""
+        outputs = self.workflow.on.workflow_call.outputs if self.workflow.on.workflow_call else {}
+        return next((each for key, each in outputs.items() if key.lower() == name), None)
 
     def _break_of_step(self, ref: Reference, link: OutputLink) -> Break | None:
         """Return why no step of the link's job sets ``steps.ID.outputs.NAME``; None if one may."""
@@ -134,16 +176,20 @@ class Wiring(Frozen):
         elif job is None:
             yield Break(link, f"the job `{ref[1]}` does not exist")
         elif job.uses:
-            target = self.called.get(job.uses)
-            call = target.on.workflow_call if target else None
-            is_there = call is None or ref[3] in map(str.lower, call.outputs)
-            yield (chain, ref) if is_there else Break(link, f'{job.uses} has no output "{ref[3]}"')
+            yield self._break_in_call(job.uses, ref[3], link) or (chain, ref)
         elif (output := next((key for key in job.outputs if key.lower() == ref[3]), None)) is None:
             yield Break(OutputLink(link.path, job_id, ref[3]), f'the job "{job_id}" has no output "{ref[3]}"')
         elif (following := OutputLink(pointer("jobs", job_id, "outputs", output), job_id, output)) in chain:
             yield Break(link, f"{'.'.join(ref)} comes from itself")
         else:
             yield (*chain, following), ()
+
+
+def _break_behind(uses: str, link: OutputLink, found: Break) -> Break:
+    """Return a break of a called workflow as one of its caller's link."""
+    file = uses.partition("/")[2]
+    hint = f"# in {file}:\n{found.hint}" if found.hint else f"Connect the output in `{file}`."
+    return found._replace(link=link, reason=f"in `{uses}`, {found.reason}", hint=hint)
 
 
 def _unset(
