@@ -142,6 +142,18 @@ def test_force_takes_any_edge_for_an_actor_with_a_reason_in_one_step() -> None:
                 plan(source, target, lacking, is_forced=True)
 
 
+@pytest.mark.parametrize("source", STATUSES)
+def test_force_does_not_replace_a_review(source: Any) -> None:
+    bare = {"actor": "rev", "reason": "hurry", "people": People(worker="ada", implementers=frozenset({"ada"}))}
+    if source in ("for_review", "in_review"):
+        assert plan(source, "approved", bare, is_forced=True)
+    else:
+        with pytest.raises(BrokenContract, match="skips the review. Pass `--review-ref`"):
+            plan(source, "approved", bare, is_forced=True)
+    assert plan(source, "approved", dict(bare, review_ref="PR 1"), is_forced=True)
+    assert plan("done", "approved", dict(bare, is_approved=True), is_forced=True)
+
+
 @pytest.mark.parametrize("source", [status for status in STATUSES if status != "done"])
 def test_only_an_override_with_a_reason_replaces_the_merge(source: Any) -> None:
     facts = dict(ALL, merge_problem="The branch is not merged.")

@@ -264,6 +264,9 @@ class Life:
             self.hold(event["from_lane"] in (None, last.get(wp_id, "planned")), f"the log has a gap: {event}")
             if target == "approved" and not (event["policy_metadata"] or {}).get("override_reason"):
                 self.hold(actor not in workers.get(wp_id, ()), f"{actor} approved their own work")
+            if target == "approved" and event["from_lane"] not in ("for_review", "in_review"):
+                named = event["review_ref"] or approved.get(wp_id) or not event["force"]
+                self.hold(named, f"force replaced a review: {event}")
             if target == "claimed" and not event["force"]:
                 ready = [name for name in self.needs[wp_id] if last.get(name) in ("approved", "done")]
                 self.hold(ready == self.needs[wp_id], f"{wp_id} started before the work that it needs was approved")

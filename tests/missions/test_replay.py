@@ -95,6 +95,18 @@ JUMPS: dict[str, tuple[Any, ...]] = {
         *DONE_BY_ADA[:2],
         ("in_progress", "approved", "rev", {"evidence": None}),
     ),
+    "approved from planned by force": (("planned", "approved", "rev", FORCED),),
+    "approved from claimed by force": (DONE_BY_ADA[0], ("claimed", "approved", "rev", FORCED)),
+    "approved from in_progress by force": (*DONE_BY_ADA[:2], ("in_progress", "approved", "rev", FORCED)),
+    "approved by force twice": (
+        ("planned", "approved", "rev", FORCED),
+        ("approved", "approved", "rev", FORCED),
+    ),
+    "approved from blocked by force": (
+        *DONE_BY_ADA,
+        ("for_review", "blocked", "rev"),
+        ("blocked", "approved", "rev", FORCED),
+    ),
     "approved after it was sent back": (
         *IN_REVIEW,
         ("in_review", "in_progress", "rev"),
@@ -108,6 +120,21 @@ def test_a_status_that_skips_the_review_lets_no_dependent_start(case: str) -> No
     events = log(*JUMPS[case])
     assert not lets_start(events[-1].to_lane, events)
     assert lets_start("approved", log(*DONE_BY_ADA, ("for_review", "approved", "rev"))), "in_review may be skipped"
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        (("planned", "approved", "rev", {**FORCED, "review_ref": "PR 1"}),),
+        (("planned", "approved", "rev", {**FORCED, **reviewed("rev")}),),
+        (*DONE_BY_ADA, ("for_review", "approved", "rev", FORCED)),
+        (("planned", "approved", "rev", FORCED), ("approved", "approved", "rev")),
+        (*APPROVED, ("approved", "blocked", "rev"), ("blocked", "approved", "rev", FORCED)),
+        (*APPROVED, ("approved", "done", "rev"), ("done", "approved", "rev", FORCED)),
+    ],
+)
+def test_force_keeps_an_approval_that_names_or_has_its_review(moves: Any) -> None:
+    assert lets_start("approved", log(*moves))
 
 
 SENT_BACK = (*DONE_BY_ADA, ("for_review", "in_review", "rev"), ("in_review", "in_progress", "rev"))

@@ -80,7 +80,8 @@ class Project:
 
     def approve(self, wp_id: str, at: datetime = NOW, **more: Any) -> None:
         """Add an approval that counts, whatever the status before it."""
-        self.event(wp_id, self.status(wp_id), "approved", at, actor="rev", force=True, reason="It is right.", **more)
+        given = {"actor": "rev", "force": True, "reason": "It is right.", "review_ref": "PR 1", **more}
+        self.event(wp_id, self.status(wp_id), "approved", at, **given)
 
     def run(self, **state: Any) -> None:
         """Keep a run."""

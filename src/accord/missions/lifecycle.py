@@ -29,6 +29,9 @@ THROUGH: tuple[WorkPackageStatus, ...] = ("claimed", "in_review")
 REOPENED = ("in_progress", "planned")
 """Statuses to which a review sends work back."""
 
+REVIEWING = ("for_review", "in_review")
+"""Statuses of work that was handed in, whose approval needs no reference to a review."""
+
 
 class MoveRequest(Frozen):
     """A requested move: the work package, its new status, the actor and the reasons. An empty text was not given."""
@@ -245,8 +248,10 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
         lost = facts.lane_problem.text if source == "in_progress" and facts.lane_problem else ""
         return (not request.is_forced and claim_problem(source, facts)) or lost
     if request.is_forced:
-        guard = {"done": _complete, "approved": _reviewer}.get(request.target)
-        return next((need.text for need in guard(facts)), "") if guard else ""
+        is_reviewed = source in REVIEWING or facts.is_approved
+        approval = (_reviewer,) if is_reviewed else (_evidence, _reviewer)
+        guards: tuple[MoveGuard, ...] = {"done": (_complete,), "approved": approval}.get(request.target, ())
+        return next((need.text for guard in guards for need in guard(facts)), "")
     edges = steps_between("in_review" if source == request.target else source, request.target)
     refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in edges)
     return next((refusal for refusal in refusals if refusal), "")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from accord.core.documents import short_name
 from accord.core.texts import actor_problem
-from accord.missions.lifecycle import REOPENED, People, reachable
+from accord.missions.lifecycle import REOPENED, REVIEWING, People, reachable
 from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
 from accord.text.hidden import comparable_name
 
@@ -77,7 +77,7 @@ def replay(events: Sequence[StatusEvent], written: str = "") -> Iterator[Replaye
             status, is_approved = written, written in _ACCEPTED
         problem = _edge_problem(event, status, events[i - 1] if i else None)
         if not problem and event.to_lane == "approved":
-            problem = _approval_problem(event, people)
+            problem = _approval_problem(event, people, is_approved=is_approved)
         elif not problem and event.to_lane == "done" != event.from_lane and not is_approved:
             problem = f"{event.wp_id} becomes done without an approval that counts."
         is_kept = event.to_lane in ("done", "blocked") or event.from_lane == event.to_lane
@@ -104,7 +104,7 @@ def _edge_problem(event: StatusEvent, status: str, before: StatusEvent | None) -
     return "" if target in (source, *reachable(source)) else f"No move leads from {source} to {target}."
 
 
-def _approval_problem(event: StatusEvent, people: People) -> str:
+def _approval_problem(event: StatusEvent, people: People, *, is_approved: bool) -> str:
     """Return why an approval does not count. Some tools write their own name as the actor for all who use them.
 
     There the reviewer in the evidence gave it, or if that is unknown, the one who claimed the review; never by force.
@@ -118,7 +118,8 @@ def _approval_problem(event: StatusEvent, people: People) -> str:
         return f"The verdict of its review is {short_name(event.review['verdict'])}."
     if own := [name for name in names if people.is_implementer(name) and not has_override(event)]:
         return f"{short_name(own[0])} did this work and approves it, and no reason overrides that."
-    if event.from_lane == "in_progress" and not (event.force or event.review_ref or event.review):
+    is_reviewed = event.from_lane in REVIEWING or (event.from_lane == "approved" and not event.force) or is_approved
+    if not (is_reviewed or event.review_ref or event.review):
         return "It skips the review and names none."
     return ""
 
