@@ -148,7 +148,7 @@ def test_force_does_not_replace_a_review(source: Any) -> None:
     if source in ("for_review", "in_review"):
         assert plan(source, "approved", bare, is_forced=True)
     else:
-        with pytest.raises(BrokenContract, match="skips the review. Pass `--review-ref`"):
+        with pytest.raises(BrokenContract, match=r"skips the review\. Pass `--review-ref`"):
             plan(source, "approved", bare, is_forced=True)
     assert plan(source, "approved", dict(bare, review_ref="PR 1"), is_forced=True)
     assert plan("done", "approved", dict(bare, is_approved=True), is_forced=True)

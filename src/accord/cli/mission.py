@@ -121,7 +121,7 @@ class _MovePackageArguments(_ChangeMissionArguments):
     override_reason: str | None = option(
         "--override-reason", "Reason for done without a merge, or to review own work.", metavar="TEXT"
     )
-    force: bool = option("--force", "Allow any move, with --reason, but no own approval, nor done.")
+    force: bool = option("--force", "Allow any move with --reason; replaces no review, no merge.")
     reason: str | None = option("--reason", "Reason of the move.", metavar="TEXT")
 
 
