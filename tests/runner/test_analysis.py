@@ -347,6 +347,10 @@ def test_a_task_is_named_by_its_number_or_its_exact_words(completed: list[Any], 
     assert answer.completed_tasks == expected
 
 
+def test_a_negative_zero_is_no_confidence() -> None:
+    assert str(answer_in('{"completed_tasks": [], "confidence": -0.0}', ["Add tests"]).confidence) == "0.0"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["a", 1, 2, 10**400]),
     lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=3), children, max_size=3),

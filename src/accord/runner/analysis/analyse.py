@@ -255,7 +255,7 @@ def answer_in(text: str, tasks: Sequence[str]) -> TaskAnswer:
         raise ProviderFailed(f"The answer breaks its schema ({', '.join(sorted(places))}).") from None
     if any(not 1 <= number <= len(tasks) for number in answer.completed_tasks):
         raise ProviderFailed("The answer names a task that is not in the list.")
-    return answer
+    return answer.model_copy(update={"confidence": abs(answer.confidence)})  # -0.0 is 0.0
 
 
 def _numbers(named: Sequence[Any], tasks: Sequence[str]) -> list[Any]:
