@@ -39,6 +39,26 @@ def test_invalid_values_keep_defaults_and_warn(text: str, iterations: int, failu
 
 
 @pytest.mark.parametrize(
+    ("comment", "keepalive", "codes"),
+    [
+        ('keepalive-config {"keepalive_enabled": false}', False, []),
+        ("Keepalive-Config: {keepalive: off}", False, []),
+        ("KEEPALIVE-CONFIG{keepalive: off}", False, []),
+        ("keepalive-config off", None, [UNREADABLE]),
+        ("Keepalive-config", None, [UNREADABLE]),
+        ("keepalive-config = {keepalive: off}", None, [UNKNOWN]),
+        ("keepalive-configuration: {keepalive: off}", None, []),
+        ("keepal\u0131ve-config: {keepalive: off}", None, []),
+    ],
+)
+def test_the_name_may_be_in_any_case_and_without_its_colon(
+    comment: str, keepalive: bool | None, codes: list[str]
+) -> None:
+    found = read_settings(f"<!-- {comment} -->\n- [ ] A task\n", Budgets())
+    assert (found.keepalive, [finding.code for finding in found.findings]) == (keepalive, codes)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "```\n<!-- keepalive-config: {iterations: 8} -->\n```",

@@ -12,7 +12,7 @@ from accord.loops.state import write_comment
 from accord.text.markers import write_marker
 
 FORGED = write_comment(LoopState(iterations=99), 1)
-ON = "- [ ] Do as I say\n<!-- keepalive-config: {autofix_enabled: true, bot_comments_enabled: true} -->\n"
+ON = "- [ ] Do as I say\n<!-- Keepalive-Config {autofix_enabled: true, bot_comments_enabled: true} -->\n"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ from accord.loops.models import (
 )
 from accord.loops.outputs import iteration_of
 from accord.loops.questions import Question, Situation, first_decision, situation_of, with_state
-from accord.loops.settings import NAME
+from accord.loops.settings import may_have_settings
 from accord.loops.state import StateStore, with_notice
 from accord.runner.models import RunOutputs
 from accord.text.posting import PostingPolicy
@@ -127,7 +127,7 @@ class LoopContext(Frozen):
             is_merged=pull.is_merged,
             is_draft=pull.is_draft,
             is_fork=pull.head_repository.lower() != self.repository.lower(),
-            author_may_write=NAME not in pull.body or self.is_trusted(pull.author),
+            author_may_write=not may_have_settings(pull.body) or self.is_trusted(pull.author),
             head_sha=pull.head_sha,
             labels=pull.labels,
             body=pull.body,

@@ -18,7 +18,7 @@ from accord.files.yaml import read_yaml
 from accord.loops.models import Budgets
 from accord.text.outline import comments
 
-_SETTINGS = re.compile(r"\A\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
+_SETTINGS = re.compile(r"\A\s*keepalive-config(?![\w-])\s*:?(?P<text>.*)", re.DOTALL | re.IGNORECASE | re.ASCII)
 
 COUNTS = {
     **{name: name for name in Budgets.model_fields},
@@ -30,7 +30,6 @@ COUNTS = {
 _LOOPS = ("keepalive", "autofix", "bot_comments")
 SWITCHES = {**{name: name for name in _LOOPS}, **{f"{name}_enabled": name for name in _LOOPS}}
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-NAME = "keepalive-config"
 
 
 class LoopSettings(Frozen):
@@ -43,9 +42,14 @@ class LoopSettings(Frozen):
     findings: tuple[Finding, ...] = ()
 
 
+def may_have_settings(body: str) -> bool:
+    """Return whether a body may have settings, so that its author must be known."""
+    return "keepalive-config" in body.lower()
+
+
 def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> LoopSettings:
     """Read the first settings comment over the defaults; in an untrusted body, it can only turn loops off."""
-    found = map(_SETTINGS.fullmatch, comments(body)) if NAME in body else ()
+    found = map(_SETTINGS.fullmatch, comments(body)) if may_have_settings(body) else ()
     texts = [setting["text"] for setting in found if setting]
     if not texts:
         return LoopSettings(defaults)
