@@ -171,7 +171,8 @@ def test_fixes_blocks_and_a_correction_are_one_command_each(session: Session) ->
     play("ask", "--question", "Approve?", "--id", DESIGN)
     assert play("answer", f"{DESIGN}=changes-requested: smaller")["correction_status"] == "queued"
     before = play.files()
-    assert play("resume", "--role", "Designer")["next"] == "dispatch-correction"
+    planned = play("resume", "--role", "Designer")
+    assert (planned["next"], planned["next_moves"]) == ("dispatch-correction", play("show")["next_moves"])
     assert play.files() == before
     assert play("resume", "--role", "Designer", "--apply")["next"] == "dispatch-correction"
     assert play.files() != before

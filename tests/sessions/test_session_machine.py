@@ -259,6 +259,31 @@ def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: P
     assert not has_errors(check_session(folder)[0][2])
 
 
+@pytest.mark.parametrize("state", ["IMPLEMENT_LOOP", "INTEGRATE", "DONE"])
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [
+        (("approved", "per batch"), ["UD-REVIEW-STRATEGY"]),
+        (("Approved", "single-final"), ["UD-APPROVE-DESIGN"]),
+        (("yes", "no"), ["UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"]),
+    ],
+)
+def test_a_gate_that_was_passed_without_a_valid_answer_is_asked_again(
+    tmp_path: Path, state: str, answers: tuple[str, str], asked: list[str]
+) -> None:
+    said = [{**one, "answer": answer} for one, answer in zip(GATES, answers, strict=True)]
+    folder = make_session(tmp_path, state, mode="full", **full(said, done()))
+    gate = asked[0].removeprefix("UD-").replace("-", "_")
+    if state == "DONE":
+        status = reopen(writer(folder))
+    else:
+        step = next_step(read_session(folder))
+        assert (step.state, step.next) == (gate, "re-ask")
+        assert step.reason.startswith(f"{asked[0]} is not answered")
+        status = advance(writer(folder), gate, role="Orchestrator")
+    assert (status.current_state, [one.decision_id for one in status.pending]) == (gate, asked)
+
+
 def test_a_fix_loop_is_counted_and_the_fourth_entry_refused(tmp_path: Path) -> None:
     texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)

@@ -177,9 +177,10 @@ def resume_session(given: _ResumeArguments) -> None:
     given = replace(given, dry_run=given.dry_run or not given.apply)
     writer = SessionWriter(given.folder, CLOCK, is_dry_run=given.dry_run)
     with refusals(given, given.folder):
+        session = writer.read()
         found = session_run.resume(writer, agent=given.role)
+    session = session if given.dry_run else writer.read()
     pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
-    session = writer.read()
     document: dict[str, object] = {"state": found.state, "next": found.next, "pending": pending, "reason": found.reason}
     document |= {"next_moves": moves_to_json(next_moves(session)), **dry_run_keys(given, writer)}
     lines: list[str] = []

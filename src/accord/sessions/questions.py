@@ -20,7 +20,7 @@ from accord.sessions import decision_rules as rules
 from accord.sessions.folder import Session, status_of, status_value
 from accord.sessions.machine import ORDER, return_state, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
-from accord.sessions.moves import status_in
+from accord.sessions.moves import passed_open, status_in
 from accord.sessions.policy import refuse
 
 Next = Literal["ask", "dispatch-correction", "verify-correction", "re-ask", "continue", "blocked", "done"]
@@ -139,14 +139,18 @@ def _ask_again(session: Session, entry: Record, question: str, *, now: datetime)
 
 
 def with_gate_asked(session: Session, value: Record, *, now: datetime) -> Record:
-    """Return the status with its gate's question pending, where it was never asked, or cancelled and so blocked it."""
+    """Return the status with its gate's question pending, where it was never asked, or cancelled and so blocked it.
+
+    So is that of each gate whose answer is not valid.
+    """
     gate_id = GATE_OF.get(value["current_state"], "")
-    entry = _record(value, gate_id)
-    if gate_id and entry is None:
-        entry = _pending_record(gate_id, GATE_QUESTIONS[gate_id], GATES[gate_id], now)
-        value["user_decisions"].append(entry)
-    elif entry and entry["status"] == "cancelled":
-        _ask_again(session, entry, entry["question"], now=now)
+    if gate_id and _record(value, gate_id) is None:
+        value["user_decisions"].append(_pending_record(gate_id, GATE_QUESTIONS[gate_id], GATES[gate_id], now))
+    for entry in value["user_decisions"] if gate_id else ():
+        decision_id, said = entry["decision_id"], entry["status"] == "answered" and (entry["answer"] or "")
+        is_cancelled = decision_id == gate_id and entry["status"] == "cancelled"
+        if is_cancelled or (said and rules.gate_answer_problem(decision_id, said)):
+            _ask_again(session, entry, entry["question"], now=now)
     return value
 
 
@@ -294,6 +298,9 @@ def next_step(session: Session) -> SessionStep:
         return SessionStep(state, "ask", pending)
     if state in GATE_OF:
         return next_at_gate(status, GATE_OF[state])
+    for gate_id in passed_open(session) if state != "ASK_USER" else ():
+        reason = rules.check_gate(status, gate_id) or ""
+        return SessionStep(GATES[gate_id], "re-ask" if status.decision(gate_id) else "ask", (), reason)
     return SessionStep((return_state(status) if state == "ASK_USER" else "") or state, "continue")
 
 

@@ -75,7 +75,11 @@ def start_fix(writer: SessionWriter, task: str, loop: str, *, role: str) -> Sess
 def reopen(writer: SessionWriter) -> SessionStatus:
     """Reopen a session that was done, as the Orchestrator: it goes back to IMPLEMENT_LOOP."""
     now = writer.clock.now()
-    return writer.change_status(lambda session: reopened_status(session, now=now), role=ROLE, reopens=True)
+
+    def step(session: Session) -> dict[str, Any]:
+        return questions.with_gate_asked(session, reopened_status(session, now=now), now=now)
+
+    return writer.change_status(step, role=ROLE, reopens=True)
 
 
 def move_task(writer: SessionWriter, task: str, target: str, *, role: str, waiver: str = "") -> Session:
