@@ -571,6 +571,24 @@ def test_a_permission_of_the_workflow_counts_for_jobs_without_their_own() -> Non
     assert seen == [("breaking-change", "error", "/permissions/contents")]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("{contents: read}", "write-all", [""]), ("{contents: read}", "read-all", [""]), ("{}", "read-all", [""]),
+        ("read-all", "write-all", [""]), ("read-all", "{contents: write, issues: read}", ["/contents"]),
+        ("write-all", "read-all", []), ("write-all", "{contents: write, id-token: write}", []),
+        ("read-all", "{contents: read}", []), ("write-all", "write-all", []),
+        ("{contents: write, issues: read}", "write-all", [""]),
+    ],
+)  # fmt: skip
+def test_permissions_for_all_scopes_are_compared(before: str, after: str, expected: list[str]) -> None:
+    own = "    permissions:\n      contents: read\n"
+    inside = [edited(RUNNER, (own, f"    permissions: {given}\n")) for given in (before, after)]
+    assert [place for _, _, place in broken(*inside)] == [f"/jobs/agent/permissions{place}" for place in expected]
+    above = [edited(RUNNER, (own, ""), ("permissions: {}", f"permissions: {given}")) for given in (before, after)]
+    assert [place for _, _, place in broken(*above)] == [f"/permissions{place}" for place in expected]
+
+
 def test_a_version_does_not_break_itself() -> None:
     assert (broken(RUNNER, RUNNER), broken(THIN, THIN)) == ([], [])
 

@@ -169,7 +169,7 @@ def token_of(job: Job) -> str:
 NEEDED_FILE = "needed-permissions.json"
 """The generated file beside this module: permissions that accord's own reusable workflows need, by their file names."""
 
-_ALL = (
+SCOPES = (
     "actions", "artifact-metadata", "attestations", "checks", "contents", "deployments", "discussions", "issues",
     "models", "packages", "pages", "pull-requests", "security-events", "statuses",
 )  # fmt: skip
@@ -235,7 +235,7 @@ def _shipped_permissions() -> Mapping[str, Permissions]:
 
 def _by_scope(permissions: Permissions | str) -> Permissions:
     if isinstance(permissions, str):
-        return dict.fromkeys(_ALL, permissions.removesuffix("-all"))
+        return dict.fromkeys(SCOPES, permissions.removesuffix("-all"))
     return permissions
 
 

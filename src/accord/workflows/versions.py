@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, pointer, warning
 from accord.workflows.models import LEVELS, Input, Output, Workflow, WorkflowCall, WorkflowSecret
+from accord.workflows.requirements import SCOPES
 from accord.workflows.rules import CALL
 from accord.workflows.wiring import Wiring
 
@@ -27,6 +28,9 @@ _DEPRECATED = re.compile(
 _LEFT_OUT = {"string": "", "boolean": False, "number": 0}
 _MAJOR = "Such a change needs a major version with a migration guide, and callers that move in phases."
 _DEPRECATED_MONTHS = 3
+_EVERY = "*"
+"""The scope of ``read-all`` and ``write-all``."""
+
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -142,14 +146,25 @@ def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
     """Find new permissions: GitHub does not start the workflow for callers that do not grant them."""
     before, after = _permissions_of(old), _permissions_of(new)
     for scope, (level, path) in after.items():
-        had = before.get(scope, ("none", ""))[0]
-        if LEVELS.get(level, 0) > LEVELS.get(had, 0):
-            message = (
-                f"A job now needs `{scope}: {level}` (before: `{had}`), so it does not start for callers that grant "
-                "less."
-            )
+        had = _level_of(scope, before)
+        is_covered = scope != _EVERY and _rank(level) <= _rank(after.get(_EVERY, ("none", ""))[0])
+        if _rank(level) > _rank(had) and not is_covered:
+            what, was = (f"{level}-all", "less") if scope == _EVERY else (f"{scope}: {level}", f"`{had}`")
+            message = f"A job now needs `{what}` (before: {was}), so it does not start for callers that grant less."
             hint = "Do without it, or release a major version."
             yield Finding("breaking-change", message, path, hint=hint)
+
+
+def _level_of(scope: str, permissions: Mapping[str, tuple[str, str]]) -> str:
+    """Return the level that is granted for a scope; for every scope, the lowest."""
+    every = permissions.get(_EVERY, ("none", ""))[0]
+    scopes = SCOPES if scope == _EVERY else (scope,)
+    levels = (max(permissions.get(each, ("none", ""))[0], every, key=_rank) for each in scopes)
+    return min(levels, key=_rank)
+
+
+def _rank(level: str) -> int:
+    return LEVELS.get(level, 0)
 
 
 def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
@@ -163,4 +178,5 @@ def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
         if isinstance(given, dict)
         for scope, level in given.items()
     ]
-    return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: LEVELS.get(each[1], 0))}
+    granted += [(_EVERY, given.removesuffix("-all"), place) for given, place in every if isinstance(given, str)]
+    return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: _rank(each[1]))}
