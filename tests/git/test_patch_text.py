@@ -45,6 +45,8 @@ GOOD = {
     "a mode": "diff --git a/x.sh b/x.sh\nold mode 100644\nnew mode 100755\n",
     "a rename": "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n",
     "a last line without its newline": FILE + HUNK + "\\ No newline at end of file\n",
+    "prefixes of someone else": FILE.replace("a/", "old/").replace("b/", "new/") + HUNK,
+    "a new file without a diff line": "--- /dev/null\n+++ b/src/new.py\n@@ -0,0 +1 @@\n+new\n",
     "no diff line": "--- a/a.py\n+++ b/a.py\n" + HUNK,
     "dots in a line": FILE + "@@ -1 +1 @@\n-../x\n+../../y\n",
     "a header in a line": FILE + "@@ -1,2 +1 @@\n--- /etc/passwd\n-x\n+y\n",
@@ -74,6 +76,15 @@ BAD = {
         "`../y`",
     ),
     "a file of git": (NEW.replace("NAME", ".git/config"), ".git/config"),
+    **{
+        f"no prefix: {name}": (patch, "`src/a b.py` without")
+        for name, patch in {
+            "a change": (FILE + HUNK).replace("a/a.py", "src/a b.py").replace("b/a.py", "src/a b.py"),
+            "an empty file": NEW.replace("a/NAME", "src/a b.py").replace("b/NAME", "src/a b.py"),
+            "no diff line": "--- src/a b.py\n+++ src/a b.py\n" + HUNK,
+            "a new file without a diff line": "--- /dev/null\n+++ src/a b.py\n@@ -0,0 +1 @@\n+new\n",
+        }.items()
+    },
 }
 
 

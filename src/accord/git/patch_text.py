@@ -19,6 +19,7 @@ _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
+_PREFIXED = re.compile(r"[a-z]/")
 _ABSOLUTE_TOKEN = re.compile(r'(?:^| )"?(?:/|\\057)')
 _ABSOLUTE = re.compile(r"(?:[a-z]/)?(?:/|\\|[A-Za-z]:[/\\])")
 _OUT_OF_TREE = re.compile(r'(?:^|[/\\ "])\.\.(?:[/\\ "]|$)|(?:^|/)\.git(?:/|$)', re.IGNORECASE)
@@ -32,6 +33,9 @@ def patch_findings(patch: bytes) -> Iterator[Finding]:
     """Check a patch without a repository: its names, its format, and that git can read it."""
     if names := [*absolute_names(patch), *escaping_names(patch)]:
         message = f"The patch names `{names[0][:200]}`, which is not a path below the top of the repository."
+        yield Finding("patch-invalid", message, "/patch", hint=REBUILD_HINT)
+    elif names := bare_names(patch):
+        message = f"The patch names `{names[0][:200]}` without `a/` or `b/` before it, and git drops the first folder."
         yield Finding("patch-invalid", message, "/patch", hint=REBUILD_HINT)
     elif reason := _fault(patch):
         yield Finding("patch-invalid", f"{reason}.", "/patch", hint=REBUILD_HINT)
@@ -76,6 +80,28 @@ def absolute_names(patch: bytes) -> list[str]:
         return name != "/dev/null" and bool(_ABSOLUTE.match(name))
 
     return list(dict.fromkeys(name for key, name in header_names(patch) if is_absolute(key, name)))
+
+
+def bare_names(patch: bytes) -> list[str]:
+    """List the names of a patch that was made without prefixes, from which git takes the first folder.
+
+    Of such a file both names are the same; without a line ``diff --git``, the one name of a new or deleted file has no
+    letter in front.
+    """
+    found, old, is_paired = list[str](), "", False
+    for key, name in header_names(patch):
+        if key == _PAIR_KEY:
+            is_paired, middle = True, len(name) // 2
+            if name[middle] == " " and name[:middle] == name[middle + 1 :]:
+                found.append(_unquote_path(os.fsencode(name[:middle])).decode("utf-8", "replace"))
+        elif key == b"---":
+            old = name
+        elif key == b"+++":
+            sides = {old, name} - {"/dev/null"}
+            is_bare = len(sides) == 1 and (old == name or not _PREFIXED.match(min(sides)))
+            found += sides if is_bare and not is_paired else ()
+            is_paired = False
+    return list(dict.fromkeys(found))
 
 
 def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
