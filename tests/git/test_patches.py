@@ -101,12 +101,15 @@ def test_a_change_survives_byte_for_byte(tree: Path, name: str) -> None:
     assert made == git(tree, "write-tree")
 
 
-def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path) -> None:
+@pytest.mark.parametrize("commands", [[], ["add -A"], ["add -A", "commit -qm all"]])
+def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path, commands: list[str]) -> None:
     write(tree, {"ignored/x": "x"})
     for path in (".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
         (tree / path).parent.mkdir(exist_ok=True)
         (tree / path).write_text("x")
     (tree / "real.txt").write_text("x")
+    for command in commands:
+        git(tree, *command.split())
     patch = extract_patch(tree, "base", state_files=shipped_registry().state_patterns).decode()
     assert patch.count("diff --git") == 1
     assert "real.txt" in patch

@@ -15,7 +15,7 @@ from accord.core.errors import Refused
 from accord.git.beside import Search, keep_work_beside
 from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.extraction import extract
-from accord.git.leaving_out import BY_FILTER, HIDDEN, ONLY_HERE, UNREADABLE
+from accord.git.leaving_out import BY_FILTER, HIDDEN, MODES, ONLY_HERE, STATE, UNREADABLE, UNSEEN
 from accord.git.patch_text import header_names
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.program import UNTRUSTED, Git
@@ -71,7 +71,8 @@ def test_hidden_files_are_not_in_the_patch_and_named_if_the_agent_changes_them(w
     path = hide(work, how)
     changes = ran(work, lambda: (path.write_text("password and more\n"), (work / "new.txt").write_text("new\n")))
     assert (paths(changes.patch), changes.left_out) == (["new.txt"], {path.name: HIDDEN})
-    assert paths(extract(work, "HEAD").patch) == ["new.txt"]
+    found = extract(work, "HEAD")
+    assert (paths(found.patch), found.remarks) == (["new.txt"], (f"{UNSEEN}: {path.name}.",))
 
 
 COMMIT = "git add -A; git commit -qm Before"
@@ -107,7 +108,28 @@ CASES = {
     "new files that git does not list": Case(
         "mkfifo pipe pipe.log; mkdir -p deep/.GIT; echo '[core]' > deep/.GIT/config; echo new > new.txt", ["new.txt"],
         dict.fromkeys(["deep/.GIT/config", "pipe"], UNREADABLE),
-        f"echo '*.log' > .gitignore; {COMMIT}; mkfifo old", ["new.txt"], f"{UNREADABLE}: deep/.GIT/config.",
+        f"echo '*.log' > .gitignore; {COMMIT}; mkfifo old", ["new.txt"],
+        f"{UNREADABLE}: deep/.GIT/config, old, pipe.",
+    ),
+    "another work tree below this one": Case(
+        "git worktree add -q -b lane lane; echo new > lane/new.txt; echo new > new.txt", ["new.txt"],
+        before="echo /lane >> .git/info/exclude", extracted=["new.txt"],
+    ),
+    "a mode at which git does not look": Case(
+        "chmod +x a.txt; echo new > new.txt", ["a.txt", "new.txt"], before="git config core.fileMode false",
+        extracted=["new.txt"], remark=f"{MODES}: a.txt.",
+    ),
+    "a folder in the place of a file and of a link": Case(
+        "rm a.txt link; mkdir a.txt link; echo new > link/new.txt", ["a.txt", "link", "link/new.txt"],
+        before=f"ln -s c link; {COMMIT}", extracted=["a.txt", "link", "link/new.txt"],
+    ),
+    "new state files that the agent committed": Case(
+        f"mkdir .accord; echo x | tee .accord/run run.log > new.txt; {COMMIT}", ["new.txt"],
+        dict.fromkeys([".accord/run", "run.log"], STATE),
+    ),
+    "a new file below a folder of state that the commit before has": Case(
+        "echo new > .accord/new; git add .accord; echo x > .accord/run", [".accord/new"], {".accord/run": STATE},
+        f"mkdir .accord; echo old > .accord/old; {COMMIT}", [".accord/new"], f"{STATE}: .accord/run.",
     ),
     "a link has no filter": Case(
         "ln -s a.txt link.key", ["link.key"], before=f"echo '*.key filter=upper' > .gitattributes; {COMMIT}",

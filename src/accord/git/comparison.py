@@ -19,7 +19,7 @@ from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_sto
 from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
 from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
 from accord.git.patches import changes_between, difference, paths_with_new_markers
-from accord.git.paths import some_of
+from accord.git.paths import is_folder, some_of
 from accord.git.program import SUBMODULE, Git, GitFailed, is_ancestor, join_nul, split_nul
 from accord.git.secrets import refuse_secrets
 from accord.git.snapshots import (
@@ -30,12 +30,12 @@ from accord.git.snapshots import (
     head_of,
     is_below,
     is_executable,
-    is_folder,
     lay_over,
     look,
 )
 from accord.git.steering import audit_changes
 from accord.git.unfinished import stopped_merge, unmerged_paths
+from accord.git.unlisted import unlisted_paths
 
 _EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"
 
@@ -70,12 +70,15 @@ def changes_since(
         comparison = _Comparison.of(snapshot, ours)
         changed, untouched = comparison.changed_paths()
         pointers = _known_pointers(comparison, changed)
-        left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
+        left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files, comparison.commit)
         left |= _half_moved(comparison, changed, left)
         failed = _store(
             comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)
         )
-        left |= dict.fromkeys([*failed, *_unlisted_paths(comparison)], UNREADABLE)
+        unlisted = unlisted_paths(
+            ours, snapshot.agents_git(), comparison.seen, snapshot.ignored, since=snapshot.taken_at
+        )
+        left |= dict.fromkeys([*failed, *unlisted], UNREADABLE)
         tree = ours.line("write-tree")
         changes = changes_between(ours, f"{snapshot.commit}^{{tree}}", tree)
         refuse_secrets(ours, changes, secrets)
@@ -280,24 +283,6 @@ def _facts_of(comparison: _Comparison, changed: Sequence[str], pointers: Mapping
                 is_filtered=path in filtered and not is_pointer_file(before.top / path),
                 is_only_here=comparison.is_submodule(path) and is_only_here(before.top / path),
             )
-
-
-def _unlisted_paths(comparison: _Comparison) -> list[str]:
-    """Return new files that git does not list: pipes, sockets, and all below a folder such as ``.GIT``."""
-    before, found, folders = comparison.before, list[str](), [""]
-    while folders:
-        folder = folders.pop()
-        with suppress(OSError), os.scandir(before.top / folder) as entries:
-            for entry in entries:
-                path = folder + entry.name
-                if path in comparison.seen or entry.name == ".git":
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    folders += [f"{path}/"] if f"{path}/" not in before.ignored else []
-                elif entry.stat(follow_symlinks=False).st_ctime_ns > before.taken_at:
-                    found.append(path)
-    ignored = ignored_paths(comparison.ours, found)
-    return [path for path in found if path not in ignored]
 
 
 def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, IndexEntry]:

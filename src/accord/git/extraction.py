@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +14,22 @@ from pathlib import Path
 from accord.core.errors import Refused, WrongUsage
 from accord.core.frozen import Frozen
 from accord.git.filters import LFS, Settings, filtered_content, is_pointer_file, read_settings, stays_as_stored
-from accord.git.index import add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
-from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
+from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
+from accord.git.leaving_out import (
+    BY_FILTER,
+    STATE,
+    UNREADABLE,
+    UNSEEN,
+    ChangedPath,
+    by_reason,
+    own_state,
+    reasons_to_leave_out,
+)
 from accord.git.patches import changes_between, contents_of, difference, filters_at, paths_with_new_markers
-from accord.git.paths import some_of
+from accord.git.paths import is_folder, some_of
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
 from accord.git.unfinished import marker_findings, stopped_merge, unmerged_paths
+from accord.git.unlisted import clear_flags, overlooked
 
 
 class Extracted(Frozen):
@@ -44,10 +54,10 @@ def extract(
 ) -> Extracted:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
 
-    The index counts as it is, and files that its flags hide stay hidden. Left out are ignored files, new state files
-    of agents (``state_files`` are their patterns), changed files with a filter, files that git cannot store, and the
-    file ``without``. Raises WrongUsage for an unknown base, and Refused for a merge that has not come to its end. From
-    a repository that is not trusted, git fetches nothing.
+    The index counts as it is. Left out and named are changes that its flags hide, new state files of agents
+    (``state_files`` are their patterns), changed files with a filter, and files that git cannot store; ignored files
+    and the file ``without`` are not named. Raises WrongUsage for an unknown base, and Refused for a merge that has not
+    come to its end. From a repository that is not trusted, git fetches nothing.
     """
     with _stage_changes(work_tree, base, without, state_files, is_trusted=is_trusted) as (scratch, start, remarks):
         tree = scratch.line("write-tree")
@@ -84,18 +94,34 @@ def _stage_changes(
         else:
             scratch("read-tree", "HEAD")
         _forget_new_repositories(scratch, start)
-        place = without.resolve() if without else None
-        top = scratch.directory.resolve()
         excluded = {*_take_out(scratch)}
-        if place and place.is_relative_to(top):
-            excluded.add(str(place.relative_to(top)))
+        if without and without.resolve().is_relative_to(scratch.directory.resolve()):
+            excluded.add(str(without.resolve().relative_to(scratch.directory.resolve())))
+        entries = entries_of(scratch)
+        clear_flags(scratch, entries)
         untracked, _ = untracked_files(scratch, git, "--exclude-standard")
-        changed = [*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))]
-        changed = [path for path in dict.fromkeys(changed) if path not in excluded]
-        as_stored, kept_back = _find_not_added(scratch, start, changed, untracked, state_files)
-        failed = add_files(scratch, [path for path in changed if path not in kept_back and path not in as_stored])
-        kept_back |= dict.fromkeys(failed, UNREADABLE) | dict.fromkeys(_filtered_commits(scratch, start), BY_FILTER)
+        listed = dict.fromkeys([*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))])
+        changed = [path for path in listed if path not in excluded]
+        kept_back = _stage_files(scratch, start, entries, changed, state_files)
+        kept_back |= _put_back_commits(scratch, start, state_files)
+        known = {*entries, *untracked, *kept_back, *excluded}
+        kept_back |= overlooked(scratch, git, start, settings, entries, known) | kept_back
         yield scratch, start, [f"{reason}: {some_of(paths)}." for reason, paths in by_reason(kept_back).items()]
+
+
+def _stage_files(
+    scratch: Git, start: str, entries: Mapping[str, IndexEntry], changed: Sequence[str], state_files: Sequence[str]
+) -> dict[str, str]:
+    """Bring changed paths of the work tree into the index; return those that are left out, with the reason."""
+    files = [path for path in changed if path in entries and entries[path].mode != SUBMODULE]
+    if replaced := {path for path in files if is_folder(os.fspath(scratch.directory / path))}:
+        scratch("update-index", "--force-remove", "-z", "--stdin", data=join_nul(replaced))
+        changed = [path for path in changed if path not in replaced]
+    as_stored, kept_back = _find_not_added(scratch, start, entries, changed, state_files)
+    changed = [path for path in changed if path not in as_stored]
+    kept_back |= {path: UNSEEN for path in changed if path in entries and entries[path].is_hidden}
+    failed = add_files(scratch, [path for path in changed if path not in kept_back])
+    return kept_back | dict.fromkeys(failed, UNREADABLE)
 
 
 def _take_out(scratch: Git) -> list[str]:
@@ -118,11 +144,10 @@ def _refuse_unfinished(git: Git) -> None:
 
 
 def _find_not_added(
-    scratch: Git, start: str, changed: Sequence[str], untracked: Sequence[str], state_files: Sequence[str]
+    scratch: Git, start: str, entries: Mapping[str, IndexEntry], changed: Sequence[str], state_files: Sequence[str]
 ) -> tuple[set[str], dict[str, str]]:
     """Return the changed paths that are as the index has them already, and those that are left out, with the reason."""
-    filtered, new = filters_at(scratch, start, changed), {*untracked}
-    entries = entries_of(scratch)
+    filtered = filters_at(scratch, start, changed)
     files = [path for path, name in filtered.items() if name == LFS and path in entries]
     stored = zip(files, scratch.contents([entries[path].blob for path in files]), strict=True)
     as_stored = {path for path, content in stored if stays_as_stored(scratch.directory / path, content)}
@@ -131,8 +156,8 @@ def _find_not_added(
         if path not in as_stored and (status := _status_of(scratch.directory / path)):
             is_filtered = path in filtered and not is_pointer_file(scratch.directory / path)
             only_here = stat.S_ISDIR(status.st_mode) and is_only_here(scratch.directory / path)
-            mode, size = status.st_mode, status.st_size
-            facts.append(ChangedPath(path, mode, size, path in new, is_filtered=is_filtered, is_only_here=only_here))
+            mode, size, is_new = status.st_mode, status.st_size, path not in entries
+            facts.append(ChangedPath(path, mode, size, is_new, is_filtered=is_filtered, is_only_here=only_here))
     return as_stored, reasons_to_leave_out(facts, state_files)
 
 
@@ -142,15 +167,25 @@ def _status_of(path: Path) -> os.stat_result | None:
     return None
 
 
-def _filtered_commits(scratch: Git, start: str) -> list[str]:
-    """Put files back whose committed content is not what their filter stores; return them."""
+def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> dict[str, str]:
+    """Put files back that must not have been committed or staged; return them with the reason.
+
+    These are new state files of agents, and contents that are not what their filter stores.
+    """
     changes = changes_between(scratch, start, scratch.line("write-tree"))
     filtered = filters_at(scratch, start, [change.path for change in changes if change.leaves_file])
     contents = contents_of(scratch, [each for each in changes if each.path in filtered])
-    found = [each for each, new, old in contents if filtered_content(each.path, new or b"", old, filtered[each.path])]
-    if entries := join_nul(f"{change.was_mode} {change.was}\t{change.path}" for change in found):
+    found = [
+        each.path for each, new, old in contents if filtered_content(each.path, new or b"", old, filtered[each.path])
+    ]
+    left = dict.fromkeys(found, BY_FILTER)
+    new = [change.path for change in changes if change.is_new]
+    if own_state(new, state_files):
+        base = split_nul(scratch("ls-tree", "-r", "--name-only", "-z", "--full-tree", start))
+        left |= dict.fromkeys(own_state(new, state_files, base), STATE)
+    if entries := join_nul(f"{each.was_mode} {each.was}\t{each.path}" for each in changes if each.path in left):
         scratch("update-index", "-z", "--index-info", data=entries)
-    return [change.path for change in found]
+    return left
 
 
 def _forget_new_repositories(scratch: Git, start: str) -> None:

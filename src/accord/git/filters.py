@@ -139,6 +139,11 @@ class Settings(Frozen):
     ignores: tuple[bytes, bytes] = (b"", b"")  # likewise
 
     @property
+    def has_patterns(self) -> bool:
+        """Whether anything outside of the tree makes git ignore files."""
+        return any(line.strip() and not line.startswith(b"#") for text in self.ignores for line in text.split(b"\n"))
+
+    @property
     def without_filters(self) -> dict[str, str]:
         """The configuration of a git that stores files in the same way, but runs no program for it."""
         parts = ("clean", "smudge", "process")

@@ -20,6 +20,11 @@ class IndexEntry(NamedTuple):
     mode: str
     blob: str
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a flag keeps git from looking at the file."""
+        return self.flag == "S" or self.flag.islower()
+
 
 def entries_of(git: Git) -> dict[str, IndexEntry]:
     """Return the entries of git's index by path; of an unmerged one, its last version."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import Refused
@@ -66,9 +66,11 @@ def too_much(path: str) -> Refused:
 
 
 STATE_FILES = (".accord/", "/*.log")
-"""Where accord and any agent leave files. A new file there counts only if it was committed or staged."""
+"""Where accord and any agent leave files. A new one counts only if it was staged, below a folder that was there."""
 
 HIDDEN = "Changed files that were hidden, ignored or filtered before the run were left out"
+UNSEEN = "Changes hidden by git's flags or by ignore rules outside of the tree were left out"
+MODES = "Changed modes, which git does not look at here (core.fileMode), were left out"
 STATE = "New state files of agents were left out"
 BY_FILTER = "Changed files with a filter, such as Git LFS, were left out"
 TOO_LARGE = f"Files of more than {MOST_FILE_BYTES // MIB} MiB, which GitHub refuses, were left out"
@@ -90,16 +92,18 @@ class ChangedPath(NamedTuple):
     is_only_here: bool = False  # it is a submodule at a commit of the agent
 
 
-def reasons_to_leave_out(changes: Iterable[ChangedPath], state_files: Sequence[str]) -> dict[str, str]:
+def reasons_to_leave_out(
+    changes: Iterable[ChangedPath], state_files: Sequence[str], base: Collection[str] = ()
+) -> dict[str, str]:
     """Return the changes that are left out, each with the reason. ``state_files`` are patterns of agents' own files.
 
-    Raises Refused if the new files that are left are too large together.
+    ``base`` are the paths of the commit before. Raises Refused if the new files that are left are too large together.
     """
-    from accord.files.patterns import path_patterns
-
-    is_state = path_patterns([*STATE_FILES, *state_files]).match_file
+    every = [*changes]
+    state = own_state((each.path for each in every if each.is_new and not each.is_staged), state_files)
+    state |= own_state((each.path for each in every if each.is_new and each.is_staged), state_files, base)
     found, total = dict[str, str](), 0
-    for change in changes:
+    for change in every:
         if not change.mode:
             continue
         if stat.S_IFMT(change.mode) not in _STORABLE:
@@ -108,7 +112,7 @@ def reasons_to_leave_out(changes: Iterable[ChangedPath], state_files: Sequence[s
             found[change.path] = ONLY_HERE
         elif change.is_private:
             found[change.path] = HIDDEN
-        elif change.is_new and not change.is_staged and is_state(change.path):
+        elif change.path in state:
             found[change.path] = STATE
         elif change.is_filtered and stat.S_ISREG(change.mode):
             found[change.path] = BY_FILTER
@@ -117,6 +121,20 @@ def reasons_to_leave_out(changes: Iterable[ChangedPath], state_files: Sequence[s
         elif change.is_new and (total := total + change.size) > MOST_TOTAL_BYTES:
             raise too_much(change.path)
     return found
+
+
+def own_state(paths: Iterable[str], state_files: Sequence[str], base: Collection[str] = ()) -> set[str]:
+    """Return the new paths that are state files of agents, except below such a folder of which ``base`` has a path."""
+    from accord.files.patterns import path_patterns
+
+    is_state = path_patterns([*STATE_FILES, *state_files]).match_file
+    folders = {path: next(filter(is_state, _folders_above(path)), "") for path in paths if is_state(path)}
+    shipped = {folder for folder in {*folders.values()} - {""} if any(path.startswith(folder) for path in base)}
+    return {path for path, folder in folders.items() if folder not in shipped}
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    return (path[: position + 1] for position, character in enumerate(path) if character == "/")
 
 
 def by_reason(left: Mapping[str, str]) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import deque
 from collections.abc import Mapping, Sequence
 
@@ -77,3 +78,11 @@ def names_on_way(path: str, links: Mapping[str, str]) -> list[str]:
 def some_of(paths: Sequence[str]) -> str:
     """List paths for people, at most the first ten."""
     return names_of([os.fsencode(path).decode("utf-8", "replace") for path in paths])
+
+
+def is_folder(path: str) -> bool:
+    """Return whether a folder is at a path, and no link."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False

@@ -25,6 +25,7 @@ from accord.git.beside import Beside, look_beside, write_new
 from accord.git.filters import LFS, Settings, filters_of, read_settings, stays_as_stored
 from accord.git.index import IndexEntry, blobs_of, entries_of, files_below, ignored_paths, stage_all, untracked_files
 from accord.git.leaving_out import MOST_FILE_BYTES
+from accord.git.paths import is_folder
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, make_repository, split_nul
 from accord.git.unfinished import stopped_merge, unmerged_paths
 
@@ -100,7 +101,7 @@ def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot 
     _settle(max((each.changed for each in seen.values()), default=0))
     changed = split_nul(git("diff-files", "--name-only", "-z", "--ignore-submodules=all"))
     staged = split_nul(git("diff-index", "--cached", "--name-only", "--no-renames", "-z", commit))
-    kept_back = [path for path, entry in index.items() if path in seen and (entry.flag in "Ss" or entry.flag.islower())]
+    kept_back = [path for path, entry in index.items() if path in seen and entry.is_hidden]
     filtered = filters_of(git, index)
     unsure = {*untracked, *changed, *staged, *kept_back, *(path for path, name in filtered.items() if name != LFS)}
     digests = {path: digest for path in unsure if (digest := content_digest(top / path, seen.get(path)))}
@@ -182,14 +183,6 @@ def look(top: Path, paths: Iterable[str]) -> dict[str, Seen]:
     folders = [path for path, each in found.items() if stat.S_ISDIR(each.mode)]
     repositories = {path: _REPOSITORY for path in folders if os.path.lexists(os.path.join(prefix, path, ".git"))}
     return {path: each for path, each in found.items() if not stat.S_ISDIR(each.mode)} | repositories
-
-
-def is_folder(path: str) -> bool:
-    """Return whether a folder is at a path, and no link."""
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _settle(newest: int) -> None:
