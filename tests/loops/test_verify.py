@@ -125,6 +125,7 @@ WHOLE = task_body(
 )
 ITEMS = {
     "a whole task": WorkItem(number=5, body=WHOLE, labels=("task:implement", "priority:high", "complexity:medium")),
+    "numbered headings": WorkItem(number=5, body=WHOLE.replace("# ", "# 1. ")),
     "with CRLF": WorkItem(number=5, body=WHOLE.replace("\n", "\r\n")),
     "criteria alone": ITEM,
     "a scope with headings": WorkItem(number=5, body=task_body(in_scope="<!-- hint -->\n\n#### Backend\n\n- src/a.py")),
@@ -149,7 +150,7 @@ def test_a_follow_up_is_a_full_task_whatever_the_agent_proposes(name: str, propo
     assert follow_up_text(follow_up, ITEMS[name], unmet, 7, Redactor(), PostingPolicy())[1].count("\n## ") == 5
     body = follow_up_body(follow_up, ITEMS[name], unmet)
     assert criteria_of([WorkItem(number=6, body=body)]) == unmet
-    if name == "a whole task":
+    if name in ("a whole task", "numbered headings"):
         for kept in ("Spec: `docs/specs/a.md`", "- src/b/ (new)", "(owned by #3)", "No new dependency."):
             assert kept in body
         assert "accord:item" not in body

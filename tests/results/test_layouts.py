@@ -654,6 +654,7 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         "Spec reference: docs/specs/a.md, section Reading\n\n```\nTBD\n```\n",
         'Spec reference: docs/specs/a.md, section Reading <!-- "A stream is read." -->',
         "Spec: docs/specs/a.md\nSection: Reading\nQuote: None",
+        "Spec: docs/specs/a.md\nSection: Reading\nQuote: N/A (the spec is silent)",
         'Spec: docs/specs/a.md\nSection: None\nQuote: "A stream is read."',
         "Spec: docs/specs/<name>.md\nSection: <relevant sections>\nQuote: <relevant text from spec>",
         'Spec reference: file path, section name, and relevant quote.\nSpec: docs/specs/a.md\nQuote: "A stream."',

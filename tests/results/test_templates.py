@@ -30,6 +30,12 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "heading in a list": (TASK.replace("## Objective\n", "- ## Objective\n"), {"section-missing"}),
     "heading of another level": (TASK.replace("## Objective", "# Objective"), {"section-missing"}),
     "comment that never ends": (TASK.replace("## Context", "<!-- ## Context"), {"section-missing"}),
+    **{
+        f"{title} as a heading": (TASK.replace("## Objective\n", f"## {title}\n"), set())
+        for title in ("**Objective**", "1. Objective", "2.1 _Objective_:", "`Objective` ##", "\U0001f3af Objective")
+    },
+    "every heading with a number": (TASK.replace("# ", "# 3. "), set()),
+    "a heading and one like it": (TASK.replace("## Obj", "## 1. Obj") + "\n## Context:\n\nMore.\n", set()),
     "In Scope outside of Scope": (
         TASK.replace("### In Scope\n\n- src/a.py\n\n", "") + "\n### In Scope\n\n- src/a.py\n",
         {"section-missing"},
@@ -142,6 +148,8 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "owner of the template": (task_body(out_of_scope="- src/b.py (owned by #<issue-number>)"), {"placeholder-left"}),
     "spec of the template": (TASK.replace("specs/a.md", "specs/<name>.md"), {"placeholder-left"}),
     "sections of the template": (TASK.replace("): All", "): <relevant sections>"), {"placeholder-left"}),
+    "an element in a section's name": (TASK.replace("): All", "): The `<name>` element"), set()),
+    "an element before a section's name": (TASK.replace("): All", "): `<name>` elements"), set()),
     "angle brackets of an address": (task_body(context="The page is `/users/<name>`, see <https://a.b>."), set()),
     "no spec file": (TASK.replace("`docs/specs/a.md`", "the specification"), {"spec-path-missing"}),
     "an issue as the spec": (TASK.replace("`docs/specs/a.md`", "#12"), set()),
@@ -198,6 +206,13 @@ NAMED = (
     'Roles, "API"',
     '\n  - "Roles"\n  - 2.1 "API"',
 )
+SILENT = (
+    "N/A (the spec is silent)",
+    "(none \u2014 the section does not exist)",
+    'None (it says nothing of "speed").',
+    "*n/a* [not there]",
+    "\n  none - it is silent",
+)
 REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "as the template has it": (refinement_body(), set()),
     "quote as a block": (refinement_body(quote="\n> It shall be fast."), set()),
@@ -206,7 +221,7 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "empty quote": (refinement_body(quote="- Quote:"), {"quote-missing"}),
     **{
         f"quote is {text}": (refinement_body(quote=f"- Quote: {text}"), {"quote-missing"})
-        for text in ("None", "TBD", "&nbsp;", '"..."', "<!-- It shall be fast. -->")
+        for text in ("None", "TBD", "&nbsp;", '"..."', "<!-- It shall be fast. -->", *SILENT)
     },
     **{
         f"quote below {label}": (refinement_body(quote=f"{label}It shall be fast."), set())

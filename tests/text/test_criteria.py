@@ -75,6 +75,7 @@ def section(*criteria: str, before: str = "") -> str:
     [
         (ITEM, ["It works", "It is fast"]),
         ("# acceptance criteria:\n\n1. One\n2. Two\n", ["One", "Two"]),
+        ("## 4. **Acceptance Criteria**:\n\n- [ ] One\n", ["One"]),
         ("## Acceptance Criteria\n\nNone\n", []),
         ("- [ ] It works\n", []),
         (SPLIT, ["One", "Two", "Three", "Four", "Five"]),

@@ -19,6 +19,7 @@ from accord.github.models import Issue
 from accord.loops.facts import EndedRun
 from accord.loops.models import Closed
 from accord.loops.texts import line_to_post, text_to_post
+from accord.text.markdown import bare_title
 from accord.text.markers import find_markers, take_markers, write_marker
 from accord.text.outline import sections
 from accord.text.posting import PostingPolicy
@@ -119,7 +120,7 @@ def _part(body: str, title: str, otherwise: str = "") -> str:
     content, _ = take_markers(body)
     found = sections(content)
     for i, section in enumerate(found):
-        if section.title.casefold() == title.casefold():
+        if bare_title(section.title) == bare_title(title):
             ends = (other.line - 1 for other in found[i + 1 :] if other.level <= section.level)
             lines = content.splitlines()[section.line : next(ends, None)]
             return "\n".join(lines[bool(lines and _UNDERLINE.fullmatch(lines[0])) :]).strip()

@@ -19,6 +19,7 @@ from accord.results.labels import ItemKind
 from accord.results.scope_entries import Scopes
 from accord.results.scope_lists import ScopeList, read_scope
 from accord.text.hidden import GUARD
+from accord.text.markdown import bare_title
 from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.text.outline import Section, code_free_lines, sections
 
@@ -107,9 +108,10 @@ class Body(Frozen):
         return next(iter(self.find_all(heading)), None)
 
     def find_all(self, heading: Heading) -> list[Section]:
-        """Return all sections of a required heading."""
-        found = (each for each in self.sections if each.level == heading.level and is_same(each.title, heading.title))
-        return [each for each in found if not heading.parent or is_same(each.parent, heading.parent)]
+        """Return all sections of a required heading: those with its exact title, else those that dress it up."""
+        found = [each for each in self.sections if each.level == heading.level and is_same(each.title, heading.title)]
+        found = [each for each in found if not heading.parent or is_same(each.parent, heading.parent)]
+        return [each for each in found if each.title.casefold() == heading.title.casefold()] or found
 
 
 @lru_cache(maxsize=128)
@@ -125,8 +127,8 @@ def likely_kind(body: Body) -> ItemKind:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Return whether two titles are the same; case does not count."""
-    return one.casefold() == other.casefold()
+    """Return whether two titles are the same; case, emphasis, a number before them and a colon do not count."""
+    return one == other or bare_title(one) == bare_title(other)
 
 
 class BodyParts(Frozen):

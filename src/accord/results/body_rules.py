@@ -33,6 +33,9 @@ _ISSUE = re.compile(r"#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
 _PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
+_ELEMENT = re.compile(r"(?<=\w )`<[a-z][a-z-]*>`|`<[a-z][a-z-]*>`(?= \w)")
+"""Code beside a word that is one tag, as in "The `<name>` element"."""
+
 _SENTENCE_BREAK = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')*_]{0,3}\s+[\"'(*_]{0,3}[A-Z\u0391-\u03a9\u0410-\u042f]"
     r"|[\u3002\uff01\uff1f]\s*\w"
@@ -157,7 +160,8 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
         items = section.items if section.line in criteria else []
         entries = [*(each for each in items if each.checked is not None), *unboxed_entries(items)]
         lines = [line for line in every if is_template(line) and line not in passed]
-        lines += [each.text for each in entries if _CRITERION.fullmatch(each.text)] + pattern.findall(section.text)
+        lines += [each.text for each in entries if _CRITERION.fullmatch(each.text)]
+        lines += pattern.findall(_ELEMENT.sub("x", section.text))
         for left in lines[:1]:
             message = f"`{section.title}` (line {section.line} of the body) still has the template's `{left.strip()}`."
             yield Finding("placeholder-left", message, path, hint="Replace it with your own words.")

@@ -85,6 +85,12 @@ _QUOTE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
+_REMARK = re.compile(
+    r"[\s>*_`(\[]*(\w[\w/ ]{1,20})[*_`]*"
+    r"(?:[ \t]*[(\[][^\n()\[\]]*[)\]][^\w\n]*|[ \t]+[\u2013\u2014-][ \t][^\n]*)\s*"
+)
+"""A few words, and a remark in brackets or behind a dash, as in "none (the spec is silent)"."""
+
 
 def says_something(text: str) -> bool:
     """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
@@ -108,14 +114,22 @@ def reference_gaps(text: str) -> list[str]:
     A path or a section's name in quotation marks is not a quote; of two quoted texts, the first may name the section.
     """
     text = _TABLE.sub(_labelled_cells, _PLACEHOLDER.sub(" ", _COMMENT.sub("", text.replace("\r\n", "\n"))))
-    labelled = [says_something(hit[1]) for hit in _QUOTE.finditer(text)]
+    labelled = [_is_quote(hit[1]) for hit in _QUOTE.finditer(text)]
     flat = _NAMES_LISTED.sub(lambda hit: _ENTRY.sub(", ", hit[0]), text)
-    quotes = [*_quotes(_SECTION_LINE.sub("", flat) if labelled and not any(labelled) else flat)]
+    if labelled and not any(labelled):
+        flat = _SECTION_LINE.sub("", _QUOTE.sub("", flat))
+    quotes = [*_quotes(flat)]
     first = next((hit for hit in quotes if not hit["block"]), None)
     has_section = any(not _UNNAMED.fullmatch(seen_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
     is_first = len(quotes) > 1 and first and _AFTER_PATH.search(first.string[: first.start()])
     found = {"path": _PATH.search(text), "section": has_section or is_first, "quote": any(labelled) or quotes}
     return [part for part, is_there in found.items() if not is_there]
+
+
+def _is_quote(text: str) -> bool:
+    """Return whether the text of a quote's label is one, and not a word such as none, with or without a remark."""
+    remark = _REMARK.fullmatch(text)
+    return says_something(remark[1] if remark else text)
 
 
 def _labelled_cells(table: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import accumulate
 
-from accord.text.markdown import as_code
+from accord.text.markdown import as_code, bare_title
 from accord.text.markers import defuse, write_marker
 from accord.text.outline import ChecklistTask, ListItem, Section, sections, tasks, with_ticks
 from accord.text.posting import PostingPolicy
@@ -112,4 +112,4 @@ def _item_boxes(body: str) -> list[ChecklistTask]:
 
 
 def _is_criteria(section: Section) -> bool:
-    return section.title.strip().rstrip(":").casefold() == TITLE
+    return bare_title(section.title) == TITLE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from accord.text.hidden import GUARD, as_seen
 
@@ -11,6 +12,8 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!|~<>$&]|(?<=[A-Za-z]):(?=//)|(?i:(?<=\b
 _MENTION = re.compile(r"@(?=\w)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 _UNGUARDED = re.compile(rf"(?:(?!{GUARD}){_CONTROL.pattern.removesuffix('+')})+")
+_EMPHASIS = re.compile(r"[*`]|(?<![^\W_])_+|_+(?![^\W_])")
+_NUMBERED = re.compile(r"\W*(?:(?:\d{1,2}(?:\.\d{1,2})*[.)]|\d{1,2}(?:\.\d{1,2})+)\s+)?\W*")
 _CELL_CHARS = 500
 _LABEL_CHARS = 60
 
@@ -25,6 +28,12 @@ def as_code(text: str) -> str:
     fence = longer_run("`", text, 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
+
+
+@lru_cache(maxsize=256)
+def bare_title(title: str) -> str:
+    """Return a heading in lower case, without emphasis, a number or a sign before it, and a colon behind it."""
+    return _NUMBERED.sub("", _EMPHASIS.sub("", title), count=1).rstrip(" \t:\uff1a").casefold()
 
 
 def shorten(text: str, limit: int) -> str:
