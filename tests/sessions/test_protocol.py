@@ -209,11 +209,13 @@ def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path
     assert next_step(read_session(folder)).next == "continue"
 
 
-@pytest.mark.parametrize("said", ["Approvedly", "yes", "changes-requested:", "changes-requested:  ", "approvedly", ""])
+@pytest.mark.parametrize(
+    "said", ["Approvedly", "yes", "changes-requested:", "changes-requested:  ", "approvedly", "", "\u200b"]
+)
 def test_an_invalid_answer_leaves_the_gate_open(tmp_path: Path, said: str) -> None:
     folder = gate(tmp_path)
     before = (folder / "status.json").read_bytes()
-    refused("gate-answer" if said else "answer-empty", answer, folder, UD_APPROVE_DESIGN=said)
+    refused("gate-answer" if said.isprintable() and said else "answer-empty", answer, folder, UD_APPROVE_DESIGN=said)
     assert (folder / "status.json").read_bytes() == before
     assert not (folder / "approve-design-history.jsonl").exists()
 

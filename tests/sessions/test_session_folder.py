@@ -176,6 +176,22 @@ def test_the_history_holds_requested_changes_and_nothing_else(tmp_path: Path) ->
         assert found(folder) == [("approve-design-history.jsonl", "history-line")] * wrong
 
 
+@pytest.mark.parametrize("indent", [0, 2])
+def test_an_entry_over_several_lines_counts_and_is_to_be_joined(tmp_path: Path, indent: int) -> None:
+    answer = "changes-requested: smaller"
+    asked = [decision("UD-APPROVE-DESIGN", "answered", answer=answer)]
+    entry = {"at": AT, "decision_id": "UD-APPROVE-DESIGN", "answer": answer, "state_context": "APPROVE_DESIGN"}
+    lines = f'{json.dumps(entry, indent=indent)}\n{json.dumps({**entry, "answer": f"{answer}!"})}\n{{"at": "2026\n'
+    folder = make_session(tmp_path, "APPROVE_DESIGN", user_decisions=asked)
+    (folder / "approve-design-history.jsonl").write_text(lines + json.dumps(entry, indent=indent) + "}")
+    session = read_session(folder)
+    assert [one.answer for one in session.history] == [answer, f"{answer}!"]
+    assert found(folder) == [("approve-design-history.jsonl", "(history-torn)")] * 8
+    torn = session.parts["approve-design-history.jsonl"].findings
+    assert [(one.line, one.hint) for one in torn][:2] == [(1, "Join lines 1 to 6."), (8, torn[-1].hint)]
+    assert "emove" not in "".join(one.text for one in torn)
+
+
 @pytest.mark.parametrize("state", ["INTEGRATE", "RELEASE", "DONE", "FIX_BUILD"])
 def test_tasks_are_completed_before_they_are_integrated(tmp_path: Path, state: str) -> None:
     assert ("", "tasks-open") in found(make_session(tmp_path, state, user_decisions=GATES))

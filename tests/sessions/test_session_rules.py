@@ -229,7 +229,8 @@ def test_texts_of_an_output_are_judged_by_its_rules() -> None:
     artifacts = {"commands_to_run": [], "notes": [], "review_comments": [{"path": "a"}, "b"], "findings": [{"x": 1}]}
     assert found(OUTPUT, agent_output(artifacts={**artifacts, "patch_summary": "more"})) == []
     assert found(OUTPUT, agent_output(summary="One. Two. Three, v1.2. Four!")) == [("(summary-long)", "/summary")]
-    assert found(OUTPUT, agent_output(summary="See src/a.py. It uses v1.2. Done.")) == []
+    for summary in ("See src/a.py. It uses v1.2. Done.", "Changed e.g. a.py, i.e. nothing. See b.c. Done."):
+        assert found(OUTPUT, agent_output(summary=summary)) == []
 
 
 @pytest.mark.parametrize(
@@ -316,6 +317,7 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         (decision(resolution_reason="x"), ("decision-record", "resolution_reason")),
         (decision(status="answered"), None),
         (decision(status="answered", answer=" "), ("decision-record", "answer")),
+        (decision(status="answered", answer="\u200b"), ("decision-record", "answer")),
         (decision(status="answered", resolved_at=None), ("decision-record", "resolved_at")),
         (decision(status="cancelled"), None),
         (decision(status="cancelled", resolution_reason=""), ("decision-record", "resolution_reason")),
@@ -386,6 +388,8 @@ def test_a_decision_id_appears_once(name: str) -> None:
     state = "ASK_USER" if name == "UD-1" else "APPROVE_DESIGN"
     twice = status(state, user_decisions=[decision(name), decision(name, "answered")])
     assert found(STATUS, twice) == [("decision-repeated", "/user_decisions/1")]
+    hints = {"UD-1": "Give one of them another id.", "UD-APPROVE-DESIGN": "Keep the newer one, and remove the other."}
+    assert [one.hint for one in STATUS.read_model(read_object(json.dumps(twice).encode()))[1]] == [hints[name]]
 
 
 @pytest.mark.parametrize("state", ["DESIGN", "PLAN", "IMPLEMENT_LOOP", "FIX_TESTS", "INTEGRATE", "RELEASE", "DONE"])

@@ -16,6 +16,7 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, warning
 from accord.core.suggest import did_you_mean
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
+from accord.text.hidden import strip_hidden
 
 SECURITY = "security"
 """The category of questions that only the user resolves."""
@@ -101,7 +102,7 @@ def _check_pending(decision: UserDecision, place: str) -> Iterator[Finding]:
 
 def _check_resolved(decision: UserDecision, session: str, place: str) -> Iterator[Finding]:
     for key in ("resolved_at", "answer" if decision.status == "answered" else "resolution_reason"):
-        if not (getattr(decision, key) or "").strip():
+        if not strip_hidden(getattr(decision, key) or "").strip():
             message = f"The {decision.status} decision has no `{key}`."
             hint = "Write it, or set the decision back to pending."
             yield Finding("decision-record", message, f"{place}/{key}", hint=hint)

@@ -63,6 +63,9 @@ TEXTS = {
 }
 """Required sections of each text, with the headings that count, in lower case and without numbering."""
 
+_MOST_LINES = 100
+"""The lines that one entry of a log may be spread over."""
+
 LogEntry = TypeVar("LogEntry", DecisionHistoryEntry, OutputEntry)
 
 _NUMBERING = re.compile(r"^[\W\d_]+")
@@ -114,9 +117,10 @@ def _read_lines(
 ) -> tuple[list[LogEntry], list[Finding]]:
     entries: list[LogEntry] = []
     found: list[Finding] = []
-    for number, line in enumerate(raw.split(b"\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line, count in _joined_lines(raw.split(b"\n")):
+        if count > 1:
+            message, hint = f"The entry is spread over {count} lines.", f"Join lines {number} to {number + count - 1}."
+            found.append(replace(warning("history-torn", message, hint=hint), line=number))
         try:
             json.loads(line)
             entry = read_shape(shape, read_object(line).value)
@@ -127,10 +131,33 @@ def _read_lines(
             found.append(Finding("history-line", message, line=number, hint="Correct the line, or remove it."))
         except (ValueError, RecursionError):
             message = "The line is not a JSON object and is not read. A crash may have cut it short."
-            found.append(replace(warning("history-torn", message, hint="Remove the line."), line=number))
+            hint = "Complete it, unless a later line repeats it."
+            found.append(replace(warning("history-torn", message, hint=hint), line=number))
         else:
             found += [replace(finding, line=number) for finding in check(entry)]
     return entries, found
+
+
+def _joined_lines(lines: Sequence[bytes]) -> Iterator[tuple[int, bytes, int]]:
+    """Yield the lines that are not blank with their numbers; lines that only together are an object as one."""
+    start = 0
+    while start < len(lines):
+        line = lines[start].strip()
+        is_open = line.startswith(b"{") and not line.endswith(b"}")
+        count = _lines_of_object(lines[start : start + _MOST_LINES]) if is_open else 1
+        if line:
+            yield start + 1, b"\n".join(lines[start : start + count]), count
+        start += count
+
+
+def _lines_of_object(lines: Sequence[bytes]) -> int:
+    """Return how many lines from the first on are one object and nothing else; 1 where none are."""
+    text = b"\n".join(lines).decode("utf-8", "replace").lstrip()
+    try:
+        end = json.JSONDecoder().raw_decode(text)[1]
+    except (ValueError, RecursionError):
+        return 1
+    return 1 if text[end:].partition("\n")[0].strip() else text.count("\n", 0, end) + 1
 
 
 def _history_findings(entry: DecisionHistoryEntry, now: datetime) -> Iterator[Finding]:

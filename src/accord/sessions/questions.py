@@ -22,6 +22,7 @@ from accord.sessions.machine import ORDER, return_state, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
 from accord.sessions.moves import passed_open, status_in
 from accord.sessions.policy import refuse
+from accord.text.hidden import strip_hidden
 
 Next = Literal["ask", "dispatch-correction", "verify-correction", "re-ask", "continue", "blocked", "done"]
 Record = dict[str, Any]
@@ -207,7 +208,7 @@ def _history_line(answer: str, at: str) -> Record:
 def normalize_answer(decision_id: str, text: str) -> str:
     """Return an answer as it is recorded. Raises BrokenContract when it does not answer this question."""
     text = text.strip()
-    if not text:
+    if not strip_hidden(text).strip():
         raise _refusal("answer-empty", f"The answer to {decision_id} is empty.", "Ask again.")
     if decision_id == REVIEW_STRATEGY:
         for name, words in (("per-batch", _PER_BATCH), ("single-final", _SINGLE_FINAL)):
@@ -224,7 +225,7 @@ def with_closed_question(
     session: Session, decision_id: str, how: Literal["cancelled", "skipped"], reason: str, *, now: datetime
 ) -> Record:
     """Return the status with a cancelled or skipped question; a cancelled gate blocks the session."""
-    if not reason.strip():
+    if not strip_hidden(reason).strip():
         raise _refusal("reason-missing", "No reason given.", f"Say with `--reason` why the question is {how}.")
     value = status_value(session)
     entry = _known_record(value, decision_id)

@@ -70,7 +70,8 @@ _COUNT = re.compile(
     rf"\b{_WORD}(?:[ -](?:severity|risk))?[*`_]*\s*[:=]\s*(\d+|none|n/a)(?:\s+\w+)?\s*(?=[,;.|()\n]|\Z)"
 )
 """A severity with the number of its findings, such as ``high: 0`` or ``critical: none found``."""
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
+_SENTENCE_END = re.compile(r"(?<!\b[A-Za-z]\.[A-Za-z])[.!?](?=\s|$)")
+"""Not the end of an abbreviation such as ``e.g.``."""
 
 
 def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
@@ -281,8 +282,9 @@ def _repeated_ids(code: str, ids: Sequence[str], *place: str) -> Iterator[Findin
     """Find ids that occur again; ``place`` is the key of the list, and that of the id in an entry."""
     for i, name in enumerate(ids):
         if name in ids[:i]:
-            message = f"{short_name(name)} occurs twice."
-            yield Finding(code, message, pointer(place[0], i, *place[1:]), hint="Give one of them another id.")
+            message, hint = f"{short_name(name)} occurs twice.", "Give one of them another id."
+            hint = "Keep the newer one, and remove the other." if name in GATES else hint
+            yield Finding(code, message, pointer(place[0], i, *place[1:]), hint=hint)
 
 
 def _retries(status: SessionStatus) -> Iterator[Finding]:
