@@ -182,7 +182,7 @@ def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> d
     new = [change.path for change in changes if change.is_new]
     if own_state(new, state_files):
         base = split_nul(scratch("ls-tree", "-r", "--name-only", "-z", "--full-tree", start))
-        left |= dict.fromkeys(own_state(new, state_files, base), STATE)
+        left |= dict.fromkeys(sorted(own_state(new, state_files, base)), STATE)
     if entries := join_nul(f"{each.was_mode} {each.was}\t{each.path}" for each in changes if each.path in left):
         scratch("update-index", "-z", "--index-info", data=entries)
     return left
