@@ -39,9 +39,9 @@ def test_the_demo_applies_each_result_once_however_often_it_is_applied(accord: A
     shown = accord("demo", "--no-stay", "--dir", accord.home / "sandbox")
     assert shown.code == 0, shown.err
     assert [line for line in shown.out.splitlines() if line.startswith("applied to accord/sandbox: ")] == [
-        "applied to accord/sandbox: 24 done (5 reads, 24 writes)",
-        "applied to accord/sandbox: 3 done (4 reads, 5 writes)",
-        "applied to accord/sandbox: 3 done (6 reads, 3 writes)",
+        "applied to accord/sandbox: 24 done (6 reads, 29 writes)",
+        "applied to accord/sandbox: 3 done (5 reads, 10 writes)",
+        "applied to accord/sandbox: 3 done (7 reads, 8 writes)",
     ]
     assert AGAIN.findall(shown.out) == [("unchanged", "0")] * 3
     other = accord("demo", "--no-stay", "--dir", accord.home / "sandbox")

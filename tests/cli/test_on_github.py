@@ -11,7 +11,7 @@ import pytest
 from support.commands import Accord
 from support.implementations import completed
 from support.plans import plan, task, task_body
-from support.stage import Stage, insert_issues, staged
+from support.stage import NO_LEASE, Stage, insert_issues, staged
 from support.trees import commit, git
 from test_check import HOSTILE, assert_harmless
 
@@ -55,7 +55,7 @@ def test_a_plan_is_rehearsed_applied_then_unchanged_each_with_a_receipt(accord: 
     planned = accord.document("apply", file, "--dry-run")
     assert (planned["outcome"], stage.issues()) == ("planned", [])
     assert {operation["status"] for operation in planned["operations"]} == {"planned"}
-    for outcome, writes in (("applied", 3), ("unchanged", 0)):
+    for outcome, writes in (("applied", NO_LEASE + 3), ("unchanged", 0)):
         ended = accord("apply", file, "--format", "json", "--receipt", "out/receipt.json")
         assert (ended.code, ended.err) == (0, "")
         assert (ended.document["outcome"], ended.document["requests"]["write"]) == (outcome, writes)
@@ -80,7 +80,7 @@ def test_a_changed_plan_of_one_request_is_shown_and_applied_to_the_issues_it_has
     assert "create   c\nvanished b #3\n0 of 3 items are unchanged." in shown.out
     step = accord.in_step()
     receipt = accord.document("apply", file, *request, "--close-vanished")
-    assert (receipt["run_key"], receipt["requests"]["write"], len(stage.issues())) == ("issue-1", 3, 4)
+    assert (receipt["run_key"], receipt["requests"]["write"], len(stage.issues())) == ("issue-1", NO_LEASE + 3, 4)
     assert "| a | #2 | update | title, body |" in step.summary
     assert [each["change"] for each in receipt["differences"]] == ["update", "create", "close"]
 
@@ -172,7 +172,7 @@ def test_without_token_or_repository_the_missing_variable_is_named(accord: Accor
 @pytest.mark.slow
 def test_a_run_that_gets_a_stop_signal_reports_it_and_writes_its_receipt(accord: Accord, stage: Stage) -> None:
     file = accord.file("plan.json", plan(*(task(f"t{i}") for i in range(5))))
-    stage.server.faults.add(Fault("slow", nth=3, method="POST", seconds=15))
+    stage.server.faults.add(Fault("slow", nth=3, method="POST", path="/issues$", seconds=15))
     with accord.start("apply", file, "--format", "json", "--receipt", "receipt.json") as started:
         deadline = time.monotonic() + 600
         while len(stage.issues()) < 3 and time.monotonic() < deadline:

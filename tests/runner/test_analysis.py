@@ -347,7 +347,7 @@ def test_a_task_is_named_by_its_number_or_its_exact_words(completed: list[Any], 
     assert answer.completed_tasks == expected
 
 
-def test_a_negative_zero_is_no_confidence() -> None:
+def test_a_negative_zero_is_written_as_zero() -> None:
     assert str(answer_in('{"completed_tasks": [], "confidence": -0.0}', ["Add tests"]).confidence) == "0.0"
 
 

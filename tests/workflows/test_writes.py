@@ -153,7 +153,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("script", BESIDE.values(), ids=BESIDE)
-def test_what_does_not_keep_a_script_from_setting_an_output_is_known(script: str, tmp_path: Path) -> None:
+def test_lines_that_keep_no_script_from_setting_an_output_are_known(script: str, tmp_path: Path) -> None:
     assert "a-b" in outputs_of(script, tmp_path)
     names = written_names([script], (), ())
     assert names is None or "a-b" in names

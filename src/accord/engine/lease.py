@@ -2,8 +2,8 @@
 
 The lease is a chain of commits (``CommitChain``). A writer reads the newest one before it reads anything else, and
 makes the next one before it writes. Where GitHub refuses that, another writer has come between: what was read is old,
-and all is read and decided again. Without permission to write contents there is no lease; markers keep a killed run
-that is repeated from writing anything twice even so.
+and all is read and decided again. A token that may not write contents gets none; markers keep a killed run that
+is repeated from writing anything twice even so.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Lease:
         """Begin without it."""
 
     def __exit__(self, *_: object) -> None:
-        """Let others write. What GitHub answers changes nothing about what was written."""
+        """Let others write. An error of GitHub changes nothing about the outcome of what was written."""
         if self._sign:
             self._sign = None
             try:

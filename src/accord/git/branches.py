@@ -50,7 +50,7 @@ _PUSH_HINTS = (
     (r"GH003|force-push", "Push without `--force`: merge the branch into the changes first."),
     (r"\[remote rejected\]", "Do what the server says about the branch, and push again."),
 )
-"""What fixes a push that was refused for these words; the first that are found count."""
+"""Words of refused pushes, the first that are found, and the hint that fixes each."""
 
 _FINAL = re.compile(
     r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|protected branch"

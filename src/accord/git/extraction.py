@@ -29,7 +29,7 @@ from accord.git.patches import changes_between, contents_of, difference, filters
 from accord.git.paths import is_folder, some_of
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
 from accord.git.unfinished import marker_findings, stopped_merge, unmerged_paths
-from accord.git.unlisted import clear_flags, overlooked
+from accord.git.unlisted import clear_flags, overlooked_changes
 
 
 class Extracted(Frozen):
@@ -105,7 +105,7 @@ def _stage_changes(
         kept_back = _stage_files(scratch, start, entries, changed, state_files)
         kept_back |= _put_back_commits(scratch, start, state_files)
         known = {*entries, *untracked, *kept_back, *excluded}
-        kept_back |= overlooked(scratch, git, start, settings, entries, known) | kept_back
+        kept_back |= overlooked_changes(scratch, git, start, settings, entries, known) | kept_back
         yield scratch, start, [f"{reason}: {some_of(paths)}." for reason, paths in by_reason(kept_back).items()]
 
 

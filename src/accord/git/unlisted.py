@@ -52,7 +52,7 @@ def clear_flags(git: Git, entries: Mapping[str, IndexEntry]) -> None:
             git("update-index", option, "-z", "--stdin", data=join_nul(shown))
 
 
-def overlooked(
+def overlooked_changes(
     git: Git, real: Git, start: str, settings: Settings, entries: Mapping[str, IndexEntry], known: Collection[str]
 ) -> dict[str, str]:
     """Return changes that git does not list, with the reason why they are left out.

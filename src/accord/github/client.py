@@ -110,7 +110,7 @@ class GitHub(
         return self._transport.server_time or self._clock.now()
 
     def pause(self, seconds: float, reason: str) -> None:
-        """Wait for somebody else. Raises Stopped where all waits of the run would be longer than allowed."""
+        """Wait for another program. Raises Stopped where all waits of the run would be longer than allowed."""
         self._transport.wait(seconds, reason)
 
     def issue(self, number: int) -> Issue | None:

@@ -45,7 +45,7 @@ _HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _QUOTE = re.compile(r"(?:^[ \t]*(?:(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ALERT = re.compile(r"[ \t]*>[ \t]*\[!\w+\]")
-"""The first line of a note as GitHub shows it, which is no quotation."""
+"""The first line of a note as GitHub shows it, which quotes nothing."""
 
 _VISIBLE = re.compile(r"[^\r\n]")
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")

@@ -219,7 +219,7 @@ def _list_entries(text: str, sign: str = "") -> tuple[str, ...]:
 
 
 def _without_part_marks(text: str) -> Iterator[re.Match[str]]:
-    """Yield the marks of entries and headings, but for parts of options and for what is deeper below these."""
+    """Yield the marks of entries and headings, except parts of options and marks that are deeper below these."""
     part_depth: int | None = None
     for mark in _MARK.finditer(text):
         depth = _depth(mark)

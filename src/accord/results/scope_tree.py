@@ -49,7 +49,7 @@ def is_file(name: str) -> bool:
 
 
 class _Above(Frozen):
-    """What is above an entry: the folders that it is read in, from the outer one on, and those that it may be in."""
+    """The folders above an entry: those that it is read in, from the outer one on, and those that it may be in."""
 
     folders: tuple[str, ...] = ()
     others: tuple[str, ...] = ()

@@ -224,7 +224,7 @@ def severity_of(entry: ReviewEntry) -> str:
 
 
 def _is_none(value: object) -> bool:
-    """Return whether the value of a field says that there are no findings."""
+    """Return whether the value of a field counts zero findings."""
     return str(value).strip().lower() in ("", "0", "none", "n/a", "false", "[]")
 
 

@@ -134,7 +134,7 @@ def _run_commands(
     commands: Sequence[SimpleCommand], uncalled: Collection[str], *, is_cleared: bool
 ) -> Sequence[SimpleCommand]:
     """Return the commands that may run: none behind an end of the script, and none of a function that nothing calls."""
-    changes = [(_opened(each.before), each, _opened(each.words)) for each in commands]
+    changes = [(_depth_of(each.before), each, _depth_of(each.words)) for each in commands]
     levels = [*accumulate(change for before, _, after in changes for change in (before, after))]
     if not levels or min(levels) < 0 or levels[-1]:
         return commands
@@ -155,7 +155,7 @@ def _run_commands(
     return found
 
 
-def _opened(parts: Iterable[str]) -> int:
+def _depth_of(parts: Iterable[str]) -> int:
     """Return how many blocks the keywords at the beginning of a command, or brackets, open, less those they close."""
     leading = [*takewhile({*KEYWORDS, *_LEVELS}.__contains__, parts)]
     return sum(_LEVELS.get(each, 0) for each in leading)

@@ -132,10 +132,10 @@ def with_texts(plan: Plan, result: PlannerResult) -> Plan:
 def with_adopted(plan: Plan, names: Mapping[int, str]) -> Plan:
     """Return the plan with its own items by name where it refers to them by the numbers that they have."""
 
-    def named(reference: str) -> str:
+    def by_name(reference: str) -> str:
         return reference if reference in plan.positions else names.get(item_number(reference) or 0, reference)
 
-    blocked_by = [list(map(named, item.blocked_by)) for item in plan.result.create]
+    blocked_by = [list(map(by_name, item.blocked_by)) for item in plan.result.create]
     if all(item.blocked_by == each for item, each in zip(plan.result.create, blocked_by, strict=True)):
         return plan
     pairs = zip(plan.result.create, blocked_by, strict=True)
