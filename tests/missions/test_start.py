@@ -13,10 +13,12 @@ from support.clocks import ManualClock
 from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import has_errors
 from accord.missions import start as starts
 from accord.missions.branches import MissingWork, git_of
 from accord.missions.log import log_path
 from accord.missions.next_moves import next_moves
+from accord.missions.rules import mission_findings
 from accord.missions.start import LaneFacts, StartResult, lane_facts, lane_warnings, plan_lane
 from accord.missions.workspace import resolve_workspace
 
@@ -367,10 +369,47 @@ def test_a_dependency_that_was_never_fetched_may_be_missing(two_lanes: Project) 
     assert "may lack the work of WP01" in start(two_lanes, "WP02").warnings[0]
 
 
-def test_work_of_another_tool_without_a_branch_begins_again_with_a_warning(code: Project) -> None:
-    code.event("WP01", "claimed", "in_progress")
+def test_work_that_a_move_began_without_a_branch_gets_one_with_a_warning(code: Project) -> None:
+    code.move("WP01", "in_progress")
+    assert json.loads(log_path(code.folder).read_text().splitlines()[-1])["policy_metadata"] == {"lane_branch": ""}
     assert f"in progress, but {BRANCH} existed neither here nor at origin" in start(code).warnings[0]
     assert start(code).warnings == ()
+
+
+def test_work_that_a_move_began_on_a_branch_is_lost_with_that(code: Project) -> None:
+    code.worktree("lane-a")
+    code.move("WP01", "in_progress")
+    lose(code)
+    with pytest.raises(BrokenContract, match="is lost"):
+        start(code)
+
+
+@pytest.mark.parametrize("policy", [None, {"branch_name": BRANCH}, {"agent": "claude"}, "x"])
+@pytest.mark.parametrize("targets", [(), ("for_review",), ("for_review", "in_review"), ("for_review", "in_progress")])
+def test_work_of_another_tool_without_its_branch_is_lost_at_each_door_but_no_fault_of_its_files(
+    code: Project, policy: Any, targets: tuple[str, ...]
+) -> None:
+    before = "in_progress"
+    code.event("WP01", "planned", before, actor="ada", policy_metadata=policy)
+    for minutes, target in enumerate(targets, start=1):
+        code.event("WP01", before, target, at=NOW + timedelta(minutes=minutes), actor="bob", review_ref="r")
+        before = target
+    doors = [partial(start, code), partial(code.move, "WP01", "in_progress")] if before == "in_progress" else []
+    doors.append(partial(code.move, "WP01", "approved", actor="eve", review_ref="r"))
+    for door in doors:
+        with pytest.raises(BrokenContract, match=f"The branch {BRANCH} of its lane is lost"):
+            door()
+    found = mission_findings(code.load(), NOW + timedelta(hours=1))
+    assert not any(map(has_errors, found.values()))
+    code.git("branch", BRANCH, "main")
+    for door in doors:
+        door()
+
+
+@pytest.mark.parametrize("more", [{"execution_mode": "direct_repo"}, {"policy_metadata": {"lane_branch": ""}}])
+def test_work_that_began_without_a_lane_lost_none(code: Project, more: Any) -> None:
+    code.event("WP01", "planned", "in_progress", actor="ada", **more)
+    assert "branch" in [step.op for step in start(code).operations]
 
 
 @pytest.mark.parametrize("where", ["the lane of the main checkout", "a work tree elsewhere", "the main checkout"])

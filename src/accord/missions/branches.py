@@ -20,15 +20,15 @@ from accord.core.clock import future_problem, timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.core.frozen import Frozen
 from accord.git.program import Git, GitFailed, changed_paths, is_ancestor
-from accord.missions.lifecycle import LaneProblem
+from accord.missions.lifecycle import REVIEWING, LaneProblem
 from accord.missions.load import Mission
 from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleStatus
 from accord.missions.projects import SPECS
 from accord.missions.replay import began_at
 from accord.missions.workspace import (
     ResolvedWorkspace,
+    begun_branch,
     dependency_branches,
-    is_lane_branch,
     lane_branch,
     resolve_workspace,
 )
@@ -300,23 +300,20 @@ def short_ref(ref: str) -> str:
     return ref.removeprefix(_HEADS).removeprefix("refs/remotes/")
 
 
-RECORDED = "lane_branch"
-"""The key of ``policy_metadata`` under which the event of a start names the branch that it made."""
-
-
 def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit) -> LaneProblem | None:
     """Return what is wrong with the lane of work that began, by the log and git; None for one that may begin.
 
-    The log names the branch of each start, and by its slug that of a mission folder with an older name.
+    The log names the branch of each start, and by its slug that of a mission folder with an older name. A start that
+    names none, as other tools write it, was in the lane of today's files.
     """
     names = dict.fromkeys((workspace.wp_id, *workspace.lane_wp_ids))
     begun = [name for name in names if mission.known_status(name) not in ("done", "canceled")]
     events = [event for name in begun for event in mission.log.by_work_package.get(name, ())]
-    policies = [event.policy_metadata for event in events if isinstance(event.policy_metadata, dict)]
-    recorded = [name for one in policies if is_lane_branch(name := one.get(RECORDED))]
-    slugs = [event.mission_slug for event in events if event.mission_slug not in ("", mission.slug)]
-    older = [*(lane_branch(slug, workspace.lane_id or "") for slug in slugs), *recorded]
     branch = workspace.branch_name or ""
+    named = {event.mission_slug: lane_branch(event.mission_slug, workspace.lane_id or "") for event in events}
+    named |= dict.fromkeys(("", mission.slug), branch)
+    recorded = [name for event in events if (name := begun_branch(event, named[event.mission_slug]))]
+    older = [*(name for slug, name in named.items() if slug not in ("", mission.slug)), *recorded]
     older = [name for name in older if name == branch or name not in git.lanes]  # else it has other work, too
     if not older or git.refs(branch):
         return None
@@ -325,7 +322,7 @@ def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: Mission
     trees = tuple(map(str, moved)) if found.startswith(_HEADS) and moved[0].is_dir() else ()
     lost = next((name for name in reversed(older) if name in recorded), "")
     at, base = f"git -C {shlex.quote(str(mission.root))}", git.target_name or "BASE"
-    if any(mission.known_status(name) in ("for_review", "approved") for name in begun):
+    if any(mission.known_status(name) in (*REVIEWING, "approved") for name in begun):
         base = ""  # a branch without the work that was handed in would pass for merged
     return lost_lane(branch, found, lost, at, trees, base, has_origin=git.has_origin) if found or lost else None
 

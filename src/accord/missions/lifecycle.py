@@ -78,6 +78,7 @@ class MoveFacts(Frozen):
     is_approved: bool = False
     workspace_problem: str = ""
     lane_problem: LaneProblem | None = None
+    lane_branch: str | None = None  # empty where the branch of its lane does not exist yet, None without a lane
     open_subtasks: tuple[str, ...] = ()
     waits_for: tuple[str, ...] = ()  # dependencies whose review has not passed
     dependency_problem: str = ""  # why one of them never can by itself

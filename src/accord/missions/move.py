@@ -24,7 +24,7 @@ from accord.missions.load import Mission, load_mission, mission_folder
 from accord.missions.log import log_path
 from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
 from accord.missions.replay import is_approved
-from accord.missions.workspace import resolve_workspace
+from accord.missions.workspace import RECORDED, resolve_workspace
 
 
 class MoveResult(Frozen):
@@ -91,12 +91,13 @@ def move_facts(
     work_package = mission.work_package(request.wp_id)
     is_code = work_package.mode.value == "code_change"
     events = mission.log.by_work_package.get(request.wp_id, [])
-    branch, workspace_problem, evidence_problem, lane_problem = "", "", "", None
+    branch, workspace_problem, evidence_problem, lane_problem, lane_branch = "", "", "", None, None
     try:
         workspace = resolve_workspace(mission, request.wp_id)
         branch = workspace.branch_name or ""
         if branch:
             lane_problem = lane_problem_of(mission, workspace, git)
+            lane_branch = branch if git.refs(branch) else ""
     except BrokenContract as broken:
         workspace_problem = broken.message
     needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
@@ -115,6 +116,7 @@ def move_facts(
         is_approved=is_approved(events, mission.written.get(request.wp_id, "")),
         workspace_problem=workspace_problem,
         lane_problem=lane_problem,
+        lane_branch=lane_branch,
         open_subtasks=tuple(word for word in mission.open_boxes if word in work_package.head.subtasks),
         waits_for=blocked.waits_for,
         dependency_problem=blocked.problem,
@@ -159,8 +161,10 @@ def plan_events(
 
 
 def _policy(facts: MoveFacts) -> dict[str, Any] | None:
-    """Return the rule that a reason overrides."""
+    """Return the rule that a reason overrides, or the branch on which work begins."""
     request = facts.request
+    if request.target == "in_progress" and facts.lane_branch is not None:
+        return {RECORDED: facts.lane_branch}
     if request.target == "done" and request.override_reason:
         return {"merge_ancestry": "overridden", "override_reason": request.override_reason}
     if request.target in ("in_review", "approved") and is_self_review(facts):

@@ -16,7 +16,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
 from accord.missions.load import Mission
-from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode
+from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode, StatusEvent
 from accord.missions.modes import ModeSource
 
 
@@ -118,6 +118,21 @@ def lane_branch(slug: str, lane_id: str) -> str:
 def is_lane_branch(name: object) -> TypeGuard[str]:
     """Tell whether a value that a file holds is the name of a lane's branch."""
     return isinstance(name, str) and name.startswith(BRANCHES) and not _NOT_A_BRANCH.search(name)
+
+
+RECORDED = "lane_branch"
+"""The key of ``policy_metadata`` under which the start of work names the branch of its lane, empty without one."""
+
+
+def begun_branch(event: StatusEvent, branch: str) -> str:
+    """Return the branch on which an event began work: the one that it names, else ``branch``; empty if it began none.
+
+    Other tools name none in the start of work that has a work tree.
+    """
+    policy = event.policy_metadata if isinstance(event.policy_metadata, dict) else {}
+    is_begun = event.to_lane == "in_progress" and event.execution_mode != "direct_repo"
+    found = policy.get(RECORDED, branch if is_begun else "")
+    return found if is_lane_branch(found) else ""
 
 
 _NOT_A_BRANCH = re.compile(r"\.\.|@\{|//|/\.|\.lock(?:/|\Z)|[./]\Z|[\x00-\x20\x7f~^:?*\[\\]")
