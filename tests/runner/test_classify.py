@@ -336,7 +336,9 @@ def test_a_try_that_failed_counts_on_stderr_only_before_any_work(reader: Reader)
         ("try again in 2 hours 5 minutes", 7500.0), ("try again in 1 day, 2 hours and 3 minutes", 93780.0),
         ("Suggested retry after 1s.", 1.0), ("Retry-After: 30", 30.0), ("retry after 5 seconds", 5.0),
         ("retryDelayMs: 1500,", 1.5), ('"retryDelay": "7s"', 7.0), ("try again later", None),
-        ("try again in 999999999999 days", None), ("try again in May", None), ("retried after 3 tests", None),
+        ('"retry_after": 30', 30.0), ("'retry_after_seconds': 5}", 5.0), ("retry-after-ms: 1500", 1.5),
+        ("Retrying in 2 seconds...", None), ("try again in 999999999999 days", None), ("try again in May", None),
+        ("retried after 3 tests", None),
     ],
 )  # fmt: skip
 def test_a_delay_is_read_in_seconds(text: str, seconds: float | None) -> None:

@@ -209,6 +209,29 @@ def test_the_causes_below_an_error_are_part_of_it(reader: Reader, printed: str, 
     assert reader.failure("codex", b"", exit_code=1, stderr=f"{printed}\n".encode()).evidence.rule == rule
 
 
+LIMITED = "Error: 429 Too Many Requests"
+PER_MONTH = "Error: 429 Quota of 100 requests per month"
+
+
+@pytest.mark.parametrize(
+    ("printed", "category", "seconds"),
+    [
+        (f"{LIMITED}\nRetrying in 0.2 seconds...\nRetrying in 64 seconds...", "transient", 64),
+        (f"{LIMITED}\nRetrying in 1 seconds...\n{LIMITED}\nRetrying in 64 seconds...\n{LIMITED}", "transient", 64),
+        ("429 Too Many Requests, retrying in 1s\n429 Too Many Requests, retrying in 2s\n" + LIMITED, "transient", 2),
+        (f"{LIMITED} (attempt 1), trying again in 8s\n{LIMITED} (attempt 2)", "transient", 8),
+        (f"{LIMITED}\nRetrying in 8s\n{LIMITED}. Please try again in 5s.", "transient", 5),
+        (f"{PER_MONTH}\nRetrying in 2 seconds...\n{PER_MONTH}\nRetrying in 4 seconds...", "resource", None),
+        (f"{PER_MONTH}, try again in 5s", "transient", 5),
+    ],
+)
+def test_the_last_wait_of_the_cli_counts_behind_the_delay_that_the_provider_names(
+    reader: Reader, printed: str, category: str, seconds: float | None
+) -> None:
+    found = reader.failure("plain", b"", exit_code=1, stderr=f"{printed}\n".encode())
+    assert (found.category, found.retry_after_seconds) == (category, seconds)
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_talk_of_the_agent_about_errors_does_not_explain_its_failure(reader: Reader, codec: str) -> None:
     for stdout, stderr in (SILENT[codec] + SAID[codec], b""), (SILENT[codec] + SAID[codec], TALK.encode()):

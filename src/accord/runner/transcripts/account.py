@@ -198,7 +198,8 @@ class AccountBuilder:
 
     def fail(self, error: AgentError) -> None:
         """End with a failure."""
-        backoff = self._trouble.backoff_seconds if self._trouble else error.backoff_seconds
+        backoff = error.backoff_seconds
+        backoff = self._trouble.backoff_seconds if backoff is None and self._trouble else backoff
         self._ending, self._failure = "failure", replace(error, backoff_seconds=backoff)
 
     def succeed(self, message: str | None = None, structured: Any = None) -> None:

@@ -16,7 +16,7 @@ from accord.runner.transcripts import error_rules as rules
 from accord.runner.transcripts.account import Account, AgentError
 from accord.runner.transcripts.error_rules import DESCRIBED, worded_cause
 from accord.runner.transcripts.lines import json_prefix
-from accord.runner.transcripts.wording import delay_in, error_from
+from accord.runner.transcripts.wording import backoff_in, delay_in, error_from
 from accord.text.hidden import as_seen
 
 _LAST_LINES = 200
@@ -88,8 +88,12 @@ _MENTIONED = re.compile(rf"{DESCRIBED.pattern}|\b(?:for|an?) $", re.IGNORECASE)
 
 
 def reported_errors(text: str, source: ErrorSource, account: Account) -> list[AgentError]:
-    """Return the errors that lines report, in order, each with the status and the delay of the dump below it."""
+    """Return the errors that lines report, in order, each with the status and the delay of the dump below it.
+
+    The CLI's own wait before its last attempt also counts for the error of that attempt.
+    """
     found: list[AgentError] = []
+    waited: float | None = None
     is_counted = follows_git = False
     scope = _scope(text, source, account)
     lines = _printed_lines(text)
@@ -105,6 +109,10 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
                 found.append(_error_in(line))
         elif found and is_counted:
             found[-1] = _with_dump(found[-1], line)
+        if (wait := backoff_in(line)) is not None and (is_counted or scope == "all"):
+            waited = wait
+        if found and is_counted and waited is not None:
+            found[-1] = replace(found[-1], backoff_seconds=waited)
     return found
 
 

@@ -31,12 +31,14 @@ _STATUS = re.compile(
 
 _UNITS = {"ms": 0.001, "mil": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = r"\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])"
+_DURATION = rf"[ \"']*((?:{_PART}[ ,]*(?:and )?)+|\d+(?:\.\d+)?(?![\w.:/-]))"
 _DELAY = re.compile(
-    rf"\b(?:(?:try|retry)(?:ing)?(?: again)? (?:in|after)|retry[- ]?(?:after|delay)[\"']?[:=]|wait)"
-    rf"[ \"']*((?:{_PART}[ ,]*(?:and )?)+|\d+(?:\.\d+)?(?![\w.:/-]))",
+    r"\b(?:(?:try|retry)(?: again)? (?:in|after)|retry[-_ ]?(?:after|delay)(?:[-_]?seconds|[-_]s)?[\"']?[:=]|wait)"
+    rf"{_DURATION}",
     re.IGNORECASE,
 )
-_DELAY_MS = re.compile(r"\bretry_?(?:after|delay)_?ms[\"']?[:=] ?(\d+(?:\.\d+)?)", re.IGNORECASE)
+_DELAY_MS = re.compile(r"\bretry[-_]?(?:after|delay)[-_]?ms[\"']?[:=] ?(\d+(?:\.\d+)?)", re.IGNORECASE)
+_BACKOFF = re.compile(rf"\b(?:re)?trying(?: again)? (?:in|after){_DURATION}", re.IGNORECASE)
 _DELAY_PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?) ?(ms|mil|[smhd]|$)", re.IGNORECASE)
 
 
@@ -50,9 +52,18 @@ def delay_in(text: str) -> float | None:
     """Return the seconds that an error's text asks to wait."""
     if found := _DELAY_MS.search(text):
         return bounded_delay(float(found[1]) / 1000)
-    if not (found := _DELAY.search(text)):
-        return None
-    parts = _DELAY_PART.findall(found[1])
+    found = _DELAY.search(text)
+    return _seconds(found[1]) if found else None
+
+
+def backoff_in(text: str) -> float | None:
+    """Return the seconds of the last wait of its own that a CLI announces in a text."""
+    found = _BACKOFF.findall(text)
+    return _seconds(found[-1]) if found else None
+
+
+def _seconds(duration: str) -> float | None:
+    parts = _DELAY_PART.findall(duration)
     return bounded_delay(sum(float(count) * _UNITS[unit.lower()] for count, unit in parts))
 
 
@@ -75,6 +86,7 @@ def error_from(message: str, line: bytes | str, *, status: int | None = None, ki
         classes=tuple(_classes(answer)),
         retry_after_seconds=delay if delay is not None else delay_in(message[: 4 * MESSAGE_CHARS]),
         line=evidence_line(line),
+        backoff_seconds=backoff_in(message[: 4 * MESSAGE_CHARS]),
         is_status_worded=field is None,
     )
 
