@@ -41,6 +41,10 @@ FREE = "{workflow_dispatch: {inputs: {what: {type: string}}}}"
         ("issues", "github.event.changes.title.from"), ("gollum", "github.event.pages[0].page_name"),
         ("pull_request_review_comment", "github.event.comment.diff_hunk"),
         ("pull_request_review_comment", "github.event.comment.path"),
+        ("workflow_call", "toJSON(github.event)"), ("workflow_call", "toJSON(github)"),
+        ("workflow_call", "fromJSON(toJSON(github.event)).issue.title"),
+        ("[workflow_call, push]", "join(github.event.*)"),
+        ("{workflow_call: {inputs: {prompt_file: {}, appendix: {}}}}", "toJSON(inputs)"),
     ],
 )  # fmt: skip
 def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) -> None:
@@ -60,7 +64,7 @@ def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) ->
         ("deployment", "github.event.deployment.payload.x"), ("push", "toJSON(github.event.head_commit.modified)"),
         ("issues", "github.event.issue.type.name"), ("deployment_status", "github.event.deployment.environment"),
         ("release", "github.event.release.body"), ("{workflow_call: {inputs: {x: {type: string}}}}", "inputs.x"),
-        ("push", "an unreadable one"),
+        ("push", "an unreadable one"), ("push", "toJSON(github.event)"), (FREE, "toJSON(inputs)"),
     ],
 )  # fmt: skip
 def test_text_that_writers_choose_is_a_warning(events: str, expression: str) -> None:
@@ -70,6 +74,7 @@ def test_text_that_writers_choose_is_a_warning(events: str, expression: str) -> 
 @pytest.mark.parametrize(
     ("events", "expression"),
     [
+        (CHOICE, "toJSON(inputs)"), ("workflow_call", "github.event"),
         (CHOICE, "inputs.what"), (CHOICE, "github.event.inputs.what"), ("issues", "github.event.issue.number"),
         ("{workflow_dispatch: {inputs: {what: {type: number}}}}", "inputs.what"), ("issues", "github.actor"),
         ("pull_request", "github.event.pull_request.head.sha"), ("issues", "github.event.issue.html_url"),
@@ -104,6 +109,12 @@ def test_text_that_writers_choose_is_a_warning(events: str, expression: str) -> 
 )  # fmt: skip
 def test_fixed_lists_numbers_and_own_values_are_accepted(events: str, expression: str) -> None:
     assert grade(shown(events, expression)) == []
+
+
+def test_all_variables_are_what_each_holds() -> None:
+    listed = "    env: {A: 1, T: '${{ github.event.issue.title }}'}\n"
+    assert grade(shown("issues", "toJSON(env)", listed)) == ["error"]
+    assert grade(shown("issues", "toJSON(env)", listed.replace("title", "number"))) == []
 
 
 def test_a_value_of_a_matrix_is_what_the_matrix_lists() -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from accord.workflows.agents import gives_agent_text
 from accord.workflows.expressions import Reference, embedded_expressions, parse
-from accord.workflows.models import Step, Workflow
+from accord.workflows.models import Input, Step, Workflow
 from accord.workflows.trust import CALLED, OUTSIDERS, Actor, RunPlace, has_part
 
 
@@ -144,6 +144,9 @@ def _taken_from(at: RunPlace, ref: Reference) -> Origin | list[_Source]:
     """Return the origin of a reference, or the texts that its value is taken from."""
     event = at.start.event
     match ref:
+        case ("inputs", "*"):
+            names = at.users[-1].defaults | at.users[-1].given if at.users else _declared_inputs(at) or ()
+            return [_Source(at, f"${{{{ inputs['{name}'] }}}}") for name in names]
         case ("inputs", name):
             return _of_input(at, name)
         case ("github", "event", "inputs", *names):
@@ -167,10 +170,8 @@ def _of_input(at: RunPlace, name: str) -> Origin | list[_Source]:
     if at.users:
         user = replace(at, step=at.users[-1], users=at.users[:-1])
         return [_Source(user, str(_with_lower_keys(at.users[-1].defaults | at.users[-1].given).get(name, "")))]
-    is_called = bool(at.start.calls) or at.start.event == CALLED
-    trigger = at.workflow.on.workflow_call if is_called else at.workflow.on.workflow_dispatch
-    declared = _with_lower_keys(trigger.inputs if trigger else {})
-    if trigger is None or (name in declared and declared[name].type in _FIXED_TYPES):
+    declared = _declared_inputs(at)
+    if declared is None or (name in declared and declared[name].type in _FIXED_TYPES):
         return _OWN
     if at.start.calls:
         *calls, (path, job_id) = at.start.calls
@@ -180,11 +181,20 @@ def _of_input(at: RunPlace, name: str) -> Origin | list[_Source]:
     return _OUTSIDERS if "prompt_file" in declared and name in _CARRIES_TEXT else _WRITERS
 
 
+def _declared_inputs(at: RunPlace) -> dict[str, Input] | None:
+    """Return the inputs of the trigger that started a workflow, with lower-case names; None without that trigger."""
+    is_called = bool(at.start.calls) or at.start.event == CALLED
+    trigger = at.workflow.on.workflow_call if is_called else at.workflow.on.workflow_dispatch
+    return _with_lower_keys(trigger.inputs) if trigger else None
+
+
 def _with_lower_keys(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name.lower(): value for name, value in values.items()}
 
 
 def _of_variable(at: RunPlace, name: str) -> list[_Source]:
+    if name == "*":
+        return [_Source(place, str(value)) for place, env in at.environments for value in env.values()]
     values = ((place, _with_lower_keys(env).get(name)) for place, env in at.environments)
     return next(([_Source(place, str(value))] for place, value in values if value is not None), [])
 
@@ -244,7 +254,7 @@ def _of_event(ref: Reference, event: str) -> Origin:
     while part[-1:] == ("*",):
         part = part[:-1]
     if not part:
-        return (_FREE if event in OUTSIDERS else _WRITERS) if is_whole or len(ref) == 1 else _OWN
+        return (_FREE if event in {*OUTSIDERS, CALLED} else _WRITERS) if is_whole or len(ref) == 1 else _OWN
     if not has_part(ref, event) or "repository" in part or "base" in part:
         return _OWN
     if {"client_payload", "payload"} & {*part}:
