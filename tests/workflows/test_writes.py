@@ -137,7 +137,7 @@ BESIDE = {
     "an end in a branch": f'if [ -z "$X" ]; then\nexit 0\nfi\n{SET}',
     "an end in a loop": f"while [ ! -d . ]; do\necho y\nexit 1\ndone\n{SET}",
     "an end in a case": f"case $X in\n  y) echo y\n    exit 1 ;;\nesac\n{SET}",
-    "an end in a subshell": f"(\necho y\nexit 0\n)\n{SET}",
+    "an end in a subshell": f"echo y\n(\necho y\nexit 0\n)\n{SET}",
     "an end behind a condition": f'[ -n "$X" ] ||\n  exit 0\n[ "$X" ] || exit 0; {SET}',
     "an end in a function": f'die() {{ echo y\nexit 1\n}}\n[ -n "$X" ] || die\n{SET}',
     "an end in a document": f"cat > s <<'EOF'\nexit 0\nEOF\n{SET}",

@@ -134,7 +134,7 @@ def _run_commands(
     commands: Sequence[SimpleCommand], uncalled: Collection[str], *, is_cleared: bool
 ) -> Sequence[SimpleCommand]:
     """Return the commands that may run: none behind an end of the script, and none of a function that nothing calls."""
-    changes = [(_depth_of(each.before), each, _depth_of(each.words)) for each in commands]
+    changes = [(_depth_of(re.sub("[^()]", "", each.before)), each, _depth_of(each.words)) for each in commands]
     levels = [*accumulate(change for before, _, after in changes for change in (before, after))]
     if not levels or min(levels) < 0 or levels[-1]:
         return commands
