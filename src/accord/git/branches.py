@@ -42,13 +42,13 @@ _MOVED = re.compile(
     r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
     re.IGNORECASE,
 )
-_NAME_TAKEN = r"directory file conflict|exists; cannot create"
+_NAME_TAKEN = re.compile(r"directory file conflict|exists; cannot create")
 _PUSH_HINTS = (
-    (r"GH001|file size limit", "Take the large files out of the commits, or store them with Git LFS."),
-    (r"HTTP 413|returned error: 413|pack exceeds maximum", "Push less at once, or leave large files out."),
+    (re.compile(r"GH001|file size limit"), "Take the large files out of the commits, or store them with Git LFS."),
+    (re.compile(r"HTTP 413|returned error: 413|pack exceeds maximum"), "Push less at once, or leave large files out."),
     (_NAME_TAKEN, "A branch has the beginning of this name as its name, or the reverse. Push to another name."),
-    (r"GH003|force-push", "Push without `--force`: merge the branch into the changes first."),
-    (r"\[remote rejected\]", "Do what the server says about the branch, and push again."),
+    (re.compile(r"GH003|force-push"), "Push without `--force`: merge the branch into the changes first."),
+    (re.compile(r"\[remote rejected\]"), "Do what the server says about the branch, and push again."),
 )
 """Words of refused pushes, the first that are found, and the hint that fixes each."""
 
@@ -287,7 +287,7 @@ def check_author(author: str) -> None:
 def push_trouble(said: str) -> Trouble:
     """Return why a push failed, by git's own words."""
     words = _without_addresses(said)
-    if known_refusal(words) or re.search(_NAME_TAKEN, words):
+    if known_refusal(words) or _NAME_TAKEN.search(words):
         return "refused"
     if _MOVED.search(words):
         return "conflict"
@@ -299,7 +299,7 @@ def push_trouble(said: str) -> Trouble:
 def push_refusal(said: str, repository_url: str = "") -> Refused:
     """Say what git and the server said, and what fixes it: a setting, whose page is below ``repository_url``."""
     known = known_refusal(words := _without_addresses(said))
-    found = (hint for pattern, hint in _PUSH_HINTS if re.search(pattern, words, re.IGNORECASE | re.MULTILINE))
+    found = (hint for pattern, hint in _PUSH_HINTS if pattern.search(words))
     hint = next(found, "Give the job contents: write, or a token that may push to this branch.")
     return Refused(f"Git refused the push: {in_short(said)}", hint=known.hint_for(repository_url) if known else hint)
 
