@@ -13,7 +13,7 @@ _MENTION = re.compile(r"@(?=\w)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 _UNGUARDED = re.compile(rf"(?:(?!{GUARD}){_CONTROL.pattern.removesuffix('+')})+")
 _EMPHASIS = re.compile(r"[*`]|(?<![^\W_])_+|_+(?![^\W_])")
-_NUMBERED = re.compile(r"\W*(?:(?:\d{1,2}(?:\.\d{1,2})*[.)]|\d{1,2}(?:\.\d{1,2})+)\s+)?\W*")
+_NUMBERED = re.compile(r"\W*(?:(?:\d{1,2}(?:\.\d{1,2}){0,5}[.)]|\d{1,2}(?:\.\d{1,2}){1,5})\s+)?\W*")
 _CELL_CHARS = 500
 _LABEL_CHARS = 60
 

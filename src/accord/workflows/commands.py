@@ -30,7 +30,7 @@ _WITH_ARGUMENT = frozenset({"chroot", "docker", "flock", "podman", "ssh", "timeo
 """Wrappers with a word before that program: an image, a host, a time."""
 
 SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
-_WITH_NAME = re.compile(r"[-+][A-Za-z]*[oO][A-Za-z]*|--(?:init-|rc)file")
+_WITH_NAME = re.compile(r"[-+][A-NP-Za-np-z]*[oO][A-Za-z]*|--(?:init-|rc)file")
 """Options of a shell with a word behind them: ``o`` takes one wherever it stands among others."""
 
 _NAMES_PERSON = frozenset({"-u", "-g", "--user", "--group"})
