@@ -13,6 +13,8 @@ from support.stage import NO_LEASE, START, Stage, staged
 from accord.engine.lease import HOLD, is_held, this_process
 from accord.engine.operations import LedgerEntry
 from accord.engine.receipts import Outcome, Receipt
+from accord.github.client import GitHub
+from accord.github.models import Forbidden
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 RESULT = plan(task("a"), task("b", "a"), task("c"))
@@ -80,3 +82,14 @@ def test_without_permission_for_contents_a_result_is_applied_without_a_lease(sta
         connection.execute("UPDATE tokens SET permissions = ? WHERE token = ?", (issues_only, INSTALLATION_TOKEN))
     receipt = stage.apply(RESULT, adapter=stage.adapter(token=INSTALLATION_TOKEN))
     assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, NO_LEASE + 4)
+
+
+def test_a_token_that_may_not_read_contents_needs_no_lease(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> str:
+        raise Forbidden("Resource not accessible by integration")
+
+    monkeypatch.setattr(GitHub, "ref", refuse)
+    receipt = stage.apply(RESULT)
+    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, 4)

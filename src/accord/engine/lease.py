@@ -2,8 +2,8 @@
 
 The lease is a chain of commits (``CommitChain``). A writer reads the newest one before it reads anything else, and
 makes the next one before it writes. Where GitHub refuses that, another writer has come between: what was read is old,
-and all is read and decided again. A token that may not write contents gets none; markers keep a killed run that
-is repeated from writing anything twice even so.
+and all is read and decided again. A token that may not write contents gets no lease; markers still keep a repeated run
+from writing twice.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.log import log
+from accord.github.models import Forbidden
 from accord.github.state import CommitChain, Link, text_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
 
 HOLD = timedelta(seconds=120)
-"""How long a lease counts without a sign of its holder; longer than GitHub's secondary rate limit makes it wait."""
+"""How long a lease counts without a sign of its holder: longer than a first wait for GitHub's secondary rate limit."""
 
 SIGN = timedelta(seconds=30)
 """How old the last sign may be when the holder writes again."""
@@ -88,19 +89,26 @@ class Lease:
 
     def _find_holder(self) -> bool:
         """Read the newest version; return whether it has a holder that counts."""
-        sha = self._github.ref(self._ref)
-        commit = self._github.commit_object(sha) if sha else None
+        try:
+            sha = self._github.ref(self._ref)
+            commit = self._github.commit_object(sha) if sha else None
+        except Forbidden as refused:
+            return self._give_up(refused)
         self._last = Link(commit.sha, commit.tree) if commit else None
         return commit is not None and is_held(text_of(commit), commit.at, self._github.server_time())
+
+    def _give_up(self, refused: Refused) -> bool:
+        """Go on without a lease."""
+        log("lease", "%s: %s", self._key, refused.message)
+        self._is_possible = False
+        return False
 
     def _append(self, state: str, holder: str) -> bool:
         """Make the next version; return whether it is this one. Where GitHub allows none, the lease is impossible."""
         try:
             made = self._chain.append(self._last, f"{self._key}: {state}", holder)
         except Refused as refused:
-            log("lease", "%s: %s", self._key, refused.message)
-            self._is_possible = False
-            return False
+            return self._give_up(refused)
         if made is None:
             self._is_possible = self._github.ref(self._ref) != (self._last and self._last.sha)
             return False

@@ -120,7 +120,7 @@ def apply_in_order(
     ``apply`` returns how the operation ended: None for ``done``; ``failed`` where the rest goes on; ``planned`` where
     GitHub refused it in this form. ``plan_again`` is asked after each with the entries so far: it returns all
     operations as the same plan has them now, first those that ended. ``target`` names what an operation wrote.
-    ``before_write`` is called before each, and ends the run with an AccordError.
+    ``before_write`` is called before each that is sent; an AccordError that it raises ends the run.
     """
 
     def entry(operation: Op, status: OperationStatus) -> LedgerEntry:
@@ -135,8 +135,8 @@ def apply_in_order(
         status = operation.found or OperationStatus.PLANNED
         try:
             if status is OperationStatus.PLANNED and problem is None:
-                status = OperationStatus.FAILED
                 before_write()
+                status = OperationStatus.FAILED
                 status = apply(operation) or OperationStatus.DONE
         except AccordError as error:
             problem = error

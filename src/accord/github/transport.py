@@ -156,7 +156,7 @@ class Transport:
         self._pacer.spend(self._clock.now().timestamp(), **weight)
 
     def wait(self, seconds: float, reason: str) -> None:
-        """Wait, and tell it. Raises Stopped where all waits of the run would be longer than allowed."""
+        """Wait, and print the reason. Raises Stopped where all waits of the run would be longer than allowed."""
         self._pacer.waited += seconds
         if self._pacer.waited > self._access.max_wait_seconds:
             until = self._clock.now() + timedelta(seconds=min(seconds, LONGEST_NAMED_WAIT_SECONDS))
