@@ -84,9 +84,7 @@ def test_without_permission_for_contents_a_result_is_applied_without_a_lease(sta
     assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, NO_LEASE + 4)
 
 
-def test_a_token_that_may_not_read_contents_needs_no_lease(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_that_may_not_read_contents_needs_no_lease(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> str:
         raise Forbidden("Resource not accessible by integration")
 

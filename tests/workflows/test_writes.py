@@ -159,6 +159,11 @@ def test_lines_that_keep_no_script_from_setting_an_output_are_known(script: str,
     assert names is None or "a-b" in names
 
 
+@pytest.mark.parametrize("script", ["() { echo a; }", "> f () { echo a; }", ">f\n() {\necho a\n}", "f() {", "}"])
+def test_a_script_that_no_shell_takes_has_no_outputs(script: str) -> None:
+    assert not written_names([script], (), ())
+
+
 @pytest.mark.parametrize("script", UNREAD.values(), ids=UNREAD)
 def test_a_script_that_may_set_other_outputs_is_not_judged(script: str) -> None:
     assert written_names([script], (), ()) is None

@@ -129,7 +129,7 @@ def own_state(paths: Iterable[str], state_files: Sequence[str], base: Collection
 
     is_state = path_patterns([*STATE_FILES, *state_files]).match_file
     folders = {path: next(filter(is_state, _folders_above(path)), "") for path in paths if is_state(path)}
-    shipped = {folder for folder in {*folders.values()} - {""} if any(path.startswith(folder) for path in base)}
+    shipped = {*folders.values()}.intersection(each for path in base if folders for each in _folders_above(path))
     return {path for path, folder in folders.items() if folder not in shipped}
 
 

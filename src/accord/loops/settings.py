@@ -18,7 +18,7 @@ from accord.files.yaml import read_yaml
 from accord.loops.models import Budgets
 from accord.text.outline import comments
 
-_SETTINGS = re.compile(r"\A\s*keepalive-config(?![\w-])\s*:?(?P<text>.*)", re.DOTALL | re.IGNORECASE | re.ASCII)
+_SETTINGS = re.compile(r"\A\s*keepalive-config(?![\w-])\s*(?P<text>.*)", re.DOTALL | re.IGNORECASE | re.ASCII)
 
 COUNTS = {
     **{name: name for name in Budgets.model_fields},
@@ -51,6 +51,7 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
     """Read the first settings comment over the defaults; in an untrusted body, it can only turn loops off."""
     found = map(_SETTINGS.fullmatch, comments(body)) if may_have_settings(body) else ()
     texts = [setting["text"] for setting in found if setting]
+    texts.sort(key=lambda text: text[:1] not in (":", "{"))  # others may be prose
     if not texts:
         return LoopSettings(defaults)
     findings = []
@@ -59,7 +60,7 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
         findings.append(warning("settings-repeated", message, hint="Remove the others."))
     problem, hint = "The settings are not an object and were ignored.", 'Write them as {"max_iterations": 8}.'
     try:
-        value = read_yaml(texts[0].encode("utf-8", "replace")).value
+        value = read_yaml(texts[0].removeprefix(":").encode("utf-8", "replace")).value
     except BrokenContract as broken:
         value = None
         problem = "The settings are not valid YAML and were ignored."

@@ -58,7 +58,7 @@ _OPEN = chr(0xE000)
 
 _NAMED_FILE = re.compile(rf"\${_FILE}\Z|\$\{{{_FILE}:?[-?=][^{{}}]*\}}\Z")
 _NO_FILE = re.compile(rf"{DOLLAR}?\{{?{_FILE}\}}?")
-_CLEARED = re.compile(rf"\bunset\b[^\n;]*\b{_FILE}\b|\b{_FILE}=")
+_CLEARED = re.compile(rf"\bunset\b(?:(?!\bunset\b)[^\n;])*\b{_FILE}\b|\b{_FILE}=")
 _VARIABLE = re.compile(r"\$(\w+)")
 _SETTING = re.compile(r"::set-output[ ]+name=([^:]*)")
 _LINE = re.compile(r"([^=<]*)(?:<<([^=]*)\Z|.*)")
@@ -144,7 +144,8 @@ def _run_commands(
         is_sure = not depth and not command.before.strip("\r\n;") and not command.is_piped
         if body < 0 and is_sure and _is_end(command.words, is_cleared=is_cleared):
             break
-        is_body = command.before.strip("\r\n") == "()" and command.words[:1] == ["{"] and last.words[-1] in uncalled
+        follows_name = bool(last.words) and last.words[-1] in uncalled
+        is_body = follows_name and command.before.strip("\r\n") == "()" and command.words[:1] == ["{"]
         body = depth if is_body and body < 0 else body
         depth += after
         if body < 0:

@@ -229,13 +229,13 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
 
 def _unknown_name(reference: str, names: Iterable[str], path: str, count: int, shown: str = "") -> Finding:
     """Report an unknown name, the first ones with a suggestion: each of those is compared with every name."""
-    known = list(names)
-    close = did_you_mean(reference, known) if count <= _MOST_SUGGESTIONS else ""
-    listed = names_of([f"`{name}`" for name in known])
     message = f"{shown}`{reference}` is neither a tempID of this result nor a work item number."
-    return Finding(
-        "unknown-reference", message, path, hint=close or f"Use a number like 42, or a tempID of this result: {listed}."
-    )
+    hint = "Use a number like 42, or a tempID of this result."
+    if count <= _MOST_SUGGESTIONS:
+        known = [*names]
+        listed = names_of([f"`{name}`" for name in known])
+        hint = did_you_mean(reference, known) or f"{hint.removesuffix('.')}: {listed}."
+    return Finding("unknown-reference", message, path, hint=hint)
 
 
 def _check_owners(plan: Plan) -> Iterator[Finding]:
