@@ -71,7 +71,7 @@ OWNERS = {
     "lists and marks": (
         (
             "- src/b.py (owned by #b, #c)\n- src/c.py (owned by #b and #c)\n- src/d.py (owned by: #the d, and #b)\n"
-            "- src/e.py (owned by **#b**, **#c**)\n- src/g.py (owned by [#b](x)), see #c"
+            "- src/e.py (owned by **#b**, **#c**)\n- src/g.py (owned by [#b](x) and [#c](y)), see #c"
         ),
         ["b", "c", "the d"],
         [
@@ -79,7 +79,7 @@ OWNERS = {
             "(owned by #2 and #3)",
             "(owned by: #4, and #2)",
             "(owned by **#2**, **#3**)",
-            "(owned by [#2](x)), see #c",
+            "(owned by [#2](x) and [#3](y)), see #c",
         ],
     ),
     "one name that begins like another": (

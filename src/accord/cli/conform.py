@@ -123,16 +123,14 @@ def _read_called(workflow: Workflow, path: str) -> dict[str, Workflow]:
 
     They are where ``uses`` says, or beside the workflow among copies. One that cannot be read is left out.
     """
-    root, found = _root_of(Path(path)), dict[str, Workflow]()
-    waiting = [workflow]
-    while waiting:
-        for uses in {job.uses: None for job in waiting.pop().jobs.values() if job.uses not in found}:
-            named = _LOCAL_WORKFLOW.fullmatch(uses)
-            file = (root / named["path"] if root else Path(path).parent / Path(named["path"]).name) if named else None
+    root, found, waiting = _root_of(Path(path)), dict[str, Workflow](), [workflow]
+    files = CalledFiles(root, RepositoryFiles()) if root else None
+    for uses in (job.uses for caller in waiting for job in caller.jobs.values()):
+        if uses not in found and (named := _LOCAL_WORKFLOW.fullmatch(uses)):
+            file = root / named["path"] if root else Path(path).parent / Path(named["path"]).name
             with suppress(BrokenContract):
-                if file and file.is_file():
+                if file.is_file():
                     called = _read(str(file))[0]
-                    files = CalledFiles(root, RepositoryFiles()) if root else None
                     found[uses] = files.with_calls(str(file), called) if files else called
                     waiting.append(found[uses])
     return found

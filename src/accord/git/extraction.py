@@ -95,8 +95,8 @@ def _stage_changes(
             scratch("read-tree", "HEAD")
         _forget_new_repositories(scratch, start)
         excluded = {*_take_out(scratch)}
-        if without and without.resolve().is_relative_to(scratch.directory.resolve()):
-            excluded.add(str(without.resolve().relative_to(scratch.directory.resolve())))
+        if without:
+            excluded.add(os.path.relpath(without.resolve(), scratch.directory.resolve()))
         entries = entries_of(scratch)
         clear_flags(scratch, entries)
         untracked, _ = untracked_files(scratch, git, "--exclude-standard")

@@ -61,7 +61,7 @@ _PUNCTUATION = ".:!?*'\""
 """Characters that may follow an owner's name. They are part of it only if the plan has such a name."""
 
 _WORD = re.compile(_OWNER_WORD)
-_MORE_OWNERS = r"(?:[ \t]*[,&][ \t]*|[ \t]+)(?:and[ \t]+)?[*_\[]*"
+_MORE_OWNERS = r"[*_]*(?:\]\([^()\s]{0,200}\))?(?:[ \t]*[,&][ \t]*|[ \t]+)(?:and[ \t]+)?[*_\[]*"
 _OWNED_BY = re.compile(r"(?i:owned by):?[ \t]+[*_\[]*#")
 _OWNERS = re.compile(rf"{_OWNED_BY.pattern}{_OWNER_WORD}(?:{_MORE_OWNERS}#{_OWNER_WORD})*")
 _OWNER = re.compile(rf"#({_OWNER_WORD})")

@@ -18,7 +18,7 @@ from accord.runner.classify import contract_exit_code
 from accord.runner.finish import completed_tasks, conclude
 from accord.runner.models import InternalError, RunOutputs
 from accord.runner.outputs import RunFacts
-from accord.runner.publish import Published, is_delivered
+from accord.runner.publish import Published
 from accord.runner.registry import registry_at
 from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.read import codec_of, read_evidence
@@ -69,11 +69,11 @@ def outputs_of_external_run(
     evidence = replace(evidence, has_changes=bool(changes.pushed or changes.left) if run.root else None)
     published = _publication_of(run, changes)
     analysis = None
-    has_left = are_unread or bool(changes.left)
-    is_done = contract_exit_code(evidence) == 0 and not has_left and is_delivered(published, has_changes=False)
+    has_failed = published is not None and published.failure is not None
+    is_done = contract_exit_code(evidence) == 0 and not (are_unread or changes.left or has_failed)
     if run.pr_body is not None and is_done:
         analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(changes.pushed), environment, clock)
-    if changes.left and (published is None or published.failure is None):
+    if changes.left and not has_failed:
         warnings = (_left_warning(changes), *warnings)
     facts = RunFacts(run.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
     return conclude(facts, evidence, redact, policy)

@@ -97,13 +97,11 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     if found := check_state(session, machine.WORK_STATES[role], f"{role} works"):
         return found
     task = session.task(task_id) if role == "Coder" else None
-    if task is None:
-        return check_fixes(session, role, task_id)
-    if task.status == "completed" and not reviews.unreviewed_tasks([task], session.outputs):
+    if task and task.status == "completed" and not reviews.unreviewed_tasks([task], session.outputs):
         return Finding(
             "state-forbids", f"{task_id} is completed.", hint="Choose another task; a failed review reopens this one."
         )
-    if waits := ", ".join(session.waits_for(task)):
+    if task and (waits := ", ".join(session.waits_for(task))):
         return Finding("state-forbids", f"{task_id} depends on {waits}.", hint="Implement that first.")
     return check_fixes(session, role, task_id)
 

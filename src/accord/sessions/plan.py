@@ -183,12 +183,9 @@ def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[F
 
 def _plan_fixes(session: Session, entry: OutputEntry, *, now: datetime) -> list[FileOperation]:
     """Plan the count of the fix loops that recorded work enters."""
-    entered = entered_fixes(session, entry.agent, entry.task_id)
-
-    def step(session: Session) -> Mapping[str, Any]:
-        return with_fixes(session, status_value(session), entered)
-
-    return plan_status(session, step, role="Orchestrator", now=now) if entered else []
+    if not (entered := entered_fixes(session, entry.agent, entry.task_id)):
+        return []
+    return plan_status(session, lambda one: with_fixes(one, status_value(one), entered), role="Orchestrator", now=now)
 
 
 def is_recorded(session: Session, entry: OutputEntry) -> bool:

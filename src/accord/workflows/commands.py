@@ -46,7 +46,6 @@ _TOKEN = re.compile(
 _CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
-_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _EXPRESSION = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}")
 _WHOLE = re.compile(
     rf"{_EXPRESSION.pattern}"
@@ -131,7 +130,7 @@ def simple_commands(script: str) -> Sequence[SimpleCommand] | None:
     read = redirection = before = ""
     while token := _TOKEN.match(text, at):
         at, kind = token.end(), token.lastgroup
-        word = re.sub(r"""\$?(?=')|["']""", "", _QUOTED.sub(_with_plain_dollars, token[0]))
+        word = re.sub(r"""\$?(?=')|["']""", "", _QUOTES.sub(_with_plain_dollars, token[0]))
         if kind == "word" and redirection == "<<<":
             read = word + "\n"
         elif kind == "word" and redirection.startswith("<<"):

@@ -141,11 +141,11 @@ class Wiring(Frozen):
         return self.judged[uses, name]
 
     def _crossed_in_call(self, ref: Reference, link: OutputLink, others: Collection[str]) -> Break | None:
-        uses = next((job.uses for key, job in self.workflow.jobs.items() if key.lower() == ref[1]), "")
-        inner = self._callee(uses) if ref[0] != "steps" else None
+        _, job = (self.workflow.job(ref[1]) if ref[0] != "steps" else None) or ("", None)
+        inner = self._callee(job.uses) if job else None
         output = inner.output(ref[-1]) if inner else None
         found = inner.crossed_output(ref[-1], output.value, link.path, others) if inner and output else None
-        return found and _break_behind(uses, link, found)
+        return _break_behind(job.uses, link, found) if job and found else None
 
     def _callee(self, uses: str) -> Wiring | None:
         target = self.called.get(uses)

@@ -135,12 +135,9 @@ def with_adopted(plan: Plan, names: Mapping[int, str]) -> Plan:
     def by_name(reference: str) -> str:
         return reference if reference in plan.positions else names.get(item_number(reference) or 0, reference)
 
-    blocked_by = [list(map(by_name, item.blocked_by)) for item in plan.result.create]
-    if all(item.blocked_by == each for item, each in zip(plan.result.create, blocked_by, strict=True)):
-        return plan
-    pairs = zip(plan.result.create, blocked_by, strict=True)
-    create = [item.model_copy(update={"blocked_by": each}) for item, each in pairs]
-    return replace(plan, result=plan.result.model_copy(update={"create": create}))
+    old = plan.result.create
+    create = [item.model_copy(update={"blocked_by": [*map(by_name, item.blocked_by)]}) for item in old]
+    return plan if create == old else replace(plan, result=plan.result.model_copy(update={"create": create}))
 
 
 def result_findings(result: PlannerResult) -> list[Finding]:
