@@ -38,6 +38,11 @@ def test_invalid_values_keep_defaults_and_warn(text: str, iterations: int, failu
     assert [finding.code for finding in found.findings] == codes
 
 
+def test_settings_count_behind_a_comment_that_only_names_them() -> None:
+    body = "<!-- keepalive-config see the docs -->\n<!-- keepalive-config: {autofix: false} -->\n"
+    assert read_settings(body, Budgets()).autofix is False
+
+
 @pytest.mark.parametrize(
     ("comment", "keepalive", "codes"),
     [
@@ -51,11 +56,6 @@ def test_invalid_values_keep_defaults_and_warn(text: str, iterations: int, failu
         ("keepal\u0131ve-config: {keepalive: off}", None, []),
     ],
 )
-def test_settings_count_behind_a_comment_that_only_names_them() -> None:
-    body = "<!-- keepalive-config see the docs -->\n<!-- keepalive-config: {autofix: false} -->\n"
-    assert read_settings(body, Budgets()).autofix is False
-
-
 def test_the_name_may_be_in_any_case_and_without_its_colon(
     comment: str, keepalive: bool | None, codes: list[str]
 ) -> None:
