@@ -473,6 +473,10 @@ LISTS = {
         "- `src/a.py`, `src/b.py`\n- src/c.py and src/d.py (new)",
         "src/a.py src/b.py src/c.py src/d.py",
     ),
+    "names of files in code": (
+        "- `README.md`, `LICENSE`\n- Update `src/a.py` and `Makefile`\n- `api`, `web`",
+        "README.md LICENSE src/a.py Makefile api web",
+    ),
     "two without a comma": ("- src/a.py `src/b.py`", "src/a.py src/b.py"),
     "a remark in front": ("- (new) src/y.ts\n- (renamed, see #3) `src/z.ts`", "src/y.ts src/z.ts"),
     "a verb in front": (
@@ -704,6 +708,7 @@ UNREAD = {
     "an exception in further text": "- src/\n\n  All but src/b.py.",
     "a block below a path": "- src/a.py\n\n  ```\n  src/b.py\n  ```",
     "a path with a blank": "- src/a.py\n- src/a b.py",
+    "a name in code behind a path": "- `src/a.py`, `web`",
     "an entry below": "- Backend:\n  - src/a.py\n  - and its tests",
     "html": "- src/a.py\n\n<p>the tests</p>",
 }

@@ -28,6 +28,7 @@ from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
 from accord.text.outline import Section, shown_text
 
+_NAME = re.compile(r"[\w.-]+")
 _BETWEEN = frozenset(["", ",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
 _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGNORECASE)
@@ -214,7 +215,8 @@ def _read(text: str, line: int, *, is_out: bool = True) -> ScopeEntry:
     is_described = is_beside = is_cut = is_next = False
     for word, is_marked, following in _outside_brackets(words):
         is_name = FILE_NAME.fullmatch(word) is not None or word.isupper() or not all(map(is_sure, entry.paths[-1:]))
-        is_item = is_name and not (loose or is_marked) and following in _BETWEEN
+        is_listed = is_next and bool(entry.paths) and not loose and following in _BETWEEN
+        is_item = is_name and not loose and (is_listed or not is_marked) and following in _BETWEEN
         is_item &= is_next or not (entry.paths or word.isupper())
         is_first = is_item or not (entry.paths or is_described)
         is_next = word in _BETWEEN
@@ -239,7 +241,8 @@ def _read(text: str, line: int, *, is_out: bool = True) -> ScopeEntry:
         else:
             loose.append(word)
             is_described, is_beside = True, False
-            is_cut = is_cut or word.startswith(("!", '["')) or ("/" in word and has_unread_part(word, is_out=is_out))
+            is_cut |= is_marked and is_listed and _NAME.fullmatch(word) is not None
+            is_cut |= word.startswith(("!", '["')) or ("/" in word and has_unread_part(word, is_out=is_out))
         if entry.paths and word.endswith(":"):
             break
     first, *others = entry.paths or [""]
