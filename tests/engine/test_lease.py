@@ -33,6 +33,15 @@ def ended_process() -> str:
     return this_process().replace(str(os.getpid()), str(process.pid), 1)
 
 
+def test_a_killed_process_that_nothing_has_waited_for_has_ended() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        holder = this_process().replace(str(os.getpid()), str(process.pid), 1)
+        assert is_held(holder, START, START)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_held(holder, START, START)
+
+
 @pytest.mark.parametrize(
     ("holder", "age", "expected"),
     [

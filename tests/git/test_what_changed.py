@@ -128,8 +128,9 @@ CASES = {
         dict.fromkeys([".accord/run", "run.log"], STATE),
     ),
     "a new file below a folder of state that the commit before has": Case(
-        "echo new > .accord/new; git add .accord; echo x > .accord/run", [".accord/new"], {".accord/run": STATE},
-        f"mkdir .accord; echo old > .accord/old; {COMMIT}", [".accord/new"], f"{STATE}: .accord/run.",
+        "mkdir .accord/runs; touch .accord/new .accord/runs/a; git add .accord; echo x > .accord/run", [".accord/new"],
+        {".accord/run": STATE, ".accord/runs/a": STATE},
+        f"mkdir .accord; echo old > .accord/old; {COMMIT}", [".accord/new"], f"{STATE}: .accord/run, .accord/runs/a.",
     ),
     "a link has no filter": Case(
         "ln -s a.txt link.key", ["link.key"], before=f"echo '*.key filter=upper' > .gitattributes; {COMMIT}",

@@ -151,8 +151,10 @@ def _has_ended(holder: str) -> bool:
         return False
     try:
         os.kill(int(number), 0)
+        return (
+            Path("/proc", number, "stat").read_text().rpartition(") ")[2][:1] == "Z"
+        )  # ended, but its parent has not waited for it
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
         return False
-    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -124,17 +125,12 @@ def reasons_to_leave_out(
 
 
 def own_state(paths: Iterable[str], state_files: Sequence[str], base: Collection[str] = ()) -> set[str]:
-    """Return the new paths that are state files of agents, except below such a folder of which ``base`` has a path."""
+    """Return the new paths that are state files of agents, except in folders in which ``base`` has files."""
     from accord.files.patterns import path_patterns
 
     is_state = path_patterns([*STATE_FILES, *state_files]).match_file
-    folders = {path: next(filter(is_state, _folders_above(path)), "") for path in paths if is_state(path)}
-    shipped = {*folders.values()}.intersection(each for path in base if folders for each in _folders_above(path))
-    return {path for path, folder in folders.items() if folder not in shipped}
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    return (path[: position + 1] for position, character in enumerate(path) if character == "/")
+    shipped = {posixpath.dirname(path) for path in base} - {""}
+    return {path for path in paths if is_state(path) and posixpath.dirname(path) not in shipped}
 
 
 def by_reason(left: Mapping[str, str]) -> dict[str, list[str]]:
