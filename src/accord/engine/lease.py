@@ -151,9 +151,8 @@ def _has_ended(holder: str) -> bool:
         return False
     try:
         os.kill(int(number), 0)
-        return (
-            Path("/proc", number, "stat").read_text().rpartition(") ")[2][:1] == "Z"
-        )  # ended, but its parent has not waited for it
+        state = Path("/proc", number, "stat").read_text().rpartition(") ")[2][:1]
+        return state == "Z"  # ended, but its parent has not waited for it
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
