@@ -397,6 +397,49 @@ def test_a_loop_that_another_tool_entered_and_counted_is_not_counted_again(
         FIXES["take"](folder)
 
 
+@pytest.mark.parametrize("state", ["FIX_REVIEW", "IMPLEMENT_LOOP"])
+@pytest.mark.parametrize("way", FIXES)
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_an_entry_that_another_tool_counts_after_those_of_accord_is_one_entry(
+    tmp_path: Path, rounds: int, way: str, state: str
+) -> None:
+    folder = implementing(tmp_path)
+    take(folder, "T-001", "Coder")
+    for count in range(rounds + 1):
+        take(folder, "T-001", "Reviewer", "FAIL", f"Wrong {count}.")
+        if count < rounds:
+            FIXES["take"](folder)
+    edit_status(folder, current_state=state, retry_counts={"T-001": {"FIX_REVIEW": rounds + 1}})
+    for _ in range(2):  # the second goes on with the same work
+        FIXES[way](folder)
+        assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == rounds + 1
+    FIXES["take"](folder)
+    take(folder, "T-001", "Reviewer", "FAIL", "Wrong again.")
+    with nullcontext() if rounds == 1 else pytest.raises(BrokenContract, match=r"T-001 went through FIX_REVIEW 3"):
+        FIXES[way](folder)
+    assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == 3
+
+
+def test_an_entry_that_another_tool_counts_after_a_reset_is_one_entry(tmp_path: Path) -> None:
+    folder = implementing(tmp_path)
+    take(folder, "T-001", "Coder")
+    for count in range(3):
+        take(folder, "T-001", "Reviewer", "FAIL", f"Wrong {count}.")
+        FIXES["take"](folder)
+    take(folder, "T-001", "Reviewer", "FAIL", "Wrong again.")
+    ask(writer(folder), [UserQuestion("T-001 FIX_REVIEW: Try it again?")])
+    answer(writer(folder), {"UD-1": "yes"})
+    edit_status(folder, current_state="FIX_REVIEW", retry_counts={"T-001": {"FIX_REVIEW": 1}})
+    FIXES["dispatch"](folder)
+    assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == 1
+
+
+def edit_status(folder: Path, **changes: object) -> None:
+    """Change ``status.json`` as another tool does."""
+    file = folder / "status.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
 @pytest.mark.parametrize("state", ["INTEGRATE", "RELEASE"])
 def test_every_further_try_of_the_integrator_at_a_broken_build_counts(tmp_path: Path, state: str) -> None:
     texts = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}

@@ -243,6 +243,13 @@ class RetryCounts(OpenModel):
         return int(getattr(self, loop.lower()))
 
 
+class FixEntry(OpenModel):
+    """The last entry of a task into a fix loop."""
+
+    outputs: Integer = Field(ge=0, description="How many outputs there were.")
+    count: Integer = Field(ge=0, description="The count of the loop, this entry included.")
+
+
 class SessionStatus(OpenModel):
     """``status.json``: the state of the session. Only ``tasks.yaml`` has the status of tasks."""
 
@@ -261,9 +268,7 @@ class SessionStatus(OpenModel):
     blocked_from: State | None = Field(None, description="The state that a blocked session returns to.")
     reopened_at: str | None = Field(None, description="Time of the last reopening, ISO-8601.")
     fix_task: str | None = Field(None, pattern=_TASK_OR_META, description="The task that waits for the work of a fix.")
-    fix_entries: dict[str, dict[str, Integer]] = Field(
-        {}, description="How many outputs there were when a task last entered each fix loop."
-    )
+    fix_entries: dict[str, dict[str, FixEntry]] = Field({}, description="The last entry of a task into each fix loop.")
 
     def decision(self, decision_id: str) -> UserDecision | None:
         """Return the decision with this id."""

@@ -111,13 +111,16 @@ def entered_fixes(session: Session, role: str, task_id: str) -> dict[tuple[str, 
     status, outputs = status_of(session), session.outputs
 
     def is_counted(task: str, loop: str) -> bool:
-        if not status.fix_entries:  # another tool counts
-            return status.current_state == loop and status.fix_task in (None, task, task_id)
-        starts = [
-            loops[loop] for name, loops in status.fix_entries.items() if name in (task, task_id) and loop in loops
-        ]
-        later = outputs[max(starts) :] if starts else outputs
-        return bool(starts) and not any(one.agent == role and one.task_id in (task, "meta") for one in later)
+        known = {name: loops[loop] for name, loops in status.fix_entries.items() if loop in loops}
+        starts = [known[name].outputs for name in {task, task_id} & known.keys()]
+        later = outputs[max(starts) :] if starts else ()
+        if starts and not any(one.agent == role and one.task_id in (task, "meta") for one in later):
+            return True
+        is_inside, retries = status.current_state == loop and status.fix_task in (None, task, task_id), status.retries
+        count = known[task].count if task in known else 0
+        is_reset = retries(task, loop) < count
+        has_entered = is_inside or (task in known and not is_reset)
+        return has_entered and retries(task, loop) > (0 if is_reset else count)  # another tool counted it
 
     entered = reviews.fixed_loops(session.plan, task_id, role, outputs)
     return {one: is_counted(*one) for one in entered}
@@ -272,10 +275,10 @@ def status_in(
 def with_fixes(session: Session, value: dict[str, Any], entered: Mapping[tuple[str, str], bool]) -> dict[str, Any]:
     """Return ``status.json`` with the entries of these tasks into their fix loops, each counted unless it was."""
     for (task, loop), is_counted in entered.items():
-        if not is_counted:
-            counts = value["retry_counts"].setdefault(task, {})
-            counts[loop] = counts.get(loop, 0) + 1
-        value.setdefault("fix_entries", {}).setdefault(task, {})[loop] = len(session.outputs)
+        counts = value["retry_counts"].setdefault(task, {})
+        counts[loop] = counts.get(loop, 0) + (not is_counted)
+        entry = {"outputs": len(session.outputs), "count": counts[loop]}
+        value.setdefault("fix_entries", {}).setdefault(task, {})[loop] = entry
     return value
 
 
