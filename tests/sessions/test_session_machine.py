@@ -32,7 +32,7 @@ from accord.sessions.moves import done_finding, facts_of, status_in
 from accord.sessions.next_moves import following_commands, main_moves, next_moves, next_task_step, task_moves
 from accord.sessions.questions import UserQuestion, next_step
 from accord.sessions.reviews import TASK, TaskFacts, has_passed_meta, open_gates
-from accord.sessions.run import advance, ask, reopen, start_fix
+from accord.sessions.run import advance, ask, reopen, resume, start_fix
 
 READY = SessionFacts(task="meta", blocker="no disk")
 """Every file is valid, every gate passed, nothing waits."""
@@ -259,25 +259,27 @@ def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: P
     assert not has_errors(check_session(folder)[0][2])
 
 
-@pytest.mark.parametrize("state", ["IMPLEMENT_LOOP", "INTEGRATE", "DONE"])
+@pytest.mark.parametrize("state", ["IMPLEMENT_LOOP", "INTEGRATE", "DONE", "ASK_USER"])
 @pytest.mark.parametrize(
     ("answers", "asked"),
     [
         (("approved", "per batch"), ["UD-REVIEW-STRATEGY"]),
         (("Approved", "single-final"), ["UD-APPROVE-DESIGN"]),
         (("yes", "no"), ["UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"]),
+        (("", None), ["UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"]),
     ],
 )
 def test_a_gate_that_was_passed_without_a_valid_answer_is_asked_again(
-    tmp_path: Path, state: str, answers: tuple[str, str], asked: list[str]
+    tmp_path: Path, state: str, answers: tuple[str, str | None], asked: list[str]
 ) -> None:
     said = [{**one, "answer": answer} for one, answer in zip(GATES, answers, strict=True)]
+    said += [decision("UD-1", "answered", state_context="IMPLEMENT_LOOP")]
     folder = make_session(tmp_path, state, mode="full", **full(said, done()))
     gate = asked[0].removeprefix("UD-").replace("-", "_")
     if state == "DONE":
         status = reopen(writer(folder))
     else:
-        step = next_step(read_session(folder))
+        step = resume(writer(folder, is_dry_run=True))
         assert (step.state, step.next) == (gate, "re-ask")
         assert step.reason.startswith(f"{asked[0]} is not answered")
         status = advance(writer(folder), gate, role="Orchestrator")

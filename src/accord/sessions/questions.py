@@ -148,9 +148,9 @@ def with_gate_asked(session: Session, value: Record, *, now: datetime) -> Record
     if gate_id and _record(value, gate_id) is None:
         value["user_decisions"].append(_pending_record(gate_id, GATE_QUESTIONS[gate_id], GATES[gate_id], now))
     for entry in value["user_decisions"] if gate_id else ():
-        decision_id, said = entry["decision_id"], entry["status"] == "answered" and (entry["answer"] or "")
+        decision_id, is_answered = entry["decision_id"], entry["status"] == "answered"
         is_cancelled = decision_id == gate_id and entry["status"] == "cancelled"
-        if is_cancelled or (said and rules.gate_answer_problem(decision_id, said)):
+        if is_cancelled or (is_answered and rules.gate_answer_problem(decision_id, entry.get("answer") or "")):
             _ask_again(session, entry, entry["question"], now=now)
     return value
 
@@ -299,7 +299,7 @@ def next_step(session: Session) -> SessionStep:
         return SessionStep(state, "ask", pending)
     if state in GATE_OF:
         return next_at_gate(status, GATE_OF[state])
-    for gate_id in passed_open(session) if state != "ASK_USER" else ():
+    for gate_id in passed_open(session):
         reason = rules.check_gate(status, gate_id) or ""
         return SessionStep(GATES[gate_id], "re-ask" if status.decision(gate_id) else "ask", (), reason)
     return SessionStep((return_state(status) if state == "ASK_USER" else "") or state, "continue")
