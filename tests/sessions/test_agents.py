@@ -369,9 +369,7 @@ def test_every_way_to_fix_a_failed_review_counts_once_and_the_fourth_time_is_ref
             FIXES["take"](folder)
             assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == count, "the work of the dispatch"
     assert "session ask" in task_moves(read_session(folder), "T-001")[0].command
-    ask(writer(folder), [UserQuestion("T-001 FIX_REVIEW: Try it again?")])
-    answer(writer(folder), {"UD-1": "yes"})
-    resume(writer(folder))
+    decide(folder, "T-001 FIX_REVIEW: Try it again?")
     with pytest.raises(BrokenContract, match=r"run `accord session set .*FIX_REVIEW=0 --role Orchestrator`"):
         FIXES["dispatch"](folder)
     set_values(writer(folder), [parse_setting("retry_counts.T-001.FIX_REVIEW=0")], role="Orchestrator")
@@ -427,11 +425,49 @@ def test_an_entry_that_another_tool_counts_after_a_reset_is_one_entry(tmp_path: 
         take(folder, "T-001", "Reviewer", "FAIL", f"Wrong {count}.")
         FIXES["take"](folder)
     take(folder, "T-001", "Reviewer", "FAIL", "Wrong again.")
-    ask(writer(folder), [UserQuestion("T-001 FIX_REVIEW: Try it again?")])
-    answer(writer(folder), {"UD-1": "yes"})
+    decide(folder, "T-001 FIX_REVIEW: Try it again?")
     edit_status(folder, current_state="FIX_REVIEW", retry_counts={"T-001": {"FIX_REVIEW": 1}})
     FIXES["dispatch"](folder)
     assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == 1
+
+
+@pytest.mark.parametrize(
+    ("roles", "questions"),
+    [
+        (["Reviewer"], ["Why?", "T-001 FIX_TESTS: Why?", "T-002 FIX_REVIEW: Why?", "T-001 FIX_REVIEW: Accept it?"]),
+        (["Reviewer", "QA"], ["T-001 FIX_REVIEW: Accept it?", "T-001 FIX_TESTS: Accept it?"]),
+    ],
+)
+def test_a_waiver_completes_a_blocked_task_once_the_user_decided_about_each_failed_review(
+    tmp_path: Path, roles: list[str], questions: list[str]
+) -> None:
+    def complete(task: str) -> None:
+        move_task(writer(folder), task, "completed", role="Orchestrator", waiver="known issue")
+
+    folder = implementing(tmp_path)
+    take(folder, "T-001", "Coder")
+    for role in roles:
+        take(folder, "T-001", role, "BLOCKED", "It loses rows.")
+    before = read_session(folder)
+    for text in questions:
+        with pytest.raises(BrokenContract, match='T-001: "blocked" does not lead to "completed"'):
+            complete("T-001")
+        decide(folder, text)
+    complete("T-001")
+    assert [task.status for task in read_session(folder).plan] == ["completed", "not-started"]
+    assert not has_errors(check_session(folder)[0][2])
+    assert [*hand_edits(before, read_session(folder))] == []
+    take(folder, "T-002", "Coder", "BLOCKED", "It is unclear.")
+    decide(folder, "T-002 FIX_REVIEW: Accept it?")
+    with pytest.raises(BrokenContract, match='T-002: "blocked" does not lead to "completed"'):
+        complete("T-002")
+
+
+def decide(folder: Path, question: str) -> None:
+    ask(writer(folder), [UserQuestion(question)])
+    (asked,) = status_of(read_session(folder)).pending
+    answer(writer(folder), {asked.decision_id: "yes"})
+    resume(writer(folder))
 
 
 def edit_status(folder: Path, **changes: object) -> None:

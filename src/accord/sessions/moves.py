@@ -337,10 +337,18 @@ def check_task_move(session: Session, name: str, target: str, role: str, *, waiv
     if found := check_state(session, machine.IMPLEMENTATION, "tasks move"):
         return found
     outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
-    reason = reviews.TASK.refusal(task.status, target, facts) if target != task.status else ""
+    source = "implemented" if waives and target == "completed" and _is_accepted(session, task) else task.status
+    reason = reviews.TASK.refusal(source, target, facts) if target != source else ""
     if not reason and target == "completed" and not outputs.is_missing and outputs.problem:
         reason = f"The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
     return finding_of("illegal-move", f"{task.id}: {reason}") if reason else None
+
+
+def _is_accepted(session: Session, task: SessionTask) -> bool:
+    """Return whether the user decided about each failed review that blocks a task, so that a waiver may complete it."""
+    loops = [reviews.LOOP_OF.get(role, "") for role in reviews.failed_reviews(task, session.outputs)]
+    decided = (is_decided(status_of(session), session.outputs, task.id, loop) for loop in loops)
+    return task.status == "blocked" and bool(loops) and all(decided)
 
 
 def waiver_forbidden(role: str) -> Finding:
