@@ -288,6 +288,16 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
         ("{n}. **Option {letter}** (short): {name}, which is {text}", "\n"),
         ("- Alternative {n}\n  {name}: {text}", "\n"),
         ("| Option | Trade-offs |\n|-|-|\n| {name} | {text} |", "\n"),
+        ("## Plan {letter}\n\n{name}, which is {text}.", "\n\n"),
+        ("## Plan {n} \u2014 {name}\n\nIt is {text}.", "\n\n"),
+        ("## 4.{n} Approach {letter}\n\n{name}, which is {text}.", "\n\n"),
+        ("### Variant {n}\n\n#### Pros\n\n{name} is simple.\n\n#### Cons\n\nIt is {text}.", "\n\n"),
+        ("**Plan {letter}:** {name}, which is {text}.", "\n"),
+        ("**Solution {n}**\n{name}, which is {text}.", "\n\n"),
+        ("__Plan {letter}__: {name}, which is {text}.", "\n"),
+        ("Way {letter} (known): {name}, which is {text}.", "\n"),
+        ("- **Plan {letter}** - {name}, which is {text}", "\n"),
+        ("- **Proposal {n}:** {name}, which is {text}", "\n"),
     ],
 )
 @pytest.mark.parametrize("line", ["{}: {}", "## {}\n\n{}\n", "**{}:** {}\n"])
@@ -309,6 +319,48 @@ def test_options_with_titles_count_at_any_place(line: str, option: str, between:
         assert findings(place, first + between + second, Recommendation="\nOption B: it works.") == []
     assert findings(3, first + between + second, Recommendation="") == [("blocker-recommendation", "error")]
     assert findings(4, first + between + second, Impact="") == [("blocker-impact", "error")]
+
+
+STEPS = "1. Start it, slowly\n2. Call it, quickly\n3. Stop it, late\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "options"),
+    [
+        (STEPS, f"{STEPS}\n**Plan A:** wait, long\n**Plan B:** mock, big"),
+        (f"Steps:\n\n{STEPS}", f"Steps:\n\n{STEPS}\nWe can (a) wait, long, or (b) mock, big"),
+        ("1. Added a lock: no change\n2. Added a delay: slow", "1. Wait. Trade-off: long.\n2. Mock. Trade-off: big."),
+        (
+            "- Attempts:\n  1. A lock: slow\n  2. A delay: slow",
+            "1. Wait\n   - **Pros**: easy\n2. Mock\n   - **Pros**: fast",
+        ),
+        ("1) a lock, slow\n2) a delay, slow", "We can:\n1) wait, which is long; 2) mock, which is big"),
+        ("Step 1: Start it, slowly\nStep 2: Call it, quickly", "1. Plan A: wait, long\n2. Plan B: mock, big"),
+        (
+            "| Attempt | Result |\n|-|-|\n| a lock | no change |\n| a delay | hides it |",
+            "| Way | Pros | Cons |\n|-|-|-|\n| wait | simple | long |\n| mock | fast | big |",
+        ),
+        (
+            "| Attempt | Result |\n|-|-|\n| Attempt 1 | no change |\n| Attempt 2 | hides it |",
+            "| Way | Effect |\n|-|-|\n| Plan A | a long wait |\n| Plan B | a big mock |",
+        ),
+        (
+            "| | Linux | Windows |\n|-|-|-|\n| First run | slow | fast |\n| Next run | fast | fast |",
+            "| | Plan A | Plan B |\n|-|-|-|\n| Time | long | short |\n| Size | small | big |",
+        ),
+        (
+            "| Test | Result |\n|-|-|\n| a | failed, slowly |\n| b | failed, quickly |",
+            "| | Option 1 | Option 2 |\n|-|-|-|\n| Description | wait | mock |\n| Pros | simple | fast |",
+        ),
+    ],
+)
+def test_a_list_or_a_table_in_another_part_has_options_if_it_says_so(other: str, options: str) -> None:
+    titled = "".join(f"## {line.replace(': ', chr(10), 1)}\n" for line in HEAD.splitlines())
+    for head in (f"{HEAD}\n", f"{titled}## What I saw\n"):
+        assert report_findings(f"{head}{options}\n{TAIL}") == []
+        assert report_findings(f"{head}{other}\n{TAIL}") == [("blocker-options", "error")]
+        one = f"{head}Run 1: slow, failed\nRun 2: fast, failed\n\n{other}\n\nOptions:\n1. Wait: long\n{TAIL}"
+        assert report_findings(one) == [("blocker-options", "error")]
 
 
 @pytest.mark.parametrize(
@@ -687,6 +739,8 @@ def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
         "- a\n",
         "a\n- Pros: ",
         "Plan A: Pros:\n",
+        "1. Pros (",
+        "## 4.1 Plan A\n",
         "Pros/",
         "Spec: a.md-.md-",
         "the A ",

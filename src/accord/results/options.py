@@ -24,20 +24,16 @@ _COUNT = re.compile(
     r"(?<![\w(])(?:\((?P<bracketed>[1-9a-h])\)|(?P<dotted>[1-9a-h])[.):](?=[ \t])|options?[ \t]+(?P<named>[1-9a-h])\b)",
     re.IGNORECASE,
 )
-_COUNTED_TITLE = re.compile(
-    r"^(?:\#{2,6}[ \t]+)?[*_]{0,3}[^\W\d_]{2,20}[ \t]+(?P<titled>[1-9a-h])\b\)?[*_]{0,3}[ \t]*"
-    r"(?:(?=[:\uff1a.)\u2013\u2014-])|(?<=[*_])|$)",
+_TITLE = re.compile(
+    r"(?:^(?P<lead>[ \t]*(?P<entry>(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)?"
+    r"(?:(?P<heading>\#{1,6})[ \t]+(?:\d{1,2}(?:\.\d{1,2})*[.)]?[ \t]+)?)?[*_]{0,3})|(?<=[.;][ \t]))"
+    r"(?P<word>[^\W\d_]{2,20})[ \t]+\(?(?P<sign>(?-i:[0-9A-Za-z]))(?!_?[^\W_])\)?[*_]{0,3}[ \t]*"
+    r"(?:(?=[:\uff1a.)(\u2013\u2014-])|(?<=[*_])|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A word and a number or letter with which a line begins, as in ``### Plan A: Wait``."""
+"""A word and a number or a letter with which a line or a sentence begins, as in ``### Plan A: Wait``."""
 
-_OPTION_TITLE = re.compile(
-    r"(?:^(?P<lead>[ \t]*(?:(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)?(?:(?P<heading>\#{1,6})[ \t]+)?[*_]{0,3})"
-    r"|(?<=[.;][ \t]))"
-    r"(?:option|alternative|choice)[ \t]+\(?(?P<sign>[1-9a-h])\b\)?[*_]{0,3}[ \t]*"
-    r"(?:[:\uff1a.)(\u2013\u2014-]|(?<=[*_])|$)",
-    re.IGNORECASE | re.MULTILINE,
-)
+_TITLE_WORDS = frozenset(("option", "alternative", "choice"))
 _NAMED_LINE = re.compile(
     r"[*_`\"'(\[]{0,4}\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w"
 )
@@ -48,10 +44,6 @@ _NAME = re.compile(
     r"[*_]*(?:options?[ \t]+\(?[^\W_]\b\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-]*"
     r"|\(?[^\W_]\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-])[*_ \t]*",
     re.IGNORECASE,
-)
-_NAMED_TITLE = re.compile(
-    r"[*_]{0,3}option[ \t]+\(?[^\W_]\)?[*_]{0,3}[ \t]*(?:[:\uff1a.)\u2013\u2014-]|(?<=[*_])|$)",
-    re.IGNORECASE | re.MULTILINE,
 )
 _BREAK = re.compile(
     r"(?:[\uff1a(\uff08\u2013\u2014\u2192\uff0c\u3001;\uff1b\u3002=\n]|:(?!\d)|[.,](?!\w)|->|[ \t]-[ \t]|[*_]{2}[ \t])"
@@ -84,6 +76,15 @@ _PART = (
 )
 _OF_PART = re.compile(_PART, re.IGNORECASE)
 """The label of a part of an option, which is never an option itself."""
+
+_HAS_PART = re.compile(
+    rf"(?<!\w){_PART_NAME}(?:[ \t]*\([^()\n]{{0,80}}\))?[*_]{{0,2}}[ \t]*[:\uff1a\u2013\u2014\u2192=]"
+    rf"|^[^\w\n]{{0,9}}{_PART_NAME}[*_]{{0,2}}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ENTRY_NUMBER = re.compile(r"^[ \t]*(?:[-*+\u2022][ \t]+)?\d{1,2}[.)][ \t](?![^\n]*[ \t]2[.)][ \t])", re.MULTILINE)
+"""The number of an entry in a list, unless the count goes on in its line."""
+
 
 _BULLET = r"(?:[-*+\u2022][ \t]|\d{1,2}[.)])"
 _ABOVE_PARTS = re.compile(
@@ -139,7 +140,8 @@ def _is_empty_part(line: str) -> bool:
 
 def is_named(title: str) -> bool:
     """Return whether a title names an option by a number or a letter: then entries below it are its parts."""
-    return _NAMED_TITLE.match(title) is not None
+    named = _TITLE.match(title)
+    return named is not None and named["word"].lower() == "option"
 
 
 def labelled_options(text: str) -> Options:
@@ -166,29 +168,44 @@ def labelled_options(text: str) -> Options:
     return Options((text.strip(),) if _LETTER.search(text) else (), is_clear=is_clear)
 
 
-def options_among(text: str) -> Options:
-    """Read options out of a text that says other things too: a table, or a count such as Option 1 … Option 2."""
-    text = _NEW_LINE.sub("\n", text)
-    return Options(_of_table(text) or _counted_pieces(text))
+def options_among(text: str, free: str, labels: frozenset[str]) -> Options:
+    """Read options out of a text of other parts, which ends with the text that is free of labels.
+
+    In another part, a table or a numbered list has options only if it names parts of them, or by titles that do not
+    begin with a word of ``labels``.
+    """
+    text, free = (_NEW_LINE.sub("\n", each) for each in (text, free))
+    table, listed = _of_table(text), _counted_pieces(text)
+    titles = [_TITLE.match(row) for row in table]
+    if titles and all(title and title["word"].lower() not in labels for title in titles):
+        return Options(table)
+    text = _TITLE.sub(lambda title: "" if title["word"].lower() in labels else title[0], _ENTRY_NUMBER.sub("", text))
+    named = [found for found in (table, listed) if any(map(_HAS_PART.search, found[:-1]))]
+    clear = (*named, _of_table(free), _counted_pieces(free))
+    return Options(next((found for found in clear if len(found) > 1), ()) or _counted_pieces(text))
 
 
-def option_starts(text: str) -> list[int]:
+def option_starts(text: str, labels: frozenset[str], *, is_any: bool) -> list[int]:
     """Return where lines begin titles of options that count, such as Option 1 … Option 2 …, else a table of options.
 
-    Of titles that count from one again, the longest count is taken, and of two that begin it, the last.
+    With ``is_any``, titles of another word that is not in ``labels`` count if there is neither. Of titles that count
+    from one again, the longest count is taken, and of two that begin it, the last.
     """
-    counts: dict[tuple[str, bool], list[int]] = {}
+    counts: dict[tuple[str, str, bool], list[int]] = {}
     level = ""
-    for hit in _OPTION_TITLE.finditer(text):
+    for hit in _TITLE.finditer(text):
+        word = hit["word"].lower()
         level = level if hit["lead"] is None else hit["heading"] or ""
-        count = counts.setdefault((level, hit["sign"].isdigit()), [])
+        count = counts.setdefault(("" if word in _TITLE_WORDS else word, level, hit["sign"].isdigit()), [])
         value = _value(hit["sign"])
         if value == 1 == len(count):
             count.clear()
         if value == len(count) + 1:
             count.append(-1 if hit["lead"] is None else hit.start())
-    best = max(counts.values(), key=len, default=[])
-    return [start for start in best if start >= 0] if len(best) > 1 else [*_option_tables(text)][:1]
+    named = [count for (word, *_), count in counts.items() if not word and len(count) > 1]
+    others = [count for (word, *_), count in counts.items() if is_any and word not in labels and len(count) > 1]
+    tables = [] if named else [[start] for start in _option_tables(text)][:1]
+    return [start for start in max(named or tables or others, key=len, default=[]) if start >= 0]
 
 
 def _option_tables(text: str) -> Iterator[int]:
@@ -249,8 +266,9 @@ def _kind(mark: str) -> str:
 
 def _counted_titles(text: str) -> tuple[str, ...]:
     """Return the texts below titles of one form that count, such as Plan A … Plan B …, if no list begins before."""
-    title, mark = _COUNTED_TITLE.search(text), _MARK.search(text)
-    return _counted_pieces(text, _COUNTED_TITLE) if title and not (mark and mark.start() < title.start()) else ()
+    title, mark = _TITLE.search(text), _MARK.search(text)
+    is_first = title and not title["entry"] and not (mark and mark.start() < title.start())
+    return _counted_pieces(text, _TITLE) if is_first else ()
 
 
 def _counted_pieces(text: str, pattern: re.Pattern[str] = _COUNT) -> tuple[str, ...]:
@@ -295,7 +313,9 @@ def _options_of_table(table: Sequence[Sequence[str]]) -> tuple[str, ...]:
         return ()
     is_row = any(is_part(key) or key.strip("*_ ").lower() in _OPTION_HEADS for key in head)
     is_criterion = len(firsts) == 1 and len(head) > 2 and not is_row
-    if is_criterion or any(map(is_part, firsts)) or any(map(is_named, head[1:])):
+    words = [title and title["word"].lower() for title in map(_TITLE.match, head[1:])]
+    is_by_column = "option" in words or (not is_row and all(words) and len({*words}) < len(words))
+    if is_criterion or is_by_column or any(map(is_part, firsts)):
         table = [*zip_longest(*table, fillvalue="")]
     return tuple(_option_of_row(table[0], row) for row in table[1:] if any(row))
 

@@ -55,6 +55,7 @@ _VALIDATION = vocabulary_of(
         "step": "step failed failing validation check command",
     }
 )
+_LABEL_WORDS = frozenset[str]().union(*_PARTS.values(), *_VALIDATION.values())
 _ANY_TYPE = re.compile(
     r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ -]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
 )
@@ -199,7 +200,9 @@ def _read_blocker(text: str) -> tuple[Reading, Options]:
     """Return the parts of a blocker's summary, and its options: if no label holds them, titles that count do."""
     reading = read_parts(text, _PARTS, whole="options")
     options = _options(reading)
-    if len(options.found) < 2 and options.is_clear and (starts := option_starts(reading.outside)):
+    if len(options.found) > 1 or not options.is_clear:
+        return reading, options
+    if starts := option_starts(reading.outside, _LABEL_WORDS, is_any=not reading.has("options")):
         counted = read_parts(text, _PARTS, whole="options", entries=starts)
         if len((found := _options(counted)).found) > 1:
             return counted, found
@@ -213,7 +216,8 @@ def _options(reading: Reading) -> Options:
         first, rest = ("", text) if text.startswith("    ") else text.partition("\n")[::2]
         return labelled_options(blank_code(f"{first}\n{dedent(rest)}"))
     others = (reading.parts.get(name, "") for name in ("type", "description", "spec", "section", "quote"))
-    return options_among(blank_code("\n\n".join((*others, reading.free))))
+    text, free = (blank_code("\n\n".join(each)) for each in ((*others, reading.free), (reading.free,)))
+    return options_among(text, free, _LABEL_WORDS)
 
 
 def _check_options(options: Options) -> Iterator[Finding]:
