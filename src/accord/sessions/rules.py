@@ -60,14 +60,15 @@ _WORD = f"({'|'.join(_WORDS)})"
 _SECURITY = re.compile(r"\bsecurity\b", re.IGNORECASE)
 _SEVERITIES = (
     re.compile(
-        rf"\A[\W_]*(?:security\b[\W_]*)?{_WORD}\b(?:[ -](?:severity|risk))?[\])*`_]*\s*(?:[:\]]|[-\u2013\u2014]\s)"
+        rf"\A[\W_]*(?:security\b[\W_]*)?{_WORD}\b(?:[ -](?:severity|risk))?[\])*`_]*\s*(?:[:\]]|[-\u2013\u2014]\s|\Z)"
     ),
     re.compile(rf"\A[\W_]*{_WORD}[ -](?:severity|risk)\b"),
     re.compile(rf"\b(?:severity|risk)\b(?: is)?[\s:=*_`\"']{{1,6}}{_WORD}\b"),
     re.compile(rf"[(\[]{_WORD}(?:[ -](?:severity|risk))?[)\]]"),
 )
 _COUNT = re.compile(
-    rf"\b{_WORD}(?:[ -](?:severity|risk))?[*`_]*\s*[:=]\s*(\d+|none|n/a)(?:\s+\w+)?\s*(?=[,;.|()\n]|\Z)"
+    rf"\b{_WORD}(?:[ -](?:severity|risk))?[*`_]*\s*[:=\u2013\u2014-]"
+    r"\s*(\d+|no(?:ne|thing)?|nil|n/a)(?:\s+\w+)?\s*(?=[,;.|()\n]|\Z)"
 )
 """A severity with the number of its findings, such as ``high: 0`` or ``critical: none found``."""
 _SENTENCE_END = re.compile(r"(?<!\b[A-Za-z]\.[A-Za-z])[.!?](?=\s|$)")
@@ -211,9 +212,10 @@ def severity_of(entry: ReviewEntry) -> str:
     """
     if isinstance(entry, dict):
         values = {key.lower(): value for key, value in entry.items()}
-        named = [values[key] for key in _SEVERITY_KEYS if isinstance(values.get(key), str)]
-        parts = {named[0]: values.get("count", 1)} if named else {key: values[key] for key in _WORDS if key in values}
-        has_any = {key.strip().lower(): not _is_none(value) for key, value in parts.items()}
+        named = [str(values[key]).lower() for key in _SEVERITY_KEYS if isinstance(values.get(key), str | dict)][:1]
+        words = [word for text in named for word in re.findall("[a-z]+", text) if word in _WORDS] or named
+        parts = dict.fromkeys(words, values.get("count", 1)) or {key: values[key] for key in _WORDS if key in values}
+        has_any: dict[str, bool] = {key.strip(): not _is_none(value) for key, value in parts.items()}
     else:
         text = entry.lower()
         found = (pattern.search(_COUNT.sub("", text)) for pattern in _SEVERITIES)
@@ -225,7 +227,7 @@ def severity_of(entry: ReviewEntry) -> str:
 
 def _is_none(value: object) -> bool:
     """Return whether the value of a field counts zero findings."""
-    return str(value).strip().lower() in ("", "0", "none", "n/a", "false", "[]")
+    return str(value).strip().lower() in ("", "0", "no", "none", "nothing", "nil", "n/a", "false", "[]")
 
 
 def is_low(concern: ReviewEntry) -> bool:
