@@ -71,7 +71,7 @@ def test_a_run_that_slept_for_long_leaves_the_rest_to_the_one_that_took_over(sta
     assert (first.outcome, first.error and first.error.hint) == (Outcome.STOPPED, "Run the same command again.")
     assert [other.outcome for other in others] == [Outcome.APPLIED]
     assert sorted(issue["title"] for issue in stage.issues()) == ["Do a", "Do b", "Do c"]
-    assert any("another accord" in reason for _, reason in stage.waits), "nothing says what is waited for"
+    assert any("another run of accord" in reason for _, reason in stage.waits), "nothing says what is waited for"
 
 
 def test_a_waiting_run_keeps_to_the_longest_wait_that_is_allowed(stage: Stage) -> None:

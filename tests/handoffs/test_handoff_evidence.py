@@ -98,12 +98,12 @@ def dated(**times: str) -> dict[str, Any]:
     """A task in review that another tool wrote, with these times: ``PART`` or ``PART_KEY``, the key is updatedAt."""
     whole = copy.deepcopy(EVERYTHING)
     tests = whole["testingArtifacts"]
-    parts = {"plan": whole["planningArtifact"], "tests": tests, "planned": tests["planned"]}
+    parts: dict[str, Any] = {"plan": whole["planningArtifact"], "tests": tests, "planned": tests["planned"]}
     parts |= {"implemented": tests["implemented"], "review": whole["reviewArtifact"]}
     parts["verification"] = whole["verificationArtifact"]
     for name, time in times.items():
         part, _, key = name.partition("_")
-        parts[part][key or "updatedAt"] = time  # type: ignore[index]
+        parts[part][key or "updatedAt"] = time
     return task_in("review", **whole)
 
 

@@ -59,7 +59,7 @@ class Lease:
         """Wait until no one holds it. Two requests; one where no one ever held it."""
         pause = 1.0
         while self._is_needed and self._find_holder():
-            self._github.pause(pause, f"another accord, which is writing ({self._key})")
+            self._github.pause(pause, f"another run of accord, which is writing ({self._key})")
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     def keep(self) -> None:
@@ -70,7 +70,9 @@ class Lease:
                 self._sign = now
             elif self._is_possible and self._sign:
                 self._sign = None
-                message = f"Another accord has written meanwhile ({self._key}): this one gave no sign for too long."
+                message = (
+                    f"Another run of accord has taken over ({self._key}), as this one gave no sign for two minutes."
+                )
                 raise Stopped(message, hint="Run the same command again.")
             elif self._is_possible:
                 raise Overtaken
