@@ -9,9 +9,9 @@ from support.trees import commit, copied, git, repository, write
 
 from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract, Refused, WrongUsage
-from accord.git.extraction import extract_patch
+from accord.git.extraction import extract
 from accord.git.patches import apply_patch
-from accord.git.paths import escaping_links, links_of, stays_inside
+from accord.git.paths import escaping_links, stays_inside
 from accord.git.program import Git
 
 NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b/PATH\n@@ -0,0 +1 @@\n+x\n"
@@ -93,7 +93,7 @@ LARGE = pytest.param("twenty megabytes", marks=pytest.mark.matrix)
 def test_a_change_survives_byte_for_byte(tree: Path, name: str) -> None:
     CHANGES[name](tree)
     before = git(tree, "status", "--porcelain=v2", "--branch")
-    patch = extract_patch(tree, "base")
+    patch = extract(tree, "base").patch
     assert git(tree, "status", "--porcelain=v2", "--branch") == before, "the caller's tree is left as it was"
     patch.decode()
     made = apply_patch(Git(tree), patch, "base")
@@ -103,14 +103,16 @@ def test_a_change_survives_byte_for_byte(tree: Path, name: str) -> None:
 
 @pytest.mark.parametrize("commands", [[], ["add -A"], ["add -A", "commit -qm all"]])
 def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path, commands: list[str]) -> None:
-    write(tree, {"ignored/x": "x"})
-    for path in (".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
+    write(tree, {"ignored/x": "x", ".codex/config.toml": "ours"})
+    commit(tree, "ours")
+    git(tree, "branch", "-f", "base")
+    for path in (".codex/auth.json", ".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
         (tree / path).parent.mkdir(exist_ok=True)
         (tree / path).write_text("x")
     (tree / "real.txt").write_text("x")
     for command in commands:
         git(tree, *command.split())
-    patch = extract_patch(tree, "base", state_files=shipped_registry().state_patterns).decode()
+    patch = extract(tree, "base", state_files=shipped_registry().state_patterns).patch.decode()
     assert patch.count("diff --git") == 1
     assert "real.txt" in patch
 
@@ -125,7 +127,7 @@ def test_work_in_a_repository_of_the_agents_own_becomes_files(tree: Path, made: 
         commit(inner, "scaffold")
     if made == "committed outside as well":
         commit(tree, "mine")
-    result = apply_patch(Git(tree), extract_patch(tree, "base"), "base")
+    result = apply_patch(Git(tree), extract(tree, "base").patch, "base")
     assert git(tree, "show", f"{result}:app/page.ts") == "export {}"
 
 
@@ -134,7 +136,7 @@ def test_the_result_that_gets_the_patch_is_not_part_of_it(tree: Path, place: str
     (tree / place).write_text("{}")
     (tree / "real.txt").write_text("x\n")
     assert git(tree, "status", "--porcelain")
-    patch = extract_patch(tree, "base", without=tree / "folder" / ".." / place).decode()
+    patch = extract(tree, "base", without=tree / "folder" / ".." / place).patch.decode()
     assert "real.txt" in patch
     assert ".json" not in patch
 
@@ -145,7 +147,7 @@ def test_a_tracked_file_of_an_agents_folder_is_taken_when_it_changes(tree: Path)
     git(tree, "commit", "-qm", "ours")
     git(tree, "branch", "-f", "base")
     (tree / ".claude" / "commands.md").write_text("y\n")
-    assert ".claude/commands.md" in extract_patch(tree, "base").decode()
+    assert ".claude/commands.md" in extract(tree, "base").patch.decode()
 
 
 def test_the_patch_is_against_the_merge_base(tree: Path) -> None:
@@ -155,7 +157,7 @@ def test_the_patch_is_against_the_merge_base(tree: Path) -> None:
     git(tree, "add", "theirs.txt")
     git(tree, "commit", "-qm", "theirs")
     git(tree, "checkout", "-q", "main")
-    patch = extract_patch(tree, "base").decode()
+    patch = extract(tree, "base").patch.decode()
     assert "mine.txt" in patch
     assert "theirs.txt" not in patch
 
@@ -163,7 +165,7 @@ def test_the_patch_is_against_the_merge_base(tree: Path) -> None:
 @pytest.mark.slow
 def test_a_patch_applies_where_the_base_has_moved_on(tree: Path) -> None:
     (tree / "long.txt").write_text((tree / "long.txt").read_text().replace("line 9000\n", "mine\n"))
-    patch = extract_patch(tree, "base")
+    patch = extract(tree, "base").patch
     git(tree, "stash", "-q")
     (tree / "long.txt").write_text("new first\n" + (tree / "long.txt").read_text())
     git(tree, "commit", "-qam", "theirs")
@@ -175,7 +177,7 @@ def test_a_patch_applies_where_the_base_has_moved_on(tree: Path) -> None:
 
 def test_a_conflict_is_refused_with_its_paths(tree: Path) -> None:
     (tree / "keep.txt").write_text("mine\n")
-    patch = extract_patch(tree, "base")
+    patch = extract(tree, "base").patch
     (tree / "keep.txt").write_text("theirs\n")
     git(tree, "commit", "-qam", "theirs")
     with pytest.raises(Refused, match=r"keep\.txt"):
@@ -196,7 +198,7 @@ EDITED = "inner\n" * 19 + "outer\n"
 def rebased(tree: Path, mine: Callable[[Path], object], theirs: Callable[[Path], object]) -> str:
     """Apply my patch of the base to a branch on which they committed; return the tree."""
     mine(tree)
-    patch = extract_patch(tree, "base")
+    patch = extract(tree, "base").patch
     git(tree, "stash", "-qu")
     theirs(tree)
     commit(tree, "theirs")
@@ -255,9 +257,11 @@ def test_a_patch_that_cannot_be_one_is_sent_back(tree: Path, patch: str) -> None
 )
 def test_a_link_out_of_the_tree_is_found(tree: Path, target: str, is_outside: bool) -> None:
     (tree / "folder" / "link").symlink_to(target)
-    made = apply_patch(Git(tree), extract_patch(tree, "base"), "base")
-    inside = Git(tree)
-    assert bool(escaping_links(links_of(inside, "base"), links_of(inside, made))) == is_outside
+    found = extract(tree, "base")
+    made = apply_patch(Git(tree), found.patch, "base")
+    assert bool(escaping_links(Git(tree), "base", made)) == is_outside
+    said = f"link-outside: `folder/link` is a link to `{target}`, which points outside the repository or to itself."
+    assert found.remarks == ((said,) if is_outside else ())
 
 
 @pytest.mark.parametrize(
@@ -282,13 +286,13 @@ def test_an_old_link_that_a_new_one_leads_outside_is_found_and_one_that_was_outs
     before = commit(tree, "links")
     (tree / "folder" / "up").symlink_to("..")
     commit(tree, "up")
-    found = escaping_links(links_of(Git(tree), before), links_of(Git(tree), "HEAD"))
+    found = escaping_links(Git(tree), before, "HEAD")
     assert [finding.message.split("`")[1] for finding in found] == ["old"]
 
 
 def test_an_unknown_base_is_reported(tree: Path, tmp_path: Path) -> None:
     for base in ("origin/nowhere", "--output=x"):
         with pytest.raises(WrongUsage, match="is not a commit in this repository"):
-            extract_patch(tree, base)
+            extract(tree, base)
     with pytest.raises(WrongUsage, match="is not a git repository"):
-        extract_patch(tmp_path, "base")
+        extract(tmp_path, "base")

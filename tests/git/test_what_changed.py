@@ -127,10 +127,11 @@ CASES = {
         f"mkdir .accord; echo x | tee .accord/run run.log > new.txt; {COMMIT}", ["new.txt"],
         dict.fromkeys([".accord/run", "run.log"], STATE),
     ),
-    "a new file below a folder of state that the commit before has": Case(
-        "mkdir .accord/runs; touch .accord/new .accord/runs/a; git add .accord; echo x > .accord/run", [".accord/new"],
-        {".accord/run": STATE, ".accord/runs/a": STATE},
-        f"mkdir .accord; echo old > .accord/old; {COMMIT}", [".accord/new"], f"{STATE}: .accord/run, .accord/runs/a.",
+    "new state files beside those of the commit before": Case(
+        "mkdir .accord/runs; touch .accord/new .accord/runs/a; git add .accord; echo x | tee -a .accord/b .accord/old",
+        [".accord/old"], dict.fromkeys([".accord/new", ".accord/b", ".accord/runs/a"], STATE),
+        f"mkdir .accord; echo old > .accord/old; {COMMIT}", [".accord/old"],
+        f"{STATE}: .accord/b, .accord/new, .accord/runs/a.",
     ),
     "a link has no filter": Case(
         "ln -s a.txt link.key", ["link.key"], before=f"echo '*.key filter=upper' > .gitattributes; {COMMIT}",

@@ -6,7 +6,7 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import BrokenContract
-from accord.git.extraction import extract_patch
+from accord.git.extraction import extract
 from accord.git.program import Git
 from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
 
@@ -31,14 +31,14 @@ EXPECTED = {
 
 
 def test_a_patch_and_the_commits_it_came_from_count_the_same(tree: Path) -> None:
-    patch = extract_patch(tree, "main")
+    patch = extract(tree, "main").patch
     assert set(patch_stats(patch)) == EXPECTED
     commit(tree)
     assert set(range_stats(Git(tree), "HEAD^", "HEAD")) == EXPECTED
 
 
 def test_a_patch_counts_the_same_wherever_it_is_counted(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    patch = extract_patch(tree, "main")
+    patch = extract(tree, "main").patch
     (tree / "sub").mkdir()
     monkeypatch.chdir(tree / "sub")
     monkeypatch.setattr("tempfile.tempdir", str(tree / "sub"))

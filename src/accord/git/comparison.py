@@ -70,7 +70,7 @@ def changes_since(
         comparison = _Comparison.of(snapshot, ours)
         changed, untouched = comparison.changed_paths()
         pointers = _known_pointers(comparison, changed)
-        left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files, comparison.commit)
+        left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
         left |= _half_moved(comparison, changed, left)
         failed = _store(
             comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)
@@ -278,7 +278,6 @@ def _facts_of(comparison: _Comparison, changed: Sequence[str], pointers: Mapping
                 now.mode,
                 now.size,
                 is_new,
-                is_staged=path in comparison.staged and path not in before.index,
                 is_private=path in before.hidden or (is_new and comparison.is_private_copy(path)),
                 is_filtered=path in filtered and not is_pointer_file(before.top / path),
                 is_only_here=comparison.is_submodule(path) and is_only_here(before.top / path),

@@ -26,7 +26,7 @@ from accord.git.leaving_out import (
     reasons_to_leave_out,
 )
 from accord.git.patches import changes_between, contents_of, difference, filters_at, paths_with_new_markers
-from accord.git.paths import is_folder, some_of
+from accord.git.paths import escaping_links, is_folder, some_of
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
 from accord.git.unfinished import marker_findings, stopped_merge, unmerged_paths
 from accord.git.unlisted import clear_flags, overlooked_changes
@@ -37,11 +37,6 @@ class Extracted(Frozen):
 
     patch: bytes
     remarks: tuple[str, ...] = ()
-
-
-def extract_patch(work_tree: Path, base: str, *, without: Path | None = None, state_files: Sequence[str] = ()) -> bytes:
-    """Return the patch of a work tree, without what there is to say about it (see ``extract``)."""
-    return extract(work_tree, base, without=without, state_files=state_files).patch
 
 
 def extract(
@@ -62,9 +57,12 @@ def extract(
     with _stage_changes(work_tree, base, without, state_files, is_trusted=is_trusted) as (scratch, start, remarks):
         tree = scratch.line("write-tree")
         changes = changes_between(scratch, f"{start}^{{tree}}", tree)
-        patch, paths = difference(scratch, start, tree, changes), paths_with_new_markers(scratch, changes)
-        marked = [f"conflict-markers: {finding.message}" for finding in marker_findings([*paths])]
-        return Extracted(patch, (*remarks, *marked))
+        findings = [
+            *marker_findings([*paths_with_new_markers(scratch, changes)]),
+            *escaping_links(scratch, start, tree),
+        ]
+        said = (f"{finding.code}: {finding.message}" for finding in findings)
+        return Extracted(difference(scratch, start, tree, changes), (*remarks, *said))
 
 
 def changed_paths(work_tree: Path, base: str, state_files: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -179,10 +177,7 @@ def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> d
         each.path for each, new, old in contents if filtered_content(each.path, new or b"", old, filtered[each.path])
     ]
     left = dict.fromkeys(found, BY_FILTER)
-    new = [change.path for change in changes if change.is_new]
-    if own_state(new, state_files):
-        base = split_nul(scratch("ls-tree", "-r", "--name-only", "-z", "--full-tree", start))
-        left |= dict.fromkeys(sorted(own_state(new, state_files, base)), STATE)
+    left |= dict.fromkeys(sorted(own_state((each.path for each in changes if each.is_new), state_files)), STATE)
     if entries := join_nul(f"{each.was_mode} {each.was}\t{each.path}" for each in changes if each.path in left):
         scratch("update-index", "-z", "--index-info", data=entries)
     return left

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import posixpath
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import Refused
@@ -67,7 +66,7 @@ def too_much(path: str) -> Refused:
 
 
 STATE_FILES = (".accord/", "/*.log")
-"""Where accord and any agent leave files. A new one counts only if it was staged, below a folder that was there."""
+"""Where accord and any agent leave files."""
 
 HIDDEN = "Changed files that were hidden, ignored or filtered before the run were left out"
 UNSEEN = "Changes hidden by git's flags or by ignore rules outside of the tree were left out"
@@ -87,22 +86,18 @@ class ChangedPath(NamedTuple):
     mode: int  # of the file system, 0 for a path that is gone
     size: int  # in bytes
     is_new: bool  # the commit before does not have it
-    is_staged: bool = False  # the agent put it into the index itself
     is_private: bool = False  # it was hidden, ignored or filtered before
     is_filtered: bool = False  # a filter would store something else than its bytes
     is_only_here: bool = False  # it is a submodule at a commit of the agent
 
 
-def reasons_to_leave_out(
-    changes: Iterable[ChangedPath], state_files: Sequence[str], base: Collection[str] = ()
-) -> dict[str, str]:
+def reasons_to_leave_out(changes: Iterable[ChangedPath], state_files: Sequence[str]) -> dict[str, str]:
     """Return the changes that are left out, each with the reason. ``state_files`` are patterns of agents' own files.
 
-    ``base`` are the paths of the commit before. Raises Refused if the new files that are left are too large together.
+    Raises Refused if the new files that are left are too large together.
     """
     every = [*changes]
-    state = own_state((each.path for each in every if each.is_new and not each.is_staged), state_files)
-    state |= own_state((each.path for each in every if each.is_new and each.is_staged), state_files, base)
+    state = own_state((each.path for each in every if each.is_new), state_files)
     found, total = dict[str, str](), 0
     for change in every:
         if not change.mode:
@@ -124,13 +119,11 @@ def reasons_to_leave_out(
     return found
 
 
-def own_state(paths: Iterable[str], state_files: Sequence[str], base: Collection[str] = ()) -> set[str]:
-    """Return the new paths that are state files of agents, except in folders in which ``base`` has files."""
+def own_state(paths: Iterable[str], state_files: Sequence[str]) -> set[str]:
+    """Return the new paths that are state files of agents."""
     from accord.files.patterns import path_patterns
 
-    is_state = path_patterns([*STATE_FILES, *state_files]).match_file
-    shipped = {posixpath.dirname(path) for path in base} - {""}
-    return {path for path in paths if is_state(path) and posixpath.dirname(path) not in shipped}
+    return set(path_patterns([*STATE_FILES, *state_files]).match_files(paths))
 
 
 def by_reason(left: Mapping[str, str]) -> dict[str, list[str]]:

@@ -15,13 +15,12 @@ _MOST_LINKS = 40
 """As many as Linux follows before it says that they go in a circle."""
 
 
-def escaping_links(old: Mapping[str, str], new: Mapping[str, str]) -> list[Finding]:
-    """Find the links that lead out of the repository, into ``.git`` or in a circle, and did not before.
+def escaping_links(git: Git, before: str, after: str) -> list[Finding]:
+    """Find the links of a tree that lead out of the repository, into ``.git`` or in a circle, and did not before.
 
-    Both arguments have the targets by path (see ``links_of``). A link counts that is new or changed, and so does an old
-    one that leads elsewhere since another was changed.
+    A link counts that is new or changed, and so does an old one that leads elsewhere since another was changed.
     """
-    found = []
+    old, new, found = links_of(git, before), links_of(git, after), []
     for path, target in new.items():
         is_old = old.get(path) == target
         if not stays_inside(path, new) and not (is_old and not stays_inside(path, old)):

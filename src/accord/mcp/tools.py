@@ -119,12 +119,12 @@ def _checked_result(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[
     """Check a result as ``accord check`` does, after a completed change got its patch from the work tree."""
     raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if workspace.role == "implementor" and workspace.base and result.get("outcome") == "completed":
-        from accord.git.extraction import extract_patch
+        from accord.git.extraction import extract
         from accord.results.run import with_patch
         from accord.runner.registry import registry_at
 
         own = registry_at(workspace.root).state_patterns
-        patch = extract_patch(workspace.root, workspace.base, without=workspace.result, state_files=own)
+        patch = extract(workspace.root, workspace.base, without=workspace.result, state_files=own).patch
         result = with_patch(raw, patch, "result")
         raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
     _, findings = check_document(raw, workspace.kind)

@@ -11,7 +11,7 @@ from accord.core.clock import Clock
 from accord.core.errors import AccordError, Refused
 from accord.core.frozen import Frozen
 from accord.git.branches import in_short, push_refusal, push_trouble
-from accord.git.extraction import extract_patch
+from accord.git.extraction import extract
 from accord.git.paths import some_of
 from accord.git.program import Git
 from accord.runner.classify import contract_exit_code
@@ -84,7 +84,7 @@ def _changes_of(run: ExternalRun) -> _Changes:
     if run.root is None:
         return _Changes([], [])
     start = "HEAD" if run.pushed else run.base
-    patch = extract_patch(run.root, start, state_files=registry_at(run.root).state_patterns)
+    patch = extract(run.root, start, state_files=registry_at(run.root).state_patterns).patch
     given = {path.resolve() for path in run.evidence_files}
     left = [each for each in patch_stats(patch) if (run.root / each.path).resolve() not in given]
     return _Changes(range_stats(Git(run.root), run.base, "HEAD") if run.pushed else [], left)

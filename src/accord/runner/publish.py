@@ -41,7 +41,7 @@ from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits, size_findings
 from accord.git.patch_text import header_names
 from accord.git.patches import Change, PatchConflict, changes_between, filtered_findings, paths_with_new_markers
-from accord.git.paths import escaping_links, links_of, some_of
+from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
 from accord.git.steering import PathAudit, audit_changes, audit_paths
@@ -317,7 +317,7 @@ class _Publisher(Frozen):
         """Return the result of a push before it is done. Raises NotPublished for what must not be pushed."""
         git = self.git
         changes = own_changes(git, before, commit)
-        links = escaping_links(links_of(git, before), links_of(git, commit))
+        links = escaping_links(git, before, commit)
         checks: tuple[tuple[InternalErrorKind, Iterable[Finding]], ...] = (
             ("push-refused", (replace(link, hint="Review the agent's changes.") for link in links)),
             ("changes-too-large", size_findings(git, before, commit, changes, self.work.limits)),

@@ -18,7 +18,7 @@ from accord.git.configuration import config_reader, unread_configs, work_branch
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
 from accord.git.leaving_out import size_findings
 from accord.git.patches import changes_between, filtered_findings
-from accord.git.paths import escaping_links, links_of
+from accord.git.paths import escaping_links
 from accord.git.program import Git, file_at, is_ancestor
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
@@ -177,7 +177,6 @@ def _describe(
     changed = changes_between(git, fork, head) if fork else changes  # the pull request shows the whole branch
     own = own_paths_in(file_at(git, found.base, REGISTRY_PATH.as_posix()))
     whole = audit_paths((change.path for change in changed), own[1], agent_files=own[0])
-    links, links_after = ({}, {}) if not changes else (links_of(git, before), links_of(git, head))
     runs = _runs_on(git, found)
     has_author, is_bot = options.author not in ("", DEFAULT_AUTHOR), not state.identity.is_person
     return Branch(
@@ -193,7 +192,7 @@ def _describe(
         runs=runs,
         findings=(
             *size_findings(git, before, after, changes, options.limits),
-            *escaping_links(links, links_after),
+            *(escaping_links(git, before, head) if changes else ()),
             *secret_findings(git, changes, options.redact),
             *filtered_findings(git, before, changes),
             *(finding for _, finding in unread_configs(config_reader(git, found.base))),
