@@ -74,6 +74,8 @@ LINES = {
     "underlined headings": "{}\n------\n\n{}\n",
     "labels alone on their lines": "{}\n\n{}\n",
     "rows of a table": "| {} | {} |",
+    "entries in HTML": "<li>{}: {}</li>",
+    "paragraphs in entries in HTML": "<li>\n  <p><b>{}</b>: {}</p>\n</li>",
     "a place in the label": "**{} (src/a.py:15):** {}",
     "wide colons": "{}\uff1a{}",
     "lines that end in another way": "{}: {}\r",
@@ -245,6 +247,8 @@ OPTIONS = [
     ("Options: ", "{letter}: {name}, with {text}.", " "),
     ("Options:\n\n", "### {name}\n\n| + | \u2212 |\n|-|-|\n| simple | {text} |", "\n\n"),
     ("Options:\n", "{name}: {text}", "\n"),
+    ("Options:\n\n<ol>\n", "<li>{name}: {text}</li>", "\n"),
+    ("Options: <ul>", "<li><b>{name}</b>, with {text}</li>", ""),
     ("Options:\n", "{n}. {name}\n   - Pros: simple\n   - Cons: {text}", "\n"),
     ("Options: ", "{n}. {name}: {text}", " "),
     ("Options: ", "{n}) {name} ({text})", ", "),
@@ -432,6 +436,7 @@ PARTS_OF_OPTIONS = [
     "**Option {n}: {name}**\n\n**Pros**\n\n- simple\n- known\n\n**Cons**\n\n- slow\n\n",
     "### {name}\n\n### Pros and cons\n\nIt is simple, but slow.\n\n",
     "{name} (pros: simple; cons: slow)\n",
+    "<ul>\n<li>{name}\n<ul>\n<li>Pros: simple</li>\n<li>Cons: slow</li>\n</ul>\n</li>\n</ul>\n",
     "<details><summary>{name}</summary>\n\n- Trade-offs: simple, but slow\n- Effort: a day\n\n</details>\n\n",
 ]
 

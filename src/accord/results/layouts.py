@@ -40,7 +40,11 @@ _BRACKETED = re.compile(r"\([^()\n]{0,80}\)")
 _WORD = re.compile(r"\w[\w'-]*")
 _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
 _LETTER = re.compile(r"\w")
-_FOLDING = re.compile(r"</?(?:details|summary)(?: [^<>]*)?>", re.IGNORECASE)
+_TAG = re.compile(
+    r"`[^`\n]*`|<(?P<end>/)?(?:(?P<list>[uo]l)|(?P<entry>li)|p|details|summary)(?:\s[^<>]*)?>(?(entry)\s*)",
+    re.IGNORECASE,
+)
+"""A tag that folds a part of a text, or makes a list or a paragraph of it, outside of code."""
 _HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _QUOTE = re.compile(r"(?:^[ \t]*(?:(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
@@ -96,8 +100,17 @@ def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
 
 
 def unwrapped_text(text: str) -> str:
-    """Return a text without the tags that fold parts of it and the marks of a quote around it, with LF as line end."""
-    text = _FOLDING.sub("\n", text.replace("\r\n", "\n"))
+    """Return a text without HTML's lists and folds and the marks of a quote around it, with LF as line end."""
+    depth = 0
+
+    def markdown_of(tag: re.Match[str]) -> str:
+        nonlocal depth
+        depth += (-1 if tag["end"] else 1) if tag["list"] else 0
+        if tag[0].startswith("`"):
+            return tag[0]
+        return f"\n{'  ' * (depth - 1)}- " if tag["entry"] and not tag["end"] else "\n"
+
+    text = _TAG.sub(markdown_of, text.replace("\r\n", "\n"))
     is_quote = all(line.lstrip(" \t").startswith(">") for line in text.split("\n") if line.strip())
     return _QUOTE_MARK.sub("", text) if is_quote else text
 
