@@ -14,8 +14,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import Call, route
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import diff_between, file_payload
-from accord_sandbox.git_files import GitObject
-from accord_sandbox.git_storage import GITHUB_SIGNATURE, HEADS, BareRepository, Signature, signed_text
+from accord_sandbox.git_storage import GITHUB_SIGNATURE, HEADS, BareRepository, GitObject, Signature, signed_text
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 GITHUB = ("GitHub", "noreply@github.com")

@@ -17,8 +17,7 @@ from typing import Any, Literal
 
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Row, SqlConnection, fetch, get_meta, insert
-from accord_sandbox.git_files import tree_entries
-from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage
+from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage, tree_entries
 from accord_sandbox.responses import ApiResponse, Refusal, or_404
 from accord_sandbox.tokens import BOT
 from accord_sandbox.workflow_runs import find_run, read_workflow

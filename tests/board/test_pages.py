@@ -18,10 +18,10 @@ from support.growth import grows_too_fast
 from test_work import ADDRESS, BOT, GREEN, NOW, PAGE, RUNNING, TASK, item, pull
 
 from accord.board.charts import BOX_HEIGHT, BOX_WIDTH, draw_graph, graph_groups, longest_path
+from accord.board.facts import with_documents
 from accord.board.models import BoardRepository, BoardSnapshot, Entry, Overview, address_of, join_overviews
 from accord.board.pages import GENERATOR, TABS, columns_of, graph_of, items_of, page_names, render_page, safe_url
 from accord.board.server import LiveBoard, board_app, check_target, write_board
-from accord.board.snapshot import with_documents
 from accord.board.work import overview_of_work
 from accord.core.errors import Refused, WrongUsage
 from accord.github.models import Identity

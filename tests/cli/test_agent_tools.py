@@ -23,8 +23,7 @@ from accord.core.kinds import check_document
 from accord.git.program import Git
 from accord.mcp import tools
 from accord.mcp.server import server_for
-from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, Blocker, Option
-from accord.mcp.workspace import ResultRole, Workspace
+from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, Blocker, Option, ResultRole, Workspace
 from accord.results.implementor.rules import BLOCKERS
 from accord.runner.models import RunRequest
 from accord.runner.tool_server import prepare_folder

@@ -16,8 +16,7 @@ from support.starts import LABELS, Starts, seed
 
 from accord.core.clock import timestamp
 from accord.core.errors import WrongUsage
-from accord.mcp.tools import list_work_items, read_work_item
-from accord.mcp.workspace import Workspace
+from accord.mcp.tools import Workspace, list_work_items, read_work_item
 from accord.starts.choose import head_at
 
 STRANGER = "accord-sandbox-stranger-token"

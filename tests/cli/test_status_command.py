@@ -13,9 +13,9 @@ from support.stage import Stage, staged
 from support.starts import DRAFT, LABELS, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 from support.trees import git
 
+from accord.board.facts import read_snapshot
 from accord.board.models import Entry, Overview, address_of
 from accord.board.pages import timeline_of
-from accord.board.snapshot import read_snapshot
 from accord.cli.board import age, status_lines
 from accord.records.chain import append_record
 from accord.starts.ends import JobResult

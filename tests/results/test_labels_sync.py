@@ -10,7 +10,7 @@ from support.killing import kill_at
 from support.stage import Stage
 
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
-from accord.doctor.many import sync_labels
+from accord.doctor.checks import sync_labels
 from accord.github.client import Connection, GitHub
 from accord.github.models import Label
 from accord.kit.many import ManyOutcome

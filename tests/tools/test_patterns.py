@@ -34,7 +34,7 @@ LOCAL_NAMES = {
     "accord.text.words.chosen_words": [{"found": [r"(?<![\w./=-])b(?=ors\s+r\+)"]}],
     "accord_sandbox.faults.__post_init__": [],
     "accord_sandbox.faults.matches": [],
-    "accord.cli.attacks.rows.is_alive_in": [],
+    "accord.cli.attacks.ground.is_alive_in": [],
     "accord_sandbox.pages.respond": [{"pattern": pattern} for pattern, _ in pages._VIEWS],
     "accord_sandbox.rulesets._rules_of": [{"pattern": f"^refs/heads/{rulesets._expression('accord/**/x*', 'main')}$"}],
     "accord_sandbox.calls.register": [

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from accord.cli.attacks.rows import ROWS
+from accord.cli.attacks.ground import ROWS
 from accord.loops.models import ALL, REASONS
 from accord.runner.causes import CAUSES, INTERNAL_ERRORS
 from accord.runner.transcripts import error_rules

@@ -1,35 +1,55 @@
-"""Read a repository for its overview: items and pull requests, their starts and loops, checks, reviews, held runs."""
+"""Read repositories and documents for an overview: items, pull requests, starts, loops, checks, reviews, held runs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
+from pathlib import Path
 
-from accord.board.models import Address, BoardItem, BoardPull, BoardRepository, EndedPull, ItemHandoff
-from accord.core.clock import SystemClock, time_of
+from accord.board.documents import read_documents
+from accord.board.models import (
+    Address,
+    BoardItem,
+    BoardPull,
+    BoardRepository,
+    BoardSnapshot,
+    EndedPull,
+    ItemHandoff,
+    Overview,
+    SessionQuestion,
+    address_of,
+    join_overviews,
+)
+from accord.board.work import overview_of_work
+from accord.core.clock import Clock, SystemClock, time_of
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen
 from accord.engine.owner import items_of_result
 from accord.engine.trust import RefusedLabel, read_refused_labels
 from accord.git.configuration import item_of_branch
-from accord.github.client import GitHub, as_reader
+from accord.github.client import Connection, GitHub, as_reader
 from accord.github.comments import Comment
-from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, Review
+from accord.github.models import EmptyRepository, Forbidden, Identity, Issue, NotThere, Pull, Review
 from accord.github.pulls import closing_references
 from accord.github.workflows import WorkflowRun
 from accord.handoffs.store import HandoffStore, read_block
+from accord.kit.many import ManyOutcome, ManyResult, result_of
 from accord.loops.checks import is_of_kit, read_code_checks
 from accord.loops.ledger import is_lost
 from accord.loops.models import ALL, LoopState
 from accord.loops.reviews import is_approved, opinions_of
 from accord.loops.state import read_view
+from accord.records.chain import read_records
 from accord.results.bodies import split_body
 from accord.results.labels import KEEPALIVE, has_listener
 from accord.results.planner.record import planned_blockers
 from accord.results.status import is_work_item
+from accord.sessions.apply import SessionWriter
+from accord.sessions.run import answer
 from accord.starts.facts import APPEARS_WITHIN
 from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
 from accord.starts.plan import LOST
@@ -271,3 +291,84 @@ def loops_in(comments: Iterable[Comment], identity: Identity, number: int, now: 
         state.model_copy(update={"running": None}) if state.running and is_lost(state.running, now) else state
         for state in states
     )
+
+
+MOST_ENDED = 20
+"""Ended pull requests that are read in full, the last changed first."""
+
+KnownPulls = dict[tuple[str, int, datetime | None], "EndedPull"]
+"""Ended pull requests by repository, number and last change."""
+
+
+def read_snapshot(
+    sources: Sequence[tuple[GitHub, Address]], root: Path, period: timedelta, known: KnownPulls | None = None
+) -> BoardSnapshot:
+    """Read repositories on GitHub and the documents in a folder; with ``known`` also the history that a board shows.
+
+    ``known`` are the ended pull requests of earlier reads, to which those of this one are added.
+    """
+    found = ((github, read_repository(github, address, period)) for github, address in sources)
+    repositories = tuple(
+        facts if known is None else with_history(facts, github, period, known) for github, facts in found
+    )
+    now = repositories[0].now
+    empty = BoardSnapshot(repositories, Overview(), Overview(), now)
+    return with_documents(empty, read_documents(root, now))
+
+
+def with_documents(snapshot: BoardSnapshot, documents: Overview) -> BoardSnapshot:
+    """Return a snapshot with other documents. Pure."""
+    work = [overview_of_work(facts) for facts in snapshot.repositories]
+    return replace(snapshot, documents=documents, overview=join_overviews(*work, documents))
+
+
+def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clock) -> Overview:
+    """Record the answer of the user as ``accord session answer`` does; return the documents after it.
+
+    Raises BrokenContract where the text does not answer the question, or the question is not open any more.
+    """
+    answer(SessionWriter(Path(question.folder), clock), {question.decision: text})
+    return read_documents(root, clock.now())
+
+
+def count_work(connection: Connection, sandbox: str | None) -> ManyResult:
+    """Count the work of a repository for ``accord repos run status``; what needs a person is a finding."""
+    address = address_of(connection.repository, connection.server_url, sandbox)
+    sections = overview_of_work(read_repository(connection.github, address, timedelta(days=7))).sections()
+    found = [f"{len(entries)} {name.replace('_', ' ')}" for name, entries in sections.items() if entries]
+    outcome = ManyOutcome.FINDINGS if sections["needs_you"] else ManyOutcome.UNCHANGED
+    return result_of(connection, outcome, ", ".join(found), address.page)
+
+
+def with_history(facts: BoardRepository, github: GitHub, period: timedelta, known: KnownPulls) -> BoardRepository:
+    """Read the history of a repository.
+
+    Takes one request for each hundred records and one more, and two for each ended pull request that is not ``known``.
+    """
+    reader = reader_of(github, facts.address.repository, facts.identity)
+    ended = [_read_ended(one, reader, facts.now, known) for one in facts.ended[:MOST_ENDED]]
+    return _with_records(replace(facts, ended=(*ended, *facts.ended[MOST_ENDED:])), github, period)
+
+
+def _read_ended(ended: EndedPull, reader: Reader, now: datetime, known: KnownPulls) -> EndedPull:
+    issue = ended.issue
+    key = (reader.repository, issue.number, issue.updated_at)
+    if key not in known:
+        comments = list(reader.github.comments(issue.number))
+        known[key] = replace(
+            ended,
+            rows=rows_in(reader, comments, issue.number, now),
+            loops=loops_in(comments, reader.identity, issue.number, now),
+            reviews=tuple(one for one in reader.github.reviews(issue.number) if is_shown(one, reader)),
+        )
+    return known[key]
+
+
+def _with_records(facts: BoardRepository, github: GitHub, period: timedelta) -> BoardRepository:
+    try:
+        return replace(facts, records=read_records(github, facts.now - period))
+    except EmptyRepository:
+        return facts
+    except (Forbidden, NotThere):
+        note = "The token cannot read the repository's contents, so records of runs are not shown."
+        return replace(facts, notes=(*facts.notes, note))

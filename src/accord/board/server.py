@@ -25,9 +25,9 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from accord.board.facts import with_documents
 from accord.board.models import BoardSnapshot, Overview, SessionQuestion
 from accord.board.pages import ALL_GROUPS, GENERATOR, HERE, TABS, page_names, render_page, render_refusal
-from accord.board.snapshot import with_documents
 from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import write_whole

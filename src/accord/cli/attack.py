@@ -13,10 +13,20 @@ from typing import Any
 
 import click
 
-from accord.cli.attacks.ground import Playground
+from accord.cli.attacks.ground import (
+    IDENTITY,
+    NAME,
+    PATCHES,
+    ROWS,
+    TABLE,
+    TEXTS,
+    Attacked,
+    AttackRow,
+    HostileText,
+    Playground,
+)
 from accord.cli.attacks.local import play_locally, play_runs
 from accord.cli.attacks.remote import approval, marker, own_patches, play_people, play_results
-from accord.cli.attacks.rows import IDENTITY, NAME, PATCHES, ROWS, TABLE, TEXTS, Attacked, AttackRow, HostileText
 from accord.cli.demo import sync_labels
 from accord.cli.options import FormatArguments, RootArguments, command, top_of
 from accord.cli.sources import policy_of, sandbox_server

@@ -16,8 +16,8 @@ import click
 from click.core import ParameterSource
 
 from accord.board.dashboard import board_body, show_dashboard
+from accord.board.facts import KnownPulls, answer_question, read_snapshot
 from accord.board.models import HEADINGS, BoardSnapshot, Entry, Overview, address_of
-from accord.board.snapshot import KnownPulls, answer_question, read_snapshot
 from accord.cli.options import (
     FOLDER,
     Arguments,

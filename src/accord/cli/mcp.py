@@ -8,7 +8,7 @@ from typing import get_args
 from accord.cli.options import EXISTING_FOLDER, Choice, RootArguments, command, option
 from accord.core.environment import needs_extra
 from accord.core.errors import WrongUsage
-from accord.mcp.workspace import ResultRole, Workspace
+from accord.mcp.tools import ResultRole, Workspace
 
 
 class _McpArguments(RootArguments):

@@ -145,10 +145,10 @@ def run_command(given: _RunRepositoriesArguments) -> int:
 
 def _work(given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult]:
     if given.command == "status":
-        from accord.board.snapshot import count_work
+        from accord.board.facts import count_work
 
         return partial(count_work, sandbox=given.sandbox)
-    from accord.doctor.many import examine_repository, sync_kit, sync_labels
+    from accord.doctor.checks import examine_repository, sync_kit, sync_labels
     from accord.kit.templates import pin_for
 
     if given.command == "doctor":

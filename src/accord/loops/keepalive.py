@@ -45,8 +45,7 @@ from accord.loops.questions import (
 )
 from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
 from accord.loops.reviews import appendix as reviews_appendix
-from accord.loops.texts import digest, join_parts
-from accord.loops.trust import read_text
+from accord.loops.texts import digest, join_parts, read_text
 from accord.runner.models import RunOutputs
 from accord.text.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.text.outline import bot_controls, tasks, with_ticks

@@ -38,8 +38,7 @@ from accord.loops.questions import (
     run_decision,
     situation_of,
 )
-from accord.loops.texts import diff_of, digest, join_parts, text_to_post
-from accord.loops.trust import read_criteria
+from accord.loops.texts import diff_of, digest, join_parts, read_criteria, text_to_post
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers

@@ -17,8 +17,7 @@ from pydantic import BaseModel, ValidationError
 from accord import __version__
 from accord.core.errors import AccordError, BrokenContract
 from accord.core.shapes import shape_findings
-from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, WRITING
-from accord.mcp.workspace import Workspace
+from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, WRITING, Workspace
 from accord.text.redaction import redactor_for
 
 INSTRUCTIONS = (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from accord.agents.registry import Registry, shipped_registry
-from accord.cli.attacks.rows import IDENTITY, KNOWN, NAME, TABLE, Attacked
+from accord.cli.attacks.ground import IDENTITY, KNOWN, NAME, TABLE, Attacked
 from accord.cli.output import one_line
 from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract
@@ -27,8 +27,7 @@ from accord.git.program import Git
 from accord.handoffs.gate import GateVerdict, verdict_of
 from accord.loops.models import Budgets
 from accord.loops.settings import read_settings
-from accord.mcp.tools import diff_lines, read_work_item
-from accord.mcp.workspace import Workspace
+from accord.mcp.tools import Workspace, diff_lines, read_work_item
 from accord.results.run import read_result
 from accord.runner.analysis.analyse import TaskEvidence, analyse
 from accord.runner.contract import repair_prompt

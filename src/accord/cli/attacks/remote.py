@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from accord.cli.attacks.ground import OWN, PULL, REPOSITORY, REQUEST, Playground, require, task
-from accord.cli.attacks.rows import (
+from accord.cli.attacks.ground import (
     NAME,
+    OWN,
     PLACES,
+    PULL,
+    REPOSITORY,
+    REQUEST,
     Attacked,
     HostilePatch,
     HostileText,
+    Playground,
+    require,
+    task,
 )
 from accord.cli.demo import take_up
 from accord.cli.output import one_line
