@@ -10,12 +10,13 @@ from accord.board.facts import read_repository
 from accord.board.models import HEADINGS, WITH_COMMAND, Address, Entry, Overview, join_overviews
 from accord.board.work import overview_of_work
 from accord.core.clock import Clock
-from accord.core.errors import BrokenContract, Refused
+from accord.core.errors import BrokenContract
 from accord.core.findings import warning
 from accord.engine.operations import ApplyOptions, Operation, apply_in_order, skipped_if
 from accord.engine.receipts import Receipt, report_errors
 from accord.git.configuration import find_config
 from accord.github.client import INSTALLATION_LOGIN, GitHub
+from accord.github.comments import other_identity
 from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
 from accord.github.models import Forbidden, Identity, Issue, IssueChange
 from accord.github.once import send_once
@@ -223,10 +224,7 @@ def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: R
         if withdrawal := plan_withdrawal(made[0], identity):
             more, error = apply_in_order(withdrawal, apply)
             entries += more
-            error = error or Refused(
-                f"The token writes as `{made[0].author}`, not as the given identity.",
-                hint=f"Pass `--identity '{made[0].author}'`, or set the input `identity` of the action.",
-            )
+            error = error or other_identity(made[0].author)
     receipt.end(entries, error, is_dry_run=options.is_dry_run)
 
 

@@ -14,7 +14,7 @@ from accord.board.models import Address, Entry, ItemHandoff, Overview, Placed, S
 from accord.core.clock import time_of
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import AccordError, BrokenContract
-from accord.core.findings import has_errors
+from accord.core.findings import count_of, has_errors
 from accord.git.program import Git, split_nul
 from accord.handoffs.models import has_task_id, normalise, read_handoff
 from accord.handoffs.stages import AWAITING, HandoffCommand, next_moves
@@ -127,7 +127,7 @@ def place_mission(slug: str, packages: Sequence[dict[str, Any]], root: Path = Pa
     broken = [package for package in open_ones if package["error"] or package["status"] is None]
     if broken:
         why = broken[0]["error"] or f"The status of {broken[0]['wp_id']} is unknown."
-        count = "1 work package" if len(broken) == 1 else f"{len(broken)} work packages"
+        count = count_of(len(broken), "work package")
         yield "needs_you", Entry("broken", slug, count, why, command=_of_mission(root, "check", slug))
     yield from (_place_package(slug, package, root) for package in open_ones if package not in broken)
 

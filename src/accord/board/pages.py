@@ -28,6 +28,7 @@ from accord.board.models import (
 )
 from accord.core.clock import time_of
 from accord.core.errors import AccordError
+from accord.core.findings import count_of
 from accord.core.frozen import Frozen
 from accord.github.models import Review
 from accord.loops.models import Iteration, LoopState
@@ -362,7 +363,7 @@ def _of_review(review: Review, name: str) -> TimelineEvent | None:
 def _of_iteration(facts: BoardRepository, loop: LoopState, run: Iteration) -> TimelineEvent:
     is_good = run.exit_code == "0"
     detail = [
-        f"{run.tasks_done} {'task' if run.tasks_done == 1 else 'tasks'} done",
+        f"{count_of(run.tasks_done, 'task')} done",
         *([] if run.changes_made else ["no changes"]),
         *([run.category] if run.category and not is_good else []),
     ]

@@ -9,7 +9,7 @@ from typing import Literal
 from accord.board.documents import place_item_handoff
 from accord.board.models import BoardItem, BoardPull, BoardRepository, Entry, NeedKind, Overview, Placed, overview_from
 from accord.core.clock import time_of
-from accord.core.findings import names_of
+from accord.core.findings import count_of, names_of
 from accord.engine.owner import (
     ItemState,
     Owner,
@@ -315,7 +315,7 @@ def _cost(loop: LoopState) -> str:
 
 def _blockers_text(item: BoardItem) -> str:
     if len(item.blockers) != item.open_blockers:
-        return f"Blocked by {item.open_blockers} open {'issue' if item.open_blockers == 1 else 'issues'}."
+        return f"Blocked by {count_of(item.open_blockers, 'open issue')}."
     return f"Blocked by {_list([f'#{number}' for number in item.blockers])}."
 
 

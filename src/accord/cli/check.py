@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.options import Choice, FindingsArguments, WritingArguments, argument, command, option
-from accord.cli.output import count_of, one_line, print_findings, print_json
+from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.cli.step import (
     annotate_file,
@@ -25,7 +25,7 @@ from accord.cli.step import (
     redacted_cell,
 )
 from accord.core.errors import AccordError, WrongUsage
-from accord.core.findings import Finding, has_errors
+from accord.core.findings import Finding, count_of, has_errors
 from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder, contract_of
 from accord.files.store import file_behind, write_whole
 from accord.text.markdown import table

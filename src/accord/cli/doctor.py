@@ -23,13 +23,13 @@ from accord.cli.options import (
     option,
     top_of,
 )
-from accord.cli.output import count_of, finding_lines, one_line, print_json, redactor
+from accord.cli.output import finding_lines, one_line, print_json, redactor
 from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
 from accord.cli.step import annotate_file, findings_table, leave_outputs, present, redacted_cell, report_step
 from accord.core.environment import install_command
 from accord.core.errors import Refused, WrongUsage
-from accord.core.findings import DoctorCheck, Finding, Severity, has_errors, with_lines
+from accord.core.findings import DoctorCheck, Finding, Severity, count_of, has_errors, with_lines
 from accord.doctor.checks import doctor_checks, fix_workflows
 from accord.doctor.settings import NAMES, ask_before_run, preflight_findings
 from accord.results.label_sync import LABELS_ON_GITHUB

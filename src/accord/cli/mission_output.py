@@ -9,9 +9,10 @@ import click
 
 from accord.cli.check import report_checks
 from accord.cli.options import FormatArguments
-from accord.cli.output import Json, count_of, cut_text, document_lines, finding_lines, one_line, screen_columns
+from accord.cli.output import Json, cut_text, document_lines, finding_lines, one_line, screen_columns
 from accord.cli.step import as_output, leave_outputs, leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
+from accord.core.findings import count_of
 from accord.missions.models import STATUSES, NextQueryResponse
 
 if TYPE_CHECKING:

@@ -202,11 +202,6 @@ def duration(seconds: float | None) -> str:
     return " ".join(f"{count} {unit}" for count, unit in units[first : first + 2] if count) or "0 s"
 
 
-def count_of(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def document_lines(documents: Iterable[LinkedDocument]) -> Iterator[str]:
     """Return the documents of a work item for people, each with its status and the command that shows it."""
     for each in documents:

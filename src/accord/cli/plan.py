@@ -22,11 +22,11 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import count_of, finding_lines, one_line, operation_lines, print_json
+from accord.cli.output import finding_lines, one_line, operation_lines, print_json
 from accord.cli.sources import at_top, github_for
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, has_errors
+from accord.core.findings import Finding, count_of, has_errors
 from accord.engine.operations import OperationLog
 from accord.plans.build import build_plan
 from accord.plans.read import issue_in

@@ -10,7 +10,6 @@ import click
 from accord.cli.options import FormatArguments
 from accord.cli.output import (
     Json,
-    count_of,
     duration,
     issue_or_commit,
     one_line,
@@ -21,7 +20,7 @@ from accord.cli.output import (
 )
 from accord.cli.step import as_output, findings_table, long_table, redact, report_step
 from accord.cli.step import redacted_cell as cell
-from accord.core.findings import Severity
+from accord.core.findings import Severity, count_of
 from accord.engine.receipts import Outcome, Receipt
 from accord.results.planner.checks import with_grouped_labels
 from accord.text.markdown import mermaid_text

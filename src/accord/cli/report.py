@@ -12,10 +12,11 @@ import click
 
 from accord.board.models import address_of
 from accord.cli.options import RepositoriesArguments, command, format_option, option
-from accord.cli.output import count_of, duration, one_line, print_json
+from accord.cli.output import duration, one_line, print_json
 from accord.cli.sources import connect_all
 from accord.cli.step import leave_summary
 from accord.core.clock import parse_timestamp
+from accord.core.findings import count_of
 from accord.records.otlp import check_installed, endpoint_of, send_spans, spans_of
 from accord.records.report import Figures, Report, RunHistory, read_history, report_of
 from accord.text.markdown import as_code, cell, table

@@ -22,10 +22,11 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import Progress, count_of, one_line, print_json, print_lines
+from accord.cli.output import Progress, one_line, print_json, print_lines
 from accord.cli.sources import github_for, lists_for, read_bytes
 from accord.cli.step import as_output, leave_outputs, long_table, present, redacted_cell, report_step
 from accord.core.errors import WrongUsage
+from accord.core.findings import count_of
 from accord.files.store import write_whole
 from accord.kit.many import (
     ManyOutcome,

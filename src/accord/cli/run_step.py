@@ -19,22 +19,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from accord.cli.options import Command, FormatArguments
-from accord.cli.output import (
-    CLEAR_LINE,
-    Json,
-    count_of,
-    duration,
-    is_screen,
-    one_line,
-    operation_lines,
-    print_clean_json,
-)
+from accord.cli.output import CLEAR_LINE, Json, duration, is_screen, one_line, operation_lines, print_clean_json
 from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
-from accord.core.findings import has_errors
+from accord.core.findings import count_of, has_errors
 from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
 from accord.gha.step import command

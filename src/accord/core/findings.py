@@ -21,6 +21,11 @@ def names_of(names: Sequence[str], most: int = 10, between: str = ", ") -> str:
     return f"{between.join(names[:most])}{more}"
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 class Severity(StrEnum):
     """How much a finding weighs: one error means that nothing at all is written."""
 

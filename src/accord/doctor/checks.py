@@ -10,7 +10,7 @@ from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
 from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped
-from accord.core.findings import DoctorCheck, Finding, Severity, warning
+from accord.core.findings import DoctorCheck, Finding, Severity, count_of, warning
 from accord.doctor.settings import LiveFacts, gather_settings, setting_checks
 from accord.files.store import file_behind, read_inside, write_whole
 from accord.git.branches import folder_at_head
@@ -172,9 +172,7 @@ def examine_repository(connection: Connection) -> ManyResult:
         checks = doctor_checks(root, connection.repository, lambda: connection)
     severities = [finding.severity for check in checks for _, finding in check.findings]
     errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
-    counts = [
-        f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in ((errors, "error"), (warnings, "warning"))
-    ]
+    counts = [count_of(errors, "error"), count_of(warnings, "warning")]
     outcome = ManyOutcome.FINDINGS if errors else ManyOutcome.UNCHANGED
     return result_of(connection, outcome, ", ".join(counts) if severities else "")
 

@@ -91,9 +91,14 @@ def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None
     if is_ours:
         return
     github.delete_comment(made.id)
-    raise Refused(
-        f"The token writes as `{made.author}`, not as the given identity.",
-        hint=f"Pass `--identity '{made.author}'`, or set the input `identity` of the action or workflow.",
+    raise other_identity(made.author)
+
+
+def other_identity(login: str) -> Refused:
+    """Return the error for a token that writes as another account than the given identity."""
+    return Refused(
+        f"The token writes as `{login}`, not as the given identity.",
+        hint=f"Pass `--identity '{login}'`, or set the input `identity` of the action or workflow.",
     )
 
 

@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from accord.core.clock import timestamp
+from accord.core.findings import count_of
 from accord.core.frozen import Frozen
 from accord.github.client import GitHub, as_reader
 from accord.github.models import Identity, Pull
@@ -259,12 +260,8 @@ def unknowns_of(runs: Sequence[PublicRecord]) -> list[str]:
     }
     for name, is_open in questions.items():
         if count := sum(map(is_open, runs)):
-            notes.append(f"The {name} of {_count_of(count, 'run')} is not known: the agent did not report it.")
+            notes.append(f"The {name} of {count_of(count, 'run')} is not known: the agent did not report it.")
     return notes
-
-
-def _count_of(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 _ADVICE = {
@@ -288,6 +285,6 @@ def next_steps_of(report: Report, histories: Sequence[RunHistory]) -> tuple[Sugg
     steps += [Suggestion(*_ADVICE[name]) for name in report.failures if name in _ADVICE]
     if report.results.pending:
         count = report.results.pending
-        text = f"{_count_of(count, 'pull request')} of agents wait{'s' if count == 1 else ''} for a decision."
+        text = f"{count_of(count, 'pull request')} of agents wait{'s' if count == 1 else ''} for a decision."
         steps.append(Suggestion(text, f"accord status {options}"))
     return tuple(steps) or (Suggestion("Nothing is left to decide. See what can start.", f"accord status {options}"),)

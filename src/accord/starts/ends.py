@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import timestamp
-from accord.core.findings import names_of
+from accord.core.findings import count_of, names_of
 from accord.core.frozen import Frozen
 from accord.engine.operations import Operation, skipped_if
 from accord.engine.receipts import Receipt, report_errors
@@ -237,8 +237,8 @@ def _review_result(apply: JobResult) -> tuple[RowState, str, str]:
     verdict = cell(str(review.get("verdict_requested") or "unknown"))
     if not count and verdict == "approve":
         return "nothing", "The review found nothing to change.", ""
-    comments = "1 comment" if count == 1 else f"{count} comments"
-    return "done", f"Verdict {verdict}, {comments}.", "" if verdict == "approve" else "Address the comments."
+    next_step = "" if verdict == "approve" else "Address the comments."
+    return "done", f"Verdict {verdict}, {count_of(count, 'comment')}.", next_step
 
 
 _RESULTS = {"plan": _plan_result, "implement": _implement_result, "review": _review_result}
