@@ -1,6 +1,6 @@
 """The table of kinds: the marks of each kind of document or folder, and the package that knows it.
 
-Importing this module fills the table of ``accord.core.kinds``. Each function imports the code of one kind.
+Importing this module fills the table of ``accord.core.kinds``. Each function imports the code of its kinds.
 """
 
 from __future__ import annotations
@@ -139,40 +139,17 @@ def _verdict() -> Contents:
     return Contents(Verdict, verdict_findings)
 
 
-def _agent_input() -> Contents:
-    from accord.sessions.models import AgentInput
-    from accord.sessions.rules import input_findings
-
-    return Contents(AgentInput, input_findings)
-
-
-def _agent_output() -> Contents:
-    from accord.sessions.models import AgentOutput
-    from accord.sessions.rules import output_findings
-
-    return Contents(AgentOutput, output_findings)
-
-
-def _session_status() -> Contents:
+def _sessions() -> dict[str, Contents]:
     from accord.core.clock import SystemClock
-    from accord.sessions.models import SessionStatus
-    from accord.sessions.rules import status_findings
+    from accord.sessions import models, rules
 
-    return Contents(SessionStatus, lambda status: status_findings(status, SystemClock().now()))
-
-
-def _session_tasks() -> Contents:
-    from accord.sessions.models import SessionTasks
-    from accord.sessions.rules import tasks_findings
-
-    return Contents(SessionTasks, tasks_findings)
-
-
-def _session_acceptance() -> Contents:
-    from accord.sessions.models import Acceptance
-    from accord.sessions.rules import acceptance_findings
-
-    return Contents(Acceptance, acceptance_findings)
+    return {
+        "input": Contents(models.AgentInput, rules.input_findings),
+        "output": Contents(models.AgentOutput, rules.output_findings),
+        "status": Contents(models.SessionStatus, lambda found: rules.status_findings(found, SystemClock().now())),
+        "tasks": Contents(models.SessionTasks, rules.tasks_findings),
+        "acceptance": Contents(models.Acceptance, rules.acceptance_findings),
+    }
 
 
 def _next_query_response() -> Contents:
@@ -234,20 +211,29 @@ _TABLE = (
     Kind("keepalive-facts", _keepalive_facts, {"kind": "keepalive-facts"}),
     Kind("verify-facts", _verify_facts, {"kind": "verify-facts"}),
     Kind("verdict", _verdict, {"role": "verifier"}),
-    Kind("agent-input", _agent_input, {"task": _is(dict)}, is_alone=True, has_role=True, contract=_SESSIONS),
+    Kind(
+        "agent-input",
+        lambda: _sessions()["input"],
+        {"task": _is(dict)},
+        is_alone=True,
+        has_role=True,
+        contract=_SESSIONS,
+    ),
     Kind(
         "agent-output",
-        _agent_output,
+        lambda: _sessions()["output"],
         {"status": _is(str), "gates": _is(dict)},
         is_alone=True,
         has_role=True,
         contract=_SESSIONS,
     ),
-    Kind("session-status", _session_status, {"current_state": _is(str)}, is_alone=True, contract=_SESSIONS),
-    Kind("session-tasks", _session_tasks, {"tasks": _is(list)}, form="yaml", contract=_SESSIONS),
+    Kind(
+        "session-status", lambda: _sessions()["status"], {"current_state": _is(str)}, is_alone=True, contract=_SESSIONS
+    ),
+    Kind("session-tasks", lambda: _sessions()["tasks"], {"tasks": _is(list)}, form="yaml", contract=_SESSIONS),
     Kind(
         "session-acceptance",
-        _session_acceptance,
+        lambda: _sessions()["acceptance"],
         {"acceptance_criteria": _is(list)},
         is_alone=True,
         list_key="acceptance_criteria",

@@ -14,7 +14,15 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import Call, route
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import diff_between, file_payload
-from accord_sandbox.git_storage import GITHUB_SIGNATURE, HEADS, BareRepository, GitObject, Signature, signed_text
+from accord_sandbox.git_storage import (
+    GITHUB_SIGNATURE,
+    HEADS,
+    BareRepository,
+    GitObject,
+    Signature,
+    count_between,
+    signed_text,
+)
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 GITHUB = ("GitHub", "noreply@github.com")
@@ -82,7 +90,7 @@ def compare(call: Call) -> ApiResponse:
     fork = call.bare.merge_base(base.sha, head.sha)
     if fork is None:
         raise Refusal(404, f"No common ancestor between {base_name} and {head_name}.")
-    ahead, behind = (call.bare.count_between(*pair) for pair in ((base.sha, head.sha), (head.sha, base.sha)))
+    ahead, behind = (count_between(call.bare, *pair) for pair in ((base.sha, head.sha), (head.sha, base.sha)))
     found = read_commits(call.bare, "--reverse", "--topo-order", f"{base.sha}..{head.sha}")[:MOST_COMPARED_COMMITS]
     changes = diff_between(call.bare, fork, head.sha)[:MOST_COMPARED_FILES]
     end = f"/compare/{quote(base_name)}...{quote(head_name)}"

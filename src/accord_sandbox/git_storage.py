@@ -225,10 +225,6 @@ class BareRepository:
         lines = found.content.partition(b"\n\n")[0].decode(errors="replace").split("\n") if found else []
         return [line.removeprefix("parent ") for line in lines if line.startswith("parent ")]
 
-    def count_between(self, start: str, end: str) -> int:
-        """Count the commits that ``end`` has and ``start`` does not."""
-        return _count_between(self, start, end)
-
     def entries(self, tree: str, *, is_deep: bool = False) -> list[StoredEntry]:
         """Return the entries of a tree and, if it ``is_deep``, of those below. Raises GitFailed."""
         options = ["-r", "-t"] if is_deep else []
@@ -299,7 +295,8 @@ class BareRepository:
 
 
 @lru_cache(maxsize=4096)
-def _count_between(bare: BareRepository, start: str, end: str) -> int:
+def count_between(bare: BareRepository, start: str, end: str) -> int:
+    """Count the commits that ``end`` has and ``start`` does not."""
     return int(bare.git.line("rev-list", "--count", f"{start}..{end}"))
 
 

@@ -19,7 +19,7 @@ from markdown_it.token import Token
 from accord_sandbox import checks, diffs
 from accord_sandbox.database import Row, SqlConnection
 from accord_sandbox.diffs import FileDiff, Hunk, Line
-from accord_sandbox.git_storage import BareRepository, GitStorage
+from accord_sandbox.git_storage import BareRepository, GitStorage, count_between
 from accord_sandbox.pull_state import closed_numbers
 from accord_sandbox.triggers import held_runs
 
@@ -97,7 +97,7 @@ def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
         "reviews": _shown_reviews(look, pull["issue_id"], comments),
         "additions": sum(change.additions for change in changes),
         "deletions": sum(change.deletions for change in changes),
-        "commit_count": bare.count_between(start, pull["head_sha"]),
+        "commit_count": count_between(bare, start, pull["head_sha"]),
         "checks": sorted(runs.items()),
         "held": held_runs(look.db, pull["repository_id"], pull["head_sha"]) if pull["state"] == "open" else [],
     }

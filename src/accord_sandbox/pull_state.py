@@ -19,7 +19,7 @@ from accord_sandbox.comments import insert_event
 from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, read_commit, read_commits, readable_bare
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
-from accord_sandbox.git_storage import HEADS, BareRepository, Signature
+from accord_sandbox.git_storage import HEADS, BareRepository, Signature, count_between
 from accord_sandbox.responses import ApiResponse, Refusal, or_404
 from accord_sandbox.rulesets import check_rules
 from accord_sandbox.triggers import RefUpdate, start_workflows
@@ -218,7 +218,7 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
         "comments": call.count("comments WHERE issue_id = ?", row["id"]),
         "review_comments": call.count("public_review_comments WHERE issue_id = ?", row["id"]),
         "maintainer_can_modify": False,
-        "commits": call.bare.count_between(start, row["head_sha"]),
+        "commits": count_between(call.bare, start, row["head_sha"]),
         "additions": sum(change.additions for change in changes),
         "deletions": sum(change.deletions for change in changes),
         "changed_files": len(changes),

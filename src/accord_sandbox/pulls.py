@@ -11,6 +11,7 @@ from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import commit_payload, read_commits
 from accord_sandbox.database import SqlConnection
 from accord_sandbox.diffs import file_payload, fork_point, pull_diff
+from accord_sandbox.git_storage import count_between
 from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
 from accord_sandbox.pull_state import (
     find_pull,
@@ -125,7 +126,7 @@ def _branch(call: Call, name: str) -> str:
 
 def _check_pair(call: Call, head: str, base: str) -> None:
     tips = [call.bare.branch(name) or "" for name in (base, head)]
-    if call.bare.count_between(*tips) == 0:
+    if count_between(call.bare, *tips) == 0:
         raise pull_refusal(f"No commits between {base} and {head}")
     if call.bare.merge_base(*tips) is None:
         raise pull_refusal(f"The {head} branch has no history in common with {base}")

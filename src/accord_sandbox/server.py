@@ -24,7 +24,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from accord.core.errors import WrongUsage
+from accord.core.network import HOST, open_listener
 from accord_sandbox.app import Application
 from accord_sandbox.calls import SandboxSettings
 from accord_sandbox.database import FILE_NAME, Database, find_repository, get_meta, open_snapshot, set_meta, wipe
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Exchange", "Fault", "Faults", "Observer", "RateLimits", "RunningSandbox", "SandboxSettings", "serving"]
 
-HOST = "127.0.0.1"
 START_SECONDS = 10.0
 STOP_SECONDS = 1.0
 IDLE_SECONDS = 600
@@ -106,7 +105,7 @@ def serving(
     try:
         application = Application(store, settings)
         running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp(), creates=creates)
-        with _open_listener(port) as listener, _thread(application, listener):
+        with open_listener(port) as listener, _thread(application, listener):
             url = f"http://{HOST}:{listener.getsockname()[1]}"
             yield RunningSandbox(url, TOKEN, home, application, store, running_seed)
     finally:
@@ -142,24 +141,6 @@ def _open(
         if creates or find_repository(connection, home):
             use_as_home(connection, home, now)
     return seed, home
-
-
-@contextmanager
-def _open_listener(port: int) -> Iterator[socket.socket]:
-    # asyncio turns off Nagle (40 ms an answer) only for an explicit protocol
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-        except OSError as error:
-            raise WrongUsage(
-                f"Port {port} cannot be used: {error.strerror}.", hint="Pass another port, or 0 for a free one."
-            ) from None
-        listener.listen(128)
-        yield listener
-    finally:
-        listener.close()
 
 
 @contextmanager

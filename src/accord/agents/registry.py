@@ -130,13 +130,11 @@ class AgentAction(_ClosedModel):
     opened_by: list[str] = Field([], description="Inputs whose value `*` lets such people start it after all.")
 
 
-def _with_outputs(value: Any) -> Any:
-    return {"outputs": value} if isinstance(value, list) else value
-
-
-Actions = dict[
-    str, Annotated[AgentAction, BeforeValidator(_with_outputs, json_schema_input_type=AgentAction | list[str])]
-]
+_FROM_OUTPUTS = BeforeValidator(
+    lambda value: {"outputs": value} if isinstance(value, list) else value,
+    json_schema_input_type=AgentAction | list[str],
+)
+Actions = dict[str, Annotated[AgentAction, _FROM_OUTPUTS]]
 
 
 class AgentLabel(_ClosedModel):

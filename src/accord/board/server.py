@@ -30,6 +30,7 @@ from accord.board.models import BoardSnapshot, Overview, SessionQuestion
 from accord.board.pages import ALL_GROUPS, GENERATOR, HERE, TABS, page_names, render_page, render_refusal
 from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding
+from accord.core.network import HOST
 from accord.files.store import write_whole
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     RecordAnswer = Callable[[SessionQuestion, str], Overview]
     """Records the answer of a question, and returns the documents after it."""
 
-HOST = "127.0.0.1"
 _ASSETS = {"board.css": "text/css", "board.js": "text/javascript"}
 _POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"  # noqa: E501
 _HEADERS = {

@@ -55,16 +55,12 @@ def analyze(given: _AnalyzeArguments) -> None:
     if given.is_json:
         print_json(outputs)
     else:
-        _print_analysis(found, _open_tasks(body))
+        _print_analysis(found, [task.text for task in tasks(body) if task.text and not task.is_checked])
     report_analysis(outputs, warnings)
 
 
 def _text(path: str) -> str:
     return read_bytes(path).decode("utf-8-sig", "replace") if path else ""
-
-
-def _open_tasks(body: str) -> list[str]:
-    return [task.text for task in tasks(body) if task.text and not task.is_checked]
 
 
 def _print_analysis(found: Analysis, open_tasks: list[str]) -> None:

@@ -36,6 +36,7 @@ from accord.cli.step import leave_outputs, leave_summary, redact, redacted_cell
 from accord.core.clock import SystemClock
 from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, WrongUsage
+from accord.core.network import HOST, open_listener
 from accord.engine.operations import ApplyOptions
 from accord.engine.receipts import Receipt
 from accord.text.redaction import redactor_for
@@ -209,22 +210,13 @@ def _serve(
     read: Callable[[], BoardSnapshot], pause: Callable[[], float], port: int, *, opens: bool, root: Path | None
 ) -> None:
     """Serve the board; with a ``root``, answers to questions of its sessions are recorded."""
-    import socket
-
     import uvicorn
 
-    from accord.board.server import HOST, LiveBoard, board_app
+    from accord.board.server import LiveBoard, board_app
 
     record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None
     live = LiveBoard(read, one_line, pause, record)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-        except OSError as error:
-            message = f"Port {port} cannot be used: {error.strerror}."
-            raise WrongUsage(message, hint="Pass another port, or 0 for a free one.") from None
-        listener.listen(64)
+    with open_listener(port) as listener:
         url = f"http://{HOST}:{listener.getsockname()[1]}/"
         click.echo(f"Board: {url}  (Ctrl-C ends it)")
         if opens:

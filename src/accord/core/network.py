@@ -1,4 +1,4 @@
-"""Proxies and certificates that the environment names. Nothing here connects.
+"""Proxies and certificates that the environment names, and servers on this machine. Nothing here connects.
 
 Servers on this machine, such as the sandbox, are reached directly, whatever proxy the environment or git names. The
 variables are not changed for accord's own process: on macOS, a process with ``NO_PROXY`` ignores the system's proxies.
@@ -6,12 +6,16 @@ variables are not changed for accord's own process: on macOS, a process with ``N
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from accord.core.errors import Refused
+from accord.core.errors import Refused, WrongUsage
+
+if TYPE_CHECKING:
+    import socket
 
 _LOOPBACK = ("localhost", "127.0.0.1", "127.0.0.0/8", "::1")
 """Entries of NO_PROXY that curl, requests, Node and Go read, and that break none of them, as ``[::1]`` does httpx."""
@@ -116,3 +120,24 @@ def _without_proxy(url: str, environment: Mapping[str, str]) -> str:
 def certificate_files(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the files, or folders, of trusted certificates that the environment names, by variable."""
     return {name: environment[name] for name in _CERTIFICATES if environment.get(name)}
+
+
+HOST = "127.0.0.1"
+"""The address of accord's own servers."""
+
+
+@contextmanager
+def open_listener(port: int) -> Iterator[socket.socket]:
+    """Listen on a port of this machine; 0 takes a free one. Raises WrongUsage for one that cannot be used."""
+    import socket  # slow, and most commands serve nothing
+
+    # asyncio turns off Nagle (40 ms an answer) only for an explicit protocol
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+        except OSError as error:
+            message = f"Port {port} cannot be used: {error.strerror}."
+            raise WrongUsage(message, hint="Pass another port, or 0 for a free one.") from None
+        listener.listen(128)
+        yield listener

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,7 +90,8 @@ class _Conversion:
         if all(branch.get("type") == "null" for branch in found):
             return None
         if len(found) < len(branches):
-            self.left_out.append(f"`{place}` other than {_types(found)}")
+            types = dict.fromkeys(str(branch.get("type", "object")) for branch in found)
+            self.left_out.append(f"`{place}` other than {' or '.join(types)}")
         described = {"description": node["description"]} if "description" in node else {}
         if len(found) > 1:
             return {"anyOf": found, **described}
@@ -109,7 +110,3 @@ class _Conversion:
         if not properties:
             return None
         return {**kept, "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _types(branches: Sequence[Mapping[str, Any]]) -> str:
-    return " or ".join(dict.fromkeys(str(branch.get("type", "object")) for branch in branches))

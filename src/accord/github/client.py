@@ -209,7 +209,9 @@ class GitHub(
 
     def milestones(self) -> list[Milestone]:
         """List the milestones, open ones first. GET …/milestones."""
-        found = self._list_items("/milestones", _milestone, state="all")
+        found = self._list_items(
+            "/milestones", lambda data: Milestone(data["number"], data["title"], data["state"] == "open"), state="all"
+        )
         return sorted(found, key=lambda milestone: not milestone.is_open)
 
     def labels(self) -> list[Label]:
@@ -354,10 +356,6 @@ def _issue(data: dict[str, Any]) -> Issue:
         has_parent=bool(data.get("parent_issue_url")),
         milestone=(data.get("milestone") or {}).get("number"),
     )
-
-
-def _milestone(data: dict[str, Any]) -> Milestone:
-    return Milestone(data["number"], data["title"], data["state"] == "open")
 
 
 def _label(data: dict[str, Any]) -> Label:

@@ -79,7 +79,7 @@ def read_repositories(raw: bytes) -> list[str]:
     findings = [
         Finding(
             "schema",
-            f"Entry {i} is not a repository: {_as_json(name):.80}.",
+            f"Entry {i} is not a repository: {json.dumps(name, default=str, ensure_ascii=False, skipkeys=True):.80}.",
             pointer(i - 1),
             hint="Write it as OWNER/NAME.",
         )
@@ -91,11 +91,6 @@ def read_repositories(raw: bytes) -> list[str]:
         lines = " ".join(f"Line {finding.line}: {finding.text}" for finding in findings[:5])
         raise BrokenContract(f"The list of repositories is invalid. {lines}", findings=findings)
     return list({name.lower(): name for name in reversed(names)}.values())[::-1]
-
-
-def _as_json(value: object) -> str:
-    """Return a value of YAML as JSON; values that JSON does not have, such as bytes, as text."""
-    return json.dumps(value, ensure_ascii=False, default=str, skipkeys=True)
 
 
 def is_repository(name: object) -> bool:

@@ -119,7 +119,8 @@ def _task(
     while tag := _TAG.match(f" {words}"):
         tags.append(tag[1])
         words = f" {words}"[tag.end() :].strip()
-    story = next((number for tag in tags if (number := _digits(tag))), "")
+    digits = ("".join(filter(str.isdecimal, tag)) for tag in tags if tag.startswith(("US", "Story")))
+    story = next(filter(None, digits), "")
     if story and not phase.story:
         phase.story = story
     named = paths_in(words, frozenset(path.rstrip("/") for path in tree))
@@ -151,10 +152,6 @@ def _task(
         hint=f"Name its files at the end of the line, such as `{match[1]} … in src/export.py`.",
     )
     return task, "P" in tags
-
-
-def _digits(tag: str) -> str:
-    return "".join(filter(str.isdecimal, tag)) if tag.startswith(("US", "Story")) else ""
 
 
 def _add_stories(phases: Sequence[_Phase], spec: str) -> None:

@@ -49,11 +49,8 @@ Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
-def _in_whole_seconds(moment: AwareDatetime) -> AwareDatetime:
-    return parse_timestamp(timestamp(time_in_range(moment)))
-
-
-Moment = Annotated[AwareDatetime, AfterValidator(_in_whole_seconds)]
+Moment = Annotated[AwareDatetime, AfterValidator(lambda at: parse_timestamp(timestamp(time_in_range(at))))]
+"""A time in whole seconds."""
 
 
 class _RecordPart(BaseModel):

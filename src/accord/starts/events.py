@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from accord.core.clock import parse_timestamp
@@ -133,24 +134,17 @@ def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
     )
 
 
-def _of_issue(payload: Mapping[str, Any], trigger: Trigger, name: str, word: str = "", **more: Any) -> StartEvent:
+def _of_issue(payload: Mapping[str, Any], trigger: Trigger, name: str, **more: Any) -> StartEvent:
+    word = _text(payload, "/label/name")[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
     number, at = _number(payload, "/issue/number"), _time(payload, "/issue/updated_at")
     key = key_of(name, number, *filter(None, [word]), payload["issue"]["updated_at"])
     return StartEvent(trigger, key, at, **_sender(payload), number=number, word=word, **more)
-
-
-def _issue_label(payload: Mapping[str, Any]) -> StartEvent:
-    return _of_issue(payload, Trigger.LABEL, "label", _text(payload, "/label/name")[:_LABEL_CHARS])
 
 
 def _edit_event(payload: Mapping[str, Any]) -> StartEvent | None:
     before, after = (_value(payload, place, str, type(None)) or "" for place in ("/changes/body/from", "/issue/body"))
     ticks = ticks_between(before, after)
     return _of_issue(payload, Trigger.DASHBOARD, "edited", ticks=ticks) if ticks else None
-
-
-def _closing_event(payload: Mapping[str, Any]) -> StartEvent:
-    return _of_issue(payload, Trigger.CLOSED, "closed")
 
 
 def _pull(trigger: Trigger) -> Callable[[Mapping[str, Any]], StartEvent]:
@@ -205,9 +199,9 @@ def _push(payload: Mapping[str, Any]) -> StartEvent | None:
 
 _READERS: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], StartEvent | None]] = {
     ("issue_comment", "created"): _comment,
-    ("issues", "labeled"): _issue_label,
+    ("issues", "labeled"): partial(_of_issue, trigger=Trigger.LABEL, name="label"),
     ("issues", "edited"): _edit_event,
-    ("issues", "closed"): _closing_event,
+    ("issues", "closed"): partial(_of_issue, trigger=Trigger.CLOSED, name="closed"),
     ("push", ""): _push,
     ("pull_request", "labeled"): _pull(Trigger.LABEL),
     ("pull_request", "opened"): _pull(Trigger.PULL),

@@ -30,7 +30,7 @@ def criteria_sections(body: str) -> list[Section]:
     """Return the sections of a work item's body that list its acceptance criteria, and those below them."""
     found, level = [], 0
     for section in sections(body):
-        level = level if 0 < level < section.level else section.level if _is_criteria(section) else 0
+        level = level if 0 < level < section.level else section.level if bare_title(section.title) == TITLE else 0
         found += [section] if level else []
     return found
 
@@ -109,7 +109,3 @@ def _item_boxes(body: str) -> list[ChecklistTask]:
     own = {section.line for section in criteria_sections(body)}
     lines = [section.line for section in sections(body)]
     return [task for task in tasks(body) if lines[max(0, bisect_left(lines, task.line) - 1)] in own] if own else []
-
-
-def _is_criteria(section: Section) -> bool:
-    return bare_title(section.title) == TITLE
