@@ -96,47 +96,18 @@ def _plan_settings() -> Contents:
     return Contents(PlanSettings)
 
 
-def _autofix_facts() -> Contents:
-    from accord.loops.autofix import AutofixFacts
+def _loops() -> dict[str, Contents]:
+    from accord.loops import autofix, bot_comments, complete, follow_up, state, verify
 
-    return Contents(AutofixFacts)
-
-
-def _thread_answers() -> Contents:
-    from accord.loops.bot_comments import ThreadAnswers, answer_findings
-
-    return Contents(ThreadAnswers, answer_findings)
-
-
-def _bot_comments_facts() -> Contents:
-    from accord.loops.bot_comments import BotCommentFacts
-
-    return Contents(BotCommentFacts)
-
-
-def _loop_history() -> Contents:
-    from accord.loops.state import HistoryLine
-
-    return Contents(HistoryLine)
-
-
-def _keepalive_facts() -> Contents:
-    from accord.loops.complete import KeepaliveFacts
-
-    return Contents(KeepaliveFacts)
-
-
-def _verify_facts() -> Contents:
-    from accord.loops.verify import VerifyFacts
-
-    return Contents(VerifyFacts)
-
-
-def _verdict() -> Contents:
-    from accord.loops.follow_up import Verdict
-    from accord.loops.verify import verdict_findings
-
-    return Contents(Verdict, verdict_findings)
+    return {
+        "autofix": Contents(autofix.AutofixFacts),
+        "answers": Contents(bot_comments.ThreadAnswers, bot_comments.answer_findings),
+        "bot-comments": Contents(bot_comments.BotCommentFacts),
+        "history": Contents(state.HistoryLine),
+        "keepalive": Contents(complete.KeepaliveFacts),
+        "verify": Contents(verify.VerifyFacts),
+        "verdict": Contents(follow_up.Verdict, verify.verdict_findings),
+    }
 
 
 def _sessions() -> dict[str, Contents]:
@@ -152,16 +123,10 @@ def _sessions() -> dict[str, Contents]:
     }
 
 
-def _next_query_response() -> Contents:
-    from accord.missions.models import NextQueryResponse
+def _missions() -> dict[str, Contents]:
+    from accord.missions import models
 
-    return Contents(NextQueryResponse)
-
-
-def _stale_status() -> Contents:
-    from accord.missions.models import StaleStatus
-
-    return Contents(StaleStatus)
+    return {"query": Contents(models.NextQueryResponse), "stale": Contents(models.StaleStatus)}
 
 
 def _handoff() -> Contents:
@@ -204,13 +169,13 @@ _TABLE = (
         has_any=True,
     ),
     Kind("plan-settings", _plan_settings, {"plan": _is_given}, form="yaml"),
-    Kind("autofix-facts", _autofix_facts, {"kind": "autofix-facts"}),
-    Kind("thread-answers", _thread_answers, {"role": "bot-comments"}),
-    Kind("bot-comments-facts", _bot_comments_facts, {"kind": "bot-comments-facts"}),
-    Kind("loop-history", _loop_history, {"loop": _is_given, "iteration": _is_given}),
-    Kind("keepalive-facts", _keepalive_facts, {"kind": "keepalive-facts"}),
-    Kind("verify-facts", _verify_facts, {"kind": "verify-facts"}),
-    Kind("verdict", _verdict, {"role": "verifier"}),
+    Kind("autofix-facts", lambda: _loops()["autofix"], {"kind": "autofix-facts"}),
+    Kind("thread-answers", lambda: _loops()["answers"], {"role": "bot-comments"}),
+    Kind("bot-comments-facts", lambda: _loops()["bot-comments"], {"kind": "bot-comments-facts"}),
+    Kind("loop-history", lambda: _loops()["history"], {"loop": _is_given, "iteration": _is_given}),
+    Kind("keepalive-facts", lambda: _loops()["keepalive"], {"kind": "keepalive-facts"}),
+    Kind("verify-facts", lambda: _loops()["verify"], {"kind": "verify-facts"}),
+    Kind("verdict", lambda: _loops()["verdict"], {"role": "verifier"}),
     Kind(
         "agent-input",
         lambda: _sessions()["input"],
@@ -239,10 +204,10 @@ _TABLE = (
         list_key="acceptance_criteria",
         contract=_SESSIONS,
     ),
-    Kind("next-query-response", _next_query_response, {"kind": "query", "is_query": True}, contract=_MISSIONS),
+    Kind("next-query-response", lambda: _missions()["query"], {"kind": "query", "is_query": True}, contract=_MISSIONS),
     Kind(
         "stale-status",
-        _stale_status,
+        lambda: _missions()["stale"],
         {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
         contract=_MISSIONS,
     ),
