@@ -26,7 +26,7 @@ from accord.loops.complete import (
 )
 from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_labels, read_state
 from accord.loops.models import LoopDecision, PendingEffects, decision_for
-from accord.loops.outputs import texts_in
+from accord.loops.outputs import number_in, texts_in
 from accord.loops.questions import (
     BEFORE_A_RUN,
     KEEPALIVE,
@@ -125,7 +125,7 @@ def appendix(body: str, redact: Callable[[str], str]) -> str:
 
 def tick(body: str, outputs: RunOutputs) -> tuple[str, int]:
     """Tick the tasks that a run completed, and count them; none where it failed or the analysis is not confident."""
-    if outputs.exit_code != "0" or not _is_confident(outputs.llm_confidence):
+    if outputs.exit_code != "0" or not LEAST_CONFIDENCE <= (number_in(outputs.llm_confidence) or 0) <= 1:
         return body, 0
     wanted = Counter(texts_in(outputs.llm_completed_tasks))
     found = []
@@ -134,13 +134,6 @@ def tick(body: str, outputs: RunOutputs) -> tuple[str, int]:
             wanted[task.text] -= 1
             found.append(task)
     return with_ticks(body, found), len(found)
-
-
-def _is_confident(text: str) -> bool:
-    try:
-        return LEAST_CONFIDENCE <= float(text) <= 1
-    except ValueError:
-        return False
 
 
 def _criteria_done(run: EndedRun) -> set[str]:

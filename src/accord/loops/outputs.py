@@ -77,9 +77,9 @@ def iteration_of(outputs: RunOutputs, running: ActiveRun, **known: Any) -> Itera
         category=outputs.error_category if failed and outputs.error_category in get_args(ErrorCategory) else "",
         recovery=outputs.error_recovery if failed and outputs.error_recovery in get_args(Recovery) else "",
         error=error_identity(outputs) if failed else "",
-        retry_after_seconds=_number(outputs.retry_after_seconds),
-        seconds=_number(outputs.duration_seconds) or 0,
-        cost_usd=_number(outputs.cost_usd),
+        retry_after_seconds=number_in(outputs.retry_after_seconds),
+        seconds=number_in(outputs.duration_seconds) or 0,
+        cost_usd=number_in(outputs.cost_usd),
         is_over_budget=failed and _rule(outputs.error_evidence) in _BUDGET_RULES,
         **known,
     )
@@ -100,7 +100,8 @@ def _rule(evidence: str) -> str:
     return str(value.get("rule", "")) if isinstance(value, dict) else ""
 
 
-def _number(text: str) -> float | None:
+def number_in(text: str) -> float | None:
+    """Read a number from zero to the longest time in seconds; None for any other text."""
     try:
         number = float(text)
     except ValueError:
