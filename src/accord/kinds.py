@@ -112,11 +112,11 @@ def _loops() -> dict[str, Contents]:
 
 def _sessions() -> dict[str, Contents]:
     from accord.core.clock import SystemClock
-    from accord.sessions import models, rules
+    from accord.sessions import models, output_rules, rules
 
     return {
         "input": Contents(models.AgentInput, rules.input_findings),
-        "output": Contents(models.AgentOutput, rules.output_findings),
+        "output": Contents(models.AgentOutput, output_rules.output_findings),
         "status": Contents(models.SessionStatus, lambda found: rules.status_findings(found, SystemClock().now())),
         "tasks": Contents(models.SessionTasks, rules.tasks_findings),
         "acceptance": Contents(models.Acceptance, rules.acceptance_findings),

@@ -223,6 +223,26 @@ def test_the_last_review_that_passes_completes_its_tasks(tmp_path: Path) -> None
     assert apply_output(writer(folder), "meta", "Reviewer", WORK).summary == ["T-002 completed"]
 
 
+@pytest.mark.parametrize(
+    ("findings", "concerns", "waits"),
+    [
+        (["A critical security flaw in auth.py"], [], True),
+        ([], [{"what": "the token is logged"}], True),
+        (["Security: high: not found", "info: all inputs are checked"], ["critical: none", "low: the header"], False),
+        (["medium: the header names the version"], [], False),
+    ],
+)
+def test_a_security_finding_without_a_severity_stays_open(
+    tmp_path: Path, findings: list[Any], concerns: list[Any], waits: bool
+) -> None:
+    folder, given = implementing(tmp_path, "implemented"), agent_output()
+    parts = {"artifacts": {**given["artifacts"], "findings": findings}}
+    parts["gates"] = {**given["gates"], "security_concerns": concerns}
+    output = AgentOutput.model_validate(agent_output(**parts))
+    effects = apply_output(writer(folder), "T-001", "Security", output)
+    assert ("Security" in effects.open_gates) == waits
+
+
 @pytest.mark.parametrize("task", ["T-001", "meta"])
 def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(tmp_path: Path, task: str) -> None:
     texts = {"tasks.yaml": done()}

@@ -19,7 +19,8 @@ from accord.core.kinds import KINDS
 from accord.files.yaml import read_mapping
 from accord.sessions.decision_rules import check_gate, is_approval, is_change_request
 from accord.sessions.models import ROLES, SessionStatus
-from accord.sessions.rules import is_inside, is_low, status_findings
+from accord.sessions.output_rules import is_open_concern
+from accord.sessions.rules import is_inside, status_findings
 
 INPUT, OUTPUT = KINDS["agent-input"], KINDS["agent-output"]
 STATUS, TASKS, ACCEPTANCE = KINDS["session-status"], KINDS["session-tasks"], KINDS["session-acceptance"]
@@ -167,14 +168,28 @@ GRAVE: list[Any] = [
     "High: note the token in the log",
     {"low": 4, "critical": 1},
     {"high": "the token is logged"},
+    "High: no authentication",
+    "High: not found in the allow-list is a token",
+    "[low] the header (critical)",
+    "1. High: the token is logged",
+    "| critical | the token is logged |",
+    {"severity": "n/a", "risk": "high"},
+]
+UNREAD: list[Any] = [
+    {"what": "high"},
+    "High-entropy strings were looked for.",
+    "Critically reviewed the parser.",
+    "A critical security flaw in auth.py",
+    "No findings, but high-risk code.",
+    "Note: the token is logged",
+    {"severity": None, "what": "the token is logged"},
+    {"severity": "P1"},
+    {"note": "the token is logged"},
 ]
 HARMLESS: list[Any] = [
     {"severity": "low"},
-    {"what": "high"},
     "No high or critical findings.",
-    "High-entropy strings were looked for.",
     "Low: the header names the version.",
-    "Critically reviewed the parser.",
     "Critical: 0, High: 0, Medium: 1, Low: 2",
     "High: none",
     "High \u2013 0; Critical \u2013 0",
@@ -186,16 +201,33 @@ HARMLESS: list[Any] = [
     "Critical: N/A; high: 0 (all of 3 modules)",
     {"severity": "high", "count": 0},
     {"critical": 0, "high": [], "medium": 1},
+    {"critical": "not found", "high": "no issues detected", "medium": "nothing found."},
+    "Security: high: not found",
+    "[high] none found",
+    "No security concerns",
+    "None.",
+    "",
 ]
 
 
 @pytest.mark.parametrize("status", ["OK", "FAIL", "NEEDS_DECISION", "BLOCKED"])
 def test_a_grave_security_finding_blocks(status: str) -> None:
-    entries = [*GRAVE, *HARMLESS]
+    entries = [*GRAVE, *UNREAD, *HARMLESS]
     for part, key in (("artifacts", "findings"), ("gates", "security_concerns")):
         output = agent_output(status=status, **{part: {**agent_output()[part], key: entries}})
-        wrong = [("security-severity", f"/{part}/{key}/{i}") for i in range(len(GRAVE)) if status != "BLOCKED"]
-        assert found(OUTPUT, output, "Security") == wrong
+        wrong = [("security-severity", f"/{part}/{key}/{i}") for i in range(len(GRAVE))]
+        wrong += [("(severity-missing)", f"/{part}/{key}/{len(GRAVE)}")]
+        assert found(OUTPUT, output, "Security") == (wrong if status != "BLOCKED" else [])
+
+
+@pytest.mark.parametrize("entry", UNREAD)
+def test_a_severity_that_cannot_be_read_is_one_warning(entry: Any) -> None:
+    places = [("artifacts", "findings"), ("gates", "security_concerns"), ("artifacts", "review_comments")]
+    for role, warned in (("Security", places[:2]), ("Coder", places[1:2])):
+        for part, key in places:
+            output = agent_output(**{part: {**agent_output()[part], key: [entry, entry]}})
+            expected = [("(severity-missing)", f"/{part}/{key}/0")] if (part, key) in warned else []
+            assert found(OUTPUT, output, role) == expected
 
 
 @pytest.mark.parametrize("role", ["Reviewer", "QA", "Coder", "Security", ""])
@@ -219,9 +251,11 @@ def test_a_grave_finding_that_says_security_blocks_in_the_output_of_every_role(r
 
 
 def test_a_concern_that_security_marks_as_low_asks_for_nothing() -> None:
-    marked = [{"severity": "low"}, "[info] the header", "Low risk: x", "High: none", {"low": 2}]
+    nothing = ["High: none", "none found"]
+    marked = [{"severity": "low"}, "[info] the header", "Low risk: x", {"low": 2}]
     open_ = [{"severity": "medium"}, "the header", {"what": "low"}, "Medium: 1, Low: 2"]
-    assert [is_low(one) for one in [*marked, *open_]] == [True] * 5 + [False] * 4
+    assert [is_open_concern(one, "Security") for one in [*nothing, *marked, *open_]] == [False] * 6 + [True] * 4
+    assert [is_open_concern(one, "Coder") for one in [*nothing, *marked, *open_]] == [False] * 2 + [True] * 8
 
 
 NEXT = agent_output()["next"]

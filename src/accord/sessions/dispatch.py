@@ -20,9 +20,9 @@ from accord.git.program import Git
 from accord.sessions.folder import STATUS_FILE, Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
 from accord.sessions.moves import check_files, check_work
+from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
 from accord.sessions.policy import INTO, OPTIONAL, REQUIRED, WORK, artifacts_of, check_task, refuse
 from accord.sessions.reviews import open_remarks
-from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
 
 TOOLS = ("read_file", "write_file", "apply_patch", "run_cmd", "search_repo")
@@ -213,7 +213,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "Return OK if they pass, and FAIL or BLOCKED with the failed checks if they do not.",
     ),
     "Security": (
-        "Begin each finding with its severity, low, medium, high or critical, such as `high: …`.",
+        "Begin each finding with its severity, info, low, medium, high or critical, such as `high: …`.",
         "Return BLOCKED for a high or critical finding, NEEDS_DECISION with a question in `summary` for a medium one.",
     ),
     "Integrator": ("Fix builds and configuration only. Features and their tests are the Coder's.", _FIXES),

@@ -21,6 +21,7 @@ from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_valu
 from accord.sessions.machine import INTEGRATION, MACHINES, working_state
 from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, ReviewEntry, SessionTask
 from accord.sessions.moves import check_files, check_work, facts_of, open_fix, status_in
+from accord.sessions.output_rules import code_findings, is_open_concern, severity_of
 from accord.sessions.plan import (
     FileOperation,
     StatusStep,
@@ -39,7 +40,6 @@ from accord.sessions.questions import (
     with_questions,
 )
 from accord.sessions.reviews import has_record, open_gates, unreviewed_tasks
-from accord.sessions.rules import code_findings, is_low
 from accord.sessions.run import ROLE
 from accord.text.markdown import shorten
 
@@ -130,7 +130,8 @@ def plan_output(
 
 
 def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> OutputEntry:
-    concerns = [one for one in output.gates.security_concerns if role != "Security" or not is_low(one)]
+    concerns = [one for one in output.gates.security_concerns if is_open_concern(one, role)]
+    concerns += [one for one in output.artifacts.findings if role == "Security" and not severity_of(one)]
     gates = output.gates.model_dump(include={"meets_definition_of_done", "needs_review", "needs_tests"})
     gates["has_code"] = role == "Integrator" and any(code_findings(output, ""))  # each that not every role may change
     gates["findings"] = _remarks([*output.artifacts.findings, *output.gates.security_concerns])

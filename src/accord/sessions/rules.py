@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
-from posixpath import normpath
 from typing import Any, get_args
 
 from accord.core.documents import short_name
@@ -25,14 +24,11 @@ from accord.sessions.models import (
     ROLES,
     Acceptance,
     AgentInput,
-    AgentOutput,
     OpenModel,
-    ReviewEntry,
     RiskFlag,
     SessionStatus,
     SessionTasks,
 )
-from accord.sessions.policy import CODE_WRITERS, WORK, is_forbidden_code
 
 MOST_RETRIES = 3
 """How often a task may enter one fix loop before the user is asked."""
@@ -49,30 +45,6 @@ STATES_OF_OTHER_MODE = {
 """The states that a session of each mode does not have."""
 
 _STATUS_KEYS = frozenset({"tasks", "task_status", "task_statuses", "tasks_status"})
-
-STATUS_OF_ONE_ROLE = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}
-
-_LOW = frozenset({"low", "info", "informational", "note", "none"})
-_GRAVE = frozenset({"high", "critical"})
-_SEVERITY_KEYS = ("severity", "level", "risk")
-_WORDS = ("low", "info", "medium", "moderate", "high", "critical")
-_WORD = f"({'|'.join(_WORDS)})"
-_SECURITY = re.compile(r"\bsecurity\b", re.IGNORECASE)
-_SEVERITIES = (
-    re.compile(
-        rf"\A[\W_]*(?:security\b[\W_]*)?{_WORD}\b(?:[ -](?:severity|risk))?[\])*`_]*\s*(?:[:\]]|[-\u2013\u2014]\s|\Z)"
-    ),
-    re.compile(rf"\A[\W_]*{_WORD}[ -](?:severity|risk)\b"),
-    re.compile(rf"\b(?:severity|risk)\b(?: is)?[\s:=*_`\"']{{1,6}}{_WORD}\b"),
-    re.compile(rf"[(\[]{_WORD}(?:[ -](?:severity|risk))?[)\]]"),
-)
-_COUNT = re.compile(
-    rf"\b{_WORD}(?:[ -](?:severity|risk))?[*`_]*\s*[:=\u2013\u2014-]"
-    r"\s*(\d+|no(?:ne|thing)?|nil|n/a)(?:\s+\w+)?\s*(?=[,;.|()\n]|\Z)"
-)
-"""A severity with the number of its findings, such as ``high: 0`` or ``critical: none found``."""
-_SENTENCE_END = re.compile(r"(?<!\b[A-Za-z]\.[A-Za-z])[.!?](?=\s|$)")
-"""Not the end of an abbreviation such as ``e.g.``."""
 
 
 def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
@@ -155,84 +127,6 @@ def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
         if flag not in known:
             message, hint = f"Unknown risk flag `{short_name(flag)}`.", did_you_mean(flag, known)
             yield Finding("risk-flag-unknown", message, place + pointer(i), hint=hint or f"Use {', '.join(known)}.")
-
-
-def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
-    """Check an agent's output ("Universal Output JSON"); ``role`` is the agent that wrote it, where known."""
-    role, found = role or output.agent or named_role(output), list[Finding]()
-    only = STATUS_OF_ONE_ROLE.get(output.status)
-    if only and not role:
-        message = f"Only {only} returns {output.status}, and the output names no agent."
-        found.append(warning("status-role-unknown", message, "/status", hint="Check it with `--role`."))
-    elif only and role != only:
-        own = "".join(f"{status}, " for status, other in STATUS_OF_ONE_ROLE.items() if other == role)
-        message = f"Only {only} returns {output.status}, not {role}."
-        found.append(Finding("status-of-other-role", message, "/status", hint=f"Return OK, {own}BLOCKED or FAIL."))
-    if output.status != "BLOCKED":
-        found += _grave_entries(output, "/gates/security_concerns", output.gates.security_concerns)
-        for key in ("findings", "review_comments"):
-            found += _grave_entries(output, pointer("artifacts", key), getattr(output.artifacts, key), role)
-    found += code_findings(output, role) if role else []
-    if len(_SENTENCE_END.findall(output.summary)) > 3:
-        message = "The summary has more than three sentences."
-        found.append(warning("summary-long", message, "/summary", hint="Shorten it."))
-    return found
-
-
-def code_findings(output: AgentOutput, role: str, state: str = "") -> Iterator[Finding]:
-    """Find files outside of sessions that a role reports as written, and may not ("Role boundaries")."""
-    for key in ("files_changed", "tests_added_or_updated"):
-        for i, path in enumerate(map(normpath, getattr(output.artifacts, key))):
-            if WORK not in PurePosixPath(path).parts and is_forbidden_code(role, path, state):
-                message = f"{role} reports a change of `{short_name(path)}`. {CODE_WRITERS}"
-                hint = "Undo that change, leave it to the Coder, and take the output without the file."
-                yield Finding("role-forbidden", message, pointer("artifacts", key, i), hint=hint)
-
-
-def _grave_entries(
-    output: AgentOutput, place: str, entries: Sequence[ReviewEntry], role: str = "Security"
-) -> Iterator[Finding]:
-    """Find high or critical security findings, which block ("Gates (hard blockers)"): all of Security's are of them."""
-    for i, entry in enumerate(entries):
-        if (severity := severity_of(entry)) in _GRAVE and (role == "Security" or _says_security(entry)):
-            message = f"The security finding is {severity}, but the status is {output.status}."
-            yield Finding("security-severity", message, place + pointer(i), hint="Return BLOCKED.")
-
-
-def _says_security(entry: ReviewEntry) -> bool:
-    """Return whether a finding is about security: a text or a field of it says so."""
-    fields = entry.items() if isinstance(entry, dict) else [("", entry)]
-    return any(_SECURITY.search(f"{key} {value}") for key, value in fields if not _is_none(value))
-
-
-def severity_of(entry: ReviewEntry) -> str:
-    """Return the severity that a finding or concern names, in lower case: by a key, or as `high: …`, `[high] …`.
-
-    It is `none` where each severity that it names has no findings.
-    """
-    if isinstance(entry, dict):
-        values = {key.lower(): value for key, value in entry.items()}
-        named = [str(values[key]).lower() for key in _SEVERITY_KEYS if isinstance(values.get(key), str | dict)][:1]
-        words = [word for text in named for word in re.findall("[a-z]+", text) if word in _WORDS] or named
-        parts = dict.fromkeys(words, values.get("count", 1)) or {key: values[key] for key in _WORDS if key in values}
-        has_any: dict[str, bool] = {key.strip(): not _is_none(value) for key, value in parts.items()}
-    else:
-        text = entry.lower()
-        found = (pattern.search(_COUNT.sub("", text)) for pattern in _SEVERITIES)
-        has_any = {match[1]: not _is_none(match[2]) for match in _COUNT.finditer(text)}
-        has_any |= dict.fromkeys([match[1] for match in found if match][:1], True)
-    names = [name for name, has in has_any.items() if has] or (["none"] if has_any else [""])
-    return max(names, key=lambda name: _WORDS.index(name) if name in _WORDS else -1)
-
-
-def _is_none(value: object) -> bool:
-    """Return whether the value of a field counts zero findings."""
-    return str(value).strip().lower() in ("", "0", "no", "none", "nothing", "nil", "n/a", "false", "[]")
-
-
-def is_low(concern: ReviewEntry) -> bool:
-    """Return whether a security concern is marked as one that asks for nothing."""
-    return severity_of(concern) in _LOW
 
 
 def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
