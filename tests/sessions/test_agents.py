@@ -366,10 +366,10 @@ FIXES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("enters", [False, True])
+@pytest.mark.parametrize("enters", ["", "T-001", "meta"])
 @pytest.mark.parametrize("way", FIXES)
 def test_every_way_to_fix_a_failed_review_counts_once_and_the_fourth_time_is_refused(
-    tmp_path: Path, way: str, enters: bool
+    tmp_path: Path, way: str, enters: str
 ) -> None:
     folder = implementing(tmp_path)
     take(folder, "T-001", "Coder")
@@ -378,7 +378,7 @@ def test_every_way_to_fix_a_failed_review_counts_once_and_the_fourth_time_is_ref
         before = contents(folder)
         with nullcontext() if count < 4 else pytest.raises(BrokenContract, match=r"T-001 went through FIX_REVIEW 3"):
             if enters:
-                start_fix(writer(folder), "T-001", "FIX_REVIEW", role="Orchestrator")
+                start_fix(writer(folder), enters, "FIX_REVIEW", role="Orchestrator")
             FIXES[way](folder)
         status = status_of(read_session(folder))
         assert status.retries("T-001", "FIX_REVIEW") == min(count, 3)

@@ -136,7 +136,7 @@ class SessionFacts(Frozen):
     blocker: str = ""
     task: str = ""
     task_status: str = ""
-    retries: Mapping[str, int] = field(default_factory=dict)  # the fix loops of the task
+    spent: Mapping[str, str] = field(default_factory=dict)  # by fix loop, the task that entered it too often
     reopens: bool = False
 
 
@@ -259,10 +259,10 @@ def _fixable(facts: SessionFacts, source: str, loop: str) -> Iterator[Need]:
     elif facts.task != "meta" and facts.task_status not in statuses:
         text = f"{facts.task} is {facts.task_status}. {loop} takes a task that is {' or '.join(statuses)}, or meta."
         yield Need(text, "a task that can be fixed", NEVER)
-    if facts.retries.get(loop, 0) >= MOST_RETRIES:
+    if task := facts.spent.get(loop):
         how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
-        text = f"{facts.task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
-        yield Need(text, "a decision of the user", f"question {facts.task} {loop}")
+        text = f"{task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
+        yield Need(text, "a decision of the user", f"question {task} {loop}")
 
 
 _REVIEWED: tuple[Guard, ...] = (_tasks, _final_review)

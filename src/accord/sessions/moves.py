@@ -85,8 +85,9 @@ def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bo
 def facts_of_task(session: Session, task_id: str) -> dict[str, Any]:
     """Return the facts about the task that a fix loop is for."""
     status, task = status_of(session), session.task(task_id)
-    retries = {loop: status.retries(task_id, loop) for loop in LOOPS}
-    return {"task": task_id, "task_status": task.status if task else "", "retries": retries}
+    entered = [*product([task_id], LOOPS), *reviews.fixed_loops(session.plan, task_id, "Coder", session.outputs)]
+    spent = {loop: name for name, loop in entered if status.retries(name, loop) >= MOST_RETRIES}
+    return {"task": task_id, "task_status": task.status if task else "", "spent": spent}
 
 
 def check_work(session: Session, role: str, task_id: str) -> Finding | None:
@@ -111,15 +112,13 @@ def entered_fixes(session: Session, role: str, task_id: str) -> dict[tuple[str, 
     status, outputs = status_of(session), session.outputs
 
     def is_counted(task: str, loop: str) -> bool:
-        known = {name: loops[loop] for name, loops in status.fix_entries.items() if loop in loops}
-        starts = [known[name].outputs for name in {task, task_id} & known.keys()]
-        later = outputs[max(starts) :] if starts else ()
-        if starts and not any(one.agent == role and one.task_id in (task, "meta") for one in later):
+        entry = status.fix_entries.get(task, {}).get(loop)
+        if entry and not any(one.agent == role and one.task_id in (task, "meta") for one in outputs[entry.outputs :]):
             return True
         is_inside, retries = status.current_state == loop and status.fix_task in (None, task, task_id), status.retries
-        count = known[task].count if task in known else 0
+        count = entry.count if entry else 0
         is_reset = retries(task, loop) < count
-        has_entered = is_inside or (task in known and not is_reset)
+        has_entered = is_inside or (entry is not None and not is_reset)
         return has_entered and retries(task, loop) > (0 if is_reset else count)  # another tool counted it
 
     entered = reviews.fixed_loops(session.plan, task_id, role, outputs)
@@ -267,7 +266,10 @@ def status_in(
     if target not in (*LOOPS, "ASK_USER", "BLOCKED"):
         value.pop("fix_task", None)
     if target in LOOPS and source not in ("ASK_USER", "BLOCKED"):
-        value = with_fixes(session, value, {(task, target): False})
+        failed = reviews.fixed_loops(session.plan, task, "Coder", session.outputs)
+        value = with_fixes(
+            session, value, dict.fromkeys([(task, target), *(one for one in failed if one[1] == target)], False)
+        )
         value["fix_task"] = task
     return value
 
