@@ -419,15 +419,18 @@ def test_no_role_writes_what_the_engine_keeps(role: str) -> None:
     [
         ({}, {"canonicalTaskId": "T-00123", "x": 1}, "T-00123"),
         ({"canonicalTaskId": "12"}, {"canonicalTaskId": "T-00123"}, "T-00123"),
-        ({}, {"canonicalTaskId": "123"}, "T-00042"),
+        ({"canonicalTaskId": "12"}, {"canonicalTaskId": "12", "x": 1}, "T-00042"),
+        ({}, {"canonicalTaskId": None}, "T-00042"),
         ({}, {"x": 1}, "T-00042"),
     ],
 )
 def test_the_first_change_of_a_task_brings_its_id_or_gets_one(given: Any, content: Any, expected: str) -> None:
     task = normalise({"status": "backlog", "metadata": given})
-    moved = decide_with_id(
+    decision = decide_with_id(
         task, lambda found: decide_move(found, "planning", by("human"), patch(**content)), lambda: "T-00042"
-    ).task
+    )
+    moved = decision.task
+    assert codes(decision.warnings) == [("task-id-invalid", "/metadata/canonicalTaskId")] * bool(given)
     assert moved["metadata"]["canonicalTaskId"] == expected
     assert {entry["idempotencyKey"].partition("/")[0] for entry in runtime(moved)["actionHistory"]} == {expected}
 
@@ -440,10 +443,20 @@ def test_a_refused_or_empty_change_gives_a_task_no_id(content: dict[str, Any]) -
     assert decide_with_id(task, lambda found: decide_patch(found, {}, by("human")), str).task == task
 
 
-def test_immutable_fields_can_be_set_once_and_a_malformed_id_leaves_the_id_as_it_is() -> None:
-    content = patch(workflow={"branchName": "task/x"}, canonicalTaskId="77")
+def test_immutable_fields_can_be_set_once() -> None:
+    content = patch(workflow={"branchName": "task/x"})
     metadata = decide_patch(handoff(), content, by("developer")).task["metadata"]
     assert (metadata["workflow"]["branchName"], metadata["canonicalTaskId"]) == ("task/x", "T-00123")
+
+
+@pytest.mark.parametrize("task_id", ["77", "T-1234", "", 5, ["T-00123"]])
+@pytest.mark.parametrize("known", [{}, {"canonicalTaskId": "12"}, {"canonicalTaskId": "T-00123"}])
+def test_a_patch_with_a_malformed_id_is_refused(known: dict[str, str], task_id: object) -> None:
+    task = normalise({"status": "backlog", "metadata": known})
+    for content in (patch(canonicalTaskId=task_id, x=1), {"canonicalTaskId": task_id, "planningArtifact": {}}):
+        decided = decide_patch(task, content, by("human"))
+        assert codes(decided.reasons) == [("task-id-invalid", "/metadata/canonicalTaskId")]
+        assert (decided.task, decided.is_ok, decided.blames_patch) == (task, False, True)
 
 
 EVIDENCE_LISTS = {(R, "changeSummary"): "Adds an export", (V, "notes"): "All green"}

@@ -279,7 +279,7 @@ def _change(
     done = "unchanged" if decision.task in before else "planned" if given.dry_run else "applied"
     outcome = done if decision.is_ok else "rejected"
     command = _command(path, given, given.role, given.actor)
-    source, reasons = name, list(decision.reasons)
+    source, reasons = name, [*decision.reasons, *decision.warnings]
     if given_patch and patch_path and decision.blames_patch:
         reasons, source = with_lines(reasons, given_patch.lines), patch_path
     _present(decision.task, reasons, outcome, name, given, decision.is_redirected, command, log, source)

@@ -67,13 +67,14 @@ class Author(Frozen):
 class HandoffDecision(Frozen):
     """The task after a request, the reasons against it, and whether it moved to awaiting_human instead.
 
-    ``blames_patch`` tells that the reasons are about the patch.
+    ``blames_patch`` tells that the reasons are about the patch; ``warnings`` stop nothing.
     """
 
     task: dict[str, Any]
     reasons: tuple[Finding, ...] = ()
     is_redirected: bool = False
     blames_patch: bool = False
+    warnings: tuple[Finding, ...] = ()
 
     @property
     def is_ok(self) -> bool:
@@ -98,7 +99,9 @@ def decide_with_id(
     decision = decide(task)
     if has_task_id(task) or not decision.is_ok or decision.task == task:
         return decision
-    return decide(with_task_id(task, written_id(with_task_id(decision.task, new_id()))))
+    task_id = written_id(with_task_id(decision.task, new_id()))
+    warnings = rules.task_id_findings(written_id(task), f"{task_id} replaces it; correct what refers to the old one.")
+    return replace(decide(with_task_id(task, task_id)), warnings=tuple(warnings))
 
 
 def _with_metadata(task: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
@@ -122,7 +125,7 @@ def decide_patch(
         return _without_patch(task, reasons)
     wanted.pop("status", None)
     merged = normalise(rules.merge_patch(task, wanted))
-    if has_task_id(task) and isinstance(merged["metadata"], dict):  # an invalid id in a patch changes none
+    if has_task_id(task) and isinstance(merged["metadata"], dict):  # null in a patch removes none
         merged = with_task_id(merged, task["metadata"]["canonicalTaskId"])
     try:
         read_handoff(merged)
@@ -223,7 +226,9 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
 
 
 def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
-    for found in rules.unread_keys(patch, task):
+    hint = "Use T- and five digits or more, or leave it out."
+    ids = rules.task_id_findings(written_id(patch), hint) if written_id(patch) != written_id(task) else ()
+    for found in (*rules.unread_keys(patch, task), *ids):
         yield replace(found, severity=Severity.ERROR)
     if "status" in patch and patch["status"] not in (task["status"], target):
         message = "A patch cannot change the status of a task."

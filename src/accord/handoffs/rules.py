@@ -35,12 +35,17 @@ def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
         missing += [replace(found, severity=Severity.WARNING) for found in planner_gate(handoff.metadata)]
     missing += input_findings(handoff.metadata)
     missing += [found for found in future_findings(handoff.metadata, now) if found not in missing]
-    task_id = handoff.metadata.canonical_task_id
-    if task_id is not None and not TASK_ID.fullmatch(task_id):
-        what = f"`{short_name(task_id)}` is not a task id."
-        hint = "Use T- and five digits or more; the next write replaces it."
-        missing.append(warning("task-id-invalid", what, "/metadata/canonicalTaskId", hint=hint))
+    missing += task_id_findings(
+        handoff.metadata.canonical_task_id, "Use T- and five digits or more, or let the next write replace it."
+    )
     return [*missing, *unread_keys(handoff.model_dump(by_alias=True, exclude_unset=True))]
+
+
+def task_id_findings(task_id: object, hint: str) -> Iterator[Finding]:
+    """Warn of a malformed id of a task."""
+    if task_id is not None and not (isinstance(task_id, str) and TASK_ID.fullmatch(task_id)):
+        what = f"`{short_name(str(task_id))}` is not a task id."
+        yield warning("task-id-invalid", what, "/metadata/canonicalTaskId", hint=hint)
 
 
 def store_findings(tasks: dict[str, Any] | list[Any], now: datetime) -> list[Finding]:
