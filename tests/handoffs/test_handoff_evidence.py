@@ -9,6 +9,7 @@ from support.handoffs import AT, DONE, EVERYTHING, NOW, QUESTION, REVIEW, VERIFI
 from support.handoffs import handoff as task_in
 
 from accord.core.clock import parse_timestamp, timestamp
+from accord.core.errors import BrokenContract
 from accord.core.texts import is_placeholder
 from accord.handoffs.models import read_handoff
 from accord.handoffs.plan import decide_move, decide_patch
@@ -91,6 +92,7 @@ def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:
     assert codes(handoff_findings(read_handoff(done), NOW)) == [RESULT, DECISION]
 
 
+SECOND = "2026-11-02T10:00:00"
 NINE, TEN, TEN_THERE = "2026-11-02T09:00:00Z", "2026-11-02T10:00:00Z", "2026-11-02T12:00:00+02:00"
 
 
@@ -119,6 +121,10 @@ def dated(**times: str) -> dict[str, Any]:
         ({"plan": TEN}, []),
         ({"review": NINE, "verification": NINE, "plan": NINE, "plan_createdAt": TEN}, []),
         ({"review": TEN, "verification": NINE}, []),
+        (
+            {"plan": f"{SECOND}.1234569Z", "review": f"{SECOND}.1234561Z", "verification": f"{SECOND},12345690Z"},
+            [DECISION],
+        ),
     ],
 )
 def test_in_a_document_of_another_tool_the_times_tell_which_verdict_is_older(times: Any, expected: Any) -> None:
@@ -172,13 +178,27 @@ def test_a_time_in_the_future_refuses_the_move_that_needs_it_and_the_proposal_na
     assert decide_move(task, "implementing", by("human")).is_ok
 
 
+@pytest.mark.parametrize("time", ["10:00:00.1234567x9Z", "10:00:00.Z", "10.5Z", "10:30.5Z", "10:00:00.1234567.9Z"])
+def test_a_malformed_fraction_is_not_a_time(time: str) -> None:
+    with pytest.raises(BrokenContract) as refused:
+        read_handoff(task_in("review", planningArtifact={"createdAt": f"2026-11-02T{time}"}))
+    (found,) = refused.value.findings
+    assert "The value is not a timestamp" in found.message
+
+
 LATER = "2026-11-03T10:00:00Z"
+OLD_TIME = QUESTION["requestedAt"].replace("Z", ".000Z")
 OTHER = {"question": "Which encoding?"}
 ASKED_AGAIN: dict[str, tuple[dict[str, Any] | None, str]] = {
     "the same": (None, ""),
     "a change elsewhere": (TESTS, ""),
     "another question": (patch(awaitingHumanArtifact=OTHER), LATER),
     "another question with the old time": (patch(awaitingHumanArtifact={**QUESTION, **OTHER}), ""),
+    "the same with a fraction": (patch(awaitingHumanArtifact={"requestedAt": OLD_TIME}), ""),
+    "another question with the old time and a fraction": (
+        patch(awaitingHumanArtifact={**OTHER, "requestedAt": OLD_TIME}),
+        "",
+    ),
     "other options": (patch(awaitingHumanArtifact={"options": ["Comma", "Semicolon"]}), LATER),
     "the same at another time": (patch(awaitingHumanArtifact={"requestedAt": AT_NOON}), AT_NOON),
     "another question at its time": (patch(awaitingHumanArtifact={**OTHER, "requestedAt": AT_NOON}), AT_NOON),

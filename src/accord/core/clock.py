@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -45,6 +46,8 @@ def timestamp(moment: datetime) -> str:
 
 def parse_timestamp(text: str) -> datetime:
     """Read an ISO-8601 timestamp with an offset (``Z`` or ``+01:00``) as UTC. Raises ValueError for other texts."""
+    if len(_MARK.split(text)) > 1 + bool(_FRACTION.search(text)):  # Python misreads fractions of hours and bad digits
+        raise ValueError(f"{text!r} has a fraction that is not one of seconds")
     moment = datetime.fromisoformat(text.replace(",", "."))
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
@@ -52,6 +55,9 @@ def parse_timestamp(text: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"{text!r} is outside of the years 1 to 9999 in UTC") from None
+
+
+_MARK, _FRACTION = re.compile("[.,]"), re.compile(r"(?:[0-9]{2}:?){2}[0-9]{2}[.,][0-9]{1,6}([0-9]*)(?=[Z+-])")
 
 
 def time_in_range(moment: datetime) -> datetime:
@@ -67,6 +73,12 @@ def time_of(text: str | None) -> datetime | None:
         return parse_timestamp(text) if text else None
     except ValueError:
         return None
+
+
+def exact_time(text: str | None) -> tuple[datetime, str] | None:
+    """Read a timestamp like ``time_of``, with the digits beyond microseconds, by which two of them also compare."""
+    moment, fraction = time_of(text), _FRACTION.search(text or "")
+    return (moment, fraction[1].rstrip("0") if fraction else "") if moment else None
 
 
 CLOCKS_DIFFER = timedelta(minutes=10)

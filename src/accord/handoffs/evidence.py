@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from accord.core.clock import future_problem, time_of
+from accord.core.clock import exact_time, future_problem, time_of
 from accord.core.findings import Finding
 from accord.handoffs.models import Metadata
 
@@ -53,10 +53,10 @@ def judged_digests(metadata: Metadata) -> dict[str, str]:
     plan, tests = metadata.planning_artifact, metadata.testing_artifacts
     parts = (tests, tests and tests.planned, tests and tests.implemented)
     changed = [part.updated_at for part in parts if part] + [(plan.updated_at or plan.created_at) if plan else None]
-    newest = max(filter(None, map(time_of, changed)), default=None)
+    newest = max(filter(None, map(exact_time, changed)), default=None)
     found = {}
     for verdict, artifact in zip(VERDICTS, (metadata.review_artifact, metadata.verification_artifact), strict=True):
-        given = time_of(artifact.updated_at) if artifact else None
+        given = exact_time(artifact.updated_at) if artifact else None
         is_older = given is not None and newest is not None and given < newest
         if verdict_of(metadata, verdict):
             found[verdict] = known.get(verdict, "" if is_older else digest_of_work(metadata, verdict))
@@ -111,7 +111,11 @@ def future_findings(metadata: Metadata, now: datetime) -> list[Finding]:
 def question_digest(metadata: Metadata) -> str:
     """Return the digest of the question to a person, with its time; empty without one."""
     asked = metadata.awaiting_human_artifact
-    return _digest([asked.question, [option.label for option in asked.options], asked.requested_at]) if asked else ""
+    if not asked:
+        return ""
+    moment, beyond = exact_time(asked.requested_at) or (None, "")
+    at = moment and moment.isoformat().replace("+00:00", "Z") + beyond
+    return _digest([asked.question, [option.label for option in asked.options], at])
 
 
 def _digest(value: object) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from accord.core.clock import parse_timestamp
+from accord.core.clock import exact_time, parse_timestamp
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, finding_of, pointer
@@ -265,7 +265,7 @@ def _with_new_question(
     before, after = (read_handoff(document).metadata for document in (task, merged))
     old, new = before.awaiting_human_artifact, after.awaiting_human_artifact
     is_answered = runtime_of(task).get("answered") == question_digest(before) != question_digest(after)
-    if not (old and new and is_answered and old.requested_at == new.requested_at):
+    if not (old and new and is_answered and exact_time(old.requested_at) == exact_time(new.requested_at)):
         return merged, []
     place = (*rules.QUESTION, "requestedAt")
     message, hint = "The new question has the time of the answered one.", "Write its own, or leave it out."
