@@ -110,14 +110,14 @@ def has_trade_off(option: str) -> bool | None:
     first, *rest = (option[named.end() :] if named else option).split("\n")
     lines = [line for line in _BARE.sub("", "\n".join(rest)).split("\n") if not _is_empty_part(line)]
     text = "\n".join((first, *lines))
-    labelled = _TRADE_OFF.search(option.rstrip())
-    if (labelled and not says_something(labelled[1])) or not (says_something(option) and says_something(text)):
+    labelled = _TRADE_OFF.search(option)
+    if (labelled and not says_something(labelled[1])) or not says_something(option):
         return False
-    words = word_count(text)
+    if any(says_something(text[at.start() + 1 :]) for at in _BREAK.finditer(text)):
+        return True
     is_lettered = named is not None and named[0].rstrip(" \t*_")[-1:] in _SEPARATORS
-    is_named = any(says_something(text[at.start() + 1 :]) for at in _BREAK.finditer(text))
-    is_sentence = words >= (2 if is_lettered else SENTENCE_WORDS) and (any(lines) or not any(map(is_part, rest)))
-    return True if is_named else None if is_sentence else False
+    is_sentence = word_count(text) >= (2 if is_lettered else SENTENCE_WORDS) and not any(map(is_part, rest))
+    return None if is_sentence else False
 
 
 def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
@@ -145,27 +145,11 @@ def is_named(title: str) -> bool:
 
 
 def labelled_options(text: str) -> Options:
-    """Read the options of a text that has nothing else, in the clearest layout that gives at least two."""
+    """Read the options of a text that has nothing else, in the first layout that gives at least two."""
     text = _NEW_LINE.sub("\n", text)
-    tables = [row for row in _ROW.findall(text) if is_table_rule(row.rstrip().removesuffix("|"))]
-    has_list = _MARK.search(text) is not None
-    rows, marked = _of_table(text) if len(tables) < 2 else (), _list_entries(text) or _titled_parts(text)
-    pieces = () if rows or has_list else _without_parts(piece.strip() for piece in text.split(";"))
-    for found in (
-        _counted_titles(text),
-        rows,
-        marked,
-        _list_entries(text, "#"),
-        _counted_pieces(text),
-        _of_lines(text),
-        pieces,
-    ):
-        if len(found) > 1:
-            return Options(found)
-    if rows or marked:
-        return Options((rows or marked)[:1])
-    is_clear = has_list or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
-    return Options((text.strip(),) if _LETTER.search(text) else (), is_clear=is_clear)
+    found = max((layout(text) for layout in _LAYOUTS), key=lambda options: min(len(options), 2))
+    is_list = len(found) > 1 or bool(_of_table(text)) or _MARK.search(text) is not None
+    return Options(found, is_clear=is_list or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text)))
 
 
 def options_among(text: str, free: str, labels: frozenset[str]) -> Options:
@@ -188,30 +172,25 @@ def options_among(text: str, free: str, labels: frozenset[str]) -> Options:
 def option_starts(text: str, labels: frozenset[str], *, is_any: bool) -> list[int]:
     """Return where lines begin titles of options that count, such as Option 1 … Option 2 …, else a table of options.
 
-    With ``is_any``, titles of another word that is not in ``labels`` count if there is neither. Of titles that count
-    from one again, the longest count is taken, and of two that begin it, the last.
+    With ``is_any``, titles of another word that is not in ``labels`` count if there is neither.
     """
     counts: dict[tuple[str, str, bool], list[int]] = {}
-    level = ""
     for hit in _TITLE.finditer(text):
         word = hit["word"].lower()
-        level = level if hit["lead"] is None else hit["heading"] or ""
-        count = counts.setdefault(("" if word in _TITLE_WORDS else word, level, hit["sign"].isdigit()), [])
-        value = _value(hit["sign"])
-        if value == 1 == len(count):
-            count.clear()
-        if value == len(count) + 1:
-            count.append(-1 if hit["lead"] is None else hit.start())
+        key = ("" if word in _TITLE_WORDS else word, hit["heading"] or "", hit["sign"].isdigit())
+        count = counts.setdefault(key, [])
+        if _value(hit["sign"]) == len(count) + 1:
+            count.append(hit.start())
     named = [count for (word, *_), count in counts.items() if not word and len(count) > 1]
     others = [count for (word, *_), count in counts.items() if is_any and word not in labels and len(count) > 1]
-    tables = [] if named else [[start] for start in _option_tables(text)][:1]
-    return [start for start in max(named or tables or others, key=len, default=[]) if start >= 0]
+    tables = [[start] for start in _option_tables(text)][:1]
+    return max(named or tables or others, key=len, default=[])
 
 
 def _option_tables(text: str) -> Iterator[int]:
     """Yield where a table begins that has a column of options."""
     for row, following in pairwise(_ROW.finditer(text)):
-        is_head = row.end() + 1 == following.start() and is_table_rule(following[1].rstrip().removesuffix("|"))
+        is_head = row.end() + 1 == following.start() and is_table_rule(following[1])
         heads = [cell.strip(" \t*_") for cell in row[1].split("|")] if is_head else []
         if any(head.lower() in _OPTION_HEADS or is_named(head) for head in heads):
             yield row.start()
@@ -249,8 +228,7 @@ def _without_part_marks(text: str) -> Iterator[re.Match[str]]:
 
 def _is_beside(mark: re.Match[str], first: re.Match[str]) -> bool:
     """Return whether a mark begins an entry of the same list as the first one, or a heading of its level."""
-    is_heading = mark["mark"].startswith("#") and mark["mark"] != first["mark"]
-    return _kind(mark["mark"]) == _kind(first["mark"]) and not is_heading and _depth(mark) < _depth(first) + 2
+    return _kind(mark["mark"]) == _kind(first["mark"]) and _depth(mark) < _depth(first) + 2
 
 
 def _depth(mark: re.Match[str]) -> int:
@@ -260,7 +238,7 @@ def _depth(mark: re.Match[str]) -> int:
 def _kind(mark: str) -> str:
     sign = mark.lstrip("(")[:1]
     if not mark or mark in ("**", "__") or sign == "#":
-        return mark[:1]
+        return mark
     return "number" if sign.isdigit() else "letter" if sign.isalpha() else "bullet"
 
 
@@ -293,14 +271,18 @@ def _value(sign: str) -> int:
     return int(sign) if sign.isdigit() else ord(sign.lower()) - ord("a") + 1
 
 
+def _of_only_table(text: str) -> tuple[str, ...]:
+    """Return the options in a table that has no other beside it."""
+    return _of_table(text) if sum(map(is_table_rule, _ROW.findall(text))) < 2 else ()
+
+
 def _of_table(text: str) -> tuple[str, ...]:
     """Return the options in the first table."""
     rows = [match[1].rstrip().removesuffix("|") for match in _ROW.finditer(text)]
     rule = next((i for i, row in enumerate(rows) if is_table_rule(row)), -1)
-    if rule < 0:
+    if rule < 1:
         return ()
-    head = rows[rule - 1] if rule else ""
-    return _options_of_table([[cell.strip() for cell in row.split("|")] for row in (head, *rows[rule + 1 :])])
+    return _options_of_table([[cell.strip() for cell in row.split("|")] for row in (rows[rule - 1], *rows[rule + 1 :])])
 
 
 def _options_of_table(table: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -345,3 +327,20 @@ def _without_parts(texts: Iterable[str]) -> tuple[str, ...]:
         else:
             found.append(text)
     return tuple(found)
+
+
+def _clauses(text: str) -> tuple[str, ...]:
+    """Return the clauses of a text without a list, or the text of one that has no clearer layout."""
+    return _without_parts([text.strip()] if _MARK.search(text) else (piece.strip() for piece in text.split(";")))
+
+
+_LAYOUTS = (
+    _counted_titles,
+    _of_only_table,
+    lambda text: _list_entries(text) or _titled_parts(text),
+    lambda text: _list_entries(text, "#"),
+    _counted_pieces,
+    _of_lines,
+    _clauses,
+)
+"""Where options may be, the clearest layout first."""
