@@ -270,13 +270,15 @@ OPTIONS = [
     ("Options:\n", "`{name}`: {text}", "\n\n"),
     ("Options:\n", "Alternative {n}\n{name}: {text}.", "\n\n"),
     ("We can ", "({letter}) {name}, with {text}", ", or "),
+    ("We can ", "({roman}) {name}, with {text}", ", or "),
+    ("Options:\n", "({roman}) {name}: {text}", "\n"),
 ]
 
 
 @pytest.mark.parametrize(("label", "option", "between"), OPTIONS)
 def test_options_count_in_any_layout(label: str, option: str, between: str) -> None:
-    first = option.format(n=1, letter="a", name="Retry", text="more code")
-    second = option.format(n=2, letter="b", name="Buffer", text="more memory")
+    first = option.format(n=1, letter="a", roman="i", name="Retry", text="more code")
+    second = option.format(n=2, letter="b", roman="ii", name="Buffer", text="more memory")
     assert report_findings(f"{HEAD}{label}{first}{between}{second}\n{TAIL}") == []
     assert report_findings(f"{HEAD}{label}{first}\n{TAIL}") == [("blocker-options", "error")]
 
@@ -294,6 +296,7 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
         ("| Option | Trade-offs |\n|-|-|\n| {name} | {text} |", "\n"),
         ("## Plan {letter}\n\n{name}, which is {text}.", "\n\n"),
         ("## Plan {n} \u2014 {name}\n\nIt is {text}.", "\n\n"),
+        ("## Way {roman} \u2014 {name}\n\nIt is {text}.", "\n\n"),
         ("## 4.{n} Approach {letter}\n\n{name}, which is {text}.", "\n\n"),
         ("### Variant {n}\n\n#### Pros\n\n{name} is simple.\n\n#### Cons\n\nIt is {text}.", "\n\n"),
         ("**Plan {letter}:** {name}, which is {text}.", "\n"),
@@ -306,8 +309,8 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
 )
 @pytest.mark.parametrize("line", ["{}: {}", "## {}\n\n{}\n", "**{}:** {}\n"])
 def test_options_with_titles_count_at_any_place(line: str, option: str, between: str) -> None:
-    first = option.format(n=1, letter="A", name="Retry", text="slow to do")
-    second = option.format(n=2, letter="B", name="Buffer", text="large to hold").removeprefix(
+    first = option.format(n=1, letter="A", roman="I", name="Retry", text="slow to do")
+    second = option.format(n=2, letter="B", roman="II", name="Buffer", text="large to hold").removeprefix(
         first.partition("| Re")[0]
     )
     parts = {name: text for name, text in BLOCKER.items() if name != "Options"}
@@ -392,6 +395,18 @@ def test_a_list_or_a_table_in_another_part_has_options_if_it_says_so(other: str,
 )
 def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None:
     assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")] * 2
+
+
+@pytest.mark.parametrize(
+    "none", ["(none other)", "n/a", "**None**", "none: nothing else is possible", "TBD", "None (yet)"]
+)
+@pytest.mark.parametrize(
+    "lines", ["1. Retry: slow\n2. {}", "- Retry: slow\n- {}", "Option A: retry, slow\nOption B: {}"]
+)
+def test_a_word_such_as_none_names_no_option(lines: str, none: str) -> None:
+    options = lines.format(none)
+    assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")]
+    assert ("options-too-few", "error") in refinement_findings(options)
 
 
 @pytest.mark.parametrize(

@@ -199,12 +199,13 @@ def _options(body: Body, options: Section) -> list[str]:
 
     A list is not one of options if it has parts of them, or the name of an option above it.
     """
-    from accord.results.options import has_trade_off, is_named, is_part, labelled_options
+    from accord.results.options import has_trade_off, is_named, is_none, is_part, labelled_options
 
     text = unwrapped_text(_source_of(body, options, [*body.below(OPTIONS)][-1]))
     is_list = not any(is_part(block.content) or is_named(block.content) for block in options.blocks)
     blank, words = ([*labelled_options(shown(text)).found] for shown in (blank_code, verbatim_words))
-    readings = blank, _entries(options) if is_list else [], words
+    entries = [entry for entry in _entries(options) if is_list and not is_none(entry)]
+    readings = blank, entries, words
     clear = (found for found in readings if len(found) > 1 and all(map(has_trade_off, found)))
     return next(clear, None) or max(readings, key=len)
 

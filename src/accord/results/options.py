@@ -10,24 +10,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 
 from accord.core.frozen import Frozen
+from accord.core.texts import is_nothing
 from accord.results.contents import SENTENCE_WORDS, says_something, word_count
 from accord.results.layouts import is_table_rule
 from accord.text.outline import seen_text
 
+_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii")
+_SIGN = r"(?-i:[1-9A-Ha-h]|[Ii]{1,3}|[Ii]?[Vv]|[Vv][Ii]{1,3})"
+"""The number or letter of an option."""
+
 _MARK = re.compile(
     r"^(?P<indent>[ \t]*)(?P<mark>[-*+\u2022\u2013\u00b7\u2023\u2192\u25cf\u25aa](?=[ \t])"
-    r"|\(?\d{1,2}[.)]|\(?[A-Ha-h][.)]|\#{2,6}"
+    rf"|\(?(?:\d{{1,2}}|{_SIGN})[.)]|\#{{2,6}}"
     r"|(?=[*_]{0,3}options?\b[ \t]*[*_]*[\w]\b)|[*_]{2}(?=[\w`#\[])|[A-H](?=[:\uff1a]))[ \t]*(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
 _COUNT = re.compile(
-    r"(?<![\w(])(?:\((?P<bracketed>[1-9a-h])\)|(?P<dotted>[1-9a-h])[.):](?=[ \t])|options?[ \t]+(?P<named>[1-9a-h])\b)",
+    rf"(?<![\w(])(?:\((?P<bracketed>{_SIGN})\)|(?P<dotted>{_SIGN})[.):](?=[ \t])|options?[ \t]+(?P<named>{_SIGN})\b)",
     re.IGNORECASE,
 )
 _TITLE = re.compile(
     r"(?:^(?P<lead>[ \t]*(?P<entry>(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)?"
     r"(?:(?P<heading>\#{1,6})[ \t]+(?:\d{1,2}(?:\.\d{1,2})*[.)]?[ \t]+)?)?[*_]{0,3})|(?<=[.;][ \t]))"
-    r"(?P<word>[^\W\d_]{2,20})[ \t]+\(?(?P<sign>(?-i:[0-9A-Za-z]))(?!_?[^\W_])\)?[*_]{0,3}[ \t]*"
+    rf"(?P<word>[^\W\d_]{{2,20}})[ \t]+\(?(?P<sign>{_SIGN}|(?-i:[0A-Za-z]))(?!_?[^\W_])\)?[*_]{{0,3}}[ \t]*"
     r"(?:(?=[:\uff1a.)(\u2013\u2014-])|(?<=[*_])|$)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -59,6 +64,9 @@ _BARE = re.compile(
 """A title or a label without a text on its line."""
 
 _TRADE_OFF = re.compile(r"\btrade-?[ ]?offs?[*_]*[:\uff1a][*_\s]*([^\n]*)\Z", re.IGNORECASE)
+_REMARK = re.compile(r"\W*[(\uff08][^()\uff08\uff09]*[)\uff09]\W*")
+"""A text that is all in brackets, such as "(none other)": no name."""
+
 _ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
 """A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
 
@@ -133,6 +141,25 @@ def is_part(text: str) -> bool:
     return _OF_PART.match(text) is not None
 
 
+def is_none(option: str) -> bool:
+    """Return whether a text names no option: its name is a word such as none, or all of it is in brackets."""
+    text = _without_sign(option)
+    name = seen_text(_name_of(text))
+    return bool(_LETTER.search(name) and is_nothing(name)) or _REMARK.fullmatch(text) is not None
+
+
+def _without_sign(option: str) -> str:
+    """Return an option without the number or letter that counts it."""
+    sign = _NAME.match(option)
+    return option[sign.end() :] if sign else option
+
+
+def _name_of(text: str) -> str:
+    """Return the name of an option, in front of the text about it."""
+    end = _BREAK.search(text)
+    return text[: end.start()] if end else text
+
+
 def _is_empty_part(line: str) -> bool:
     label = _OF_PART.match(line)
     return label is not None and not says_something(line[label.end() :])
@@ -149,7 +176,8 @@ def labelled_options(text: str) -> Options:
     text = _NEW_LINE.sub("\n", text)
     found = max((layout(text) for layout in _LAYOUTS), key=lambda options: min(len(options), 2))
     is_list = len(found) > 1 or bool(_of_table(text)) or _MARK.search(text) is not None
-    return Options(found, is_clear=is_list or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text)))
+    is_clear = is_list or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
+    return Options(tuple(option for option in found if not is_none(option)), is_clear=is_clear)
 
 
 def options_among(text: str, free: str, labels: frozenset[str]) -> Options:
@@ -174,12 +202,12 @@ def option_starts(text: str, labels: frozenset[str], *, is_any: bool) -> list[in
 
     With ``is_any``, titles of another word that is not in ``labels`` count if there is neither.
     """
-    counts: dict[tuple[str, str, bool], list[int]] = {}
+    counts: dict[tuple[str, str, str], list[int]] = {}
     for hit in _TITLE.finditer(text):
         word = hit["word"].lower()
-        key = ("" if word in _TITLE_WORDS else word, hit["heading"] or "", hit["sign"].isdigit())
-        count = counts.setdefault(key, [])
-        if _value(hit["sign"]) == len(count) + 1:
+        kind, value = _count_of(hit["sign"])
+        count = counts.setdefault(("" if word in _TITLE_WORDS else word, hit["heading"] or "", kind), [])
+        if value == len(count) + 1:
             count.append(hit.start())
     named = [count for (word, *_), count in counts.items() if not word and len(count) > 1]
     others = [count for (word, *_), count in counts.items() if is_any and word not in labels and len(count) > 1]
@@ -236,10 +264,8 @@ def _depth(mark: re.Match[str]) -> int:
 
 
 def _kind(mark: str) -> str:
-    sign = mark.lstrip("(")[:1]
-    if not mark or mark in ("**", "__") or sign == "#":
-        return mark
-    return "number" if sign.isdigit() else "letter" if sign.isalpha() else "bullet"
+    sign = mark.strip("(.)")
+    return _count_of(sign)[0] if sign.isalnum() else mark if not sign or sign[0] in "*_#" else "bullet"
 
 
 def _counted_titles(text: str) -> tuple[str, ...]:
@@ -252,23 +278,24 @@ def _counted_titles(text: str) -> tuple[str, ...]:
 def _counted_pieces(text: str, pattern: re.Pattern[str] = _COUNT) -> tuple[str, ...]:
     """Return the pieces of the longest count in a text, such as (a) … (b) … or Option 1 … Option 2 …."""
     best: list[tuple[int, int]] = []
-    counts: dict[tuple[str, bool], list[tuple[int, int]]] = {}
+    counts: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for hit in pattern.finditer(text):
         at = hit.start(hit.lastgroup or "")
-        sign, kind = text[at].lower(), text[hit.start() : at].casefold()
-        value = _value(sign)
-        count = counts.setdefault((kind, sign.isdigit()), [])
+        kind, value = _count_of(hit[hit.lastgroup or ""])
+        count = counts.setdefault((text[hit.start() : at].casefold(), kind), [])
         if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
-            count.append(
-                (hit.start(), at if text[hit.end() : hit.end() + 1] in _SEPARATORS | {".", ")"} else hit.end())
-            )
+            begin = at if text[hit.end() : hit.end() + 1] in _SEPARATORS | {".", ")"} else hit.end()
+            count.append((hit.start(), begin))
             best = max(best, count, key=len)
     return _pieces(text, best)
 
 
-def _value(sign: str) -> int:
-    """Return the number that a digit or a letter counts."""
-    return int(sign) if sign.isdigit() else ord(sign.lower()) - ord("a") + 1
+def _count_of(sign: str) -> tuple[str, int]:
+    """Return the kind of a sign that counts, and its number."""
+    sign = sign.lower()
+    if sign.isdigit():
+        return "number", int(sign)
+    return ("roman", _ROMAN.index(sign) + 1) if sign in _ROMAN else ("letter", ord(sign) - ord("a") + 1)
 
 
 def _of_only_table(text: str) -> tuple[str, ...]:
