@@ -139,6 +139,8 @@ STEP_END = f"{STAMP}##[error]Process completed with exit code 1.\n{STAMP}Post jo
         ("429 daily limit reached, retry after 30 seconds", "http-429"), ("429 daily limit reached", "hard-quota"),
         (JSON_429, "http-429"), (f"[{JSON_429}\n]", "http-429"), (f"It answered:\nError: {JSON_429}", "http-429"),
         (PER_DAY, "hard-quota"), (PER_DAY.replace("Used up.", "Used up, retry in 9s."), "http-429"),
+        ("╭─────────────────╮\n│ Invalid API key │\n╰─────────────────╯", "says-credential"),
+        ("│ Credit balance is too low │\n\nDone.", "says-quota"), ("╭───╮\n│ Bye │\n╰───╯", "no-evidence"),
         *((f"{STAMP}{line}\n{STEP_END}", rule) for line, rule in [
             ("Bad credentials", "says-credential"), ("##[error]No space left on device : '/a'", "says-disk"),
             ("Done.", "no-evidence"),

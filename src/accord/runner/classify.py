@@ -21,9 +21,8 @@ from accord.runner.transcripts.account import Account, AgentError
 from accord.runner.transcripts.error_rules import worded_cause
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.lines import cut, evidence_line
-from accord.runner.transcripts.reports import reported_errors
+from accord.runner.transcripts.reports import printed_lines, reported_errors
 from accord.runner.transcripts.wording import delay_in
-from accord.text.hidden import as_seen
 
 SUMMARY_CHARS = 500
 _MESSAGE_CHARS = 300
@@ -233,7 +232,7 @@ def _last_words(evidence: RunEvidence) -> str:
 
 
 def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(as_seen(text).splitlines()) if line.strip()), "")
+    return next((line.strip() for line in reversed(printed_lines(text)) if line.strip()), "")
 
 
 def _classification(hit: _Hit) -> Classification:

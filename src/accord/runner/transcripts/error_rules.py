@@ -191,7 +191,7 @@ _EXCEPTIONS = {
     "context": "ContextWindowExceeded|ContextLengthExceeded",
     "refusal": "ContentPolicyViolation",
     "model": "ModelNotFound",
-    "settings": "ModuleNotFound|FileNotFound",
+    "settings": "ModuleNotFound|FileNotFound|Scanner|Parser?|Parsing|TOMLDecode|YAML(?:Syntax|Semantic)?",
     "outage": "InternalServer|ModelNotReady|ServiceUnavailable|Overloaded",
     "network": "APIConnection|APITimeout|ConnectTimeout|HeadersTimeout|BodyTimeout",
     "request": "BadRequest|InvalidRequest|UnprocessableEntity|Validation(?=Exc)",
@@ -229,8 +229,9 @@ _MORE_WORDS = {
     "killed": _ENDED.format("Killed", 137, "SIGKILL"),
     "interrupted": _ENDED.format("Terminated", 143, "SIGTERM"),
     "credential": r"|(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
-    r"|\b(?i:(?:failed|unable) to|(?:could|can) ?not|error) (?:log ?in|sign ?in|authenticat(?:e|ing)|authorize)"
-    r"(?=\W*$|[.:,;]| (?:to|as|with)\b)|\b(?i:not auth(?:enticated|orized))\b",
+    r"|(?:\b(?i:(?:failed|unable) to|(?:could|can) ?not|error) (?:log ?in|sign ?in|authenticat(?:e|ing)|authorize)"
+    r"|(?:^|: )(?i:(?:log|sign)[ -]?in|authorization) (?:failed|denied|incorrect|rejected))"
+    r"(?=\W*$|[.:,;]| (?:to|as|with|for)\b)|\b(?i:not auth(?:enticated|orized))\b",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
     "network": r"|rror: terminated\W*$|\bconnect E(?:ACCES|PERM)\b",
     "settings": r"|(?<!connect )\bE(?:ACCES|PERM)\b|(?<=/)\S+ (?:connect: )?(?i:permission denied)\W*$",

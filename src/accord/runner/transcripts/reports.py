@@ -55,6 +55,9 @@ _COMPARED = re.compile(
 _GLYPHS = re.compile(r"^\s*(?:(?![•✓✔✅])[^\w\s\x00-\x7f]{1,3}\s{1,3})+")
 """Marks that CLIs print before a line, such as a cross."""
 
+_BOX = " " + "".join(map(chr, range(0x2500, 0x25A0)))
+"""Characters that terminals draw boxes and bars with."""
+
 _GOES_ON = re.compile(
     r"[:,(]\n|^(?=.{60}).*[^.!?)\]\"'`\u2026]\n|^(?:[ \t]*(?:[-*+>#|•]|\d+\.) .*|.*[.!?)\]\"'`])\n(?=.*[.!?]\Z)"
 )
@@ -96,7 +99,7 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
     waited: float | None = None
     is_counted = follows_git = False
     scope = _scope(text, source, account)
-    lines = _printed_lines(text)
+    lines = printed_lines(text)
     for number, line in enumerate(lines, 1):
         if source == "text" and number == len(lines) and not (number > 1 and _GOES_ON.search("\n".join(lines[-2:]))):
             scope = "all"  # no text leads to the line: the program said it as it ended
@@ -116,13 +119,18 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
     return found
 
 
-def _printed_lines(text: str) -> list[str]:
-    """Return the last lines as their program printed them, but JSON over several lines in one."""
-    lines = (_LOG_PREFIX.sub("", as_seen(line).rstrip()) for line in text.rstrip().splitlines()[-_LAST_LINES:])
+def printed_lines(text: str) -> list[str]:
+    """Return the last lines as their program printed them, without boxes, but JSON over several lines in one."""
+    lines = (_without_box(_LOG_PREFIX.sub("", as_seen(line).rstrip())) for line in text.splitlines()[-_LAST_LINES:])
     whole = "\n".join(_ERROR_COMMAND.sub("Error: ", line) for line in lines)
     joined = _JSON_BLOCK.sub(lambda at: at[0] if json_prefix(at[1]) is None else " ".join(at[0].split()), whole)
     before, end, _ = joined.rpartition(_STEP_END) if _LOG_PREFIX.match(text) else ("", "", "")
-    return [_GLYPHS.sub("", line) for line in (before if end else joined).splitlines()]
+    return [_GLYPHS.sub("", line) for line in (before if end else joined).rstrip().splitlines()]
+
+
+def _without_box(line: str) -> str:
+    inside = line.strip(_BOX)
+    return line if inside == line.strip() else inside
 
 
 def _scope(text: str, source: ErrorSource, account: Account) -> _Scope:
