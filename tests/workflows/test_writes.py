@@ -90,6 +90,19 @@ UNREAD = {
     "a program that edits the file": 'sed -i s/a/b/ "$GITHUB_OUTPUT"',
     "a copy": 'cp "$F" "$GITHUB_OUTPUT"',
     "a filter": f"""jq -r 'to_entries[] | "\\(.key)=\\(.value)"' "$F" {OUT}""",
+    **{
+        f"a program in {each}": each
+        for each in (
+            '[ -n "$(./write.sh)" ]',
+            "[[ $(./write.sh) == x ]]",
+            "n=$(( $(./write.sh) + 1 ))",
+            'read -r x <<< "$(./write.sh)"',
+            "find . -exec ./write.sh {} +",
+            'retry() { "$@"; }; retry ./write.sh',
+        )
+    },
+    "a name that grows": f'k=a; k+=-b; echo "$k=1" {OUT}',
+    "names in an associative array": f'declare -A m=([a-b]=1)\nfor k in "${{!m[@]}}"; do echo "$k=1" {OUT}; done',
     "a write within a substitution": f'x=$(echo "$ALL" {OUT})',
 }
 
@@ -186,9 +199,18 @@ CALLS = [
     ],
 )
 def test_the_outputs_of_a_called_script_are_known(call: str, script: str) -> None:
-    names = written_names([call, script], {"out.sh"}, ())
+    names = written_names([call, script], {"out.sh", "lib/out.sh"}, ())
     assert names is not None
     assert ("a-b" in names, "exit-code" in names) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["cd lib && ./out.sh", 'pushd lib; bash "$PWD/out.sh"', 'D=lib; "$D/out.sh"', "./other/out.sh", 'sh "${D}/out.sh"'],
+)
+def test_a_script_of_the_same_name_elsewhere_may_set_other_outputs(call: str) -> None:
+    assert written_names([READ["echo"], call, "echo x"], {"out.sh"}, ()) is None
+    assert written_names([READ["echo"], '"$GITHUB_WORKSPACE/ci/out.sh"', "echo x"], {"ci/out.sh"}, ()) == {"a-b"}
 
 
 def test_outputs_elsewhere_and_programs_that_write_none_are_known() -> None:

@@ -97,6 +97,8 @@ def _split(script: str) -> Iterator[list[str]]:
     for token in _TOKEN.finditer(script):
         if token.lastgroup == "word" and not is_target:
             words.append(token[0])
+        elif token.lastgroup == "word" and _SUBSTITUTION.search(token[0]):
+            yield [":", token[0]]
         elif token.lastgroup == "end":
             if words:
                 yield words
@@ -189,7 +191,7 @@ def commands_of(script: str) -> Sequence[Sequence[str]]:
 
 
 def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
-    for words in _split(_CASE.sub("", script)) if depth <= _DEEPEST else ():
+    for words in _split(_CASE.sub("", script) if "esac" in script else script) if depth <= _DEEPEST else ():
         nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
         for command in started_commands([_unquoted_word(word) for word in words]):
             yield command

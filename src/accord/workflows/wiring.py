@@ -6,7 +6,6 @@ of the repository gives it, or into a script as far as its text tells.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
@@ -214,8 +213,7 @@ def _unset(
             return Break(link, f'the output "{name}" of `{step.uses}` comes from none of its steps')
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
     is_shell = bool(step.run) and (step.shell or shell) in {"", "bash", "sh"}
-    scripts = {posixpath.basename(path) for path in step.scripts}
-    names = written_names(step.shell_texts, scripts, shipped_agents().programs) if name and is_shell else None
+    names = written_names(step.shell_texts, step.scripts, shipped_agents().programs) if name and is_shell else None
     if names is not None and name not in names:
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -44,9 +45,13 @@ _LEVELS = {
 _READING = SHELLS | {"source", "."}
 """Programs that run the script that their first word names."""
 
+_MOVE = re.compile(r"\b(?:cd|pushd)\b")
+_TOP = re.compile(r"\A(?:\$(?:GITHUB_WORKSPACE|GITHUB_ACTION_PATH|PWD)|\$\{\{[^}]*\}\})/")
+"""The beginning of a path in the repository, whose place is known as long as a script stays in its folder."""
+
 _FILE = "GITHUB_OUTPUT"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$|^[ \t]*#.*$", re.MULTILINE)
-_ARITHMETIC = re.compile(r"\$?\(\((?:[^()\n]|\([^()\n]*\))*\)\)|\[\[[ \t][^\n]{0,300}?[ \t]\]\]")
+_ARITHMETIC = re.compile(r"\$?\(\((?:[^()\n`]|(?<!\$)\([^()\n]*\))*\)\)|\[\[[ \t](?:[^\n`$]|\$(?!\()){0,300}?[ \t]\]\]")
 _PATTERN = re.compile(r"(\bin|;;&?)\s+\(?[^()\n;&]{0,200}\)")
 _KEYWORD = re.compile(r"\bfunction[ \t]+([\w-]+)(?:[ \t]*\(\))?")
 _FUNCTION = re.compile(r"\b([\w-]+)[ \t]*\(\)")
@@ -63,7 +68,7 @@ _VARIABLE = re.compile(r"\$(\w+)")
 _SETTING = re.compile(r"::set-output[ ]+name=([^:]*)")
 _LINE = re.compile(r"([^=<]*)(?:<<([^=]*)\Z|.*)")
 _COMPUTED = re.compile(r"[$*?{]")
-_ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
+_ASSIGNED = re.compile(r"(\w+)(\+?)=(.*)", re.DOTALL)
 _PLACE = re.compile(r"%[-+ #0-9.]*[a-zA-Z]")
 _NAME = re.compile(r"[\w-]+")
 _DURATION = re.compile(r"\d[\d.]*[smhd]?")
@@ -73,7 +78,7 @@ _WORD = re.compile(r"(?<![\w./-])[\w-]+(?![\w./-])")
 def written_names(texts: Sequence[str], scripts: Collection[str], programs: Collection[str]) -> Collection[str] | None:
     """Return the names of the outputs that scripts of bash or sh set, in lower case; None if they may set others.
 
-    ``scripts`` are the files of the texts, and ``programs`` those that write no outputs, beside the usual ones. Where a
+    ``scripts`` are the paths of the texts, and ``programs`` those that write no outputs, beside the usual ones. Where a
     variable with values of the scripts names an output, each word of theirs may be that name.
     """
     names = _names(tuple(texts), frozenset(scripts), frozenset(programs))
@@ -86,7 +91,8 @@ def _names(scripts: Sequence[str], files: frozenset[str], programs: frozenset[st
     aliases = {name for text in texts for name in _ALIAS.findall(text)}
     texts = [_VARIABLE.sub(lambda at: f"${_FILE}" if at[1] in aliases else at[0], text) for text in texts]
     text = "\n".join(texts)
-    functions = {*_FUNCTION.findall(text), *files}
+    files = frozenset() if _MOVE.search(text) else files
+    functions = {*_FUNCTION.findall(text), *map(posixpath.basename, files)}
     split = [simple_commands(each) for each in texts]
     uncalled = {name for name, count in Counter(_NAME.findall(text)).items() if count == 1}
     is_cleared = not aliases and len(_CLEARED.findall(text)) == 1
@@ -98,7 +104,7 @@ def _names(scripts: Sequence[str], files: frozenset[str], programs: frozenset[st
         or (program in _READERS and _NO_FILE.fullmatch(word))
         for program, word in uses
     )
-    if None in split or not is_plain or not _is_known(text, {*_PLAIN, *programs}, functions):
+    if None in split or not is_plain or not _is_known(text, {*_PLAIN, *programs}, functions, files):
         return None
     settings = [f"{name}=" for name in _SETTING.findall(text)]
     named, computed = _line_names([*settings, *_output_text(commands, functions).splitlines()])
@@ -168,11 +174,16 @@ def _is_end(words: Sequence[str], *, is_cleared: bool) -> bool:
     return words[:1] == ["exit"] or (is_cleared and tuple(words) in clears)
 
 
-def _is_known(text: str, programs: Collection[str], functions: Collection[str]) -> bool:
+def _is_known(text: str, programs: Collection[str], functions: Collection[str], files: Collection[str]) -> bool:
     """Return whether all programs that a script starts write no outputs, or are its functions or files of its texts."""
     for words in commands_of(text):
-        program, *arguments = _call(words)
-        if program == "trap" and not _is_known("".join(arguments[:1]), programs, functions):
+        path, *arguments = _program_words(words)
+        program, place = program_of(path), posixpath.normpath(_TOP.sub("", path))
+        if program == "trap" and not _is_known("".join(arguments[:1]), programs, functions, files):
+            return False
+        if program == "find" and any(each.startswith(("-exec", "-ok")) for each in arguments):
+            return False
+        if "/" in path and program in functions and not any(f"/{file}".endswith(f"/{place}") for file in files):
             return False
         is_read = program_of(words[0]) in _READING
         known = functions if is_read else {*programs, *functions, "trap"}
@@ -205,10 +216,15 @@ def _program(command: SimpleCommand) -> str:
 
 def _call(words: Sequence[str]) -> Sequence[str]:
     """Return the name of the program that a command starts, of a script that a shell reads, and its arguments."""
+    path, *arguments = _program_words(words)
+    return [program_of(path), *arguments]
+
+
+def _program_words(words: Sequence[str]) -> Sequence[str]:
+    """Return the program that a command starts, or the script that a shell reads, and its arguments."""
     first, *arguments = next(iter(started_commands(words)), [""])
     operands = shell_operands(arguments) if program_of(first) in _READING else ()
-    first, *arguments = operands or (first, *arguments)
-    return [program_of(first), *arguments]
+    return operands or [first, *arguments]
 
 
 def _printed_text(command: SimpleCommand) -> str:
@@ -242,7 +258,7 @@ def _are_literal(names: Iterable[str], commands: Iterable[SimpleCommand], functi
         if words[0] in {"mapfile", "read", "readarray"}:
             values |= {f"${word}": ["$?"] for word in words[1:]}
         for at in filter(None, map(_ASSIGNED.match, command.words)):
-            values[f"${at[1]}"].append(at[2])
+            values[f"${at[1]}"].append("$?" if at[2] else at[3])
     todo, seen = list(names), set[str]()
     while todo:
         name = re.split("[=<]", todo.pop(), maxsplit=1)[0]
