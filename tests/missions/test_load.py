@@ -369,7 +369,11 @@ def test_an_entry_of_owned_files_that_is_not_one_path_is_found(project: Project)
         (project.root / name).mkdir(parents=True)
     found = mission_findings(project.load(), NOW)[f"kitty-specs/{SLUG}/tasks/WP01-part.md"]
     assert [(one.severity, one.code, one.path, one.line) for one in found] == [
-        ("warning", "owned-file-unclear", f"/owned_files/{i}", 5 + i) for i in range(len(UNCLEAR))
+        ("error" if ", " in name else "warning", "owned-file-unclear", f"/owned_files/{i}", 5 + i)
+        for i, name in enumerate(UNCLEAR)
+    ]
+    assert [one.hint for one in found if one.severity == "error"] == [
+        "Write an entry for each: `src/c.py`, `src/d.py`."
     ]
 
 
@@ -589,6 +593,15 @@ def test_a_line_that_cannot_be_read_is_an_error_with_its_number(line: str) -> No
     with pytest.raises(BrokenContract, match="line 2") as broken:
         found.check_readable("WP01")
     assert [finding.code for finding in broken.value.findings] == ["event-invalid"]
+
+
+@pytest.mark.parametrize("end", ["", ",", ",\n"])
+def test_commas_between_events_are_found_with_their_lines(end: str) -> None:
+    lines = [json.dumps(event("WP01", None, "planned")), json.dumps(event("WP01", "planned", "claimed"))]
+    found = read_log((",\n".join(lines) + end).encode())
+    assert [one.line for one in found.problems["WP01"]] == [1, *([2] if end else [])]
+    assert {one.hint.partition(",")[0] for one in found.problems["WP01"]} == {"Write one object a line"}
+    assert found.torn_at is None
 
 
 def test_broken_lines_only_affect_their_work_package() -> None:

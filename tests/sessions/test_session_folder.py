@@ -104,6 +104,30 @@ def test_a_file_without_its_content_is_found_out(tmp_path: Path, name: str, text
     assert (name, code) in found(make_session(tmp_path, "DESIGN", texts={name: text}))
 
 
+ENTRIES = outputs(("Coder", "OK"), ("Reviewer", "OK")).splitlines()
+PRETTY = json.dumps([json.loads(one) for one in ENTRIES], indent=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (",\n".join(ENTRIES), [1]),
+        ("\n,\n".join(ENTRIES), [2]),
+        (f"{ENTRIES[0]}\n{ENTRIES[1]},", [2]),
+        (", ".join(ENTRIES), [1]),
+        ("[{},\n{}]\n".format(*ENTRIES), [1, 2]),
+        (f"{PRETTY}\n", [1, 2, PRETTY.count("\n") + 1]),
+    ],
+)
+def test_commas_and_brackets_around_entries_are_errors_with_their_lines(tmp_path: Path, text: str, wrong: Any) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts={"outputs.jsonl": text})
+    part = read_session(folder).parts["outputs.jsonl"]
+    errors = [one for one in part.findings if one.severity == "error"]
+    assert [(one.code, one.line) for one in errors] == [("history-line", line) for line in wrong]
+    assert {one.hint.partition(",")[0] for one in errors} == {"Write one object a line"}
+    assert part.problem
+
+
 def test_headings_are_read_with_numbers_and_with_content_below_them(tmp_path: Path) -> None:
     spec = "## 1. Goals\n### 1.1 First\nx\n## 2) **Acceptance criteria**\nx\n# Definition of done\n- [ ] x\n"
     assert found(make_session(tmp_path, "DESIGN", texts={"spec.md": spec})) == []

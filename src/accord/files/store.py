@@ -261,8 +261,18 @@ def is_json(text: bytes) -> bool:
 
 def is_cut_off(line: bytes) -> bool:
     """Tell whether a crash cut off a line of JSON: it is blank, or begins an object or a list without its end."""
-    return line.strip(b"\0 \t\r")[:1] in (b"", b"{", b"[") and not is_json(line)
+    text = line.strip(b"\0 \t\r")
+    return not text or (text[:1] in (b"{", b"[") and not is_json(text) and not is_of_array(text))
 
+
+def is_of_array(line: bytes) -> bool:
+    """Tell whether a line has whole objects, or none, with commas and brackets of a JSON array around them."""
+    text = line.strip(b"[], \t\r\n")
+    return text[:1] in (b"", b"{") and is_json(b"[%b]" % text)
+
+
+OF_ARRAY = "The line has commas or brackets, as of a JSON array.", "Write one object a line, without any between them."
+"""Message and hint about such a line."""
 
 LINK_OUT = Finding(
     "file-unreadable",

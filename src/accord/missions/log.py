@@ -20,7 +20,7 @@ from accord.core.findings import Finding
 from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
-from accord.files.store import is_cut_off
+from accord.files.store import OF_ARRAY, is_cut_off, is_of_array
 from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
 
 FILE = "status.events.jsonl"
@@ -122,7 +122,8 @@ def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[str, Findi
         if not isinstance(value, dict):
             raise ValueError
     except (ValueError, RecursionError):
-        message, hint = "The line is not a JSON object.", "Restore it from git, or remove it."
+        other = "The line is not a JSON object.", "Restore it from git, or remove it."
+        message, hint = OF_ARRAY if is_of_array(line) else other
         named = set(_WP_ID.findall(line))
         wp_id = named.pop().decode() if len(named) == 1 else ""
         return wp_id, Finding("event-invalid", message, line=number, hint=hint)

@@ -213,9 +213,13 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         is_outside = name.strip().startswith("/") or ".." in name.split("/")
         if is_outside or (_UNCLEAR.search(name) and not os.path.lexists(mission.root / name)):
             why = "is absolute or has `..`" if is_outside else "is read as one path, which does not exist"
-            message = f"`{short_name(name)}` {why}."
+            message, parts = f"`{short_name(name)}` {why}.", [part.strip() for part in name.split(",") if part.strip()]
             hint = "Write paths or patterns of git, one an entry, such as `src/*.py`; none that another package owns."
-            findings.append(warning("owned-file-unclear", message, pointer("owned_files", i), hint=hint))
+            found = warning("owned-file-unclear", message, pointer("owned_files", i), hint=hint)
+            if len(parts) > 1 and not is_outside and "{" not in name:
+                hint = f"Write an entry for each: {', '.join(f'`{short_name(part)}`' for part in parts)}."
+                found = replace(found, severity=Severity.ERROR, hint=hint)
+            findings.append(found)
     if mission.lanes:
         try:
             resolve_workspace(mission, wp_id)

@@ -26,6 +26,7 @@ from accord.core.findings import Finding, Severity, finding_of, has_errors, warn
 from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
+from accord.files.store import OF_ARRAY, is_of_array
 from accord.git.program import Git, changed_paths, file_at
 from accord.sessions.decision_rules import is_change_request, timestamp_findings
 from accord.sessions.machine import working_state
@@ -131,8 +132,9 @@ def _read_lines(
             found.append(Finding("history-line", message, line=number, hint="Correct the line, or remove it."))
         except (ValueError, RecursionError):
             message = "The line is not a JSON object and is not read. A crash may have cut it short."
-            hint = "Complete it, unless a later line repeats it."
-            found.append(replace(warning("history-torn", message, hint=hint), line=number))
+            torn = warning("history-torn", message, hint="Complete it, unless a later line repeats it.")
+            one = Finding("history-line", OF_ARRAY[0], hint=OF_ARRAY[1]) if is_of_array(line) else torn
+            found.append(replace(one, line=number))
         else:
             found += [replace(finding, line=number) for finding in check(entry)]
     return entries, found
@@ -157,7 +159,7 @@ def _lines_of_object(lines: Sequence[bytes]) -> int:
         end = json.JSONDecoder().raw_decode(text)[1]
     except (ValueError, RecursionError):
         return 1
-    return 1 if text[end:].partition("\n")[0].strip() else text.count("\n", 0, end) + 1
+    return 1 if text[end:].partition("\n")[0].strip(", \t\r") else text.count("\n", 0, end) + 1
 
 
 def _history_findings(entry: DecisionHistoryEntry, now: datetime) -> Iterator[Finding]:
