@@ -48,7 +48,7 @@ def act(name: str, folder: Path, disk: Disk, hour: int = 12) -> None:
     else:
         for file in FILES:
             (folder / file).unlink(missing_ok=True)
-        _writer(folder, now, disk=disk).create(status(), role="SpecAgent")
+        _writer(folder, now, disk=disk).create(status())
 
 
 def record(session: SessionWriter, **changes: str) -> None:

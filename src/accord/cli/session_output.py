@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import get_args
 
@@ -214,11 +214,9 @@ def watch(folder: Path) -> None:
 def _marks(folder: Path) -> tuple[object, ...]:
     found = []
     for name in FILES:
-        try:
+        with suppress(OSError):
             stat = (folder / name).stat()
-        except OSError:
-            continue
-        found.append((name, stat.st_mtime_ns, stat.st_size, stat.st_ino))
+            found.append((name, stat.st_mtime_ns, stat.st_size, stat.st_ino))
     return tuple(found)
 
 

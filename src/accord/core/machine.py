@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 
 MachineFacts = TypeVar("MachineFacts")
+GraphNode = TypeVar("GraphNode", bound=Hashable)
 
 
 class Edge(Frozen, Generic[MachineFacts]):
@@ -97,14 +98,14 @@ def move_lines(moves: Iterable[NextMove]) -> list[str]:
     return lines
 
 
-def find_cycle(blockers: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return one cycle as positions, each blocked by the next and the last by the first; empty without a cycle."""
+def find_cycle(blockers: Mapping[GraphNode, Iterable[GraphNode]]) -> list[GraphNode]:
+    """Return one cycle of a graph, each node blocked by the next and the last by the first; empty without a cycle."""
     from graphlib import CycleError, TopologicalSorter
 
     try:
         TopologicalSorter(blockers).prepare()
     except CycleError as error:
-        cycle: list[int] = error.args[1]
+        cycle: list[GraphNode] = error.args[1]
         return cycle[:0:-1]
     return []
 

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from accord.core.clock import exact_time, parse_timestamp
@@ -171,7 +170,11 @@ def decide_move(
     if now["status"] == target:
         return patched
     at = parse_timestamp(author.at)
-    reasons = _move_findings(now, target, at)
+    if target in HANDOFF.targets(now["status"]):
+        reasons = gate_findings(now["status"], target, read_handoff(now).metadata, at)
+    else:
+        refusal = HANDOFF.refusal(now["status"], target, None)
+        reasons = [finding_of("invalid-status-transition", refusal, "/status")]
     if not reasons:
         return HandoffDecision(with_move(now, target, author.at))
     if redirects and redirect_target(now) == target and now["status"] == AWAITING:
@@ -181,13 +184,6 @@ def decide_move(
     if redirects and is_missing and can_wait:
         return HandoffDecision(_with_a_person(task, now, target, reasons, author), tuple(reasons), is_redirected=True)
     return HandoffDecision(with_refusal(task, target, author.at, reasons), tuple(reasons))
-
-
-def _move_findings(task: Mapping[str, Any], target: str, at: datetime) -> list[Finding]:
-    source = task["status"]
-    if target in HANDOFF.targets(source):
-        return gate_findings(source, target, read_handoff(task).metadata, at)
-    return [finding_of("invalid-status-transition", HANDOFF.refusal(source, target, None), "/status")]
 
 
 def _with_a_person(

@@ -18,6 +18,7 @@ from typing import Literal
 
 from accord.core.clock import future_problem, timestamp
 from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import count_of
 from accord.core.frozen import Frozen
 from accord.git.program import Git, GitFailed, changed_paths, is_ancestor
 from accord.missions.lifecycle import REVIEWING, LaneProblem
@@ -290,11 +291,6 @@ def missing_work(mission: Mission, wp_id: str, git: MissionGit, start: str, *, i
     return [one for one in found if one.count or (not one.ref and approved.intersection(one.names))]
 
 
-def commits_of(count: int) -> str:
-    """Return a number of commits in words."""
-    return "1 commit" if count == 1 else f"{count} commits"
-
-
 def short_ref(ref: str) -> str:
     """Return a ref as a person names it, such as ``main`` or ``origin/main``."""
     return ref.removeprefix(_HEADS).removeprefix("refs/remotes/")
@@ -373,7 +369,7 @@ def taken_along(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit,
             own = own_commits_of(mission, wp_id, workspace.branch_name or "", git, now, first)
             if own.count:
                 names = ", ".join(own.names[:_MOST_NAMES])
-                found.append(f"{commits_of(own.count)} of {wp_id}, which is {status} ({names})")
+                found.append(f"{count_of(own.count, 'commit')} of {wp_id}, which is {status} ({names})")
     return tuple(found)
 
 

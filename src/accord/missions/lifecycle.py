@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import finding_of
 from accord.core.frozen import Frozen
-from accord.core.machine import Edge, Machine, Need
+from accord.core.machine import Edge, Machine, Need, find_cycle
 from accord.core.texts import actor_problem
 from accord.missions.models import STATUSES, WorkPackageStatus
 from accord.text.hidden import comparable_name
@@ -310,11 +309,7 @@ def blockers_of(
 
     ``known`` are those with a file; ``stuck`` has why one cannot be approved, ``unsure`` why it may wait for others.
     """
-    has_cycle = False
-    try:
-        TopologicalSorter(waits_for).prepare()
-    except CycleError:
-        has_cycle = True
+    has_cycle = bool(find_cycle(waits_for))
     found = {
         wp_id: Blockers(
             names,

@@ -52,7 +52,7 @@ def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[s
         found[mission.folder / FILE] += _of_log(mission)
     if replayed := list(_of_change(mission, start, now)):
         found.setdefault(mission.folder / FILE, []).extend(replayed)
-    if cycle := _cycle(mission):
+    if cycle := find_cycle({wp_id: one.head.dependencies for wp_id, one in mission.work_packages.items()}):
         names_of_cycle = " → ".join([*cycle, cycle[0]])
         message = f"The work packages depend on each other in a cycle: {names_of_cycle}."
         circle = Finding("work-package-cycle", message, "/dependencies", hint="Remove one dependency.")
@@ -247,17 +247,6 @@ def _of_lanes(mission: Mission, lanes: Lanes) -> list[Finding]:
                 path = pointer("lanes", i, "wp_ids", j)
                 findings.append(Finding("work-package-unknown", message, path, hint="Remove it."))
     return findings
-
-
-def _cycle(mission: Mission) -> list[str]:
-    """Return the names of one cycle of dependencies."""
-    names = list(mission.work_packages)
-    positions = {name: i for i, name in enumerate(names)}
-    blockers = {
-        i: [positions[other] for other in mission.work_packages[name].head.dependencies if other in positions]
-        for name, i in positions.items()
-    }
-    return [names[i] for i in find_cycle(blockers)]
 
 
 class MissionCheck(Frozen):

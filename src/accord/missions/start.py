@@ -15,12 +15,12 @@ from typing import Any
 
 from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import finding_of
+from accord.core.findings import count_of, finding_of
 from accord.core.frozen import Frozen
 from accord.files.store import Storage, change_file
 from accord.git.index import work_trees
 from accord.git.program import Git, GitFailed
-from accord.missions.branches import MissingWork, MissionGit, commits_of, git_of, missing_work, short_ref
+from accord.missions.branches import MissingWork, MissionGit, git_of, missing_work, short_ref
 from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.load import Mission
 from accord.missions.models import WORKTREES, ExecutionMode, WorkPackageStatus
@@ -167,10 +167,9 @@ def lane_warnings(facts: LaneFacts, lacking: Iterable[MissingWork], *, is_again:
             fetch = f"`{at} fetch origin {shlex.quote(one.branch)} && {at} merge --no-edit FETCH_HEAD`"
             found.append(f"The lane may lack the work of {names}: {one.branch} is not here. Run {fetch}.")
         else:
+            count = count_of(one.count, "commit")
             what = f"The lane lacks the work of {names}" if names else f"Its base {short_ref(facts.base)} is old"
-            found.append(
-                f"{what}: {commits_of(one.count)} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`."
-            )
+            found.append(f"{what}: {count} of {ref} missing. Run `{at} merge --no-edit {shlex.quote(ref)}`.")
     return tuple(found)
 
 

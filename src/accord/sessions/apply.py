@@ -85,9 +85,9 @@ class SessionWriter:
         now = self.clock.now()
         return status_of(self.change(lambda session: plan_status(session, step, role=role, now=now, reopens=reopens)))
 
-    def create(self, value: Mapping[str, Any], *, role: str) -> None:
+    def create(self, value: Mapping[str, Any]) -> None:
         """Write the first ``status.json``. Raises BrokenContract with ``session-exists`` when there is one already."""
-        operation = plan_creation(value, role=role, now=self.clock.now())
+        operation = plan_creation(value, now=self.clock.now())
         if not self.is_dry_run:
             self.folder.mkdir(parents=True, exist_ok=True)
         elif not self.folder.is_dir():

@@ -24,9 +24,7 @@ SECURITY = "security"
 NO_RESPONSE = "no response provided"
 """The reason of a cancelled decision that got no answer."""
 
-_WITH_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
-_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)\Z")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?\Z")
 _APPROVED = re.compile(r"approved(?![\w-])")
 _CHANGES = re.compile(r"changes-requested:\s*\S")
 _SAID = re.compile(r"(approved|changes[ -]+requested)(?![\w-])[ \t]*(:?)", re.IGNORECASE)
@@ -36,7 +34,7 @@ _STRATEGIES = ("per-batch", "single-final")
 @lru_cache(maxsize=4096)
 def parse_lenient_timestamp(text: str) -> datetime | None:
     """Return an ISO-8601 date, with or without a time and an offset, as tools write it; None for any other text."""
-    if not (_WITH_TIME.match(text) or _DAY.match(text)):
+    if not _TIME.match(text):
         return None
     try:
         moment = datetime.fromisoformat(text.replace(",", "."))
@@ -63,7 +61,7 @@ def timestamp_findings(text: str | None, path: str, now: datetime | None = None)
     hint = "Write it like `2026-01-31T09:30:00Z`."
     if text is not None and parse_lenient_timestamp(text) is None:
         yield Finding("timestamp-invalid", "The value is not an ISO-8601 timestamp.", path, hint=hint)
-    elif text is not None and (_DAY.match(text) or not _ZONE.search(text)):
+    elif text is not None and (match := _TIME.match(text)) and not match[1]:
         message = "The timestamp lacks a time or an offset, so its order is unknown."
         yield warning("timestamp-vague", message, path, hint=hint)
     if now and (problem := future_problem(time_of(text), now)):

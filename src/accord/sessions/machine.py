@@ -177,10 +177,16 @@ def _tasks(facts: SessionFacts, *_: str) -> Iterator[Need]:
         yield Need(text, f"reviews: {names}", "tasks")
 
 
-def _final_review(facts: SessionFacts, *_: str) -> Iterator[Need]:
-    if facts.lacks_final_review:
-        text = "The session needs a final review. Get an OK of the Reviewer for `meta` after the last work."
-        yield Need(text, "final review of meta", "agent Reviewer")
+def _requires(is_met: Callable[[SessionFacts], bool], *need: str) -> Guard:
+    return lambda facts, *_: iter(() if is_met(facts) else (Need(*need),))
+
+
+_final_review = _requires(
+    lambda facts: not facts.lacks_final_review,
+    "The session needs a final review. Get an OK of the Reviewer for `meta` after the last work.",
+    "final review of meta",
+    "agent Reviewer",
+)
 
 
 def _ci(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
@@ -196,16 +202,29 @@ def _agents(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
             yield Need(text, f"OK of {role}", f"agent {role}")
 
 
-def _integration(facts: SessionFacts, *_: str) -> Iterator[Need]:
-    if facts.lacks_integration and "Integrator" not in facts.held:
-        text = "The Integrator gave no OK for `meta` after the last work. Dispatch it, or waive that with a reason."
-        yield Need(text, "OK of Integrator", "agent Integrator")
-
-
-def _reopen_request(facts: SessionFacts, *_: str) -> Iterator[Need]:
-    if not facts.reopens:
-        text = "The session is done and read-only. Reopen it with `accord session reopen`."
-        yield Need(text, "a reopened session", "reopen")
+_integration = _requires(
+    lambda facts: not facts.lacks_integration or "Integrator" in facts.held,
+    "The Integrator gave no OK for `meta` after the last work. Dispatch it, or waive that with a reason.",
+    "OK of Integrator",
+    "agent Integrator",
+)
+_reopen_request = _requires(
+    lambda facts: facts.reopens,
+    "The session is done and read-only. Reopen it with `accord session reopen`.",
+    "a reopened session",
+    "reopen",
+)
+_blocker = _requires(
+    lambda facts: bool(facts.blocker.strip()),
+    "BLOCKED needs what blocks the session. Say it with `--blocker`.",
+    "a blocker",
+)
+_failed_review = _requires(
+    lambda facts: bool(facts.unfinished or facts.unreviewed),
+    "All tasks are completed. Only a failed review leads back to them.",
+    "a failed review",
+    NEVER,
+)
 
 
 def _has_passed_open(facts: SessionFacts, gate: str) -> bool:
@@ -240,16 +259,6 @@ def _return(facts: SessionFacts, source: str, target: str) -> Iterator[Need]:
             f"A {facts.mode} session has no state {state}" if state else "The state before the block is not recorded"
         )
         yield Need(f"{lacks}. {'Correct' if asks else 'Set'} `{key}` in status.json.", key)
-
-
-def _blocker(facts: SessionFacts, *_: str) -> Iterator[Need]:
-    if not facts.blocker.strip():
-        yield Need("BLOCKED needs what blocks the session. Say it with `--blocker`.", "a blocker")
-
-
-def _failed_review(facts: SessionFacts, *_: str) -> Iterator[Need]:
-    if not facts.unfinished and not facts.unreviewed:
-        yield Need("All tasks are completed. Only a failed review leads back to them.", "a failed review", NEVER)
 
 
 def _fixable(facts: SessionFacts, source: str, loop: str) -> Iterator[Need]:

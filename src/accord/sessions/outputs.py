@@ -108,14 +108,15 @@ def plan_output(
     if errors := [one for one in reported if has_errors([one])]:
         raise refuse("The output cannot be taken.", errors)
     record = plan_entry(session, entry, now=now)
-    statuses = _statuses(with_operations(session, record), task_id, role, output)
+    recorded = with_operations(session, record)
+    moved = {task.id: _status(recorded, task, task_id, role, output) for task in session.plan}
+    statuses = {task.id: moved[task.id] for task in session.plan if moved[task.id] != task.status}
     operations = [*write_tasks(session, statuses), *record]
     after = with_operations(session, operations)
     if _is_behind(after) and (refusal := _refusal_to_return(after)):
         if role in REVIEWS and not _is_behind(session):
             raise refuse("The output cannot be taken.", finding_of("illegal-move", refusal, "/current_state"))
-        statuses, operations = {}, record  # only the record leads back to the tasks
-        after = with_operations(session, record)
+        statuses, operations, after = {}, record, recorded  # only the record leads back to the tasks
     task = after.task(task_id)
     effects = OutputEffects(
         tasks=tuple(statuses.items()),
@@ -145,13 +146,8 @@ def _remarks(entries: Sequence[ReviewEntry]) -> list[str]:
     return [*(shorten(one, _MOST_CHARACTERS) for one in kept), *([f"{more} more were left out."] if more > 0 else [])]
 
 
-def _statuses(session: Session, task_id: str, role: str, output: AgentOutput) -> dict[str, str]:
-    """Return the new statuses of tasks, in a session that has the record of the output."""
-    statuses = {task.id: _status(session, task, task_id, role, output) for task in session.plan}
-    return {task.id: statuses[task.id] for task in session.plan if statuses[task.id] != task.status}
-
-
 def _status(session: Session, task: SessionTask, task_id: str, role: str, output: AgentOutput) -> str:
+    """Return the new status of a task, in a session that has the record of the output."""
     is_own, status = task.id == task_id, str(task.status)
     if is_own and role == "Coder" and output.status == "OK":
         status = "implemented" if output.gates.meets_definition_of_done or status == "implemented" else "in-progress"

@@ -22,7 +22,7 @@ from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, status_of, status_value
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
-from accord.sessions.models import ROLES, OutputEntry
+from accord.sessions.models import OutputEntry
 from accord.sessions.moves import (
     check_files,
     check_fixes,
@@ -33,7 +33,7 @@ from accord.sessions.moves import (
     waiver_forbidden,
     with_fixes,
 )
-from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
+from accord.sessions.policy import forbidden_status, refuse
 from accord.sessions.reviews import DISPATCHED, has_passed_meta, held_agents, open_gates
 
 SessionPlan = Callable[["Session"], "Sequence[FileOperation]"]
@@ -86,13 +86,8 @@ def plan_status(
     return [_write(STATUS_FILE, _encode_like(value, before.raw or b""), keys)]
 
 
-def plan_creation(value: Mapping[str, Any], *, role: str, now: datetime) -> FileOperation:
+def plan_creation(value: Mapping[str, Any], *, now: datetime) -> FileOperation:
     """Plan the first ``status.json`` of a session."""
-    if role not in CREATORS:
-        names = sorted(CREATORS)
-        message, hint = f"Only {' or '.join(names)} writes {STATUS_FILE}, not {role}.", f"Pass `--role {names[0]}`"
-        found = Finding("role-forbidden", message, hint=f"{hint} if you act for it.")
-        raise refuse("The role may not create a session.", found if role in ROLES else role_unknown(role))
     return _write(STATUS_FILE, _encode_like({**value, "last_update": timestamp(now)}, b""), list(value))
 
 

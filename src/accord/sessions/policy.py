@@ -31,9 +31,6 @@ _KEYS_OF_ALL = {"session", "assumptions", "known_issues", "last_ci_result", "las
 ORCHESTRATOR_KEYS = frozenset(SessionStatus.model_fields) - _KEYS_OF_ALL
 """Keys of ``status.json`` that only the Orchestrator writes; every agent writes the others."""
 
-CREATORS = frozenset({"SpecAgent", "Orchestrator"})
-"""The roles that create a session: SpecAgent at the intake, the Orchestrator in lean mode."""
-
 WRITERS: Mapping[str, tuple[str, ...]] = {
     "spec.md": ("SpecAgent",),
     "acceptance.json": ("SpecAgent",),
@@ -116,14 +113,17 @@ def check_path(role: str, path: str, context: WriteContext) -> str | None:
     parts = PurePosixPath(path).parts
     if not parts or ".." in parts or path.startswith("/"):
         return "The path is outside the repository."
+    if parts[0] != WORK and role != "Docs" and role not in _IMPLEMENTERS and _is_documentation(path):
+        return f"Only Docs, Coder and Integrator write documentation, not {role}."
     if parts[0] != WORK:
-        return _check_outside(role, path, context)
+        how = f"{CODE_WRITERS} Write files of the session below {WORK}/{context.session}."
+        return how if is_forbidden_code(role, path, context.state) else None
     if len(parts) < 3 or parts[1] != context.session:
         return READ_ONLY if len(parts) > 2 else "A session writes only in its own folder."
     if context.state == "DONE":
         return "The session is done and read-only. Reopen it to change it."
     owners = OWNERS.get(parts[2])
-    sets_up = context.is_lean and role in CREATORS and parts[2] in ("spec.md", "acceptance.json")
+    sets_up = context.is_lean and role in ("SpecAgent", "Orchestrator") and parts[2] in ("spec.md", "acceptance.json")
     if owners is None or role in owners or sets_up:
         return None
     return f"Only {' or '.join(sorted(owners))} writes {parts[2]}, not {role}."
@@ -149,18 +149,8 @@ def _is_documentation(path: str) -> bool:
     return (form in _FORMS or is_named or is_page) and not is_hidden and audit == PathAudit()
 
 
-def _check_outside(role: str, path: str, context: WriteContext) -> str | None:
-    if role != "Docs" and role not in _IMPLEMENTERS and _is_documentation(path):
-        return f"Only Docs, Coder and Integrator write documentation, not {role}."
-    if is_forbidden_code(role, path, context.state):
-        return f"{CODE_WRITERS} Write files of the session below {WORK}/{context.session}."
-    return None
-
-
 def forbidden_status(role: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Finding]:
     """Find the changes of ``status.json`` that the role may not make. Neither document needs the right shape."""
-    if role not in ROLES:
-        return [role_unknown(role)]
     found = []
     for key in {**before, **after}:
         if key in before and key in after and before[key] == after[key]:
@@ -173,11 +163,6 @@ def forbidden_status(role: str, before: Mapping[str, Any], after: Mapping[str, A
             message = "A session keeps the name that it was created with."
             found.append(Finding("role-forbidden", message, pointer(key), hint="Restore it."))
     return found
-
-
-def role_unknown(role: str) -> Finding:
-    """Return the finding for an unknown role."""
-    return Finding("role-unknown", f"Unknown role `{short_name(role)}`.", hint=_hint(role, ROLES))
 
 
 def task_unknown(tasks: SessionTasks | None, task_id: str) -> Finding:

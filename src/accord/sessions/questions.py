@@ -265,8 +265,7 @@ def with_adopted_answer(session: Session, *, now: datetime) -> Record:
 
 def with_dispatched_correction(session: Session, agent: str, *, now: datetime, has_input: bool = False) -> Record:
     """Return the status with the agent that corrects the design; recorded first, it never gets its input twice."""
-    value = status_value(session)
-    _set_correction(value, "dispatched")
+    value = _set_correction(status_value(session), "dispatched")
     sent = {
         "agent": agent,
         "task_id": "meta",
@@ -284,9 +283,7 @@ def dispatched_corrector(status: SessionStatus) -> str:
 
 def with_correction(session: Session, progress: Literal["queued", "completed"]) -> Record:
     """Return the status with the progress of a correction of the design; one that failed is queued again."""
-    value = status_value(session)
-    _set_correction(value, progress)
-    return value
+    return _set_correction(status_value(session), progress)
 
 
 def next_step(session: Session) -> SessionStep:
@@ -332,14 +329,14 @@ def without_ask_user(session: Session) -> Record:
     return status_in(session, return_state(status))
 
 
-def _set_correction(value: Record, wanted: str) -> None:
+def _set_correction(value: Record, wanted: str) -> Record:
     tracking = value.get("gate_tracking") or {}
     approval = tracking.get("APPROVE_DESIGN") or {}
     if wanted != "none" or approval:
         approval["correction_status"] = wanted
         approval.setdefault("last_correction_dispatch", {"agent": None, "task_id": None, "at": None})
-        tracking["APPROVE_DESIGN"] = approval
-        value["gate_tracking"] = tracking
+        value["gate_tracking"] = {**tracking, "APPROVE_DESIGN": approval}
+    return value
 
 
 def _record(value: Mapping[str, Any], decision_id: str) -> Record | None:

@@ -256,23 +256,20 @@ def tasks_findings(tasks: SessionTasks) -> list[Finding]:
 
 def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     position = {task.id: i for i, task in enumerate(tasks.tasks)}
-    waits: dict[int, list[int]] = {i: [] for i in range(len(tasks.tasks))}
     for i, task in enumerate(tasks.tasks):
         yield from _unread_keys(task, pointer("tasks", i), "depends_on", position)
         if "deps" in (task.model_extra or {}):
             message, hint = "`deps` is not read beside `depends_on`.", "Move its tasks to `depends_on`."
             yield warning("key-misspelled", message, pointer("tasks", i, "deps"), hint=hint)
         for name in task.depends_on:
-            if name in position:
-                waits[i].append(position[name])
-            else:
+            if name not in position:
                 message = f"{task.id} depends on the unknown task `{short_name(name)}`."
                 hint = did_you_mean(name, position) or "Correct the id."
                 yield Finding("dependency-unknown", message, pointer("tasks", i), hint=hint)
-    if cycle := find_cycle(waits):
-        names = " → ".join(tasks.tasks[i].id for i in [*cycle, cycle[0]])
-        message = f"The tasks depend on each other in a cycle: {names}."
-        yield Finding("dependency-cycle", message, pointer("tasks", cycle[0]), hint="Remove one of these dependencies.")
+    if cycle := find_cycle({task.id: task.depends_on for task in tasks.tasks}):
+        message = f"The tasks depend on each other in a cycle: {' → '.join([*cycle, cycle[0]])}."
+        place = pointer("tasks", position[cycle[0]])
+        yield Finding("dependency-cycle", message, place, hint="Remove one of these dependencies.")
 
 
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:

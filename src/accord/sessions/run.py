@@ -49,7 +49,7 @@ def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry
         "last_ci_result": "unknown",
     }
     writer = SessionWriter(folder, clock, is_dry_run=is_dry_run)
-    writer.create(first, role=ROLE if is_lean else "SpecAgent")
+    writer.create(first)
     return writer
 
 
