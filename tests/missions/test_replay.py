@@ -211,7 +211,7 @@ def test_every_command_knows_which_lines_give_no_review(project: Project, case: 
     project.event("WP01", source, target, NOW + timedelta(hours=1), **more)
     mission = project.load()
     assert mission.status_of("WP01") == target
-    assert readiness(mission)["WP02"].ready == (case in COUNTING)
+    assert readiness(mission)["WP02"]["ready"] == (case in COUNTING)
     gaps = [f"WP01 is {target}, without a review that counts"] if case not in COUNTING else []
     assert guard_failures(mission, "review") == [*gaps, "WP02 is planned, not yet approved"]
     found = mission_findings(mission, NOW + timedelta(hours=2))[f"kitty-specs/{SLUG}/status.events.jsonl"]

@@ -212,7 +212,7 @@ def test_a_lane_whose_branch_git_does_not_take_is_not_ready(tmp_path: Path, slug
     project = Project(tmp_path, slug).begin()
     project.work_package("WP01", CODE)
     project.lanes(**{lane: ["WP01"]})
-    assert not readiness(project.load())["WP01"].ready
+    assert not readiness(project.load())["WP01"]["ready"]
     found = mission_findings(project.load(), NOW)[f"kitty-specs/{slug}/tasks/WP01-part.md"]
     assert [item.code for item in found] == ["lane-unclear"]
 

@@ -44,7 +44,7 @@ from accord.core.machine import NextMove, moves_to_json
 from accord.missions.branches import git_of, short_ref, stale_of
 from accord.missions.lifecycle import MoveRequest
 from accord.missions.load import Mission, load_mission
-from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus
+from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus, as_status
 from accord.missions.move import move as move_package
 from accord.missions.next_moves import mission_moves, next_moves
 from accord.missions.projects import find_root, mission_entries, mission_slugs, named_root
@@ -229,7 +229,7 @@ def status(given: _MissionStatusArguments) -> int:
 def move(given: _MovePackageArguments) -> None:
     """Move a work package, if its lifecycle allows it."""
     redact, mode = redactor_for(os.environ), given.legacy_default
-    target: WorkPackageStatus = "in_progress" if given.to == "doing" else given.to
+    target: WorkPackageStatus = as_status(given.to)
     with _refusals(given, given):
         request = MoveRequest(given.wp, target, given.actor.strip(), is_forced=given.force, **_texts(given))
         moved = move_package(

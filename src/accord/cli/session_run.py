@@ -75,7 +75,10 @@ def run_turns(given: _RunSessionArguments) -> int:
             turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
     session = writer.read()
     is_waiting = bool(turn.reason)
-    next_command = turn.command or (_taking_command(given, turn) if turn.role else "")
+    # the command names role and task, because an agent can write the input's file
+    words = ("--take", "OUTPUT.json", "--role", turn.role, "--task", turn.task)
+    taking = shlex.join(["accord", "session", "run", str(given.folder), *words]) if turn.role else ""
+    next_command = turn.command or taking
     shown = {"who": turn.role or ("user" if is_waiting else ""), "task": turn.task, "why": turn.reason}
     document = {**as_document(session), **dry_run_keys(given, writer), "turn": {**shown, "command": next_command}}
     lines = [*taken, *(planned_lines(writer) if given.dry_run else ()), *screen(session), ""]
@@ -84,12 +87,6 @@ def run_turns(given: _RunSessionArguments) -> int:
     lines += [f"A person is needed. {one_line(turn.reason)}"] if is_waiting else []
     present(given, document, [*lines, *(["Next:", f"    {one_line(next_command)}"] if next_command else [])])
     return Stopped.exit_code if is_waiting else 0
-
-
-def _taking_command(given: _RunSessionArguments, turn: NextActor) -> str:
-    """Return the command that takes the output: it names role and task, because an agent can write the input's file."""
-    words = ("--take", "OUTPUT.json", "--role", turn.role, "--task", turn.task)
-    return shlex.join(["accord", "session", "run", str(given.folder), *words])
 
 
 def _by_hand(given: _RunSessionArguments, writer: SessionWriter) -> NextActor:

@@ -21,7 +21,7 @@ from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.store import OF_ARRAY, is_cut_off, is_of_array
-from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus
+from accord.missions.models import STATUSES, StatusEvent, WorkPackageStatus, as_status
 
 FILE = "status.events.jsonl"
 
@@ -172,7 +172,7 @@ def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:
     """
     if wp_id in log.latest:
         return log.latest[wp_id].to_lane
-    status = "in_progress" if written == "doing" else written or "planned"
+    status = as_status(written or "planned")
     if found := next((known for known in STATUSES if known == status), None):
         return found
     hint = did_you_mean(written, STATUSES) or f"Statuses: {', '.join(STATUSES)}."

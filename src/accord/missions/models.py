@@ -282,7 +282,8 @@ class WorkspaceContext(MissionFileModel):
     branch_name: LenientText = ""
 
 
-def _status(value: Any) -> Any:
+def as_status(value: Any) -> Any:
+    """Return a status by its name of today."""
     return "in_progress" if value == "doing" else value
 
 
@@ -294,7 +295,7 @@ def _actor(value: Any) -> Any:
     return "" if value is None else value
 
 
-WireStatus = Annotated[WorkPackageStatus, BeforeValidator(_status)]
+WireStatus = Annotated[WorkPackageStatus, BeforeValidator(as_status)]
 
 
 class StatusEvent(BaseModel):
@@ -305,7 +306,7 @@ class StatusEvent(BaseModel):
     event_id: StrictText
     mission_slug: LenientText = ""
     wp_id: WorkPackageId
-    from_lane: Annotated[str | None, BeforeValidator(_status)] = None
+    from_lane: Annotated[str | None, BeforeValidator(as_status)] = None
     to_lane: WireStatus
     at: Annotated[datetime, BeforeValidator(lambda value: time_in_range(time_of(str(value)) or datetime.min))]
     actor: Annotated[str, BeforeValidator(_actor)] = ""

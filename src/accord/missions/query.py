@@ -9,7 +9,6 @@ from typing import Any
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
-from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
 from accord.core.texts import is_nothing
 from accord.missions.branches import DEFAULT_MINUTES, MissionGit, git_of, stale_of
@@ -42,7 +41,7 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
         "timestamp": timestamp(now),
         "reason": position.reason,
         "guard_failures": guard_failures(mission, position.step_id) if run.mission_type == DEFAULT_TYPE else [],
-        "progress": counts and {**counts, **_ahead(readiness(mission))},
+        "progress": counts and {**counts, **_ahead(mission)},
         "origin": origin,
         "run_id": run.run_id,
         "step_id": position.step_id,
@@ -102,38 +101,33 @@ def progress(mission: Mission) -> dict[str, Any] | None:
     }
 
 
-class Readiness(Frozen):
-    """Whether a work package may start now, which others block it, and why it never can; each is empty otherwise."""
+def readiness(mission: Mission) -> dict[str, dict[str, Any]]:
+    """Return whether each work package may start now, which others block it, and why it never can.
 
-    ready: bool = False
-    blocked_by: tuple[str, ...] = ()
-    blocked_reason: str | None = None
-
-
-def readiness(mission: Mission) -> dict[str, Readiness]:
-    """Return the readiness of each work package; only work that did not start yet can be ready or blocked."""
-    return {wp_id: _readiness(mission, wp_id) for wp_id in mission.ids}
-
-
-def _readiness(mission: Mission, wp_id: str) -> Readiness:
-    blocked = mission.blockers.get(wp_id, Blockers())
-    try:
-        status = mission.status_of(wp_id)
-        if status not in WAITING:
-            return Readiness()
-        if not blocked.waits_for:
-            resolve_workspace(mission, wp_id)
-    except BrokenContract as broken:
-        return Readiness(blocked_reason=broken.message)
-    is_ready = status == "planned" and not (blocked.waits_for or blocked.problem)
-    return Readiness(is_ready, blocked.waits_for, blocked.problem or None)
+    Only work that did not start yet can be ready or blocked.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for wp_id in mission.ids:
+        entry = found[wp_id] = {"ready": False, "blocked_by": [], "blocked_reason": None}
+        blocked = mission.blockers.get(wp_id, Blockers())
+        try:
+            status = mission.status_of(wp_id)
+            if status in WAITING and not blocked.waits_for:
+                resolve_workspace(mission, wp_id)
+        except BrokenContract as broken:
+            entry["blocked_reason"] = broken.message
+            continue
+        if status in WAITING:
+            entry["ready"] = status == "planned" and not (blocked.waits_for or blocked.problem)
+            entry |= {"blocked_by": [*blocked.waits_for], "blocked_reason": blocked.problem or None}
+    return found
 
 
-def _ahead(found: dict[str, Readiness]) -> dict[str, Any]:
+def _ahead(mission: Mission) -> dict[str, Any]:
     """Return the work packages that may start now, and what blocks the others."""
-    blocked = {wp_id: list(one.blocked_by) for wp_id, one in found.items() if one.blocked_by}
-    reasons = {wp_id: one.blocked_reason for wp_id, one in found.items() if one.blocked_reason}
-    return {"ready": [wp_id for wp_id, one in found.items() if one.ready], "blocked": blocked, "problems": reasons}
+    found = readiness(mission).items()
+    blocked, reasons = ({name: one[key] for name, one in found if one[key]} for key in ("blocked_by", "blocked_reason"))
+    return {"ready": [wp_id for wp_id, one in found if one["ready"]], "blocked": blocked, "problems": reasons}
 
 
 def unreadable_statuses(mission: Mission) -> dict[str, str]:
@@ -152,7 +146,7 @@ def _status_problem(mission: Mission, wp_id: str) -> str:
 
 def mission_overview(mission: Mission) -> dict[str, Any]:
     """Return the entry of a mission in ``accord mission list``."""
-    ahead = _ahead(readiness(mission))
+    ahead = _ahead(mission)
     return {
         "mission_slug": mission.slug,
         "mission_id": mission.meta.mission_id or None,
@@ -179,7 +173,7 @@ def mission_status(mission: Mission, now: datetime, threshold_minutes: float = D
 
 
 def _entry(
-    mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float, ready: Readiness
+    mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float, ready: dict[str, Any]
 ) -> dict[str, Any]:
     work_package = mission.work_packages.get(wp_id)
     errors = [problem] if (problem := _status_problem(mission, wp_id)) else []
@@ -201,9 +195,7 @@ def _entry(
         "reviewer": people.reviewer or None,
         **location,
         "dependencies": work_package.head.dependencies if work_package else [],
-        "ready": ready.ready,
-        "blocked_by": list(ready.blocked_by),
-        "blocked_reason": ready.blocked_reason,
+        **ready,
         "stale": stale.status.model_dump(),
         "stale_error": stale.error or None,
         "error": errors[0] if errors else None,
