@@ -18,6 +18,12 @@ def _is(of_type: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, of_type)
 
 
+def _are_tasks(value: Any) -> bool:
+    """Tell whether a value is an array or an object of handoffs."""
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(entry, dict) and isinstance(entry.get("metadata"), dict) for entry in entries)
+
+
 def _is_given(value: Any) -> bool:
     return value is not None
 
@@ -132,9 +138,12 @@ def _missions() -> dict[str, Contents]:
 def _handoff() -> Contents:
     from accord.core.clock import SystemClock
     from accord.handoffs.models import Handoff
-    from accord.handoffs.rules import handoff_findings
+    from accord.handoffs.rules import handoff_findings, store_findings
 
-    return Contents(Handoff, lambda handoff: handoff_findings(handoff, SystemClock().now()))
+    now = SystemClock().now
+    return Contents(
+        Handoff, lambda handoff: handoff_findings(handoff, now()), many=lambda value: store_findings(value, now())
+    )
 
 
 def _run_record() -> Contents:
@@ -211,7 +220,7 @@ _TABLE = (
         {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
         contract=_MISSIONS,
     ),
-    Kind("handoff", _handoff, {"metadata": _is(dict)}, contract=_HANDOFFS),
+    Kind("handoff", _handoff, {"metadata": _is(dict), "tasks": _are_tasks}, has_any=True, contract=_HANDOFFS),
     Kind("run-record", _run_record, {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)}),
 )
 

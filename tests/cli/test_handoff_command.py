@@ -89,13 +89,18 @@ def test_a_handoff_goes_all_its_way_through_a_file(accord: Accord) -> None:
 
 def test_a_handoff_is_checked_from_stdin_too(accord: Accord) -> None:
     accord.given(json.dumps(handoff("review")))
-    assert len(accord.document("handoff", "check", "-", code=1)["blockingReasons"]) == 2
+    checked = accord.document("handoff", "check", "-", code=1)
+    assert len(checked["blockingReasons"]) == 2
+    assert checked["next_moves"][0]["command"].startswith("accord handoff move TASK.json --to implementing")
 
 
 def test_a_file_of_tasks_is_checked_whole_and_no_move_changes_it(accord: Accord) -> None:
     path = accord.file("tasks.json", {"tasks": [{"metadata": {}}, {"status": "awaiting_human", "metadata": {}}]})
     (reason,) = accord.document("handoff", "check", path, code=1)["blockingReasons"]
     assert (reason["path"], reason["line"]) == ("/tasks/1/metadata/awaitingHumanArtifact", 8)
+    for kind in ([], ["--kind", "handoff"]):
+        (found,) = accord.document("check", path, *kind, code=1)["documents"]
+        assert [(each["path"], each["line"]) for each in found["findings"]] == [(reason["path"], reason["line"])]
     moved = accord.document("handoff", "move", path, "--to", "planning", "--role", "human", code=1)
     assert [each["code"] for each in moved["blockingReasons"]] == ["NOT_A_HANDOFF"]
 

@@ -113,7 +113,7 @@ def test_a_key_written_twice_is_shown_where_it_is_repeated(text: str, places: li
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
-        (b'{"a": NaN}', "not-json"), (b'{"a": -Infinity}', "not-json"),
+        (b'{"a": NaN}', "not-json"), (b'{"a": -Infinity}', "not-json"), (b'{"a": -1e400}', "not-json"),
         (b'prose {"a": NaN, "b": {"c": 1}}', "not-json"), (b'{"a": ' + b"9" * 5000 + b"}", "not-json"),
         (b'prose {"a": ' + b"9" * 5000 + b"}", "not-json"), (b'{"a": "\xff"}', "not-json"),
         ('{"a": 1}'.encode("utf-16"), "not-json"), (b'{"a": "\\ud83d"}', "not-json"), (b'{"\\ude00": 1}', "not-json"),
@@ -234,7 +234,7 @@ def test_a_finding_points_at_the_line_that_an_editor_shows(value: dict[str, Any]
     assert read_object((before + text).encode()).lines == places
 
 
-@pytest.mark.parametrize("value", ["NaN", "-Infinity", "9" * 5000])
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "9" * 5000, "1E+400"])
 def test_a_number_that_json_does_not_have_is_named_with_its_line(value: str) -> None:
     with pytest.raises(BrokenContract) as caught:
         read_object(f'{{"a": "NaN Infinity",\n"b": 1,\n"c": {value}}}'.encode())

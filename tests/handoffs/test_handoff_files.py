@@ -100,7 +100,18 @@ def test_a_new_task_gets_the_id_after_the_highest_in_its_folder(path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"tasks": []}', '{"metadata": []}', '{"status": "nowhere"}', '{"a": 1, "a": 2}']
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"tasks": []}',
+        '{"metadata": []}',
+        '{"status": "nowhere"}',
+        '{"a": 1, "a": 2}',
+        '{"metadata": {"x-cost": 1e400}}',
+        '# A task\n```json\n{"metadata": {}}\n```\n',
+    ],
 )
 def test_a_file_that_is_not_a_handoff_stays_as_it_is(path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")

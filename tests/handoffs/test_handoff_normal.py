@@ -79,7 +79,7 @@ def test_text_where_a_list_belongs_is_refused_with_its_place_and_never_dropped(g
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"title": "Export"}, {"tasks": [{"status": "todo"}]}, {"metadata": {}, "tasks": {"T-1": {}}}]
+    "given", [{}, {"title": "Export"}, {"tasks": [{"title": "Export"}]}, {"metadata": {}, "tasks": {"T-1": {}}}]
 )
 def test_an_object_that_is_not_a_task_is_not_a_handoff(given: Any) -> None:
     with pytest.raises(BrokenContract) as broken:
@@ -110,18 +110,18 @@ BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": 
     ],
 )
 def test_each_task_of_a_file_with_many_is_checked(tasks: Any, found: list[tuple[str, str]]) -> None:
-    assert [(item.code, item.path) for item in store_findings(tasks, NOW)] == found
+    assert [(item.code, item.path) for item in store_findings({"tasks": tasks}, NOW) or ()] == found
 
 
 def test_a_repeated_id_is_found_at_the_task_that_needs_another_with_one_that_is_free() -> None:
     tasks = {"T-00008": NAMED, "T-00007": NAMED, "x": NAMED}
     for given, first, places in ((tasks, "T-00007", ["T-00008", "x"]), ([NAMED] * 3, 0, [1, 2])):
-        found = store_findings(given, NOW)
+        found = store_findings({"tasks": given}, NOW) or []
         assert [one.path for one in found] == [f"/tasks/{place}/metadata/canonicalTaskId" for place in places]
         assert {one.message for one in found} == {f"/tasks/{first} has the id `T-00007`, too."}
         for one, place in zip(found, places, strict=True):
             given[place] = {"metadata": {"canonicalTaskId": one.hint.split()[-1].rstrip(".")}}
-        assert store_findings(given, NOW) == []
+        assert store_findings({"tasks": given}, NOW) == []
 
 
 @pytest.mark.parametrize(

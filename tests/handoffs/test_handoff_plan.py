@@ -245,8 +245,9 @@ def test_each_refusal_is_recorded_once_and_the_reasons_end_with_the_next_success
     assert (again.task, again.is_ok) == (once, False)
     other = decide_move(once, "awaiting_human", by("tester", LATER)).task
     assert [entry["actionType"] for entry in runtime(other)["actionHistory"]] == ["move:review", "move:awaiting_human"]
+    patched = decide_patch(once, patch(**BOTH), by("human", LATER)).task
     done = decide_move(once, "review", by("human", LATER), patch(**BOTH)).task
-    assert runtime(done)["blockingReasons"] == []
+    assert runtime(patched)["blockingReasons"] == runtime(done)["blockingReasons"] == []
     assert [entry["result"] for entry in runtime(done)["actionHistory"]] == ["error", "ok", "ok"]
     there = decide_move(done, "review", by("human", LATER), patch(**BOTH))
     assert (there.is_ok, there.task) == (True, done)

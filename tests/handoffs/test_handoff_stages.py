@@ -24,7 +24,7 @@ from support.handoffs import (
 
 from accord.core.findings import has_errors
 from accord.handoffs.models import read_handoff
-from accord.handoffs.plan import decide_move
+from accord.handoffs.plan import decide_move, decide_patch
 from accord.handoffs.stages import HANDOFF, HandoffCommand, gate_findings, next_moves
 
 EDGES = {
@@ -99,6 +99,30 @@ def test_superseded_and_null_artifacts_count_as_absent(artifact: str) -> None:
     for gone in ({**whole[artifact], "status": "superseded"}, None):
         found = reasons("review", "done", **{**whole, artifact: gone})
         assert [path for code, path in found if code.startswith("missing-")] == [artifact]
+
+
+@pytest.mark.parametrize(("artifact", "verdict"), [(R, "decision"), (V, "result")])
+@pytest.mark.parametrize("status", ["complete", "draft", None])
+def test_a_verdict_that_was_withdrawn_comes_back_only_by_who_judges(artifact: str, verdict: str, status: Any) -> None:
+    judge = {R: "reviewer", V: "tester"}[artifact]
+    whole = handoff("implementing", **{R: REVIEW, V: VERIFICATION, D: DONE})
+    gone = decide_patch(whole, patch(**{artifact: {"status": "superseded"}}), by(judge)).task
+    for role in sorted({"developer", "retrospective", "reviewer", "tester"} - {judge}):
+        back = decide_patch(gone, patch(**{artifact: {"status": status}}), by(role))
+        assert codes(back.reasons) == [("role-must-not-write", f"/metadata/{artifact}/{verdict}")]
+        again = decide_patch(gone, patch(**{artifact: {"status": status, verdict: None}}), by(role))
+        assert (again.is_ok, again.task["metadata"][artifact][verdict]) == (True, None)
+        assert decide_patch(whole, patch(**{artifact: {"status": status, verdict: None}}), by(role)).reasons
+    revived = decide_patch(gone, patch(**{artifact: {"status": status}}), by(judge)).task
+    assert decide_move(revived, "review", by("developer")).is_ok
+
+
+def test_the_hint_about_a_superseded_review_is_a_patch_that_its_role_may_write() -> None:
+    task = handoff("implementing", **{R: {**REVIEW, "status": "superseded"}, V: VERIFICATION})
+    (reason,) = decide_move(task, "review", by("developer")).reasons
+    assert "(changeSummary, status, decision: null)" in reason.hint
+    written = {**REVIEW, "status": "complete", "decision": None}
+    assert decide_move(task, "review", by("developer"), patch(**{R: written})).is_ok
 
 
 def test_a_missing_artifact_comes_with_its_parts_and_the_command_that_writes_it() -> None:

@@ -37,7 +37,7 @@ from accord.core.machine import NextMove, moves_to_json
 from accord.engine.operations import OperationLog
 from accord.handoffs.models import OLD_STATUSES, is_task_store, normalise, read_handoff
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
-from accord.handoffs.rules import ROLES, handoff_findings, store_findings
+from accord.handoffs.rules import ROLES, handoff_findings
 from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
 from accord.handoffs.store import HandoffStore, Task, change_file
 from accord.text.redaction import redact_json, redactor_for
@@ -196,10 +196,8 @@ def check(given: _CheckHandoffArguments) -> int:
     try:
         if issue is None:
             document = read_object(read_bytes(path))
-            if is_task_store(document.value):
-                findings = with_lines(store_findings(document.value["tasks"], clock.now()), document.lines)
-            else:
-                task, findings = normalise(document.value), KINDS["handoff"].check(document)
+            task = None if is_task_store(document.value) else normalise(document.value)
+            findings = KINDS["handoff"].check(document)
         else:
             with github_for(given) as (github, *_):
                 stored = HandoffStore(github, issue, clock).load()
@@ -208,7 +206,7 @@ def check(given: _CheckHandoffArguments) -> int:
     except BrokenContract as broken:
         findings = list(broken.findings)
     outcome, name = "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path
-    _present(task, findings, outcome, name, given, command=_command(path, given))
+    _present(task, findings, outcome, name, given, command=_command("TASK.json" if path == "-" else path, given))
     return 1 if has_errors(findings) else 0
 
 

@@ -193,7 +193,7 @@ def main(args: list[str] | None = None) -> None:
 def _with_failures(code: int, args: list[str], printed: Printed) -> int:
     """Report which parts of the report could not be written; return the command's own code, or 3 instead of 0.
 
-    A reader of stdout that is gone knows so.
+    A reader of stdout that has left, such as ``head``, wanted no more.
     """
     lost = stdout_error()
     failures = list(printed.failures)
@@ -204,7 +204,7 @@ def _with_failures(code: int, args: list[str], printed: Printed) -> int:
             "Free some space or set another file, and run the same command again: what is done is found, not repeated."
         )
         _report_error(Stopped(" ".join([*failures, *([] if code else [printed.ending])]), hint=hint), args, printed)
-    return code or (Stopped.exit_code if lost or failures else 0)
+    return code or (Stopped.exit_code if failures else 0)
 
 
 def _stop(signal_number: int, frame: FrameType | None) -> NoReturn:

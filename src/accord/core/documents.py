@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -116,7 +117,7 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
             repeated.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         return found
 
-    decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_no_constant)
+    decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_no_constant, parse_float=_finite)
     try:
         value, end = (decoder.decode(text), len(text)) if start is None else decoder.raw_decode(text, start)
         if _depth_exceeds(value, MAX_DEPTH):
@@ -134,15 +135,26 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
 
 
 def _line_of_odd_number(text: str, start: int) -> int | None:
-    """Return the line of the first NaN, infinity, or number that is too long for Python."""
-    tokens = (match for match in _TOKEN.finditer(text, start) if match.group()[0] in "NI-0123456789")
-    odd = (each.start() for each in tokens if "N" in each.group() or "I" in each.group() or len(each.group()) > 4300)
-    place = next(odd, None)
+    """Return the line of the first NaN, infinity, or number that is too large or too long for Python."""
+    place = next((each.start() for each in _TOKEN.finditer(text, start) if _is_odd(each.group())), None)
     return None if place is None else _line_at(text, place)
+
+
+def _is_odd(token: str) -> bool:
+    try:
+        return len(token) > 4300 or not math.isfinite(float(token))
+    except ValueError:
+        return False
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number.")
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(number := float(digits)):
+        raise ValueError("A number is too large.")
+    return number
 
 
 def _depth_exceeds(value: Any, limit: int) -> bool:

@@ -28,9 +28,11 @@ class Contents(NamedTuple):
     model: type[BaseModel]
     rules: Callable[..., list[Finding]] | None = None
     fix: Callable[[dict[str, Any]], tuple[dict[str, Any], list[Any]]] | None = None
+    many: Callable[[Mapping[str, Any]], list[Finding] | None] | None = None
+    """The findings of an object that holds several documents of the kind; None for one document."""
 
 
-_TEXT_AROUND = Finding(
+TEXT_AROUND = Finding(
     "text-around", "Text or a code fence surrounds the JSON object.", hint="Write the object and nothing else."
 )
 
@@ -112,12 +114,14 @@ class Kind(Frozen):
 
     def check(self, document: Located, role: str = "") -> list[Finding]:
         """Check shape, then rules; every finding with its line."""
-        return self.read_model(document, role)[1]
+        many = self.load().many
+        found = many(document.value) if many else None
+        return self.read_model(document, role)[1] if found is None else with_lines(found, document.lines)
 
     def read_model(self, document: Located, role: str = "") -> tuple[Any, list[Finding]]:
         """Return the model, None where the shape is wrong, and the findings, each with its line."""
         model = None
-        findings = [] if document.is_alone or not self.is_alone else [_TEXT_AROUND]
+        findings = [] if document.is_alone or not self.is_alone else [TEXT_AROUND]
         try:
             model = read_shape(self.model, document.value)
             findings += self.findings(model, role)

@@ -136,17 +136,21 @@ def decide_patch(
     changes = list(rules.field_changes(task, merged))
     own = [change.location for change in changes if change.location not in rules.REVIEW_REFERENCES]
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(location, one) for location in own)]
-    reasons += [*rules.role_findings(author.role, changes), *rules.mutability_findings(task, merged, changes)]
+    reasons += rules.role_findings(author.role, task, merged, changes)
+    reasons += rules.mutability_findings(task, merged, changes)
     reasons += _author_findings(wanted, touched, author)
     known = future_findings(before.metadata, now)
     reasons += [found for found in future_findings(after.metadata, now) if found not in known]
-    if target in ("", task["status"]):
+    stays = target in ("", task["status"])
+    if stays:
         reasons += [*_removal_findings(before, merged, after), *rules.done_findings(task, merged)]
     judged = rules.judged_work(before, after, wanted, author.role, changes)
     is_judged = judged != (runtime_of(task).get("judged") or {})
     if reasons or not (changes or is_judged):
         return _without_patch(task, reasons)
-    merged = with_runtime(merged, {**runtime_of(merged), "judged": judged}) if is_judged else merged
+    runtime = runtime_of(merged)
+    news = {**({"judged": judged} if is_judged else {}), **({"blockingReasons": []} if stays else {})}
+    merged = with_runtime(merged, runtime | news) if runtime | news != runtime else merged
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
 
 

@@ -16,7 +16,16 @@ from accord.core.findings import Finding, Severity, pointer, warning
 from accord.core.suggest import MISSPELLED, correct_spelling, nearest
 from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
-from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id, next_task_id, read_handoff, written_id
+from accord.handoffs.models import (
+    TASK_ID,
+    Handoff,
+    Metadata,
+    has_task_id,
+    is_task_store,
+    next_task_id,
+    read_handoff,
+    written_id,
+)
 from accord.handoffs.stages import GATES, is_from_planning, planner_gate
 from accord.text.hidden import comparable_name, strip_hidden
 
@@ -48,8 +57,11 @@ def task_id_findings(task_id: object, hint: str) -> Iterator[Finding]:
         yield warning("task-id-invalid", what, "/metadata/canonicalTaskId", hint=hint)
 
 
-def store_findings(tasks: dict[str, Any] | list[Any], now: datetime) -> list[Finding]:
-    """Check each task of a store as a handoff of its own; an object has their ids as keys."""
+def store_findings(store: Mapping[str, Any], now: datetime) -> list[Finding] | None:
+    """Check each task of a store as a handoff of its own; None for one that is not a store."""
+    if not is_task_store(store):
+        return None
+    tasks = store["tasks"]  # an object has their ids as keys
     entries: list[tuple[Any, Any]] = [*(tasks.items() if isinstance(tasks, dict) else enumerate(tasks))]
     ids = {key: name for key, task in entries if isinstance(name := written_id(task), str) and name}
     holders = {name: key for key, name in reversed(ids.items())}
@@ -235,12 +247,28 @@ def may_change(role: str, location: FieldPath) -> bool:
     return not any(overlaps(location, closed) for closed in ROLES[role])
 
 
-def role_findings(role: str, changed: Iterable[FieldChange]) -> Iterator[Finding]:
-    """Find changes that the role must not make."""
-    for location, _, _ in changed:
-        if not may_change(role, location):
+def role_findings(
+    role: str, before: Mapping[str, Any], after: Mapping[str, Any], changed: Iterable[FieldChange]
+) -> Iterator[Finding]:
+    """Find changes that the role must not make.
+
+    A verdict of a superseded artifact counts as absent: any role may remove it, and only who judges brings it back.
+    """
+    absent = [verdict for verdict in (DECISION, RESULT) if _is_superseded(before, verdict)]
+    for location, _, new in changed:
+        if not may_change(role, location) and not (location in absent and is_empty(new)):
             what = f"is not writable for the role {role}."
             yield _finding("role-must-not-write", location, what, "Remove it, or pass another `--role`.")
+    for verdict in absent:
+        old, new = value_at(before, verdict), value_at(after, verdict)
+        if old == new and not is_empty(new) and not _is_superseded(after, verdict) and not may_change(role, verdict):
+            hint = f'Add `"{verdict[-1]}": null` there, or pass another `--role`.'
+            yield _finding("role-must-not-write", verdict, "comes back with its superseded artifact.", hint)
+
+
+def _is_superseded(document: Mapping[str, Any], verdict: FieldPath) -> bool:
+    """Tell whether the artifact of a verdict is superseded."""
+    return bool(value_at(document, (*verdict[:-1], "status")) == "superseded")
 
 
 def judged_work(

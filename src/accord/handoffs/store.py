@@ -20,6 +20,7 @@ from accord.core.clock import Clock
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding, warning, with_lines
+from accord.core.kinds import TEXT_AROUND
 from accord.engine.operations import OperationLog
 from accord.files.store import Storage, can_be_written, file_behind, folder_lock, write_whole
 from accord.github.limits import BODY_CHARS
@@ -74,6 +75,8 @@ def change_file(
         except OSError as error:
             raise WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Pass an existing file.") from None
         found, task = document.value, normalise(document.value)
+        if not document.is_alone:
+            raise BrokenContract.of(TEXT_AROUND)
         try:
             read_handoff(task)
         except BrokenContract as broken:
