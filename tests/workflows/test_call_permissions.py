@@ -85,6 +85,8 @@ def test_calls_are_followed_to_the_end() -> None:
     ((path, finding),) = found(caller("{contents: read}"), MIDDLE, CALLED)
     assert (path, finding.hint) == (f"{PLACE}a.yml", NEEDED)
     assert found(caller("write-all"), MIDDLE, CALLED) == []
+    identity = CALLED.replace("issues: write", "id-token: write")
+    assert (len(found(caller("read-all"), identity)), found(caller("write-all"), identity)) == (1, [])
     limited = caller("{contents: read}", uses="./.github/workflows/c.yml", on="workflow_call")
     assert [path for path, _ in found(caller("{contents: read}"), limited, CALLED)] == [f"{PLACE}b.yml"]
 

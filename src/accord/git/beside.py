@@ -80,17 +80,13 @@ def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[s
     edits = dict[str, bytes]()
     for tree in work_trees(git):
         if "HEAD" in tree and Path(place := tree["worktree"]).resolve() != git.directory.resolve():
-            commits.setdefault(f"the work tree {_safe_name(place)}", tree["HEAD"])
+            commits.setdefault(f"the work tree {some_of([place])}", tree["HEAD"])
             if _is_linked(Path(place), shared):
                 edits[place] = _edits(Path(place), "HEAD", state_files)
     for path, start in submodules.items():
         if _is_submodule(git.directory, path, shared):
             edits[path] = _edits(git.directory / path, start or "HEAD", state_files)
     return Beside(commits, frozenset(fetched), edits, dict(submodules), state_files)
-
-
-def _safe_name(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _read_small(path: Path) -> str:
@@ -225,7 +221,7 @@ def _reason_not_to_keep(own: Git, start: str, places: Mapping[str, str], search:
 
 def _keep_edits(place: str, patch: bytes, path: Path, search: Search) -> str:
     """Keep the edits of another work tree or a submodule; return what to say."""
-    said = f"Changes in {_safe_name(place)} are not in the patch."
+    said = f"Changes in {some_of([place])} are not in the patch."
     added = b"\n".join(line[1:] for line in patch.split(b"\n") if line.startswith(b"+"))
     is_told = has_new_secret(b"", patch, search.secrets) or has_new_secret(b"", added, search.secrets)
     if is_told or (search.secrets and b"\nGIT binary patch\n" in patch):
@@ -234,7 +230,7 @@ def _keep_edits(place: str, patch: bytes, path: Path, search: Search) -> str:
         write_new(path, patch)
     except OSError as problem:
         return f"{said} They could not be kept: {problem.strerror}."
-    return f"{said} They are in {path.name}: `git -C {shlex.quote(_safe_name(place))} apply PATH/{path.name}`."
+    return f"{said} They are in {path.name}: `git -C {shlex.quote(some_of([place]))} apply PATH/{path.name}`."
 
 
 def write_new(path: Path, content: bytes) -> None:

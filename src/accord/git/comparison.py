@@ -17,7 +17,7 @@ from functools import cached_property
 from accord.core.frozen import Frozen
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
 from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
-from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
+from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, reasons_to_leave_out
 from accord.git.patches import changes_between, difference, paths_with_new_markers
 from accord.git.paths import is_folder, some_of
 from accord.git.program import SUBMODULE, Git, GitFailed, is_ancestor, join_nul, split_nul
@@ -52,11 +52,6 @@ class WorkTreeChanges(Frozen):
     unfinished: str = ""  # the merge that has not come to its end
     merged: tuple[str, ...] = ()  # commits that were merged
     steering: tuple[str, ...] = ()  # paths that steer agents or CI
-
-    @property
-    def reasons(self) -> dict[str, list[str]]:
-        """The paths that were left out, by reason."""
-        return by_reason(self.left_out)
 
 
 def changes_since(

@@ -21,9 +21,9 @@ from accord.git.leaving_out import (
     UNREADABLE,
     UNSEEN,
     ChangedPath,
-    by_reason,
     own_state,
     reasons_to_leave_out,
+    remarks_on,
 )
 from accord.git.patches import changes_between, contents_of, difference, filters_at, paths_with_new_markers
 from accord.git.paths import escaping_links, is_folder, some_of
@@ -104,7 +104,7 @@ def _stage_changes(
         kept_back |= _put_back_commits(scratch, start, state_files)
         known = {*entries, *untracked, *kept_back, *excluded}
         kept_back |= overlooked_changes(scratch, git, start, settings, entries, known) | kept_back
-        yield scratch, start, [f"{reason}: {some_of(paths)}." for reason, paths in by_reason(kept_back).items()]
+        yield scratch, start, remarks_on(kept_back)
 
 
 def _stage_files(

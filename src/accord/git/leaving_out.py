@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import Refused
 from accord.core.findings import Finding
+from accord.git.paths import some_of
 
 if TYPE_CHECKING:
     from accord.git.patches import Change
@@ -45,8 +46,7 @@ def size_findings(
     new = {change.blob: change.path for change in changes if change.leaves_content and change.blob not in known}
     asked = "".join(f"{blob}\n" for blob in new).encode()
     sizes = map(int, git.line("cat-file", "--batch-check=%(objectsize)", data=asked).split()) if new else ()
-    shown = (path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in new.values())
-    by_path = dict(zip(shown, sizes, strict=True))
+    by_path = dict(zip((some_of([path]) for path in new.values()), sizes, strict=True))
     for path, size in by_path.items():
         if size > MOST_FILE_BYTES:
             message = f"`{path}` has {size // MIB} MiB. GitHub refuses files of more than {MOST_FILE_BYTES // MIB} MiB."
@@ -56,13 +56,6 @@ def size_findings(
         largest = max(by_path, key=lambda path: by_path[path])
         message = f"The new contents have {total:,} bytes, `{largest}` the most. At most {limits.bytes:,} are allowed."
         yield Finding("change-too-large", message, "/patch", hint=f"Split the work, or pass `--max-bytes {total}`.")
-
-
-def too_much(path: str) -> Refused:
-    """Return the error for more new bytes than a patch can hold, at this path."""
-    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    message = f"The new files have more than {MOST_TOTAL_BYTES // MIB} MiB in total, at `{shown}`."
-    return Refused(message, hint="Nothing was published. Delete files, or add them to `.gitignore`.")
 
 
 STATE_FILES = (".accord/", "/*.log")
@@ -115,7 +108,10 @@ def reasons_to_leave_out(changes: Iterable[ChangedPath], state_files: Sequence[s
         elif stat.S_ISREG(change.mode) and change.size > MOST_FILE_BYTES:
             found[change.path] = TOO_LARGE
         elif change.is_new and (total := total + change.size) > MOST_TOTAL_BYTES:
-            raise too_much(change.path)
+            message = (
+                f"The new files have more than {MOST_TOTAL_BYTES // MIB} MiB in total, at `{some_of([change.path])}`."
+            )
+            raise Refused(message, hint="Nothing was published. Delete files, or add them to `.gitignore`.")
     return found
 
 
@@ -126,9 +122,9 @@ def own_state(paths: Iterable[str], state_files: Sequence[str]) -> set[str]:
     return set(path_patterns([*STATE_FILES, *state_files]).match_files(paths))
 
 
-def by_reason(left: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the paths that were left out, by reason."""
+def remarks_on(left: Mapping[str, str]) -> list[str]:
+    """Name the paths that were left out, by reason."""
     found: dict[str, list[str]] = {}
     for path, reason in left.items():
         found.setdefault(reason, []).append(path)
-    return found
+    return [f"{reason}: {some_of(paths)}." for reason, paths in found.items()]

@@ -19,6 +19,7 @@ from accord.core.findings import sentence
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.beside import RefChanges, Search, guard_refs, keep_work_beside
 from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
+from accord.git.leaving_out import remarks_on
 from accord.git.paths import some_of
 from accord.git.snapshots import Snapshot, restorable
 from accord.git.trusted_files import TrustedFiles
@@ -229,7 +230,7 @@ def _save_changes(
     path.write_bytes(changes.patch)
     record.merged, record.steering = changes.merged, changes.steering
     record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
-    warnings = [f"{reason}: {some_of(paths)}." for reason, paths in changes.reasons.items()]
+    warnings = remarks_on(changes.left_out)
     search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], snapshot.is_private)
     git, start = snapshot.agents_git(), snapshot.commit
     record.messages = own_messages(git, start)

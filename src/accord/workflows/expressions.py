@@ -106,10 +106,7 @@ class _ExpressionParser:
 
     def any_of(self) -> Node:
         """``a || b``: the value is that of one of them."""
-        return self._joined_by("||", "or", self._all_of)
-
-    def _all_of(self) -> Node:
-        return self._joined_by("&&", "and", self._comparison)
+        return self._joined_by("||", "or", lambda: self._joined_by("&&", "and", self._comparison))
 
     def _joined_by(self, sign: str, kind: str, part: Callable[[], Node]) -> Node:
         parts = [part()]

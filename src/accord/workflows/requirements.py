@@ -78,7 +78,9 @@ def required_settings(
     ``approves``: the configuration has approvals posted as such.
     """
     found = [*_settings(workflows, approves=approves), *_agent_secrets(workflows, agents), *_logins(workflows)]
-    using = tuple(_calls(workflows, _uses_accord))
+    using = tuple(
+        _calls(workflows, lambda job: any(map(_OF_ACCORD.fullmatch, [job.uses, *(s.uses for s in job.steps)])))
+    )
     if using:
         why = "Work items and loops are driven by labels, and GitHub creates missing ones in grey."
         found.append(Requirement("labels", (), why, LABELS_PAGE, using))
@@ -148,11 +150,6 @@ def _opens_pulls(job: Job) -> bool:
     return writes and any(_APPLY.fullmatch(step.uses) for step in job.steps)
 
 
-def _uses_accord(job: Job) -> bool:
-    used: list[str] = [job.uses, *(step.uses for step in job.steps)]
-    return any(_OF_ACCORD.fullmatch(name) is not None for name in used if name)
-
-
 def _other_token(calls: Mapping[str, Sequence[Job]]) -> str:
     """Return the secret that all calls pass as their token instead of the job's own; empty without one."""
     passed = {token_of(job) for jobs in calls.values() for job in jobs}
@@ -170,8 +167,8 @@ NEEDED_FILE = "needed-permissions.json"
 """The generated file beside this module: permissions that accord's own reusable workflows need, by their file names."""
 
 SCOPES = (
-    "actions", "artifact-metadata", "attestations", "checks", "contents", "deployments", "discussions", "issues",
-    "models", "packages", "pages", "pull-requests", "security-events", "statuses",
+    "actions", "artifact-metadata", "attestations", "checks", "contents", "deployments", "discussions", "id-token",
+    "issues", "models", "packages", "pages", "pull-requests", "security-events", "statuses",
 )  # fmt: skip
 """The permissions that ``read-all`` and ``write-all`` stand for."""
 
@@ -190,8 +187,8 @@ def check_grants(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             declared = workflow.permissions if job.permissions is None else job.permissions
             if declared is None and workflow.events == ("workflow_call",):
                 continue  # it gets what its callers grant, and they are checked
-            granted = _by_scope(_DEFAULT if declared is None else declared)
-            missing = {scope: level for scope, level in needed.items() if not _is_granted(granted, scope, level)}
+            granted = levels_of(_DEFAULT if declared is None else declared)
+            missing = {scope: level for scope, level in needed.items() if not is_granted(granted, scope, level)}
             if missing and declared is None:
                 unsure.append(_grant_finding(job_id, job, needed, missing, is_sure=False))
             elif missing:
@@ -218,13 +215,13 @@ def needed_permissions(path: str, workflows: Mapping[str, Workflow], seen: froze
     workflow = workflows.get(path)
     if workflow is None or path in seen:
         return {}
-    asked = [_by_scope(workflow.permissions or {})]
+    asked = [levels_of(workflow.permissions or {})]
     for job in workflow.jobs.values():
         if job.permissions is not None:
-            asked.append(_by_scope(job.permissions))
+            asked.append(levels_of(job.permissions))
         elif workflow.permissions is None:
             asked.append(needed_by_call(job, workflows, seen | {path}))
-    return _highest(*asked)
+    return highest_levels(*asked)
 
 
 @cache
@@ -233,20 +230,23 @@ def _shipped_permissions() -> Mapping[str, Permissions]:
     return found
 
 
-def _by_scope(permissions: Permissions | str) -> Permissions:
+def levels_of(permissions: Permissions | str) -> Permissions:
+    """Return permissions by scope, also those of ``read-all`` and ``write-all``."""
     if isinstance(permissions, str):
         return dict.fromkeys(SCOPES, permissions.removesuffix("-all"))
     return permissions
 
 
-def _is_granted(granted: Permissions, scope: str, level: str) -> bool:
+def is_granted(granted: Permissions, scope: str, level: str) -> bool:
+    """Return whether permissions include a level of a scope."""
     return LEVELS.get(granted.get(scope, "none"), 0) >= LEVELS.get(level, 0)
 
 
-def _highest(*each: Permissions) -> dict[str, str]:
+def highest_levels(*each: Permissions) -> dict[str, str]:
+    """Return the highest level of each scope, sorted by name."""
     found: dict[str, str] = {}
     for permissions in each:
-        found |= {scope: level for scope, level in permissions.items() if not _is_granted(found, scope, level)}
+        found |= {scope: level for scope, level in permissions.items() if not is_granted(found, scope, level)}
     return dict(sorted(found.items()))
 
 
@@ -260,6 +260,6 @@ def _grant_finding(job_id: str, job: Job, needed: Permissions, missing: Permissi
         message += ". The job declares no permissions, and the default of a new repository is read-only."
     place = pointer("jobs", job_id, *(() if job.permissions is None else ("permissions",)))
     kept = job.permissions if isinstance(job.permissions, dict) else {}
-    wanted = [f"  {scope}: {level}" for scope, level in _highest(kept, needed).items()]
+    wanted = [f"  {scope}: {level}" for scope, level in highest_levels(kept, needed).items()]
     severity = Severity.ERROR if is_sure else Severity.WARNING
     return Finding("permission-missing", message, place, severity, hint="\n".join(["permissions:", *wanted]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, pointer, warning
 from accord.workflows.models import LEVELS, Input, Output, Workflow, WorkflowCall, WorkflowSecret
-from accord.workflows.requirements import SCOPES
+from accord.workflows.requirements import highest_levels, is_granted, levels_of
 from accord.workflows.rules import CALL
 from accord.workflows.wiring import Wiring
 
@@ -28,9 +28,6 @@ _DEPRECATED = re.compile(
 _LEFT_OUT = {"string": "", "boolean": False, "number": 0}
 _MAJOR = "Such a change needs a major version with a migration guide, and callers that move in phases."
 _DEPRECATED_MONTHS = 3
-_EVERY = "*"
-"""The scope of ``read-all`` and ``write-all``."""
-
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -144,39 +141,24 @@ def _default(given: Input) -> Any:
 
 def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
     """Find new permissions: GitHub does not start the workflow for callers that do not grant them."""
-    before, after = _permissions_of(old), _permissions_of(new)
-    for scope, (level, path) in after.items():
-        had = _level_of(scope, before)
-        is_covered = scope != _EVERY and _rank(level) <= _rank(after.get(_EVERY, ("none", ""))[0])
-        if _rank(level) > _rank(had) and not is_covered:
-            what, was = (f"{level}-all", "less") if scope == _EVERY else (f"{scope}: {level}", f"`{had}`")
+    had = highest_levels(*(levels for _, levels, _ in _asked_permissions(old)))
+    asked = [each for each in _asked_permissions(new) if each[1]]
+    asked.sort(key=lambda each: (len(each[1]), LEVELS.get(next(iter(each[1].values())), 0)), reverse=True)
+    for what, levels, path in asked:
+        if not all(is_granted(had, *each) for each in levels.items()):
+            was = "less" if len(levels) > 1 else f"`{had.get(next(iter(levels)), 'none')}`"
             message = f"A job now needs `{what}` (before: {was}), so it does not start for callers that grant less."
-            hint = "Do without it, or release a major version."
-            yield Finding("breaking-change", message, path, hint=hint)
+            yield Finding("breaking-change", message, path, hint="Do without it, or release a major version.")
+            had = highest_levels(had, levels)
 
 
-def _level_of(scope: str, permissions: Mapping[str, tuple[str, str]]) -> str:
-    """Return the level that is granted for a scope; for every scope, the lowest."""
-    every = permissions.get(_EVERY, ("none", ""))[0]
-    scopes = SCOPES if scope == _EVERY else (scope,)
-    levels = (max(permissions.get(each, ("none", ""))[0], every, key=_rank) for each in scopes)
-    return min(levels, key=_rank)
-
-
-def _rank(level: str) -> int:
-    return LEVELS.get(level, 0)
-
-
-def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
-    """Return the highest level of each scope in any job, with its place. Jobs without permissions have those above."""
-    every = [(job.permissions, pointer("jobs", name, "permissions")) for name, job in reversed(workflow.jobs.items())]
+def _asked_permissions(workflow: Workflow) -> Iterator[tuple[str, Mapping[str, str], str]]:
+    """Yield what jobs ask for, as written, by scope, and its place. Jobs without permissions have those above."""
+    every = [(job.permissions, pointer("jobs", name, "permissions")) for name, job in workflow.jobs.items()]
     if any(given is None for given, _ in every):
         every.append((workflow.permissions, pointer("permissions")))
-    granted = [
-        (scope, level, place + pointer(scope))
-        for given, place in every
-        if isinstance(given, dict)
-        for scope, level in given.items()
-    ]
-    granted += [(_EVERY, given.removesuffix("-all"), place) for given, place in every if isinstance(given, str)]
-    return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: _rank(each[1]))}
+    for given, place in every:
+        if isinstance(given, str):
+            yield given, levels_of(given), place
+        for scope, level in given.items() if isinstance(given, dict) else ():
+            yield f"{scope}: {level}", {scope: level}, place + pointer(scope)

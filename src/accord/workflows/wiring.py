@@ -124,7 +124,10 @@ class Wiring(Frozen):
         for ref in () if stray else sources:
             if ref[0] != "steps":
                 yield from self._of_job(ref, chain)
-            elif (found := self._break_of_step(ref, link)) or len(ref) == 4:
+                continue
+            job = self.workflow.jobs[link.job]
+            found = _unset(job.steps, ref, link, set(), run_default("shell", job, self.workflow))
+            if found or len(ref) == 4:
                 yield found or (chain, ref)
 
     def _break_in_call(self, uses: str, name: str, link: OutputLink) -> Break | None:
@@ -156,11 +159,6 @@ class Wiring(Frozen):
         """Return an output of the workflow by its name in lower case."""
         outputs = self.workflow.on.workflow_call.outputs if self.workflow.on.workflow_call else {}
         return next((each for key, each in outputs.items() if key.lower() == name), None)
-
-    def _break_of_step(self, ref: Reference, link: OutputLink) -> Break | None:
-        """Return why no step of the link's job sets ``steps.ID.outputs.NAME``; None if one may."""
-        job = self.workflow.jobs[link.job]
-        return _unset(job.steps, ref, link, set(), run_default("shell", job, self.workflow))
 
     def _of_job(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
         """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
