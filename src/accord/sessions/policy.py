@@ -177,12 +177,6 @@ def check_task(tasks: SessionTasks | None, task_id: str) -> None:
         raise refuse("The task is unknown.", task_unknown(tasks, task_id))
 
 
-def check_loop(loop: str) -> None:
-    """Raise WrongUsage for an unknown fix loop."""
-    if loop not in LOOPS:
-        raise WrongUsage(f"Unknown fix loop `{short_name(loop)}`.", hint=_hint(loop, LOOPS))
-
-
 def _hint(word: str, known: Sequence[str]) -> str:
     return did_you_mean(word, known) or (
         f"Use one of {', '.join(known)}." if known else "Write or correct tasks.yaml first."
@@ -249,7 +243,8 @@ def with_settings(
         elif key == "retry_counts":
             task, loop = parts
             check_task(tasks, task)
-            check_loop(loop)
+            if loop not in LOOPS:
+                raise WrongUsage(f"Unknown fix loop `{short_name(loop)}`.", hint=_hint(loop, LOOPS))
             if not setting.text.isdecimal() or len(setting.text) > 4:
                 message = f"A count cannot be `{short_name(setting.text)}`."
                 raise WrongUsage(message, hint="Write a number, such as 0.")

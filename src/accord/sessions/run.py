@@ -21,7 +21,7 @@ from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_valu
 from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, SessionStatus, UserDecision
 from accord.sessions.moves import broken_artifacts, check_counts, check_work, reopened_status, status_in
 from accord.sessions.plan import FileOperation, plan_line, plan_meta_waiver, plan_status, plan_task, plan_work
-from accord.sessions.policy import WORK, Setting, check_loop, check_task, refuse, with_settings
+from accord.sessions.policy import WORK, Setting, check_task, refuse, with_settings
 
 if TYPE_CHECKING:
     Prompt = Callable[[UserDecision, str], str | None]
@@ -68,7 +68,6 @@ def advance(writer: SessionWriter, target: str, *, role: str, blocker: str = "")
 
 def start_fix(writer: SessionWriter, task: str, loop: str, *, role: str) -> SessionStatus:
     """Enter a fix loop for a task, and count it; the fourth time is refused."""
-    check_loop(loop)
     return writer.change_status(lambda session: status_in(session, loop, task=task), role=role)
 
 
