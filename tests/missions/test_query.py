@@ -11,7 +11,7 @@ from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
 from accord.missions.next_moves import mission_moves, next_moves
-from accord.missions.query import answer_query, mission_overview, progress
+from accord.missions.query import answer_query, mission_overview, mission_status, progress
 from accord.missions.rules import mission_findings
 
 CONTRACT = json.loads(
@@ -202,9 +202,43 @@ def test_progress_weighs_every_status_as_the_rules_say(project: Project) -> None
     project.write("status.events.jsonl", '{"wp_id": "WP02", "to_lane": "gone"}\n')
     project.write("tasks/WP01-part.md", "")
     unreadable = progress(project.load())
-    assert (unreadable["total_wps"], unreadable["planned_wps"], unreadable["unknown_wps"]) == (8, 7, 1), (
-        "it counts only in the total"
+    assert (unreadable["total_wps"], unreadable["planned_wps"], unreadable["unknown_wps"]) == (8, 6, 2), (
+        "they count only in the total"
     )
+
+
+NAMING = {"event_id": "E", "wp_id": "WP02", "from_lane": "planned", "to_lane": "done", "at": "2026-05-04T12:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json.dumps({**NAMING, "to_lane": "testing"}),
+        json.dumps({**NAMING, "at": "2026-05-04T12:00:00"}),
+        json.dumps(NAMING)[:-9],
+    ],
+)
+@pytest.mark.parametrize("source", [None, "in_progress"])
+def test_work_that_a_line_of_the_log_leaves_in_doubt_is_unknown_to_each_reader(
+    project: Project, line: str, source: str | None
+) -> None:
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact")
+    if source:
+        project.event("WP02", None, source)
+    with (project.folder / "status.events.jsonl").open("a", encoding="utf-8") as log:
+        log.write(f"{line}\n")
+    mission = project.load()
+    with pytest.raises(BrokenContract, match=r"status\.events\.jsonl, line [12]") as refused:
+        project.move("WP02", "in_progress")
+    why = str(refused.value)
+    asked, overview, shown = ask(project)["progress"] or {}, mission_overview(mission), mission_status(mission, NOW)
+    for counts in (asked, overview["progress"], shown["progress"]):
+        assert (counts["planned_wps"], counts["unknown_wps"]) == (1, 1)
+    for ahead in (asked, overview):
+        assert (ahead["ready"], ahead["problems"]) == (["WP01"], {"WP02": why})
+    (entry,) = [one for one in shown["work_packages"] if one["wp_id"] == "WP02"]
+    assert (entry["status"], entry["ready"], entry["blocked_reason"], entry["error"]) == (None, False, why, why)
 
 
 @pytest.mark.parametrize("status", ["planned", "blocked"])

@@ -251,7 +251,6 @@ def stale_of(
     if wp_id not in mission.ids:
         mission.work_package(wp_id)  # raises
     try:
-        mission.log.check_readable(wp_id)
         if mission.work_package(wp_id).mode.value == "planning_artifact":
             return _result_without_commit(SHARED_WORKSPACE, status="not_applicable")
         if mission.status_of(wp_id) != "in_progress":

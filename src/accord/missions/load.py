@@ -125,7 +125,11 @@ class Mission(Frozen):
         return self.work_packages[wp_id]
 
     def status_of(self, wp_id: str) -> WorkPackageStatus:
-        """Return the status of a work package. Raises BrokenContract where its file alone has it and is broken."""
+        """Return the status of a work package. Raises BrokenContract where its file alone has it and is broken.
+
+        It does so, too, where a line of the log that names it cannot be read.
+        """
+        self.log.check_readable(wp_id)
         if wp_id in self.files and wp_id not in self.written and not self.log.events:
             raise self.broken[wp_id]  # old missions have their statuses in these files alone
         return current_status(self.log, wp_id, self.written.get(wp_id, ""))

@@ -50,7 +50,6 @@ def next_moves(
     ``command`` is how to call ``accord mission`` for this project.
     """
     try:
-        mission.log.check_readable(wp_id)
         source = mission.status_of(wp_id)
         ahead = [_FORWARD[source]] if source in _FORWARD else []
         targets = ahead if ahead_only else list(dict.fromkeys([*ahead, *reachable(source)]))

@@ -138,7 +138,6 @@ def unreadable_statuses(mission: Mission) -> dict[str, str]:
 def _status_problem(mission: Mission, wp_id: str) -> str:
     try:
         mission.status_of(wp_id)
-        mission.log.check_readable(wp_id)
     except BrokenContract as broken:
         return broken.message
     return ""
@@ -206,7 +205,8 @@ def _diagnostics(mission: Mission) -> list[str]:
     """Return inferred modes, and parts of the mission itself that cannot be used."""
     found = [str(error) for name, error in mission.broken.items() if name not in mission.files]
     found += [text for work_package in mission.work_packages.values() for text in work_package.mode.diagnostics]
-    found += [f"{FILE}, line {one.line}: {one.message}" for one in mission.log.problems.get("", [])]
+    unnamed = [one for name, lines in mission.log.problems.items() if name not in mission.ids for one in lines]
+    found += [f"{FILE}, line {one.line}: {one.message}" for one in unnamed]
     if mission.log.note:
         found.append(mission.log.note)
     if mission.log.torn_at:
