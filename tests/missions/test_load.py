@@ -831,7 +831,9 @@ CHANGES_OF_A_LOG = {
 
 def error_codes(project: Project, base: str) -> list[str]:
     found = check_missions(project.root, [SLUG], base, None, NOW + timedelta(days=1)).files
-    return [one.code for one in found[f"kitty-specs/{SLUG}/status.events.jsonl"] if one.severity == "error"]
+    errors = [one for one in found[f"kitty-specs/{SLUG}/status.events.jsonl"] if one.severity == "error"]
+    assert not any("`--" in one.text for one in errors), "a line of a log has no options"
+    return [one.code for one in errors]
 
 
 @pytest.mark.slow

@@ -172,13 +172,15 @@ def test_the_mode_of_the_file_beats_every_signal_and_an_unknown_one_is_never_gue
 
 @pytest.mark.parametrize("text", ["", "Think about it.", "myspec.md", "contest/", "a.json", "README.md", "docs/x.rst"])
 def test_without_a_signal_the_error_has_the_fix_and_a_default_may_be_given(text: str) -> None:
-    with pytest.raises(BrokenContract, match=r"Add `execution_mode: .*`.* or pass `--legacy-default") as broken:
+    with pytest.raises(BrokenContract, match=r"add `execution_mode: .*`.* or pass `--legacy-default") as broken:
         settled_by(text)
     (found,) = broken.value.findings
     assert found.code == "mode-unknown"
     proposed = re.findall(r"`execution_mode: (.*?)`", found.hint)
-    assert [settled_by(text, execution_mode=mode).value for mode in proposed] == [CODE, PLANNING], "as it stands"
-    assert "`--legacy-default code_change`" in found.hint
+    assert [settled_by(text, execution_mode=mode).value for mode in proposed] == [PLANNING], "as it stands"
+    assert re.findall(r"--legacy-default (\w+)", found.hint) == [PLANNING], "a code change needs a lane, too"
+    assert "add it to a lane of lanes.json" in found.hint
+    assert settled_by(text, lanes=("lane-a",)).value == CODE
     settled = settled_by(text, default=PLANNING)
     assert (settled.value, settled.source) == (PLANNING, "inferred_legacy")
     assert "default" in settled.diagnostics[0]

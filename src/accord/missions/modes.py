@@ -80,8 +80,8 @@ def _infer_mode(head: Frontmatter, text: str, legacy_default: ExecutionMode | No
     if legacy_default:
         return legacy_default, "no signal was found and `--legacy-default` says so"
     message = f"{head.work_package_id} has no execution_mode, and neither its file nor lanes.json implies one."
-    in_lane, in_root = (f"`execution_mode: {mode}`" for mode in MODES)
-    hint = f"Add {in_lane} to its file, or {in_root} if it changes no code; or pass `--legacy-default {MODES[0]}`."
+    no_code = f"add `execution_mode: {MODES[1]}` to its file, or pass `--legacy-default {MODES[1]}`"
+    hint = f"If it changes code, add it to a lane of lanes.json; if not, {no_code}."
     raise _broken_mode("mode-unknown", message, hint)
 
 

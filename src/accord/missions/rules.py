@@ -16,7 +16,7 @@ from typing import Any
 from accord.core.clock import future_problem
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, Severity, has_errors, pointer, warning, with_lines
+from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning, with_lines
 from accord.core.frozen import Frozen
 from accord.core.machine import find_cycle
 from accord.core.shapes import unread_keys
@@ -106,11 +106,12 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
                 reason = _refusal(mission, event, people, passed) or (_doubt_about(mission, event) if is_last else "")
                 if is_old and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
+            reason = finding_of("event-illegal", reason).message  # the rest is about options of a command
             if reason and not is_added:
                 illegal.append((line, reason))
             elif reason:
                 hint = "Remove the line, and move the work package with `accord mission move`."
-                yield replace(Finding("event-illegal", f"No move writes this line. {reason}", hint=hint), line=line)
+                yield Finding("event-illegal", f"No move writes this line. {reason}", line=line, hint=hint)
     if illegal:
         line, reason = min(illegal)
         more = f" It is one of {len(illegal)} such lines." if len(illegal) > 1 else ""
