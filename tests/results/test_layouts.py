@@ -397,6 +397,23 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
     assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")] * 2
 
 
+@pytest.mark.parametrize("title", ["Trade-offs:\n", "### Trade-offs\n\n", "**Pros and cons**\n\n", "## Trade-offs\n\n"])
+@pytest.mark.parametrize("names", ["1. {}\n2. {}", "- **{}**\n- **{}**", "Option A: {}\nOption B: {}"])
+@pytest.mark.parametrize(
+    "texts", ["- Retry: {}\n- Buffer: {}", "- **Retry** is {}.\n- **Buffer** is {}.", "1. {}\n2. {}"]
+)
+def test_a_section_of_trade_offs_that_names_each_option_is_theirs(title: str, names: str, texts: str) -> None:
+    options = names.format("Retry uploads", "Buffer")
+
+    def findings(section: str) -> list[tuple[str, str]]:
+        return report_findings(f"{HEAD}Options:\n{options}\n\n{title}{section}\n{TAIL}")
+
+    whole, half = texts.format("slow", "big"), texts.format("slow", "big").partition("\n")[0]
+    assert findings(whole) == refinement_findings(f"{options}\n\n{title}{whole}\n") == []
+    for section in (half, "- Retry\n- Buffer", "1. Retry\n2. Buffer", "It is slow.", "1. none\n2. TBD"):
+        assert {code for code, _ in findings(section)} == {"blocker-options"}, section
+
+
 @pytest.mark.parametrize(
     "none", ["(none other)", "n/a", "**None**", "none: nothing else is possible", "TBD", "None (yet)"]
 )
@@ -737,6 +754,8 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         'Spec: docs/specs/a.md, README.md\nQuote: "A stream is read."',
         'Spec:\n- docs/specs/a.md\n- `docs/specs/b.md`\n- "A stream is read."',
         'Spec: docs/specs/a.md (#31)\nQuote: "A stream is read."',
+        'Spec: docs/specs/a.md, line 12\nQuote: "A stream is read."',
+        'Spec: docs/specs/a.md, line 12 (#31)\nQuote: "A stream is read."',
         'Spec: docs/specs/a.md\nSection: unknown\nQuote: "A stream is read."',
     ],
 )

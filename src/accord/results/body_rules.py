@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import correct_spelling
@@ -201,7 +202,9 @@ def _options(body: Body, options: Section) -> list[str]:
     """
     from accord.results.options import has_trade_off, is_named, is_none, is_part, labelled_options
 
-    text = unwrapped_text(_source_of(body, options, [*body.below(OPTIONS)][-1]))
+    *_, last = body.below(OPTIONS)
+    *_, last = last, *takewhile(lambda section: is_part(section.title), body.sections[body.sections.index(last) + 1 :])
+    text = unwrapped_text(_source_of(body, options, last))
     is_list = not any(is_part(block.content) or is_named(block.content) for block in options.blocks)
     blank, words = ([*labelled_options(shown(text)).found] for shown in (blank_code, verbatim_words))
     entries = [entry for entry in _entries(options) if is_list and not is_none(entry)]

@@ -85,6 +85,7 @@ _PART = (
 _OF_PART = re.compile(_PART, re.IGNORECASE)
 """The label of a part of an option, which is never an option itself."""
 
+_PART_LINE = re.compile(rf"^{_PART}", re.IGNORECASE | re.MULTILINE)
 _HAS_PART = re.compile(
     rf"(?<!\w){_PART_NAME}(?:[ \t]*\([^()\n]{{0,80}}\))?[*_]{{0,2}}[ \t]*[:\uff1a\u2013\u2014\u2192=]"
     rf"|^[^\w\n]{{0,9}}{_PART_NAME}[*_]{{0,2}}$",
@@ -174,10 +175,40 @@ def is_named(title: str) -> bool:
 def labelled_options(text: str) -> Options:
     """Read the options of a text that has nothing else, in the first layout that gives at least two."""
     text = _NEW_LINE.sub("\n", text)
-    found = max((layout(text) for layout in _LAYOUTS), key=lambda options: min(len(options), 2))
+    found = _in_section_of_parts(text) or _in_layout(text)
     is_list = len(found) > 1 or bool(_of_table(text)) or _MARK.search(text) is not None
     is_clear = is_list or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
     return Options(tuple(option for option in found if not is_none(option)), is_clear=is_clear)
+
+
+def _in_layout(text: str) -> tuple[str, ...]:
+    return max((layout(text) for layout in _LAYOUTS), key=lambda options: min(len(options), 2))
+
+
+def _in_section_of_parts(text: str) -> tuple[str, ...]:
+    """Return what a section of trade-offs says about each option above it, if all of them have only names there."""
+    if (label := _PART_LINE.search(text)) is None:
+        return ()
+    options, section = _in_layout(text[: label.start()]), text[label.end() :]
+    if len(options) < 2 or any(map(has_trade_off, options)):
+        return ()
+    entries, counted = _in_layout(section), _counted_pieces(section)
+    found: list[str] = []
+    for option in options:
+        texts = (_beside_name(option, entry) for entry in entries)
+        found += [text for text in texts if text is not None][:1]
+    found = [*counted] if len(found) < len(options) else found
+    return tuple(map("{}: {}".format, options, found)) if len(found) == len(options) else ()
+
+
+def _beside_name(option: str, entry: str) -> str | None:
+    """Return the text of an entry behind the name of an option, which either may shorten; None for another name."""
+    text = _without_sign(entry)
+    names = (_name_of(each).strip("*_` \t").lower() for each in (_without_sign(option), text))
+    short, long = sorted(names, key=len)
+    is_same = short and long.startswith(short) and re.match(r"\W|\Z", long[len(short) :])
+    behind = text[text.lower().find(short) + len(short) :]
+    return behind.lstrip("*_` \t:\uff1a\u2013\u2014-") if is_same else None
 
 
 def options_among(text: str, free: str, labels: frozenset[str]) -> Options:
