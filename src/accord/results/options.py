@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import compress, pairwise, zip_longest
 
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
@@ -270,7 +270,9 @@ def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
 def _list_entries(text: str, sign: str = "") -> tuple[str, ...]:
     """Return each entry of the first list, or each heading, with the text that belongs to it."""
     marks = [mark for mark in _without_part_marks(text) if mark["mark"].startswith(sign)]
-    return _pieces(text, [mark.span() for mark in marks if _is_beside(mark, marks[0])])
+    kinds = [_kind(mark["mark"]) for mark in marks]
+    beside = [kind == kinds[0] and _depth(mark) < _depth(marks[0]) + 2 for kind, mark in zip(kinds, marks, strict=True)]
+    return _pieces(text, [mark.span() for mark in compress(marks, beside)])
 
 
 def _without_part_marks(text: str) -> Iterator[re.Match[str]]:
@@ -283,11 +285,6 @@ def _without_part_marks(text: str) -> Iterator[re.Match[str]]:
         part_depth = depth if _OF_PART.match(text, mark.end()) else None
         if part_depth is None:
             yield mark
-
-
-def _is_beside(mark: re.Match[str], first: re.Match[str]) -> bool:
-    """Return whether a mark begins an entry of the same list as the first one, or a heading of its level."""
-    return _kind(mark["mark"]) == _kind(first["mark"]) and _depth(mark) < _depth(first) + 2
 
 
 def _depth(mark: re.Match[str]) -> int:
@@ -329,34 +326,24 @@ def _count_of(sign: str) -> tuple[str, int]:
     return ("roman", _ROMAN.index(sign) + 1) if sign in _ROMAN else ("letter", ord(sign) - ord("a") + 1)
 
 
-def _of_only_table(text: str) -> tuple[str, ...]:
-    """Return the options in a table that has no other beside it."""
-    return _of_table(text) if sum(map(is_table_rule, _ROW.findall(text))) < 2 else ()
-
-
 def _of_table(text: str) -> tuple[str, ...]:
-    """Return the options in the first table."""
-    rows = [match[1].rstrip().removesuffix("|") for match in _ROW.finditer(text)]
-    rule = next((i for i, row in enumerate(rows) if is_table_rule(row)), -1)
-    if rule < 1:
-        return ()
-    return _options_of_table([[cell.strip() for cell in row.split("|")] for row in (rows[rule - 1], *rows[rule + 1 :])])
-
-
-def _options_of_table(table: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the options in the rows of a table below its head, or in its columns if its rows are parts of these.
+    """Return the options in the rows of the only table below its head, or in its columns if its rows are their parts.
 
     A lone row is a criterion for the columns, if no head says that it is an option or a part of one.
     """
-    head, firsts = table[0], [row[0] for row in table[1:] if row]
-    if all(map(is_part, head)):
+    rows = [match[1].rstrip().removesuffix("|") for match in _ROW.finditer(text)]
+    rules = [i for i, row in enumerate(rows) if is_table_rule(row)]
+    lines = (rows[rules[0] - 1], *rows[rules[0] + 1 :]) if len(rules) == 1 and rules[0] else ()
+    table = [[cell.strip() for cell in line.split("|")] for line in lines]
+    if not table or all(map(is_part, table[0])):
         return ()
+    head, firsts = table[0], [row[0] for row in table[1:]]
     is_row = any(is_part(key) or key.strip("*_ ").lower() in _OPTION_HEADS for key in head)
     is_criterion = len(firsts) == 1 and len(head) > 2 and not is_row
     words = [title and title["word"].lower() for title in map(_TITLE.match, head[1:])]
     is_by_column = "option" in words or (not is_row and all(words) and len({*words}) < len(words))
     if is_criterion or is_by_column or any(map(is_part, firsts)):
-        table = [*zip_longest(*table, fillvalue="")]
+        table = [[*column] for column in zip_longest(*table, fillvalue="")]
     return tuple(_option_of_row(table[0], row) for row in table[1:] if any(row))
 
 
@@ -365,9 +352,8 @@ def _option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
     cells = list(zip_longest(head, row, fillvalue=""))
     at = next((i for i, key in enumerate(head) if key.lower() in _OPTION_HEADS and i < len(row)), 0)
     beside = [f"{key}: {cell}" for key, cell in cells[at + 1 :] if says_something(cell)]
-    lacks = any(_TRADE_OFF.search(f"{key}:") and not says_something(cell) for key, cell in cells)
     empty = [f"\n{key}:" for key, cell in cells[at + 1 :] if is_part(key) and not says_something(cell)]
-    return f"{row[at]}: {'' if lacks else ', '.join(beside)}{''.join(empty)}"
+    return f"{row[at]}: {', '.join(beside)}{''.join(empty)}"
 
 
 def _of_lines(text: str) -> tuple[str, ...]:
@@ -394,7 +380,7 @@ def _clauses(text: str) -> tuple[str, ...]:
 
 _LAYOUTS = (
     _counted_titles,
-    _of_only_table,
+    _of_table,
     lambda text: _list_entries(text) or _titled_parts(text),
     lambda text: _list_entries(text, "#"),
     _counted_pieces,
