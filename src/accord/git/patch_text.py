@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 
 from accord.core.findings import Finding
-from accord.git.program import Git
+from accord.git.program import own_repository
 
 REBUILD_HINT = "Take it from the work tree again: `accord patch --base REF --into RESULT`."
 
@@ -51,9 +49,8 @@ def _fault(patch: bytes) -> str:
         return "The patch has the format of `*** Begin Patch`, not git's" if is_other else "The patch has no file"
     if not patch.endswith(b"\n"):
         return "The patch does not end with a newline, so its last line may be cut"
-    with tempfile.TemporaryDirectory(prefix="accord-patch-") as empty:
-        outside = {"GIT_CEILING_DIRECTORIES": str(Path(empty).resolve().parent)}
-        read = Git(Path(empty), environment=outside).attempt("apply", "--numstat", "-", data=patch)
+    with own_repository() as git:
+        read = git.attempt("apply", "--numstat", "-", data=patch)
     if not read.returncode:
         return ""
     place = _AT_LINE.search(read.stderr.decode("utf-8", "replace"))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
-from accord.git.program import Git
+from accord.git.program import Git, own_repository
 from accord.text.hidden import strip_hidden
 
 _PATH_CHARS = 200
@@ -30,8 +28,7 @@ def patch_stats(patch: bytes) -> list[FileStat]:
     """Return the files that a patch changes. Raises BrokenContract if git cannot read it."""
     if not patch.strip():
         return []
-    with tempfile.TemporaryDirectory(prefix="accord-stat-") as folder:
-        git = Git(Path(folder), environment={"GIT_CEILING_DIRECTORIES": str(Path(folder).parent)})
+    with own_repository() as git:
         done = git.attempt("apply", "--numstat", "-z", "-", data=patch)
     if done.returncode:
         reason = " ".join(done.stderr.decode("utf-8", "replace").replace("error: ", "").split())
