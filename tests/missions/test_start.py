@@ -376,6 +376,33 @@ def test_work_that_a_move_began_without_a_branch_gets_one_with_a_warning(code: P
     assert start(code).warnings == ()
 
 
+@pytest.mark.parametrize("subject", ["Merge branch '{}' into main", "Merge pull request #7 from octo/{}"])
+@pytest.mark.parametrize("wp_id", ["WP01", "WP02"])
+def test_the_commit_of_a_merged_lane_is_named_by_its_merge(code: Project, subject: str, wp_id: str) -> None:
+    begun(code)
+    code.move("WP01", "for_review", feedback="done")
+    code.approve("WP01", at=NOW + timedelta(minutes=1))
+    head = code.git("rev-parse", BRANCH)
+    code.git("merge", "-q", "--no-ff", "-m", subject.format(BRANCH), BRANCH, at=NOW + timedelta(hours=1))
+    lose(code)
+    with pytest.raises(BrokenContract, match=f"a merge brought its work into main. Run .* branch {BRANCH} {head}`"):
+        code.move("WP01", "done") if wp_id == "WP01" else start(code, wp_id)
+    command = next_moves(code.load(), wp_id, "accord mission", NOW)[0].command
+    for part in command.split(" && ")[:-1]:
+        code.git(*shlex.split(part)[1:])
+    assert code.move("WP01", "done").events if wp_id == "WP01" else start(code, wp_id).events
+
+
+def test_a_merge_of_a_lane_before_its_work_was_handed_in_or_of_another_lane_names_nothing(code: Project) -> None:
+    begun(code)
+    for branch, hours in ((BRANCH, -1), (f"{BRANCH}b", 1)):
+        code.git("merge", "-q", "--no-ff", "-m", f"Merge branch '{branch}'", BRANCH, at=NOW + timedelta(hours=hours))
+        code.git("commit", "-q", "--allow-empty", "-m", "more", directory=tree(code))
+    lose(code)
+    with pytest.raises(BrokenContract, match="COMMIT` with a commit that `git log main` names if it was merged"):
+        start(code)
+
+
 def test_work_that_a_move_began_on_a_branch_is_lost_with_that(code: Project) -> None:
     code.worktree("lane-a")
     code.move("WP01", "in_progress")

@@ -41,7 +41,7 @@ from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.core.findings import finding_of
 from accord.core.machine import NextMove, moves_to_json
-from accord.missions.branches import git_of, short_ref, stale_of
+from accord.missions.branches import git_of, stale_of
 from accord.missions.lifecycle import MoveRequest
 from accord.missions.load import Mission, load_mission
 from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus, as_status
@@ -51,7 +51,7 @@ from accord.missions.projects import find_root, mission_entries, mission_slugs, 
 from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
 from accord.missions.rules import check_missions
 from accord.missions.start import start as start_package
-from accord.missions.workspace import resolve_workspace
+from accord.missions.workspace import resolve_workspace, short_ref
 from accord.text.hidden import strip_hidden
 from accord.text.redaction import redactor_for
 

@@ -27,15 +27,17 @@ from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleS
 from accord.missions.projects import SPECS
 from accord.missions.replay import began_at
 from accord.missions.workspace import (
+    HEADS,
     ResolvedWorkspace,
     begun_branch,
     dependency_branches,
     lane_branch,
+    lost_lane,
+    renamed_lane,
     resolve_workspace,
 )
 
 _MOST_NAMES = 5
-_HEADS = "refs/heads/"
 _REMOTES = "refs/remotes/origin/"
 _COMMITTING = ("commit", "cherry-pick", "revert", "am:")
 """Beginnings of the entries that git writes into a reflog for a new commit, not for one that a merge brings."""
@@ -122,7 +124,7 @@ class MissionGit:
 
     def _made_here(self, branch: str) -> set[str]:
         """Return the commits that git made on a branch in this clone, which its reflog tells from received ones."""
-        entries = self._answer("reflog", "--format=%h %gs", f"{_HEADS}{branch}").splitlines()
+        entries = self._answer("reflog", "--format=%h %gs", f"{HEADS}{branch}").splitlines()
         return {line.split()[0] for line in entries if line.partition(" ")[2].startswith(_COMMITTING)}
 
     def merge_problem(self, branch: str) -> str:
@@ -142,6 +144,21 @@ class MissionGit:
         if all(any(is_ancestor(self._git, ref, target) for target in targets) for ref in head):
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
+
+    def merged_head(self, branch: str, since: datetime) -> str:
+        """Return the commit that the newest merge of a branch into the target brought, by its subject; or nothing.
+
+        A merge before ``since`` brought older work.
+        """
+        targets, among = self.refs(self.target_name), ("--min-parents=2", "--max-parents=2", "--fixed-strings")
+        merges = (
+            self._answer("log", "--format=%ct %P %s", *among, f"--grep={branch}", *targets, "--") if targets else ""
+        )
+        for line in merges.splitlines():
+            time, _, head, *words = line.replace("'", " ").split()
+            if int(time) >= int(since.timestamp()) and any(f"/{word}".endswith(f"/{branch}") for word in words):
+                return head
+        return ""
 
     def missing_commits(self, start: str, branch: str) -> tuple[str, int]:
         """Return the ref of a branch with the most commits that ``start`` does not have, and their number; or 0."""
@@ -165,8 +182,8 @@ class MissionGit:
             if self.refs(name):
                 return name
         head = self._answer("symbolic-ref", "--quiet", "HEAD")
-        is_lane = head.startswith(f"{_HEADS}kitty/")
-        return "" if is_lane else head.removeprefix(_HEADS)
+        is_lane = head.startswith(f"{HEADS}kitty/")
+        return "" if is_lane else head.removeprefix(HEADS)
 
     @cached_property
     def target_name(self) -> str:
@@ -183,12 +200,12 @@ class MissionGit:
 
     def refs(self, branch: str) -> list[str]:
         """Return the existing refs of a branch, here and at origin; none for an expression such as ``lane~0``."""
-        return [ref for ref in (f"{_HEADS}{branch}", f"{_REMOTES}{branch}") if ref in self._refs]
+        return [ref for ref in (f"{HEADS}{branch}", f"{_REMOTES}{branch}") if ref in self._refs]
 
     @cached_property
     def _refs(self) -> frozenset[str]:
         """All branches, here and at origin."""
-        return frozenset(self._answer("for-each-ref", "--format=%(refname)", _HEADS, _REMOTES).split("\n"))
+        return frozenset(self._answer("for-each-ref", "--format=%(refname)", HEADS, _REMOTES).split("\n"))
 
     def _answer(self, *arguments: str) -> str:
         """Return the output of git; empty where it fails."""
@@ -290,11 +307,6 @@ def missing_work(mission: Mission, wp_id: str, git: MissionGit, start: str, *, i
     return [one for one in found if one.count or (not one.ref and approved.intersection(one.names))]
 
 
-def short_ref(ref: str) -> str:
-    """Return a ref as a person names it, such as ``main`` or ``origin/main``."""
-    return ref.removeprefix(_HEADS).removeprefix("refs/remotes/")
-
-
 def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit) -> LaneProblem | None:
     """Return what is wrong with the lane of work that began, by the log and git; None for one that may begin.
 
@@ -314,38 +326,17 @@ def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: Mission
         return None
     found = next((ref for name in reversed(older) for ref in git.refs(name)), "")
     moved = [mission.root / WORKTREES / name.rpartition(BRANCHES)[2] for name in (found, branch)]
-    trees = tuple(map(str, moved)) if found.startswith(_HEADS) and moved[0].is_dir() else ()
-    lost = next((name for name in reversed(older) if name in recorded), "")
-    at, base = f"git -C {shlex.quote(str(mission.root))}", git.target_name or "BASE"
-    if any(mission.known_status(name) in (*REVIEWING, "approved") for name in begun):
-        base = ""  # a branch without the work that was handed in would pass for merged
-    return lost_lane(branch, found, lost, at, trees, base, has_origin=git.has_origin) if found or lost else None
-
-
-def lost_lane(
-    branch: str, found: str, lost: str, git: str, trees: tuple[str, ...], base: str, *, has_origin: bool
-) -> LaneProblem:
-    """Return the problem of a lane without its ``branch``, and the way out. Pure.
-
-    Its work is at the ref ``found`` of an older name, in the first of ``trees``; or else on the branch ``lost``.
-    ``git`` is how to call git, and ``base`` where it may begin again, empty for nowhere.
-    """
-    name = shlex.quote(branch)
+    trees = tuple(map(str, moved)) if found.startswith(HEADS) and moved[0].is_dir() else ()
+    at = f"git -C {shlex.quote(str(mission.root))}"
     if found:
-        old = short_ref(found)
-        is_here = found.startswith(_HEADS)
-        command = (
-            f"{git} branch -m {shlex.quote(old)} {name}" if is_here else f"{git} branch {name} {shlex.quote(found)}"
-        )
-        command += f" && {git} worktree move {shlex.join(trees)}" if trees else ""
-        text = f"Its work is on the branch {old}, and its files name {branch}."
-        return LaneProblem(f"{text} Restore the name in the files, or run `{command}`.", command)
-    command = f"{git} branch {name} COMMIT"
-    text = f"The branch {lost} of its lane is lost: work on it began, but it exists neither here nor at origin."
-    fetch = f"`{git} fetch origin {shlex.quote(lost)}:{name}`, or " if has_origin else ""
-    ways = f"Run {fetch}`{command}` with a commit that `git fsck --lost-found` names."
-    again = f" To begin it again, run `{git} branch {name} {shlex.quote(base)}`." if base else ""
-    return LaneProblem(f"{text} {ways}{again}", command)
+        return renamed_lane(branch, found, at, trees)
+    lost = next((name for name in reversed(older) if name in recorded), "")
+    if not lost:
+        return None
+    given = [event.at for event in events if event.to_lane in ("in_progress", "for_review")]
+    merged = git.merged_head(lost, max(given)) if given else ""
+    handed_in = any(mission.known_status(name) in (*REVIEWING, "approved") for name in begun)
+    return lost_lane(branch, lost, at, git.target_name, merged, begins=not handed_in, has_origin=git.has_origin)
 
 
 def own_commits_of(

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from accord.core.errors import BrokenContract
 from accord.core.machine import NextMove
-from accord.missions.branches import MissionGit, git_of, short_ref
+from accord.missions.branches import MissionGit, git_of
 from accord.missions.lifecycle import REOPENED, WAITING, Blockers, MoveFacts, MoveRequest, needs_of, reachable
 from accord.missions.load import Mission
 from accord.missions.models import WorkPackageStatus
 from accord.missions.move import move_facts
-from accord.missions.workspace import resolve_workspace
+from accord.missions.workspace import resolve_workspace, short_ref
 
 _FORWARD: dict[WorkPackageStatus, WorkPackageStatus] = {
     "planned": "in_progress",

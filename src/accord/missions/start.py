@@ -20,12 +20,12 @@ from accord.core.frozen import Frozen
 from accord.files.store import Storage, change_file
 from accord.git.index import work_trees
 from accord.git.program import Git, GitFailed
-from accord.missions.branches import MissingWork, MissionGit, git_of, missing_work, short_ref
+from accord.missions.branches import MissingWork, MissionGit, git_of, missing_work
 from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.load import Mission
 from accord.missions.models import WORKTREES, ExecutionMode, WorkPackageStatus
 from accord.missions.move import append_events, locked_mission, plan_mission_move
-from accord.missions.workspace import RECORDED, ResolvedWorkspace, resolve_workspace
+from accord.missions.workspace import RECORDED, ResolvedWorkspace, resolve_workspace, short_ref
 
 _INITIALIZING = "initializing"
 """The reason for which git locks a work tree while it makes it. Source: git's builtin/worktree.c."""
