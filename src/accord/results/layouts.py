@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import TypeAlias
 
 from accord.core.frozen import Frozen
@@ -128,7 +127,7 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "", entries: S
     if outside != _without_quotations(shown):
         labels, sure = _all_labels(outside, vocabulary, whole)
     labels = [label for label in labels if label.start not in entries]
-    labels += (_entry_label(outside, start, whole) for start in entries)
+    labels += (_Label((whole,), start, start, is_entry=True) for start in entries)
     known = {label.start for label in labels}
     labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
     parts = dict[str, str]()
@@ -209,8 +208,6 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
     last_heading = max((label.start for label in labels if label.level), default=0)
     for label in labels:
         last = kept[-1] if kept else None
-        if last and label.start < last.text:
-            continue
         if last and whole in last.parts:
             is_listed = label.mark and not last.mark and (label.parts in known or " " in label.phrase.strip())
             is_listed = is_listed or (label.end >= 0 > last.end and label.parts in known)
@@ -260,14 +257,6 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary, i
     return _Label(parts, start, end, depth, level=level)
 
 
-def _entry_label(text: str, start: int, part: str) -> _Label:
-    """Return a label for an entry of a part, which is all text of that part."""
-    lead = _LEAD.match(text, start)
-    indent, mark, heading = lead.group("indent", "mark", "heading") if lead else ("", "", "")
-    depth, level = len(indent.expandtabs(4)), (heading or "").count("#")
-    return _Label((part,), start, start, depth, mark or "", level=level, is_entry=True)
-
-
 def _phrase(hit: re.Match[str]) -> str:
     return next(filter(None, (hit.groupdict().get(name) for name in ("emphasized", "tagged", "phrase"))), "")
 
@@ -275,13 +264,13 @@ def _phrase(hit: re.Match[str]) -> str:
 def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: Vocabulary) -> Iterator[_Label]:
     """Yield the labels of a row of the table that begins at ``top``: its first cell, or its column's head.
 
-    A head whose label no row repeats is the first row, unless one capitalized word beside it names the other column.
+    A head with a label is the first row, unless one capitalized word beside it names the other column.
     """
     cells = list(_cells(lines[i]))
     has_head = top + 1 < len(lines) and is_table_rule(lines[top + 1])
     heads = [_parts_of(lines[top][slice(*cell)], vocabulary) for cell in _cells(lines[top])] if has_head else []
     is_by_column = len({*filter(None, heads)}) > 1
-    if has_head and (i == top + 1 or (i == top and (is_by_column or not _is_row(lines, top, vocabulary)))):
+    if has_head and (i == top + 1 or (i == top and (is_by_column or not _is_row(lines[top])))):
         return
     if is_by_column:
         for (begin, end), parts in zip(cells, heads, strict=False):
@@ -291,12 +280,10 @@ def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: 
         yield _Label(parts, start, start + cells[1][0], end=start + cells[-1][1])
 
 
-def _is_row(lines: Sequence[str], top: int, vocabulary: Vocabulary) -> bool:
+def _is_row(head: str) -> bool:
     """Return whether the head of a table is a part and its text, and not the names of its columns."""
-    rows = takewhile(lambda line: line.lstrip(" \t>").startswith("|"), lines[top + 2 :])
-    firsts = [_parts_of(row[slice(*cell)], vocabulary) for row in (lines[top], *rows) for cell in [*_cells(row)][:1]]
-    text = " ".join(lines[top][slice(*cell)].strip() for cell in [*_cells(lines[top])][1:])
-    return not (text.isalpha() and text.istitle()) and firsts[0] not in firsts[1:]
+    text = " ".join(head[slice(*cell)].strip() for cell in [*_cells(head)][1:])
+    return not (text.isalpha() and text.istitle())
 
 
 def is_table_rule(line: str) -> bool:
