@@ -113,6 +113,8 @@ def test_a_verdict_that_was_withdrawn_comes_back_only_by_who_judges(artifact: st
         again = decide_patch(gone, patch(**{artifact: {"status": status, verdict: None}}), by(role))
         assert (again.is_ok, again.task["metadata"][artifact][verdict]) == (True, None)
         assert decide_patch(whole, patch(**{artifact: {"status": status, verdict: None}}), by(role)).reasons
+    (closed,) = decide_patch(gone, patch(**{artifact: {"status": status}}), by("planner")).reasons
+    assert closed.path == f"/metadata/{artifact}/status", "no hint that this role may not follow"
     revived = decide_patch(gone, patch(**{artifact: {"status": status}}), by(judge)).task
     assert decide_move(revived, "review", by("developer")).is_ok
 

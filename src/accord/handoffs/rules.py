@@ -261,7 +261,8 @@ def role_findings(
             yield _finding("role-must-not-write", location, what, "Remove it, or pass another `--role`.")
     for verdict in absent:
         old, new = value_at(before, verdict), value_at(after, verdict)
-        if old == new and not is_empty(new) and not _is_superseded(after, verdict) and not may_change(role, verdict):
+        is_revived = old == new and not is_empty(new) and not _is_superseded(after, verdict)
+        if is_revived and may_change(role, (*verdict[:-1], "status")) and not may_change(role, verdict):
             hint = f'Add `"{verdict[-1]}": null` there, or pass another `--role`.'
             yield _finding("role-must-not-write", verdict, "comes back with its superseded artifact.", hint)
 
