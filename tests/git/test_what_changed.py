@@ -133,6 +133,11 @@ CASES = {
         f"mkdir .accord; echo old > .accord/old; {COMMIT}", [".accord/old"],
         f"{STATE}: .accord/b, .accord/new, .accord/runs/a.",
     ),
+    "a state file that is moved": Case(
+        "git mv .accord/old .accord/new; echo new > new.txt", ["new.txt"],
+        dict.fromkeys([".accord/old", ".accord/new"], STATE), f"mkdir .accord; echo old > .accord/old; {COMMIT}",
+        ["new.txt"], f"{STATE}: .accord/new, .accord/old.",
+    ),
     "a link has no filter": Case(
         "ln -s a.txt link.key", ["link.key"], before=f"echo '*.key filter=upper' > .gitattributes; {COMMIT}",
         extracted=["link.key"],

@@ -16,8 +16,8 @@ from functools import cached_property
 
 from accord.core.frozen import Frozen
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
-from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
-from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, reasons_to_leave_out
+from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, ignored_paths, is_only_here, untracked_files
+from accord.git.leaving_out import BY_FILTER, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
 from accord.git.patches import changes_between, difference, paths_with_new_markers
 from accord.git.paths import is_folder, some_of
 from accord.git.program import SUBMODULE, Git, GitFailed, is_ancestor, join_nul, split_nul
@@ -295,7 +295,11 @@ def _half_moved(comparison: _Comparison, changed: Sequence[str], left: Mapping[s
     digests, top = comparison.before.digests, comparison.before.top
     moved = {content_digest(top / path, comparison.seen.get(path)): reason for path, reason in left.items()}
     gone = [path for path in changed if path not in comparison.seen and path in comparison.commit]
-    return {path: moved[digests[path]] for path in gone if digests.get(path) and digests[path] in moved}
+    files = [path for path, reason in left.items() if reason == STATE and not (top / path).is_symlink()]
+    made = {*blobs_of(comparison.ours, files).values()}
+    state = own_state((path for path in gone if comparison.commit[path].blob in made), comparison.before.state_files)
+    known = {path: moved[digests[path]] for path in gone if digests.get(path) and digests[path] in moved}
+    return dict.fromkeys(state, STATE) | known
 
 
 def _known_pointers(comparison: _Comparison, changed: Sequence[str]) -> dict[str, str]:

@@ -178,6 +178,9 @@ def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> d
     ]
     left = dict.fromkeys(found, BY_FILTER)
     left |= dict.fromkeys(sorted(own_state((each.path for each in changes if each.is_new), state_files)), STATE)
+    made = {each.blob for each in changes if each.path in left}
+    moved = [each.path for each in changes if each.is_removal and each.was in made]
+    left |= dict.fromkeys(sorted(own_state(moved, state_files)), STATE)
     if entries := join_nul(f"{each.was_mode} {each.was}\t{each.path}" for each in changes if each.path in left):
         scratch("update-index", "-z", "--index-info", data=entries)
     return left
