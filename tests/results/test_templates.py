@@ -648,6 +648,16 @@ LISTS = {
         "a/[id]/page.tsx a/[id].vue a/[[lang]]/x.md a/[post-id].json",
     ),
     "numbers of rows": ("| No. | ID | File |\n|-|-|-|\n| 1 | WP-1 | src/a.py |", "src/a.py"),
+    "what changes in a path": (
+        "- Create `src/x.py` with the parser\n- Unit tests in tests/a.py\n- `src/a.py` gets a writer\n- Web: web/a.ts",
+        "src/x.py tests/a.py src/a.py web/a.ts",
+    ),
+    "labels without a list": ("Source: `src/a.py`\nDocs: `docs/a.md` (new)", "src/a.py docs/a.md"),
+    "a label of a change": (
+        "- src/a.py\n\nTests: `tests/b.py`\n\nAdd src/c.py with a parser.",
+        "src/a.py tests/b.py src/c.py",
+    ),
+    "notes that say none": ("| Path | Notes |\n|-|-|\n| src/a.py | none |", "src/a.py"),
     "a lone word": ("- Dockerfile\n- LICENSE — new year", "Dockerfile LICENSE"),
 }
 UNREAD = {
@@ -767,6 +777,26 @@ KEPT_OUT = {
     "a cross in a cell": ("| Path | In? |\n|-|-|\n| src/a.py | \u2705 |\n| src/b.py | \u274c |", "src/a.py src/b.py"),
     "a cross in front": ("- \u2705 src/a.py\n- \u274c src/b.py", "src/a.py"),
     "a cell that forbids": ("| Path | Change |\n|-|-|\n| src/b.py | off limits |", "src/b.py"),
+    "a cell without a change": (
+        "| Path | Change |\n|-|-|\n| src/a.py | new |\n| src/b.py | none |",
+        "src/a.py src/b.py",
+    ),
+    "a remark of a limit": ("- src/a.py\n- `src/b.py` (reference only)", "src/a.py src/b.py"),
+    "a remark that a path stays": ("- src/b.py (unchanged)", "src/b.py"),
+    "a description that a path stays": ("- src/b.py \u2014 untouched by this", "src/b.py"),
+    "a title that a path stays": ("- src/a.py\n- Unmodified: src/b.py", "src/a.py"),
+    "an owner": ("- src/b.py (owned by #7)", "src/b.py"),
+    "a sentence behind a label": ("- src/a.py\n- Important: `src/b.py` must stay as it is.", "src/a.py src/b.py"),
+    "a sentence behind a label in bold": ("- **Note:** `src/b.py` belongs to #7.", "src/b.py"),
+    "a sentence around a path": ("- src/a.py\n- Read `src/b.py` for the pattern", "src/a.py src/b.py"),
+    "a sentence in front of a path": ("- src/a.py\n- Reuse `src/b.py`", "src/a.py src/b.py"),
+    "a paragraph around a path": (
+        "- src/a.py\n\nThe existing helper in `src/b.py` should be reused.",
+        "src/a.py src/b.py",
+    ),
+    "a paragraph that a path begins": ("`src/b.py` stays as it is.\n\n- src/a.py", "src/b.py src/a.py"),
+    "a paragraph behind a label": ("- src/a.py\n\nReference: `src/b.py`", "src/a.py src/b.py"),
+    "a quotation": ("- src/a.py\n\n> Note: `src/b.py` belongs to #7.", "src/a.py src/b.py"),
     "a column": ("| Path | In scope? |\n|-|-|\n| src/a.py | yes |\n| src/b.py | no |", "src/a.py src/b.py"),
 }
 

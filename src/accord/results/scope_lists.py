@@ -16,6 +16,7 @@ from accord.results.scope_entries import FILE_NAME
 from accord.results.scope_tree import ScopeEntry, collect_paths, is_file
 from accord.results.scope_words import (
     NO_PATH,
+    NONE,
     SYMBOL,
     entry_words,
     has_unread_part,
@@ -48,16 +49,23 @@ _ALL_BUT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Words that take the path behind them out of all files."""
+_CHANGED = (
+    r"(?:creat|add|chang|modif|updat|edit|extend|renam|mov|delet|remov|replac|fix|refactor|rewrit|implement|adjust"
+    r"|touch)\w*"
+)
 _NEGATED = re.compile(
-    r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|read only)\b"
+    r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|read only"
+    rf"|un{_CHANGED})\b"
 )
 """Words that take a path out of a list in front of it or first in a remark, and those that do it anywhere."""
+_IN_CHANGE = re.compile(
+    rf"{_CHANGED}|new|(?:every|any)thing|all|tests?|files?|folders?|director(?:y|ies)|modules?|packages?"
+)
 _CHANGE = re.compile(
-    r"(?:creat|add|chang|modif|updat|edit|extend|renam|mov|delet|remov|replac|fix|refactor|rewrit|implement|adjust)\w*"
-    r"|new|only|the|its|an?|\w?\d*|(?:every|any)thing|all|tests?|files?|folders?|director(?:y|ies)|modules?|packages?"
-    r"|to|in|below|under|inside|within|explicitly|excluded"
+    rf"{_IN_CHANGE.pattern}|only|the|its|an?|\w?\d*|to|in|below|under|inside|within|explicitly|excluded"
 )
 """A word beside a path that says no more than that it changes. Others may turn its meaning."""
+_LIMIT = re.compile(rf"(?!{_IN_CHANGE.pattern})\w+ only", re.IGNORECASE)
 _TITLED = re.compile(
     r"([^`/.(){}\[\]:,\uff08]*[^\s`/.(){}\[\]:,\uff08])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)"
     r"|(?:\s+\(|\uff08)(.+?)[)\uff09](\.|\s*[:\u2013\u2014-]\s.*)?)"
@@ -102,6 +110,8 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
     Those behind a line that is a title, or below a heading, are in the entry of that title.
     """
     every: list[ScopeEntry] = []
+    blocks = [*blocks]
+    is_list = not is_out and any(each.kind == "item" for block in blocks for each in block.around)
     known: dict[Block | None, ScopeEntry] = {None: top}
     labels: dict[Block | None, ScopeEntry] = {}
     places: dict[Block | None, int] = {}
@@ -135,6 +145,7 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
             nested = [each for each in nested if each[0] < depth]
             holder = nested[-1][1] if nested else labels.get(place, above)
             is_block = block.kind in ("fence", "code", "table")
+            entry.has_more |= is_text and entry.is_remark and bool(entry.paths) and (is_list or entry.is_phrase)
             is_title = holder.is_title or (holder.can_title and (is_block or bool(entry.paths)))
             if is_first or nested or not holder.paths or is_title:
                 holder.inner.append(entry)
@@ -166,6 +177,7 @@ def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
         titles = [*block.cells[0]]
         negated = [each for each in titles if (_ALL_BUT.fullmatch(each) if is_out else _is_negated(each))]
         kept = [each not in negated or _NUMBER.fullmatch(each) is not None for each in titles]
+        changes = [each for each in titles if re.fullmatch(_CHANGED, _bare(each))] if not is_out else []
         for number, every in enumerate(block.cells, block.first + 1):
             is_head = number == block.first + 1
             head, row = ([*compress(cells, kept)] for cells in (titles, every))
@@ -175,7 +187,8 @@ def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
                 shown = [cell for cell in row if cell in cells or _is_negated(cell)]
                 yield number + (not is_head), " ".join(shown if cells else row)
             for title, cell, is_kept in zip(titles, every, kept, strict=False):
-                if not (is_kept or is_head) and not _UNMARKED.fullmatch(cell):
+                is_unchanged = title in changes and NONE.fullmatch(cell) is not None
+                if not is_head and (is_unchanged if is_kept else not _UNMARKED.fullmatch(cell)):
                     yield number + 1, f"{title}: {cell}"
         return
     is_fence = block.kind == "fence"
@@ -289,8 +302,8 @@ def _judge(
     title = " ".join(front).rstrip("*_")
     entry.is_owned = _OWNED.fullmatch(note) is not None
     is_titled = bool(entry.paths) and title.endswith(":") and not is_out
-    words = [*(() if is_titled else front), *(() if entry.is_owned else behind)]
-    is_plain = all(_CHANGE.fullmatch(re.sub(r"[\W_]", "", word.casefold())) for word in words)
+    is_described = not (entry.is_owned or _is_plain(behind))
+    is_plain = not is_described and (is_titled or _is_plain(front))
     entry.is_vague = not is_plain or _EXCEPTED.search(note.casefold()) is not None
     if is_out:
         entry.is_phrase = bool(note) and not entry.is_owned
@@ -300,8 +313,23 @@ def _judge(
         entry.is_negated = _is_negated(title, is_front=True)
         is_turned = entry.is_negated or (bool(entry.paths) and _is_negated(note))
         entry.is_phrase = is_turned or not is_plain
+        is_change = any(_IN_CHANGE.fullmatch(_bare(word)) for word in front)
+        is_sentence = not (is_change or _is_plain(word for word in front if f"`{word}`" not in entry.text))
+        is_title = is_titled or entry.text[:1] in ("*", "_")
+        entry.is_remark = is_sentence or (is_described and not is_change)
+        is_limited = entry.is_owned or _LIMIT.fullmatch(note) is not None
+        is_turned |= is_limited or (is_sentence and (is_described or not is_title))
     is_part = any(each.startswith(inside) and each not in inside for each in named)
     entry.has_more |= bool(entry.paths) and (is_turned or is_part)
+
+
+def _bare(word: str) -> str:
+    return re.sub(r"[\W_]", "", word.casefold())
+
+
+def _is_plain(words: Iterable[str]) -> bool:
+    """Return whether all words say no more than that a path changes."""
+    return all(_CHANGE.fullmatch(_bare(word)) for word in words)
 
 
 def _is_negated(text: str, *, is_front: bool = False) -> bool:
