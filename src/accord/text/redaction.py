@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from accord.core.frozen import Frozen
-from accord.text.secret_shapes import KEY, LONG_WORD, SHAPES
+from accord.text.secret_shapes import ANY_WORD, BEGINNINGS, KEY, LONG_WORD, SHAPES
 from accord.text.views import Edit, View
 
 _PERCENT = re.compile("%[0-9A-F]{2}")
@@ -172,8 +172,9 @@ def _secrets_by_shape(text: str) -> Iterator[Secret]:
     """Yield what looks like a secret. Words in small letters rule most patterns out, many times as fast."""
     lowered = text.encode("utf-8", "surrogatepass").lower()
     is_escaped = "\\" in text or "%" in text
-    likely = [shape for shape in SHAPES for word in shape[1] if word in lowered]
-    if LONG_WORD.search(text):
+    has_word = ANY_WORD.search(lowered)
+    likely = [shape for shape in SHAPES for word in shape[1] if word in lowered] if has_word else []
+    if LONG_WORD.search(text) and re.search(BEGINNINGS, text):
         likely += (shape for shape in SHAPES if not shape[1])
     for kind, _, patterns in dict.fromkeys(likely):
         for pattern in patterns[: 1 + is_escaped]:

@@ -6,6 +6,7 @@ Only unmistakable shapes are listed, because a false hit destroys text.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _MIXED = r"(?=[a-z_.~-]{0,60}[A-Z0-9])"
 """A token is not made of small letters only; names of variables and packages are."""
@@ -62,7 +63,6 @@ _TOKENS = {
 }
 """How tokens of services go on after how they begin."""
 
-
 LONG_WORD = re.compile(r"(?<![\w.=~+/$-])(?=[a-z_.=~+/$-]*[A-Z0-9])[\w.=~+/$-]{21}", re.ASCII)
 """A text without such a word has no token of a service; looking for one costs less than their patterns."""
 
@@ -74,14 +74,18 @@ _ESCAPE = r"(?:\\(?:[abfnrtv0]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})|%[
 _UNMISTAKABLE = re.compile(r"(?=.{5})([A-Za-z][A-Za-z0-9]{2,9}[_.-](?:.*[_.-])?)(.*)")
 
 
-def _service_tokens() -> str:
-    """Return one pattern for all of ``_TOKENS``, sorted by first character, which takes a third of the time."""
+def _any_of(texts: Iterable[tuple[str, str]]) -> str:
+    """Return one pattern for beginnings and rests, sorted by first character, which takes a third of the time."""
     by_first: dict[str, list[str]] = {}
-    for rest, beginnings in _TOKENS.items():
-        for beginning in beginnings.split():
-            by_first.setdefault(beginning[0], []).append(re.escape(beginning[1:]) + rest)
+    for beginning, rest in texts:
+        by_first.setdefault(re.escape(beginning[0]), []).append(re.escape(beginning[1:]) + rest)
     groups = (f"{first}(?:{'|'.join(found)})" for first, found in by_first.items())
-    return f"{_WORD}(?:{'|'.join(groups)})"
+    return f"(?:{'|'.join(groups)})"
+
+
+_SERVICE_TOKENS = [(beginning, rest) for rest, every in _TOKENS.items() for beginning in every.split()]
+BEGINNINGS = _any_of((beginning, "") for beginning, _ in _SERVICE_TOKENS) + r"[\w.=~+/$-]{14}"
+"""A text without one of them has no token of a service, whose patterns take long to compile."""
 
 
 def _glued_tokens() -> str:
@@ -114,7 +118,7 @@ _PATTERNS = [
      (r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"
       r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[A-Za-z0-9_-]{20,}"
       r"|[a-z0-9-]{1,60}\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{36,})")),
-    ("service-token", "", _service_tokens()),
+    ("service-token", "", _WORD + _any_of(_SERVICE_TOKENS)),
     ("service-token", "", _glued_tokens()),
     ("service-token", "azdo jqqj9 q~ .atlasv1. _mmk :aa",
      _WORD + r"(?:[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])|[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27,29}"
@@ -174,6 +178,9 @@ SHAPES = [(kind, tuple(words.encode().split()), _forms_of(pattern)) for kind, wo
 
 An agent can print the beginning of a shape over and over, so none may search far from each place where it begins.
 """
+
+ANY_WORD = re.compile(_any_of((word, "") for _, words, _ in _PATTERNS for word in words.split()).encode())
+"""A text without such a word in small letters has none of the shapes that have words."""
 
 KEY_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 KEY_END = r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
