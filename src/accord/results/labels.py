@@ -228,10 +228,11 @@ def _legal_names(category: Category, kind: ItemKind | None) -> tuple[str, ...]:
 
 def _repeated_labels(labels: Sequence[str], kind: ItemKind | None) -> dict[int, str]:
     """Return the positions of labels beside another one of their category, with that: the first legal one if any."""
-    found = dict[int, str]()
-    for category in Category:
-        legal = _legal_names(category, kind)
-        own = [i for i, label in enumerate(labels) if legal and category_of(label) is category]
-        kept = min(own, key=lambda i: labels[i] not in legal, default=0)
+    found, by_category = dict[int, str](), dict[Category, list[int]]()
+    for i, label in enumerate(labels):
+        if (category := category_of(label)) and _legal_names(category, kind):
+            by_category.setdefault(category, []).append(i)
+    for category, own in by_category.items():
+        kept = next((i for i in own if labels[i] in _legal_names(category, kind)), own[0])
         found |= {i: labels[kept] for i in own if i != kept}
     return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import read_object
+from accord.core.documents import Document, read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, with_lines
 from accord.core.frozen import Frozen
@@ -27,21 +28,24 @@ APPLICABLE = ("implementor-result", "planner-result", "reviewer-result")
 
 
 class CheckedResult(Frozen):
-    """A document with kind, model (a ``Plan`` for a planner result; None without the shape), findings and lines."""
+    """A document with kind, model (a ``Plan`` for a planner result; None without the shape) and findings."""
 
     kind: str
     model: Any
     findings: Sequence[Finding]
-    lines: Mapping[str, int]
+    document: Document | None = None
+
+    def with_lines(self, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Give findings their lines in the document, which are looked up only for these."""
+        return with_lines(findings, self.document.lines) if findings and self.document else findings
 
 
 def read_result(raw: bytes, only: str | None = None) -> CheckedResult:
     """Read and check a document once. ``only`` is the one accepted kind; without it the document tells its kind."""
-    kind, lines = only or "unknown", dict[str, int]()
+    kind, document = only or "unknown", None
     model: Any = None
     try:
         document = read_object(raw)
-        lines = dict(document.lines)
         found = kind_for(only, document.value)
         kind, model = found.name, read_shape(found.model, document.value)
         if isinstance(model, PlannerResult):
@@ -51,7 +55,8 @@ def read_result(raw: bytes, only: str | None = None) -> CheckedResult:
             findings = found.findings(model)
     except BrokenContract as broken:
         findings = list(broken.findings)
-    return CheckedResult(kind, model, with_lines(findings, lines) if lines else findings, lines)
+    checked = CheckedResult(kind, model, findings, document)
+    return replace(checked, findings=checked.with_lines(findings))
 
 
 def apply_result(github: GitHub, result: CheckedResult, options: ApplyOptions) -> Receipt:
@@ -72,7 +77,7 @@ def apply_result(github: GitHub, result: CheckedResult, options: ApplyOptions) -
         case _:
             message = f"A document of the kind {result.kind} can be checked, but not applied."
             raise WrongUsage(message, hint=f"Apply one of {', '.join(APPLICABLE)}.")
-    receipt.findings = with_lines(receipt.findings, result.lines)
+    receipt.findings = [*result.with_lines(receipt.findings)]
     codes = [finding.code for finding in receipt.findings]
     log("result", "%s %s: %s, findings %s", receipt.kind, receipt.run_key, receipt.outcome, codes)
     return receipt
