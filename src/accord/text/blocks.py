@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from weakref import WeakValueDictionary
 
 from accord.text.block_syntax import (
     BREAK,
@@ -56,17 +57,23 @@ _MOST_OPENED = 100
 
 _MOST_EMPTY_CELLS = 0x80000
 
+_IN_USE: WeakValueDictionary[str, Blocks] = WeakValueDictionary()
+"""Those that someone keeps, such as a body that is checked and then sanitised."""
+
 
 @lru_cache(maxsize=4)
 def read_blocks(text: str) -> Blocks:
     """Take a text apart into blocks. A turn of a loop asks forty times for those of the same text."""
+    if blocks := _IN_USE.get(text):
+        return blocks
     lines = [(hit.start(), hit.start(1)) for hit in _LINE.finditer(text)]
     reader = _Reader()
     for start, end in lines[:-1]:
         reader.read_line(text[start:end], start)
     reader.number += 1
     reader.close_to(0)
-    return Blocks(lines, reader.leaves, reader.items, reader.footnotes, reader.definitions, reader.depth)
+    blocks = Blocks(lines, reader.leaves, reader.items, reader.footnotes, reader.definitions, reader.depth)
+    return _IN_USE.setdefault(text, blocks)
 
 
 class _Reader(LineCursor):
@@ -86,6 +93,9 @@ class _Reader(LineCursor):
     def read_line(self, line: str, start: int) -> None:
         """Read the next line, which is without its end."""
         self.number += 1
+        if not line and len(self.open) <= 2 and self.open[-1].kind in ("document", "heading", "paragraph"):
+            self.close_to(0)
+            return
         if self._is_only_text(line):
             self.open[-1].lines.append(line)
             self.open[-1].sources.append(start)

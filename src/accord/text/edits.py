@@ -17,7 +17,7 @@ from accord.text.hidden import GUARD, hidden_runs, in_place_of
 from accord.text.html import attribute_edits, html_parts, image_edits, is_allowed_tag, link_of_tag, without_tags
 from accord.text.inlines import InlineSpan, plain_address
 from accord.text.posting import PostingPolicy
-from accord.text.regions import ODD_NOTE, TABLE_RULE, ParsedMarkdown, Prose, is_odd_label
+from accord.text.regions import ODD_NOTE, TABLE_RULE, WORDS, ParsedMarkdown, Prose, is_odd_label
 from accord.text.views import Cursor, Edit, View
 from accord.text.words import (
     CODE,
@@ -54,9 +54,6 @@ _NOTE = re.compile(r"\[\^[^\[\]\s]+\]")
 _NOTE_SIGN = f"{LINK}1{LINK}"
 """A number that is not part of the word beside it, as the note may not exist, and its source be shown."""
 
-_WORDS = re.compile(r"[A-Za-z0-9 ,;\n]*")
-"""Text in which nothing needs a change, though the text after it may make a keyword of it."""
-
 _BOX = re.compile(r"\[[ xX]\][ \t]+\Z")
 _IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _ODD_TARGET = re.compile(r"\s*(?:</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>|[^\s<\[`]*[\[`])")
@@ -76,7 +73,7 @@ def page_edits(page: ParsedMarkdown, policy: PostingPolicy) -> list[Edit]:
     between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     blocks = []
     for prose in page.prose:
-        if _WORDS.fullmatch(prose.content):
+        if WORDS.fullmatch(prose.content):
             blocks.append((prose.content, View(prose.content, ())))
             continue
         found, view = _prose_edits(page, prose, between, policy)

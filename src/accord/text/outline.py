@@ -27,6 +27,7 @@ _EMPHASIS = re.compile(r"(?<![\\\s])(?:\*+|_+(?!\w))|(?<!\\)(?:\*+|(?<!\w)_+)(?!
 _MARKUP = re.compile(r"^[ \t>]*(?:```|~~~)[^\n]*|<[^<>\n]*>|[^\w\n]", re.MULTILINE)
 _VERBATIM = frozenset({"fence", "code", "html"})
 _WORD = re.compile(r"[^\W_]+")
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ,;.()/'-]*")
 _UNNAMED = frozenset(("a", "an", "begin", "end", "is", "of", "start", "the", "this"))
 _CONSTANT = re.compile(r"\s*[A-Z0-9]+(?:[_-][A-Z0-9]+)+\s*")
 _PROSE = re.compile(r"/?[^\W_][^\WA-Z_]*(?: [^\WA-Z_]+)*")
@@ -299,7 +300,7 @@ def _shown_texts(block: Block) -> list[str]:
 
 def seen_text(text: str) -> str:
     """Return what a reader sees of a Markdown text: no comments, tags and hidden characters; code as it is."""
-    return _visible(read_blocks(text).leaves)
+    return text.strip() if _PLAIN.fullmatch(text) else _visible(read_blocks(text).leaves)
 
 
 def _visible(blocks: Iterable[Block]) -> str:
@@ -318,7 +319,7 @@ def _shown_tag(tag: str) -> str:
 
 def _without_tags(content: str) -> str:
     pieces, done = [], 0
-    for span in read_inlines(content, {}):
+    for span in read_inlines(content, {}) if "`" in content or "<" in content else ():
         if span.start >= done and span.kind in ("code", "html", "autolink"):
             kept = content[span.start : span.end]
             shown = _shown_tag(kept) if span.kind == "html" else kept

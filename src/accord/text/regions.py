@@ -45,6 +45,9 @@ Its group is what is before the bracket.
 TABLE_RULE = re.compile(r"^[ \t]*[|:-][ \t|:-]*$", re.MULTILINE)
 """The row below the head of a table, or something like it."""
 
+WORDS = re.compile(r"[A-Za-z0-9 ,;\n]*")
+"""Text in which nothing needs a change, though the text after it may make a keyword of it."""
+
 _ESCAPED_PIPE = re.compile(r"\\\|")
 _BLANKS = " \t\r\n"
 _NESTED_BRACKETS = re.compile(r"(?:\[[^\[\]]*){15}")
@@ -172,8 +175,9 @@ def _prose(
 ) -> Prose:
     is_html, is_cell = block.kind == "html", block.kind == "table"
     content, places = _join_lines(lines, sources, has_pipes=is_cell or block.is_above_table)
-    spans = [] if is_html else read_inlines(content, references)
-    doubt = len(content) if is_html else _doubt(content, spans)
+    is_plain = is_html or WORDS.fullmatch(content)
+    spans = [] if is_plain else read_inlines(content, references)
+    doubt = len(content) if is_plain else _doubt(content, spans)
     prose = Prose(content, is_html, is_cell, doubt, spans, *places)
     code = (span for span in spans if span.kind == "code" and span.end <= doubt)
     page.code += [(prose.source(span.start), prose.source(span.end - 1) + 1) for span in code]
