@@ -159,6 +159,17 @@ def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Pat
         move_task(writer(folder), "T-001", "in-progress", role="Coder")
 
 
+@pytest.mark.parametrize(("state", "mode", "role"), [("PLAN", "full", "Planner"), ("INTAKE_LEAN", "lean", "SpecAgent")])
+def test_a_plan_whose_tasks_are_begun_is_not_taken(tmp_path: Path, state: str, mode: Any, role: str) -> None:
+    plan = TASKS.replace("not-started", "completed", 1)
+    folder = make_session(tmp_path, state, mode=mode, user_decisions=GATES[:1], texts={"tasks.yaml": plan})
+    with pytest.raises(BrokenContract) as caught:
+        apply_output(writer(folder), "meta", role, WORK)
+    assert [one.code for one in caught.value.findings] == ["tasks-early"]
+    (folder / "tasks.yaml").write_text(TASKS)
+    apply_output(writer(folder), "meta", role, WORK)
+
+
 SILENT = {"category": "security", "resolution_reason": "no response provided"}
 
 

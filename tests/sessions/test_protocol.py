@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.clocks import ManualClock
 from support.disks import FaultyDisk, fails
-from support.sessions import clock, decision, make_session, status, writer
+from support.sessions import clock, decision, make_session, outputs, status, writer
 
 from accord.core.errors import BrokenContract, Stopped
 from accord.files.store import Disk
@@ -88,7 +88,8 @@ def test_a_final_answer_cancels_open_questions_except_security_and_gates(tmp_pat
     assert entry(folder, "UD-3")["status"] == "pending"
     assert next_step(read_session(folder)).next == "ask"
     close = run.close_question
-    refused("security-cancelled", close, writer(folder), "UD-3", "cancelled", "No response provided.")
+    for reason in ("No response provided.", "User did not answer", "auto-cancelled", ".", "user deferred:"):
+        refused("security-cancelled", close, writer(folder), "UD-3", "cancelled", reason)
     refused("decision-mandatory", close, writer(folder), "UD-3", "skipped", "not now")
     run.close_question(writer(folder), "UD-3", "cancelled", "user deferred: next sprint")
     assert entry(folder, "UD-3")["status"] == "cancelled"
@@ -349,6 +350,28 @@ def test_a_security_question_without_an_answer_is_repeated_and_stays_open(tmp_pa
     assert recorded_answers(folder) == {"UD-1": ("pending", None), "UD-2": ("answered", "yes")}
     talk(folder, "/defer user deferred: will address in next sprint")
     assert recorded_answers(folder)["UD-1"] == ("cancelled", "user deferred: will address in next sprint")
+
+
+def test_a_deferred_security_question_is_recorded_with_the_word_of_the_user(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "security", "")
+    talk(folder, "/defer next sprint", "/defer next sprint")
+    deferred = {"UD-1": ("cancelled", "user deferred: next sprint"), "UD-2": ("cancelled", "next sprint")}
+    assert recorded_answers(folder) == deferred
+
+
+def test_a_question_of_security_that_lost_its_category_is_not_cancelled_in_silence(tmp_path: Path) -> None:
+    asked = [decision(question="T-001: May it stay open?", state_context="DESIGN")]
+    asked += [decision("UD-2", state_context="DESIGN")]
+    lines = outputs(("Security", "NEEDS_DECISION"), summary="May it stay open?")
+    folder = make_session(tmp_path, "ASK_USER", user_decisions=asked, texts={"outputs.jsonl": lines})
+    assert [one.code for one in check_session(folder)[0][2]] == ["category-missing"]
+    answer(folder, is_final=True)
+    assert recorded_answers(folder) == {"UD-1": ("pending", None), "UD-2": SILENT}
+    refused("security-cancelled", run.close_question, writer(folder), "UD-1", "cancelled", "no answer")
+    refused("decision-mandatory", run.close_question, writer(folder), "UD-1", "skipped", "no answer")
+    (folder / "status.json").write_text(json.dumps(status("DESIGN")))
+    ask(folder, "T-001: May it stay open?")
+    assert entry(folder, "UD-1")["category"] == "security"
 
 
 @pytest.mark.parametrize("name", [DESIGN, STRATEGY])

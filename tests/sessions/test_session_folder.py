@@ -176,6 +176,18 @@ def test_a_lean_session_needs_no_architecture_and_no_gates(tmp_path: Path) -> No
         ("FIX_TESTS", {"user_decisions": GATES[1:]}, ["gate-open"]),
         ("BLOCKED", {"blocked_from": "REVIEW_STRATEGY", "blocker": "x", "user_decisions": GATES[:1]}, []),
         ("APPROVE_DESIGN", {"user_decisions": [decision("UD-APPROVE-DESIGN", "cancelled")]}, ["gate-cancelled"]),
+        *(
+            (
+                "BLOCKED",
+                {
+                    "user_decisions": [decision("UD-APPROVE-DESIGN", "cancelled")],
+                    "blocked_from": "APPROVE_DESIGN",
+                    "blocker": blocker,
+                },
+                wrong,
+            )
+            for blocker, wrong in (("no time", ["gate-cancelled"]), ("mandatory_user_decision_missing", []))
+        ),
         ("ASK_USER", {"user_decisions": [decision(state_context="PLAN")]}, ["gate-open"]),
     ],
 )
@@ -426,6 +438,67 @@ def test_a_change_by_hand_passes_the_integrator_only_after_its_ok(tmp_path: Path
     assert "session-altered" not in codes()
 
 
+@pytest.mark.parametrize("state", ["INTEGRATE", "RELEASE"])
+def test_a_change_by_hand_ends_no_session_whose_build_is_broken(tmp_path: Path, state: str) -> None:
+    folder = finished(tmp_path, state)
+    (folder / "outputs.jsonl").write_text(INTEGRATED)
+    codes = changes_of(folder)
+    by_hand(folder, current_state="DONE", last_ci_result="red")
+    assert codes() == ["session-altered"]
+    by_hand(folder, last_ci_result="green")
+    assert codes() == []
+
+
+def test_a_change_by_hand_goes_back_to_tasks_only_for_one_that_was_open(tmp_path: Path) -> None:
+    folder = finished(tmp_path, "INTEGRATE")
+    (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
+    codes = changes_of(folder)
+    by_hand(folder, current_state="IMPLEMENT_LOOP")
+    assert codes() == ["session-altered"]
+    (folder / "outputs.jsonl").write_text(ALL_REVIEWED + outputs(("QA", "FAIL"), ("Coder", "OK"), ("QA", "OK")))
+    assert codes() == []
+    (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
+    (folder / "tasks.yaml").write_text(done() + TASKS[TASKS.index("  - id: T-002") :].replace("T-002", "T-003"))
+    assert codes() == []
+
+
+def test_a_change_by_hand_starts_no_task_before_the_gates(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "PLAN", mode="full", user_decisions=SINGLE[:1])
+    codes = changes_of(folder)
+    (folder / "tasks.yaml").write_text(TASKS.replace("not-started", "in-progress", 1))
+    assert codes() == ["tasks-early"]
+    assert changes_of(folder)() == [], "what was begun before the change stays a warning"
+    by_hand(folder, current_state="IMPLEMENT_LOOP", user_decisions=SINGLE)
+    assert "tasks-early" not in codes()
+    by_hand(folder, current_state="PLAN")
+    new = replace(read_session(folder), parts={name: Part(name) for name in read_session(folder).parts})
+    assert "tasks-early" in [one.code for one in hand_edits(new, read_session(folder))]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "found"),
+    [
+        ({}, {"question": "Another one?"}, "session-altered"),
+        ({}, {"asked_at": "2026-01-31T10:00:00Z"}, "session-altered"),
+        ({"asked_at": "2026-01-31"}, {"asked_at": AT}, ""),
+        ({"category": "security"}, {"category": None}, "session-altered"),
+        ({"category": "secrity"}, {"category": "security"}, ""),
+        ({}, {"category": "security"}, ""),
+        ({"status": "cancelled"}, {"status": "cancelled", "resolution_reason": "the user said so"}, "session-altered"),
+        ({"category": "security"}, {"status": "cancelled", "category": "security"}, "security-cancelled"),
+        ({"category": "security"}, {"status": "answered", "category": "security"}, ""),
+        ({}, {"status": "cancelled"}, ""),
+    ],
+)
+def test_a_question_keeps_what_it_asks_and_how_it_ended(
+    tmp_path: Path, was: dict[str, Any], now: dict[str, Any], found: str
+) -> None:
+    folder = make_session(tmp_path, "ASK_USER", mode="full", user_decisions=[*SINGLE, decision(**was)])
+    codes = changes_of(folder)
+    by_hand(folder, user_decisions=[*SINGLE, decision(**now)])
+    assert codes() == ([found] if found else [])
+
+
 @pytest.mark.parametrize("state", ["INTAKE", "IMPLEMENT_LOOP", "BLOCKED"])
 def test_a_session_does_not_disappear(tmp_path: Path, state: str) -> None:
     before = read_session(make_session(tmp_path, state, blocked_from="PLAN", blocker="x"))
@@ -480,7 +553,7 @@ DESIGNED_BEFORE = DESIGNED.replace(AT, BEFORE_AT)
         ("", outputs(("Coder", "OK")), AT, []),
         (DESIGNED_BEFORE, "", AT, ["session-altered"]),
         (DESIGNED_BEFORE, "", None, ["session-altered"]),
-        (DESIGNED_BEFORE, "", "2026-01-31T08:00:00Z", []),
+        (DESIGNED_BEFORE, "", "2026-01-31T08:00:00Z", ["session-altered"]),
         *(
             (DESIGNED_BEFORE, outputs((role, "OK"), task="meta"), AT, ["session-altered"])
             for role in ("QA", "Designer")
@@ -510,6 +583,54 @@ def test_a_correction_is_completed_only_with_its_output(
     (folder / "outputs.jsonl").write_text(recorded + added)
     assert codes() == found
     assert changes_of(folder)() == [], "what was completed before the change stays"
+
+
+REQUESTED = decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: a")
+ASKED_AGAIN, APPROVED = decision("UD-APPROVE-DESIGN", asked_at=LATER["asked_at"]), {**GATES[0], **LATER}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "after_ok"),
+    [
+        ({}, GATES[0], []),
+        ({}, APPROVED, []),
+        (corrected("none", None), APPROVED, []),
+        ({"gate_tracking": None}, APPROVED, []),
+        ({"current_state": "PLAN"}, APPROVED, []),
+        ({}, ASKED_AGAIN, ["session-altered"]),
+        (corrected("none"), ASKED_AGAIN, ["session-altered"]),
+        (corrected("completed"), ASKED_AGAIN, []),
+        (corrected("none"), REQUESTED, ["session-altered"]),
+        ({"gate_tracking": None}, REQUESTED, ["session-altered"]),
+        (corrected("completed"), {**REQUESTED, "answer": "changes-requested: b", **LATER}, []),
+        (corrected("queued"), {**REQUESTED, "answer": "changes-requested: b", **LATER}, []),
+    ],
+)
+@pytest.mark.parametrize("status", ["queued", "dispatched"])
+def test_a_requested_correction_is_not_dropped_by_hand(
+    tmp_path: Path, status: str, changes: dict[str, Any], said: dict[str, Any], after_ok: list[str]
+) -> None:
+    lines = f"{LINE}\n{LINE.replace(': a', ': b')}\n"
+    texts = {"outputs.jsonl": DESIGNED_BEFORE, "approve-design-history.jsonl": lines}
+    made: Any = {"mode": "full", "user_decisions": [REQUESTED], "texts": texts}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", **made, **corrected(status))
+    codes = changes_of(folder)
+    by_hand(folder, **{"user_decisions": [said], **changes})
+    assert {*codes()} == {"session-altered"}
+    (folder / "outputs.jsonl").write_text(DESIGNED_BEFORE + outputs(("Architect", "OK"), task="meta"))
+    assert codes() == after_ok
+
+
+@pytest.mark.parametrize("status", ["queued", "dispatched", "completed"])
+def test_a_correction_without_records_is_over_once_the_gate_was_asked_again(tmp_path: Path, status: str) -> None:
+    made: Any = {"mode": "full", "user_decisions": [REQUESTED], **corrected(status)}
+    texts = {"approve-design-history.jsonl": LINE + "\n"}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", texts=texts, **made)
+    codes = changes_of(folder)
+    by_hand(folder, user_decisions=[GATES[0]])
+    assert codes() == ([] if status == "completed" else ["session-altered"])
+    by_hand(folder, user_decisions=[APPROVED])
+    assert codes() == []
 
 
 @pytest.mark.parametrize("count", [0, 1])

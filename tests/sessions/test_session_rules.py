@@ -387,7 +387,16 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
             ("security-cancelled", "resolution_reason"),
         ),
         (decision(status="cancelled", category="security", resolution_reason="user deferred: next sprint"), None),
+        *(
+            (
+                decision(status="cancelled", category="security", resolution_reason=reason),
+                ("(security-cancelled)", "resolution_reason"),
+            )
+            for reason in ("User did not answer", "timed out", ".", "user deferred: ")
+        ),
+        (decision(status="cancelled", category="security", resolution_reason="User declined: no risk"), None),
         (decision(status="skipped", category="security"), ("security-cancelled", "resolution_reason")),
+        (decision("UD-APPROVE-DESIGN", "skipped"), ("decision-mandatory", "status")),
         (decision(status="cancelled", resolution_reason="no response provided"), None),
         (decision(category="Security"), None),
         (decision(category="secrity"), ("category-unknown", "category")),

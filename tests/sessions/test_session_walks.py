@@ -133,7 +133,7 @@ class Walk:
         role = pick(("Orchestrator", "Orchestrator", pick(ROLES)))
         task, loop, state = pick((*NAMES, "meta")), pick(LOOPS), pick(STATES)
         question = UserQuestion(pick(("One?", f"{task} {loop}: Two?")), pick(("", *GATES)), pick(("", "security")))
-        decision = pick((*GATES, "UD-1", "UD-2"))
+        decision, reason = pick((*GATES, "UD-1", "UD-2")), pick(("later", "user deferred: later"))
         waiver, target = pick(("", "", "", "no time")), pick(STATUSES)
         setting = pick(
             ("last_ci_result=red", "last_ci_result=green", f"retry_counts.{task}.{loop}=0", "known_issues=x")
@@ -144,7 +144,7 @@ class Walk:
             f"fix {task} {loop}": lambda w: run.start_fix(w, task, loop, role=role),
             f"ask {question}": lambda w: run.ask(w, [question]),
             f"answer {decision}": lambda w: run.answer(w, {decision: pick(ANSWERS)}, is_final=pick((True, False))),
-            f"close {decision}": lambda w: run.close_question(w, decision, pick(("cancelled", "skipped")), "later"),
+            f"close {decision}": lambda w: run.close_question(w, decision, pick(("cancelled", "skipped")), reason),
             "resume": run.resume,
             "reopen": run.reopen,
             f"set {setting}": lambda w: run.set_values(w, [parse_setting(setting)], role=role),

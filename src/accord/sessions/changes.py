@@ -12,7 +12,13 @@ from pathlib import Path
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, pointer
 from accord.git.program import Git
-from accord.sessions.decision_rules import check_gate, is_before, passes_gate
+from accord.sessions.decision_rules import (
+    closing_finding,
+    is_about_security,
+    is_before,
+    is_change_request,
+    is_of_security,
+)
 from accord.sessions.folder import (
     HISTORY_FILE,
     OUTPUTS_FILE,
@@ -21,15 +27,25 @@ from accord.sessions.folder import (
     Session,
     read_parts,
     session_at,
+    status_of,
 )
-from accord.sessions.machine import leads_to, working_state
-from accord.sessions.models import CORRECTORS, GATES, LOOPS, OutputEntry, SessionStatus, SessionTask, UserDecision
-from accord.sessions.moves import fallen_counts
+from accord.sessions.machine import refusal_of_way, working_state
+from accord.sessions.models import (
+    APPROVE_DESIGN,
+    CORRECTORS,
+    GATES,
+    LOOPS,
+    OutputEntry,
+    SessionStatus,
+    SessionTask,
+    UserDecision,
+)
+from accord.sessions.moves import early_tasks, facts_of, fallen_counts
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
-from accord.sessions.reviews import has_passed_meta, has_record, has_work, open_gates, planned_reviews
+from accord.sessions.questions import repeat_finding
+from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
 _ALTERED = "Restore it, and make the change with `accord session`."
-_INTEGRATED = ("RELEASE", "DONE")
 _OF_BLOCK = frozenset({"blocker-missing", "blocked-from"})
 
 
@@ -63,7 +79,6 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     if now is None:
         return
     place, state, target = pointer(STATUS_FILE, "current_state"), working_state(old), working_state(now)
-    gates = [gate for decision_id, gate in GATES.items() if check_gate(old, decision_id)]
     counted = {*old.retry_counts, *now.retry_counts}
     is_counted = _shows_fix(before, after, now) or any(  # a count may be set back
         now.retries(task, target) != old.retries(task, target) for task in counted if target in LOOPS
@@ -71,14 +86,11 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     if before.mode != after.mode:
         message = f"This change makes a session of the mode {before.mode} one of the mode {after.mode}."
         yield Finding("session-altered", message, pointer(STATUS_FILE, "mode"), hint=_ALTERED)
-    elif state and target and not leads_to(state, target, before.mode, gates):
-        message = f"This change takes the session from {state} to {target}, where no move leads."
-        yield Finding("session-altered", message, place, hint=_ALTERED)
+    elif state and target and (refusal := _refusal_of_way(before, old, after, now)) is not None:
+        message = f"This change takes the session from {state} to {target}, where no move leads. {refusal}"
+        yield Finding("session-altered", message.strip(), place, hint=_ALTERED)
     elif state not in ("", target) and target in LOOPS and not is_counted:
         message = f"This change takes the session from {state} to {target}, but counts no entry of it."
-        yield Finding("session-altered", message, place, hint=_ALTERED)
-    elif target in _INTEGRATED and state not in ("", *_INTEGRATED) and _lacks_integration(after):
-        message = f"This change takes the session from {state} to {target}, but the Integrator never gave an OK."
         yield Finding("session-altered", message, place, hint=_ALTERED)
     known = {one.code for one in before.parts[STATUS_FILE].findings}
     for one in after.parts[STATUS_FILE].findings:
@@ -88,34 +100,101 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     yield from _decision_findings(before, old, after, now)
 
 
-def _lacks_integration(session: Session) -> bool:
-    """Return whether a whole session with outputs has no OK of the Integrator, and no waiver of it."""
-    passed = (has_passed_meta("Integrator", [output]) for output in session.outputs)
-    return session.mode == "full" and bool(session.outputs) and not any(passed)
+def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> str | None:
+    """Return why no moves lead from the state of work before a change to that after it; None where they do."""
+    is_reopened, target = now.reopened_at != old.reopened_at, working_state(now)
+    state = "IMPLEMENT_LOOP" if is_reopened else working_state(old)  # it was done in between
+    if state == target:
+        return None
+    forms = [facts_of(after, count) for count in range(len(before.outputs), len(after.outputs) + 1)]
+    if added := tuple(task.id for task in after.plan if before.task(task.id) is None):
+        forms.insert(0, replace(forms[-1], unfinished=added))
+    return refusal_of_way(state, target, [facts_of(before), *forms])
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
-    """Find questions that are gone or altered, counts that fell without an answer, and corrections without output."""
-    for decision in old.user_decisions:
+    """Find questions that are gone, altered or closed, counts that fell, and corrections that no command makes so."""
+    place, wrong = pointer(STATUS_FILE, "user_decisions"), {one.path for one in before.parts[STATUS_FILE].findings}
+    for i, decision in enumerate(old.user_decisions):
         kept = now.decision(decision.decision_id)
-        if kept is None or (_is_final(decision) and (kept.status, kept.answer) != (decision.status, decision.answer)):
+        keys = _altered_keys(decision, kept) if kept and decision.decision_id not in GATES else []
+        named = ", ".join(f"`{key}`" for key in keys if pointer("user_decisions", i, key) not in wrong)
+        reason = f"No command changes {named}." if named else ""
+        if kept and decision.decision_id in GATES:
+            reason = _refusal_of_repeat(before, after, decision, kept)
+        if reason or kept is None:
             did = "alters" if kept else "removes"
-            message = f"This change {did} {decision.decision_id}, which was {decision.status}."
-            yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=_ALTERED)
+            message = f"This change {did} {decision.decision_id}, which was {decision.status}. {reason}"
+            yield Finding("session-altered", message.strip(), place, hint=_ALTERED)
+    for i, kept in enumerate(now.user_decisions):
+        asked = old.decision(kept.decision_id)
+        if kept != asked:
+            category = asked.category if asked and is_about_security(asked.category) else kept.category
+            is_security = is_of_security(kept.question, category, after.outputs)
+            found = closing_finding(kept, f"{place}/{i}", is_security=is_security)
+            yield from [found] if found else []
     for task, loop in fallen_counts(old, now, before.outputs):
         message = f"This change sets the count of {task} in {loop} back, and the user did not decide on it since."
         yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=_ALTERED)
+    yield from _correction_findings(before, old, after, now)
+
+
+def _altered_keys(decision: UserDecision, kept: UserDecision) -> list[str]:
+    """Return the keys of a question's record that changed, and that no command changes any more."""
+    resolved = () if decision.status == "pending" else ("status", "answer", "resolution_reason")
+    keys = [key for key in ("question", "asked_at", *resolved) if getattr(kept, key) != getattr(decision, key)]
+    is_lost = is_about_security(decision.category) and not is_about_security(kept.category)
+    return [*keys, *(["category"] if is_lost else [])]
+
+
+def _refusal_of_repeat(before: Session, after: Session, decision: UserDecision, kept: UserDecision) -> str:
+    """Return why the answer of a gate could not be replaced, as it is when the gate is asked again."""
+    if decision.status != "answered" or (kept.status, kept.answer) == (decision.status, decision.answer):
+        return ""
+    progress: str = status_of(before).correction_status
+    is_asked = kept.status == "answered" or status_of(after).correction_status == "completed"
+    is_shown = bool(_corrections(after.outputs)) or kept.asked_at != decision.asked_at
+    if is_asked and is_shown and _is_corrected(before, after):
+        progress = "completed"
+    found = repeat_finding(decision.decision_id, decision.answer or "", progress)
+    return found.message if found else ""
+
+
+def _correction_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
+    """Find a correction of the design that is completed without its output, or dropped while its answer stays."""
+    was, said = old.decision(APPROVE_DESIGN), now.decision(APPROVE_DESIGN)
+    is_same = was is not None and said is not None and (was.answer, was.asked_at) == (said.answer, said.asked_at)
+    is_requested = said is not None and said.status == "answered" and is_change_request(said.answer or "")
     is_new = (now.correction_status, now.last_correction) != (old.correction_status, old.last_correction)
-    if is_new and now.correction_status == "completed" and not _is_corrected(now, after.outputs):
+    is_new = is_new or (is_requested and not is_same)
+    message = ""
+    if is_new and now.correction_status == "completed" and not _is_corrected(before, after):
         message = "This change completes the correction of the design without an OK of the agent that was sent."
+    elif is_requested and is_same and now.correction_status == "none" != old.correction_status:
+        message = f"This change drops the correction of the design, which was {old.correction_status}."
+    if message:
         yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=_ALTERED)
 
 
-def _is_corrected(now: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether an output since the last dispatch of a correction completes it, or other tools keep outputs."""
-    own, sent = [one for one in outputs if one.task_id == "meta" and one.agent in CORRECTORS], now.last_correction
-    done = [one for one in own if one.agent == sent.agent and one.status == "OK" and one.meets_definition_of_done]
-    return not own or any(not is_before(one.at, sent.at or "") for one in done)
+def _corrections(outputs: Sequence[OutputEntry]) -> list[OutputEntry]:
+    return [one for one in outputs if one.task_id == "meta" and one.agent in CORRECTORS]
+
+
+def _is_corrected(before: Session, after: Session) -> bool:
+    """Return whether an output of the agent that was sent completes a correction, or other tools keep outputs.
+
+    It is a new one, or followed the dispatch that was recorded before the change.
+    """
+    old, now, own = status_of(before), status_of(after), _corrections(after.outputs)
+    sent, known = old.last_correction, _corrections(before.outputs)
+    since = sent.at if old.correction_status == "dispatched" else None
+    done = [
+        one
+        for i, one in enumerate(own)
+        if (i >= len(known) and one.agent in (sent.agent, now.last_correction.agent))
+        or (since and one.agent == sent.agent and not is_before(one.at, since))
+    ]
+    return not own or any(one.status == "OK" and one.meets_definition_of_done for one in done)
 
 
 def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:
@@ -125,15 +204,14 @@ def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:
     return "fix_task" in now.model_fields_set and len(after.outputs) > len(before.outputs)
 
 
-def _is_final(decision: UserDecision) -> bool:
-    """Return whether a question is over: that of a gate is asked again until its answer lets the session pass."""
-    is_passed = decision.decision_id not in GATES or passes_gate(decision.decision_id, decision.answer or "")
-    return decision.status != "pending" and is_passed
-
-
 def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
     """Find begun tasks that are gone, and tasks that lost reviews or moved on without a record of work or reviews."""
     known = {task.id: task.status for task in before.plan}
+    early = early_tasks(after)
+    if begun := [one.id for one in after.plan if one.id in early and one.status != known.get(one.id)]:
+        message = f"This change starts work on {', '.join(begun)} before the session passed its gates."
+        place, hint = pointer(STATUS_FILE, "current_state"), "Set them to not-started, and pass the gates first."
+        yield Finding("tasks-early", message, place, hint=hint)
     for name in known.keys() - {task.id for task in after.plan} if after.tasks else ():
         if known[name] != "not-started":
             message = f"This change removes {name}, which was {known[name]}."

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
 from accord.core.clock import future_problem, time_of
 from accord.core.documents import short_name
-from accord.core.findings import Finding, warning
+from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
-from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
+from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, OutputEntry, SessionStatus, UserDecision
 from accord.text.hidden import strip_hidden
 
 SECURITY = "security"
@@ -23,6 +24,14 @@ SECURITY = "security"
 
 NO_RESPONSE = "no response provided"
 """The reason of a cancelled decision that got no answer."""
+
+GATE_MISSING = "mandatory_user_decision_missing"
+"""The blocker of a session whose gate has no decision."""
+
+DEFERRED = "user deferred:"
+"""The beginning of the reason with which the user puts off a question about security; `user declined:` is another."""
+
+_DEFERRAL = re.compile(r"user (?:deferred|declined):\s*\S", re.IGNORECASE)
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?\Z")
 _APPROVED = re.compile(r"approved(?![\w-])")
@@ -107,12 +116,9 @@ def _check_resolved(decision: UserDecision, session: str, place: str) -> Iterato
     if decision.resolved_at and is_before(decision.resolved_at, decision.asked_at):
         message = "The decision was resolved before it was asked."
         yield Finding("decision-times", message, f"{place}/resolved_at", hint="Correct one of the two times.")
-    is_silent = decision.status == "cancelled" and is_silence(decision.resolution_reason or "")
-    if is_about_security(decision.category) and (is_silent or decision.status == "skipped"):
-        how = "cancelled for lack of an answer" if is_silent else "skipped: the user answers or defers it"
-        message = f"A question about security cannot be {how}."
-        hint = "Set the decision back to pending, so that the user answers or defers it."
-        yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
+    if found := closing_finding(decision, place, is_security=is_about_security(decision.category)):
+        has_words = decision.status == "cancelled" and not _is_silence(decision.resolution_reason or "")
+        yield replace(found, severity=Severity.WARNING) if has_words else found  # other tools have their own words
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
         folder = shlex.quote(f".agents-work/{session}")
@@ -125,9 +131,48 @@ def is_about_security(category: str | None) -> bool:
     return (category or "").strip().lower() == SECURITY
 
 
-def is_silence(reason: str) -> bool:
-    """Return whether the reason of a cancelled decision is the contract's own for no answer, or says nothing."""
-    return " ".join(reason.lower().split()).strip(".- ") in (NO_RESPONSE, "no response", "none", "n/a")
+def question_of_security(task_id: str, summary: str) -> str:
+    """Return the question to the user that an output of Security with NEEDS_DECISION becomes."""
+    return summary if task_id == "meta" else f"{task_id}: {summary}"
+
+
+def is_of_security(question: str, category: str | None, outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether only the user resolves a question: by its category, or because Security asked it."""
+    asked = (one for one in outputs if (one.agent, one.status) == ("Security", "NEEDS_DECISION"))
+    return is_about_security(category) or any(
+        question_of_security(one.task_id, one.summary) == question for one in asked
+    )
+
+
+def closing_problem(decision_id: str, how: str, reason: str, *, is_security: bool) -> str:
+    """Return why a question cannot be cancelled or skipped; empty where it can.
+
+    No gate is skipped, and a question about security is only cancelled, by the user's own word.
+    """
+    if how == "skipped" and (is_security or decision_id in GATES):
+        return f"{decision_id} cannot be skipped. The user answers or cancels it."
+    if how != "cancelled" or not is_security or is_deferral(reason):
+        return ""
+    return f"{decision_id} is about security and is cancelled only if the user defers it, with `{DEFERRED} REASON`."
+
+
+def closing_finding(decision: UserDecision, place: str, *, is_security: bool) -> Finding | None:
+    """Return why the record of a cancelled or skipped question is not one that a command makes; None where it is."""
+    reason, hint = decision.resolution_reason or "", "Set it back to pending, so that the user answers or defers it."
+    message = closing_problem(decision.decision_id, decision.status, reason, is_security=is_security)
+    if message and is_security:
+        return Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
+    return Finding("decision-mandatory", message, f"{place}/status", hint=hint) if message else None
+
+
+def is_deferral(reason: str) -> bool:
+    """Return whether a reason says in the contract's form that the user deferred or declined a question."""
+    return bool(_DEFERRAL.match(strip_hidden(reason)))
+
+
+def _is_silence(reason: str) -> bool:
+    """Return whether the reason of a cancelled decision is the contract's own for no answer."""
+    return " ".join(reason.lower().split()).strip(".") == NO_RESPONSE
 
 
 def gate_answer_problem(decision_id: str, answer: str) -> str:

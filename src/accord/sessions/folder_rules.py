@@ -12,10 +12,18 @@ from pathlib import Path
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, pointer, warning
-from accord.sessions.decision_rules import check_gate, is_change_request
+from accord.sessions.decision_rules import (
+    GATE_MISSING,
+    SECURITY,
+    check_gate,
+    is_about_security,
+    is_change_request,
+    is_of_security,
+)
 from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import INTEGRATION, files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
+from accord.sessions.moves import early_tasks
 from accord.sessions.reviews import has_record, lacks_final_review, open_gates
 from accord.sessions.rules import is_inside, session_name_findings
 
@@ -46,6 +54,7 @@ def folder_findings(session: Session) -> list[Finding]:
         found.append(Finding("artifact-missing", "status.json is missing.", "/status.json", hint=hint))
     if status:
         found += [*_artifacts(session, status), *_gates(session, status), *_history(session, status)]
+        found += _categories(session, status)
     if status and tasks:
         found += [*_tasks_by_state(session, status, tasks), *_final_review(session, status)]
     if tasks:
@@ -75,9 +84,11 @@ def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
             hint = f"Return to it with `{command}`, which asks the user."
             yield Finding("gate-open", message, "/status.json/user_decisions", hint=hint)
         decision = status.decision(decision_id)
-        if decision and decision.status == "cancelled" and status.current_state == gate:
+        is_blocked = status.current_state == "BLOCKED" and GATE_MISSING in (status.blocker or "")
+        if decision and decision.status == "cancelled" and status.current_state in (gate, "BLOCKED") and not is_blocked:
             message = f"{decision_id} is cancelled, so the session cannot continue."
-            yield Finding("gate-cancelled", message, "/status.json/current_state", hint="Move it to BLOCKED.")
+            hint = f"Move it to BLOCKED, with {GATE_MISSING} as `blocker`."
+            yield Finding("gate-cancelled", message, "/status.json/current_state", hint=hint)
 
 
 def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
@@ -91,12 +102,21 @@ def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
         yield warning("history-without-question", message, "/status.json/user_decisions", hint="Restore the decision.")
 
 
+def _categories(session: Session, status: SessionStatus) -> Iterator[Finding]:
+    """Find questions of Security that lost their category, so that silence could cancel them."""
+    for i, one in enumerate(status.user_decisions):
+        is_of_it = is_of_security(one.question, one.category, session.outputs)
+        if is_of_it and not is_about_security(one.category):
+            message = f"{one.decision_id} has no category, but Security asked it."
+            place, hint = pointer("status.json", "user_decisions", i), f'Add `"category": "{SECURITY}"`.'
+            yield Finding("category-missing", message, place, hint=hint)
+
+
 def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:
     state, place = working_state(status), "/status.json/current_state"
     unfinished = [task.id for task in tasks.tasks if task.status != "completed"]
-    begun = [task.id for task in tasks.tasks if task.status in ("in-progress", "implemented", "completed")]
-    if state and begun and not is_at_least(state, "IMPLEMENT_LOOP", session.mode):
-        message = f"The session is in {state}, but work has started on {', '.join(begun)}."
+    if early := early_tasks(session):
+        message = f"The session is in {state}, but work has started on {', '.join(early)}."
         yield warning("tasks-early", message, place, hint="Pass the gates first.")
     if unfinished and state in (*INTEGRATION, "DONE"):
         message = f"The session is in {state}, but these tasks are not completed: {', '.join(unfinished)}."

@@ -23,7 +23,7 @@ from accord.sessions.decision_rules import is_about_security
 from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
 from accord.sessions.policy import refuse
-from accord.sessions.questions import UserQuestion
+from accord.sessions.questions import UserQuestion, deferral
 from accord.sessions.run import answer, answer_problem, ask, close_question
 from accord.text.markdown import code_block
 from accord.text.markers import defuse, find_markers, write_marker
@@ -277,7 +277,8 @@ def answer_from(issue: SessionIssue) -> tuple[SelectedAnswers, PostedComment]:
         answer(issue.writer, answers)
     for name, command in selected.accepted.items():
         if command.how == "defer":
-            close_question(issue.writer, name, "cancelled", command.text)
+            session = issue.writer.read()
+            close_question(issue.writer, name, "cancelled", deferral(session, name, command.text))
     return selected, _post(issue, thread, selected.ignored)
 
 

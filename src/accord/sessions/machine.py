@@ -6,7 +6,7 @@ session are accord's decision. ``moves`` gathers the facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import pairwise
@@ -336,19 +336,36 @@ _MODES: tuple[SessionMode, ...] = ("full", "lean")
 _GUARDS = {(mode, source, target): guards for mode in _MODES for source, target, _, guards in _edges(mode)}
 
 
-def leads_to(source: str, target: str, mode: SessionMode, open_gates: Collection[str]) -> bool:
-    """Return whether moves lead from one state of work to another; back to a gate only while it is open."""
-    moves = {
-        (begin, end)
-        for (of_mode, begin, end), guards in _GUARDS.items()
-        if of_mode == mode and end not in ("ASK_USER", "BLOCKED") and (end in open_gates or _open_gate not in guards)
-    }
-    reached: set[str] = set()
-    front = {source}
-    while front:
-        reached |= front
-        front = {end for begin, end in moves if begin in front} - reached
-    return target in reached
+_SHOWN = (_tasks, _final_review, _agents, _integration, _failed_review, _open_gate)
+"""The guards whose facts the files of a session show, so that they also judge a move that was made in between."""
+
+
+def refusal_of_way(source: str, target: str, forms: Sequence[SessionFacts]) -> str | None:
+    """Return why no moves lead from one state of work to another; None where they do.
+
+    ``forms`` are the facts of a session from before the moves to after them; one that fulfils a guard is enough. DONE
+    is read-only: the facts of the move into it are the last ones, and all its guards count.
+    """
+
+    def refusal(begin: str, end: str) -> str:
+        guards = _GUARDS[forms[-1].mode, begin, end]
+        judged = guards if end == "DONE" else [guard for guard in guards if guard in _SHOWN]
+        needs = ([[*guard(one, begin, end)] for one in (forms[-1:] if end == "DONE" else forms)] for guard in judged)
+        return " ".join(need.text for of_guard in needs if all(of_guard) for need in of_guard[-1])
+
+    reached, refused = [source], dict[str, str]()
+    for state in reached:
+        for mode, begin, end in _GUARDS:
+            if (mode, begin) == (forms[-1].mode, state) and end not in (*reached, "ASK_USER", "BLOCKED"):
+                if text := refusal(begin, end):
+                    refused[end] = text
+                else:
+                    reached.append(end)
+    if target in reached:
+        return None
+    nearest = (target, *reversed(ORDER[forms[-1].mode]))
+    on_way = (state for state in nearest if state == target or is_at_least(target, state, forms[-1].mode))
+    return next((refused[state] for state in on_way if state in refused), "")
 
 
 SESSION = _machine("session", "full")

@@ -54,10 +54,15 @@ def done_finding(session: Session) -> Finding:
     return Finding("session-done", "The session is done and read-only.", hint=hint)
 
 
-def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bool = False) -> machine.SessionFacts:
-    """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for."""
+def facts_of(
+    session: Session, count: int | None = None, *, task: str = "", blocker: str = "", reopens: bool = False
+) -> machine.SessionFacts:
+    """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for.
+
+    With ``count``, only that many outputs count.
+    """
     status = status_of(session)
-    tasks, outputs = session.plan, session.outputs
+    tasks, outputs = session.plan, session.outputs[:count]
     is_kept_here = bool(outputs) or machine.working_state(status) in machine.IMPLEMENTATION
     return machine.SessionFacts(
         mode=session.mode,
@@ -171,6 +176,14 @@ def check_counts(session: Session, value: Mapping[str, Any]) -> None:
     for task, loop in fallen_counts(status_of(session), SessionStatus.model_validate(value), session.outputs):
         message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
         raise refuse("The count stays.", Finding("retry-budget", message, hint=_asking_hint(session, task, loop)))
+
+
+def early_tasks(session: Session) -> list[str]:
+    """Return the tasks on which work has started although the session is before the state for it."""
+    state = machine.working_state(session.status) if session.status else ""
+    if not state or machine.is_at_least(state, "IMPLEMENT_LOOP", session.mode):
+        return []
+    return [task.id for task in session.plan if task.status in ("in-progress", "implemented", "completed")]
 
 
 def open_fix(session: Session) -> tuple[str, str] | None:

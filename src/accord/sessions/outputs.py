@@ -16,11 +16,11 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
 from accord.core.frozen import Frozen
 from accord.sessions.apply import SessionWriter
-from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
-from accord.sessions.folder import OUTPUTS_FILE, Session, status_of, status_value
+from accord.sessions.decision_rules import SECURITY, is_about_security, is_before, question_of_security
+from accord.sessions.folder import OUTPUTS_FILE, TASKS_FILE, Session, status_of, status_value
 from accord.sessions.machine import INTEGRATION, MACHINES, working_state
 from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, ReviewEntry, SessionTask
-from accord.sessions.moves import check_files, check_work, facts_of, open_fix, status_in
+from accord.sessions.moves import check_files, check_work, early_tasks, facts_of, open_fix, status_in
 from accord.sessions.output_rules import code_findings, is_open_concern, severity_of
 from accord.sessions.plan import (
     FileOperation,
@@ -32,7 +32,7 @@ from accord.sessions.plan import (
     with_operations,
     write_tasks,
 )
-from accord.sessions.policy import READ_ONLY, WORK, WriteContext, check_path, check_task, refuse
+from accord.sessions.policy import READ_ONLY, WORK, WriteContext, artifacts_of, check_path, check_task, refuse
 from accord.sessions.questions import (
     UserQuestion,
     dispatched_corrector,
@@ -104,6 +104,10 @@ def plan_output(
         if is_recorded(session, entry):
             return OutputEffects(findings=foreign), []
         raise refuse("The output cannot be taken.", forbidden)
+    if output.status == "OK" and TASKS_FILE in artifacts_of(role, session.mode) and (early := early_tasks(session)):
+        message = f"Work on {', '.join(early)} has started before the session passed its gates."
+        found = Finding("tasks-early", message, pointer(TASKS_FILE), hint="Set these tasks to not-started.")
+        raise refuse("The output cannot be taken.", found)
     reported = (*foreign, *code_findings(output, role, working_state(status_of(session))))
     if errors := [one for one in reported if has_errors([one])]:
         raise refuse("The output cannot be taken.", errors)
@@ -225,7 +229,7 @@ def _path_in_project(session: Session, path: str) -> str:
 
 def _question(session: Session, task_id: str, output: AgentOutput) -> UserQuestion | None:
     """Return what Security asks; None when it was asked since the last other output for the task."""
-    text = output.summary if task_id == "meta" else f"{task_id}: {output.summary}"
+    text = question_of_security(task_id, output.summary)
     others = [one for one in session.outputs if one.task_id == task_id]
     others = [one for one in others if (one.agent, one.summary) != ("Security", output.summary)]
     asked = [one for one in status_of(session).user_decisions if one.question == text]

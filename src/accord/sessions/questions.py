@@ -20,7 +20,7 @@ from accord.sessions import decision_rules as rules
 from accord.sessions.folder import Session, status_of, status_value
 from accord.sessions.machine import ORDER, return_state, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
-from accord.sessions.moves import passed_open, status_in
+from accord.sessions.moves import command_of, passed_open, status_in
 from accord.sessions.policy import refuse
 from accord.text.hidden import strip_hidden
 
@@ -35,9 +35,6 @@ GATE_QUESTIONS = {
     REVIEW_STRATEGY: "Review per-batch, or single-final?",
 }
 """The question of each gate, where none was worded."""
-
-GATE_MISSING = "mandatory_user_decision_missing"
-"""The blocker of a session whose gate has no decision."""
 
 _TAKE_BACK = "To take a wrong answer back, restore the session's files from before it."
 _NUMBER = re.compile(r"UD-(\d+)\Z")
@@ -89,7 +86,8 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
             if known["status"] != "pending" or known["question"] != question.full_text:
                 raise _refusal("decision-repeated", f"{wanted} was asked already.", "Omit the id to get a new one.")
         elif wanted == following_id:
-            category = question.category.strip().lower()
+            is_security = is_of_security(session, {"question": question.full_text, "category": question.category})
+            category = rules.SECURITY if is_security else question.category.strip().lower()
             entry = _pending_record(wanted, question.full_text, working_state(status), now)
             value["user_decisions"].append({**entry, "category": category} if category else entry)
         else:
@@ -110,13 +108,20 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
     if entry["status"] == "pending":
         entry["question"] = question.full_text
         return
-    if gate_id == APPROVE_DESIGN and rules.is_change_request(entry.get("answer") or ""):
-        if status_of(session).correction_status != "completed":
-            raise _refusal("correction-open", "The design is not corrected yet.", "Run `accord session resume` first.")
-    elif rules.passes_gate(gate_id, entry.get("answer") or ""):
-        hint = f"Continue the session. {_TAKE_BACK}"
-        raise _refusal("gate-decided", f"{gate_id} is already answered: {entry['answer']}.", hint)
+    if found := repeat_finding(gate_id, entry.get("answer") or "", status_of(session).correction_status):
+        raise refuse("The question cannot be changed.", found)
     _ask_again(session, entry, question.full_text, now=now)
+
+
+def repeat_finding(gate_id: str, answer: str, correction: str) -> Finding | None:
+    """Return why a gate that has an answer is not asked again: it is passed, or its correction is not completed."""
+    if gate_id == APPROVE_DESIGN and rules.is_change_request(answer):
+        hint, is_done = "Run `accord session resume` first.", correction == "completed"
+        return None if is_done else Finding("correction-open", "The design is not corrected yet.", hint=hint)
+    if not rules.passes_gate(gate_id, answer):
+        return None
+    message, hint = f"{gate_id} is already answered: {answer}.", f"Continue the session. {_TAKE_BACK}"
+    return Finding("gate-decided", message, hint=hint)
 
 
 def _pending_record(decision_id: str, question: str, context: str, at: datetime) -> Record:
@@ -171,7 +176,7 @@ def with_answers(
             _set_correction(value, "queued" if rules.is_change_request(said) else "none")
     for entry in value["user_decisions"]:
         is_open = entry["status"] == "pending" and entry["decision_id"] in closes
-        if is_open and not needs_answer(entry["decision_id"], entry.get("category")):
+        if is_open and not needs_answer(session, entry):
             at, reason = _time_of_resolution(entry, now), rules.NO_RESPONSE
             entry.update(status="cancelled", resolved_at=at, resolution_reason=reason)
     return value
@@ -232,22 +237,35 @@ def with_closed_question(
     if entry["status"] == how and entry.get("resolution_reason") == reason.strip():
         return value
     _check_pending(entry)
-    if how == "skipped" and needs_answer(decision_id, entry.get("category")):
-        raise _refusal("decision-mandatory", f"{decision_id} cannot be skipped.", "The user answers or cancels it.")
-    if how == "cancelled" and rules.is_about_security(entry.get("category")) and rules.is_silence(reason):
-        message = "A question about security cannot be cancelled for lack of an answer."
-        raise _refusal("security-cancelled", message, "Ask it again.")
+    is_security = is_of_security(session, entry)
+    if problem := rules.closing_problem(decision_id, how, reason, is_security=is_security):
+        if how == "skipped":
+            raise _refusal("decision-mandatory", problem, "Ask it again.")
+        cancel = command_of(session, "cancel", decision_id, "--reason", f"{rules.DEFERRED} REASON")
+        raise _refusal("security-cancelled", problem, f"Ask it again, or run `{cancel}` once the user deferred it.")
     entry.update(status=how, resolved_at=_time_of_resolution(entry, now), resolution_reason=reason.strip())
     if decision_id in GATES:
         is_blocked = value["current_state"] == "BLOCKED"
         came_from = (value.get("blocked_from") or GATES[decision_id]) if is_blocked else value["current_state"]
-        value.update(blocked_from=came_from, current_state="BLOCKED", blocker=GATE_MISSING)
+        value.update(blocked_from=came_from, current_state="BLOCKED", blocker=rules.GATE_MISSING)
     return value
 
 
-def needs_answer(decision_id: str, category: str | None) -> bool:
+def needs_answer(session: Session, entry: Mapping[str, Any]) -> bool:
     """Return whether silence leaves a question open: it is a gate's, or about security."""
-    return decision_id in GATES or rules.is_about_security(category)
+    return entry["decision_id"] in GATES or is_of_security(session, entry)
+
+
+def is_of_security(session: Session, entry: Mapping[str, Any]) -> bool:
+    """Return whether a question is one that only the user resolves, also where its record lost the category."""
+    return rules.is_of_security(entry["question"], entry.get("category"), session.outputs)
+
+
+def deferral(session: Session, decision_id: str, reason: str) -> str:
+    """Return the user's own reason to defer a question as it is recorded; one about security names the user."""
+    is_security = is_of_security(session, _known_record(status_value(session), decision_id))
+    is_plain = not strip_hidden(reason).strip() or rules.is_deferral(reason)
+    return f"{rules.DEFERRED} {reason}" if is_security and not is_plain else reason
 
 
 def with_adopted_answer(session: Session, *, now: datetime) -> Record:

@@ -260,13 +260,14 @@ def interview(writer: SessionWriter, prompt: Prompt) -> bool:
 def _settle(writer: SessionWriter, decision: UserDecision, prompt: Prompt) -> Literal["", "blocked", "ended"]:
     """Ask one question, repeatedly while it needs an answer; return why no other question follows."""
     name, problem = decision.decision_id, ""
-    tries = 1 + questions.MAX_REPEATS if questions.needs_answer(name, decision.category) else 1
+    session = writer.read()
+    tries = 1 + questions.MAX_REPEATS if questions.needs_answer(session, decision.model_dump()) else 1
     for _ in range(tries):
         line = prompt(decision, problem)
         if line is None:
             return "ended"
         word, _, rest = line.strip().partition(" ")
-        reason = rest.strip() if word == DEFER else None
+        reason = questions.deferral(session, name, rest.strip()) if word == DEFER else None
         problem = answer_problem(name, line) if reason is None else "" if reason else _NO_REASON
         if not problem:
             _record_answer(writer, name, line.strip(), reason)
