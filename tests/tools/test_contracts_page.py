@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 OPEN = 0
 """Statements that hold nowhere, or that nothing proves. This number only falls."""
 
+ROW = re.compile(r"- (?P<number>[A-Z]\d+): (?P<statement>.+?)\.(?: (?P<enforced>[^.].*?):)? (?P<proof>`test_.*|open)")
 NAMED = re.compile(r"`(?:(test_\w+\.py)::)?(test_\w+)`")
 DECISION = re.compile(r"\(decisions/([\w-]+\.md)\)")
 
@@ -31,9 +32,10 @@ def modules_of_tests() -> dict[str, set[str]]:
 
 def rows() -> list[list[str]]:
     """Return number, statement, what enforces it and proof of each row; accord's own rules lack the third."""
-    lines = [line for line in page("contracts.md").splitlines() if re.match(r"\| [A-Z]\d", line)]
-    found = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines]
-    return [row if len(row) == 4 else [*row[:2], "", *row[2:]] for row in found]
+    lines = [line for line in page("contracts.md").splitlines() if re.match(r"- [A-Z]\d", line)]
+    found = [ROW.fullmatch(line) for line in lines]
+    assert None not in found
+    return [list(row.groups("")) for row in found if row]
 
 
 @cache
