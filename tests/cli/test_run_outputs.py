@@ -13,6 +13,7 @@ from support.workshop import Agent, Workshop, agent, first_agent, git, runner_st
 
 from accord.records.chain import read_records
 from accord.runner.models import RunOutputs
+from accord_sandbox.faults import Fault
 
 Outputs = Callable[..., dict[str, str]]
 
@@ -228,6 +229,28 @@ def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, running
     (record,) = read_records(workshop.stage.adapter(), datetime(2020, 1, 1, tzinfo=UTC))
     assert (record.kind, record.agent, record.result.disposition) == ("run", "command", "success")
     assert (record.links.pull, record.links.commit) == (1, second["commit-sha"])
+
+
+@pytest.mark.slow
+def test_publishing_without_an_answer_of_github_is_the_runs_failure(
+    on_github: Accord, workshop: Workshop, running: Any
+) -> None:
+    """The outputs say what the run did; a refusal is for a person, and an outage is not."""
+    running("--no-publish")
+    step = on_github.in_step(annotates=False)
+    on_github.monkeypatch.chdir(on_github.home)
+    publish = ("publish", on_github.home / "run", "--max-wait", 1)
+    with on_github.monkeypatch.context() as patched:
+        patched.setenv("GITHUB_TOKEN", "wrong")
+        refused = on_github.document(*publish)
+    workshop.stage.server.faults.add(Fault("secondary-403", seconds=500, times=99))
+    for found, recovery in ((refused, "manual"), (on_github.document(*publish), "retry")):
+        assert (found["exit-code"], found["agent-name"], found["changes-made"]) == ("1", "command", "false")
+        assert (found["error-category"], found["error-recovery"]) == ("infrastructure", recovery)
+        assert "2 files are in changes.patch" in found["run-warnings"]
+    assert (step.outputs, on_github(*publish, "--fail").code) == (found, 1)
+    workshop.stage.server.faults.clear()
+    assert on_github.document(*publish)["commit-sha"] == workshop.tip()
 
 
 def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: Accord) -> None:

@@ -35,7 +35,7 @@ from accord.cli.run_step import RunnerCommand, check_step, finish_options, repor
 from accord.cli.sources import github_for, local_policy, posting_to, read_bytes
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
-from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.kinds import KINDS
 from accord.core.schemas import strict_form
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus
@@ -247,12 +247,14 @@ class _PublishArguments(WritingArguments, ChangeArguments, PostingArguments, For
 def publish(given: _PublishArguments) -> int:
     """Commit and push the changes of the run in RUN_DIR and write its final outputs.
 
-    Run it again at any time: pushed changes are recognized. Exits 0 whenever the outputs were written; in a
-    terminal, a missing RUN_DIR or an invalid branch exits 2. There, and never in a workflow, RUN_DIR supplies the
-    branch and the pull request that no option names.
+    Run it again at any time: pushed changes are recognized. Exits 0 whenever the outputs were written,
+    however the push went. Wrong options exit 2, and an invalid registry 1; in a workflow, they leave outputs, too.
+    In a terminal, a missing RUN_DIR or an invalid branch exits 2. There, and never in a workflow, RUN_DIR supplies
+    the branch and the pull request that no option names.
     """
     from accord.cli.records import leave_run_record
     from accord.runner.finish import finish, outputs_of_error
+    from accord.runner.publish import push_error
 
     run_dir = given.run_dir
     log = OperationLog(given.dry_run)
@@ -277,19 +279,24 @@ def publish(given: _PublishArguments) -> int:
         if not is_in_actions(os.environ):
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
-        with posting_to(given) as (way, policy):
-            finishing = replace(
-                finish_options(way, policy),
-                pr_body=_text(given.pr_body),
-                author=given.author,
-                lender=given.checkout,
-                log=log,
-                allows_steering=given.allow_steering_files,
-                limits=given.limits,
-            )
-            found = finish(run_dir, finishing, record)
-            if not given.dry_run:
-                leave_run_record(run_dir, found, record, way, is_kept=True)
+        body = _text(given.pr_body)
+        try:
+            with posting_to(given) as (way, policy):
+                finishing = replace(
+                    finish_options(way, policy),
+                    pr_body=body,
+                    author=given.author,
+                    lender=given.checkout,
+                    log=log,
+                    allows_steering=given.allow_steering_files,
+                    limits=given.limits,
+                )
+                found = finish(run_dir, finishing, record)
+                if not given.dry_run:
+                    leave_run_record(run_dir, found, record, way, is_kept=True)
+        except (Stopped, Refused) as error:
+            finishing = finish_options(None, local_policy())
+            found = finish(run_dir, replace(finishing, pr_body=body, log=log, unreached=push_error(error)), record)
     report_run(found, given, run_dir, log)
     if given.outputs and not given.dry_run:
         write_whole(given.outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")

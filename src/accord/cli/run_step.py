@@ -24,7 +24,7 @@ from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
-from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 from accord.core.findings import count_of, has_errors
 from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
@@ -83,7 +83,8 @@ def _outputs_of_refusal(name: str, ctx: click.Context | None = None) -> Iterator
             from accord.runner.finish import outputs_of_error
 
             detail = str(error) if isinstance(error, AccordError) else error.format_message()
-            refusal = InternalError(kind=_REFUSALS[name], detail=detail, has_hint=True)
+            kind = "push-unreachable" if isinstance(error, Stopped) else _REFUSALS[name]
+            refusal = InternalError(kind=kind, detail=detail, has_hint=True)
             found = outputs_of_error(refusal, redactor_for(os.environ), local_policy())
             with suppress(AccordError):
                 leave_outputs(found.as_outputs())

@@ -148,9 +148,9 @@ class _FinishedRun(Frozen):
         options, ref = self.options, self.record.context.pr_ref
         pull, warnings = self._pull()
         published = None
-        if patch.strip() and options.remote and ref:
+        if patch.strip() and ref and (options.remote or options.unreached):
             publication = self._publication(patch, pull)
-            published = self._fork_failure(pull) or publish_patch(options.remote, publication, options.github)
+            published = self._push(publication, pull)
             if published.failure:
                 if published.conflict:
                     said = (self.account.final_message, self.record.context.pull)
@@ -167,6 +167,12 @@ class _FinishedRun(Frozen):
             return published, None, warnings
         analysis = completed_tasks(body, self.account, diff_stat(stats), options.environment, options.clock)
         return published, analysis, warnings
+
+    def _push(self, publication: Publication, pull: Pull | None) -> Published:
+        options = self.options
+        if options.remote is None:
+            return Published(failure=options.unreached)
+        return self._fork_failure(pull) or publish_patch(options.remote, publication, options.github)
 
     def unpublished_changes(self) -> tuple[str, ...]:
         """Say where changes are that were not pushed. An agent that was not started left none."""
@@ -206,7 +212,8 @@ class _FinishedRun(Frozen):
         """Read the pull request of the run; the changes can be pushed without it."""
         number = self.record.context.pull.strip().removeprefix("#")
         if self.options.github is None or not number:
-            return None, ()
+            why = self.options.unreached
+            return None, (f"The tasks of pull request {number} could not be read: {why.detail}",) if why else ()
         if not (number.isascii() and number.isdecimal() and len(number) < 19):
             return None, (f"`{number}` is not a pull request number, so no tasks were analyzed.",)
         try:

@@ -21,7 +21,7 @@ from accord.engine.operations import OperationLog
 from accord.gha.step import COMMAND, inert, utf16_size
 from accord.git.branches import DEFAULT_AUTHOR, Remote
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits
-from accord.runner.models import Classification, Disposition, Evidence, RunOutputs
+from accord.runner.models import Classification, Disposition, Evidence, InternalError, RunOutputs
 from accord.runner.record import Attempt
 from accord.runner.transcripts.account import Account
 from accord.text.hidden import GUARD, as_seen
@@ -92,6 +92,7 @@ class FinishOptions(Frozen):
     environment: Mapping[str, str]  # endpoints and keys of the analysis
     remote: Remote | None = None  # without one nothing is pushed
     github: GitHub | None = None
+    unreached: InternalError | None = None  # why GitHub could not be reached
     pr_body: str | None = None  # the body with the tasks; None: that of the pull request, if there is a ``github``
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None  # a checkout that no agent could write to

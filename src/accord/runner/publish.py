@@ -134,7 +134,12 @@ def publish_patch(remote: Remote, work: Publication, github: GitHub | None = Non
     except subprocess.TimeoutExpired as error:
         return Published(failure=InternalError(kind="push-unreachable", detail=str(error)))
     except (Stopped, BrokenContract, Refused) as error:
-        return Published(failure=InternalError.of(_kind_of(error), error))
+        return Published(failure=push_error(error))
+
+
+def push_error(error: AccordError) -> InternalError:
+    """Return the error of a run whose changes could not be pushed for this reason."""
+    return InternalError.of(_kind_of(error), error)
 
 
 def _kind_of(error: AccordError) -> InternalErrorKind:
