@@ -371,8 +371,12 @@ def test_a_merge_that_stopped_does_not_count_as_a_result(work: Path, command: li
     conflict(work)
     changes = ran(work, lambda: attempt(work, *command))
     assert f"a {command[0]} left conflicts in a.txt" in changes.unfinished
+    assert ran(work, lambda: write(work, {"new.txt": "new\n"})).unfinished == changes.unfinished
+    (work / "a.txt").write_text("both\n")
+    assert ran(work, lambda: git(work, "add", "a.txt")).unfinished == f"a {command[0]} was not continued"
     with pytest.raises(Refused, match="conflict-markers"):
         extract(work, "HEAD")
+    assert ran(work, lambda: git(work, "-c", "core.editor=true", command[0], "--continue")).unfinished == ""
 
 
 def test_markers_that_were_committed_are_found_and_old_ones_and_headings_are_not(work: Path) -> None:

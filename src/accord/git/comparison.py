@@ -146,7 +146,7 @@ class _Comparison(Frozen):
         uncommitted, descends, merged = list[str](), True, tuple[str, ...]()
         with suppress(GitFailed, subprocess.TimeoutExpired):
             staged = entries_of(real) or before.index  # without an index, nothing was staged
-            unfinished = _unfinished_merge(real, before)
+            unfinished = _unfinished_merge(real)
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
             merged = _merged_commits(real, before.commit) if descends else ()
@@ -253,12 +253,12 @@ class _Comparison(Frozen):
         return _EXECUTABLE if is_executable(now) else _PLAIN
 
 
-def _unfinished_merge(real: Git, before: Snapshot) -> str:
-    """Say which merge has not come to its end, with its paths; empty without one, or for one from before."""
-    if paths := [path for path in unmerged_paths(real) if path not in before.unmerged]:
-        return f"{stopped_merge(real) or 'a merge'} left conflicts in {some_of(paths)}"
+def _unfinished_merge(real: Git) -> str:
+    """Say which merge has not come to its end, with its paths; empty without one."""
     what = stopped_merge(real)
-    return f"{what} was not continued" if what and what != before.was_stopped else ""
+    if paths := unmerged_paths(real):
+        return f"{what or 'a merge'} left conflicts in {some_of(paths)}"
+    return f"{what} was not continued" if what else ""
 
 
 def _facts_of(comparison: _Comparison, changed: Sequence[str], pointers: Mapping[str, str]) -> Iterator[ChangedPath]:

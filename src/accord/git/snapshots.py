@@ -27,7 +27,6 @@ from accord.git.index import IndexEntry, blobs_of, entries_of, files_below, igno
 from accord.git.leaving_out import MOST_FILE_BYTES
 from accord.git.paths import is_folder
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, make_repository, split_nul
-from accord.git.unfinished import stopped_merge, unmerged_paths
 
 _TICK = 20_000_000
 """Nanoseconds within which a file system may give two changes the same time."""
@@ -69,8 +68,6 @@ class Snapshot(Frozen):
     hidden: frozenset[str] = frozenset()  # untracked files that only settings outside of the tree ignore; hidden edits
     private: frozenset[bytes] = frozenset()  # the digests of hidden, ignored and filtered files
     heads: Mapping[str, str] = field(default_factory=dict)  # the commits of the submodules
-    was_stopped: str = ""  # the merge that waited to be continued already
-    unmerged: frozenset[str] = frozenset()
     beside: Beside = field(default_factory=Beside)
     taken_at: int = 0
     state_files: Sequence[str] = ()  # the patterns of the files that agents make for themselves
@@ -130,8 +127,6 @@ def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot 
         frozenset(private | edited),
         frozenset(digests[path] for path in (private | edited | {*before_hidden} | {*filtered}) & {*digests}),
         heads,
-        stopped_merge(git),
-        frozenset(unmerged_paths(git)),
         look_beside(git, heads, state_files),
         taken_at,
         state_files,
