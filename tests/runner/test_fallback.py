@@ -1,6 +1,7 @@
 """An agent that is full, down or silent is replaced by the next one, in the same files, time and money."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -132,7 +133,11 @@ def test_moved_branches_end_the_run_though_another_agent_is_left(bench: Bench) -
     left = ran(bench, "one:moves", "two:works", entry={"stall_minutes": 0.05})
     assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
     assert left.record["error"]["kind"] == "refs-moved"
-    assert "refs/heads/side" in left.record["error"]["detail"]
+    script = left.folder / "undo-refs.sh"
+    assert "refs/heads/side, refs/heads/main2. " in left.record["error"]["detail"]
+    assert f" undo it with `sh {script}`. " in left.record["error"]["detail"]
+    subprocess.run(["sh", "-e", script], check=True)
+    assert bench.git("branch", "--format=%(refname:short)").split() == ["main", "side"]
 
 
 def test_the_last_failure_counts_and_an_agent_without_its_secret_is_named(bench: Bench) -> None:

@@ -38,6 +38,8 @@ _MOST_COMMITS = 200
 _MOST_BYTES = 50 * 1024 * 1024
 _MOST_LOG_BYTES = 4 * 1024 * 1024
 _SHORT = 7
+_STASH, _STASH_LOG = "refs/stash", "logs/refs/stash"
+_HEAD_OF = "HEAD of "
 _AWAY = "checkout: moving from "
 _LOGGED = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
 _FORMAT = "--format=%(refname) %(objectname) %(symref)"
@@ -68,14 +70,14 @@ class Search(Frozen):
 def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[str]) -> Beside:
     """Find the work beside the work tree of ``git``, whose directory is its top. Raises GitFailed."""
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
-    commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_at(shared / "logs/refs/stash")}
+    commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_at(shared / _STASH_LOG)}
     commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _branches_switched_from(git)}
     fetched = set()
     for line in git("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace").split("\n"):
         commit, _, name = line.partition(" ")
         if name.startswith("refs/remotes/"):
             fetched.add(commit)
-        elif name and name != "refs/stash":
+        elif name and name != _STASH:
             commits[name.removeprefix("refs/heads/")] = commit
     edits = dict[str, bytes]()
     for tree in work_trees(git):
@@ -245,7 +247,7 @@ class RefChanges:
     """Refs that a run changed."""
 
     undone: list[str] = field(default_factory=list)  # put back to where they were
-    moved: dict[str, str] = field(default_factory=dict)  # other refs, with what they were before
+    moved: dict[str, str] = field(default_factory=dict)  # other refs, with what they were before; a stash, newest first
 
 
 @contextmanager
@@ -291,5 +293,23 @@ def _refs(git: Git, here: str) -> Mapping[str, str]:
     """Return every ref with its commit, or with the ref that it stands for, and the heads of the other work trees."""
     lines = (line.split(" ") for line in git.line("for-each-ref", _FORMAT).splitlines())
     refs = {name: symref or commit for name, commit, *rest in lines for symref in [rest[0] if rest else ""]}
+    if stashed := _log_at(Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir")) / _STASH_LOG):
+        refs[_STASH] = " ".join(entry for entry, _ in stashed)
     others = [tree for tree in work_trees(git) if tree["worktree"] != here and "HEAD" in tree]
-    return refs | {f"HEAD of {tree['worktree']}": tree.get("branch", tree["HEAD"]) for tree in others}
+    return refs | {f"{_HEAD_OF}{tree['worktree']}": tree.get("branch", tree["HEAD"]) for tree in others}
+
+
+def commands_to_undo(moved: Mapping[str, str]) -> Iterator[str]:
+    """Yield the commands of a shell that put moved refs back to what they were."""
+    for name, old in moved.items():
+        is_head = name.startswith(_HEAD_OF)
+        git = f"git -C {shlex.quote(name.removeprefix(_HEAD_OF))}" if is_head else "git"
+        ref = "HEAD" if is_head else shlex.quote(name)
+        if name == _STASH:
+            yield "git stash clear"
+            for entry in reversed(old.split()):
+                yield f'git stash store --message "$(git log -1 --format=%s {entry})" {entry}'
+        elif old.startswith("refs/"):
+            yield f"{git} symbolic-ref {ref} {shlex.quote(old)}"
+        else:
+            yield f"{git} update-ref --no-deref {ref} {old}" if old else f"{git} update-ref --no-deref -d {ref}"

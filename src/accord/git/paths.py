@@ -74,9 +74,9 @@ def names_on_way(path: str, links: Mapping[str, str]) -> list[str]:
     return [*followed, "/".join(here)]
 
 
-def some_of(paths: Sequence[str]) -> str:
-    """List paths for people, at most the first ten."""
-    return names_of([os.fsencode(path).decode("utf-8", "replace") for path in paths])
+def some_of(paths: Sequence[str], most: int = 10) -> str:
+    """List the first paths for people."""
+    return names_of([os.fsencode(path).decode("utf-8", "replace") for path in paths], most)
 
 
 def is_folder(path: str) -> bool:

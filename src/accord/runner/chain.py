@@ -6,6 +6,8 @@ Changes of a failed agent are kept in the folder of its attempt, and are not par
 from __future__ import annotations
 
 import hashlib
+import os
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -17,7 +19,7 @@ from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError
 from accord.core.findings import sentence
 from accord.gha.step import guard_git_settings, guard_step_files
-from accord.git.beside import RefChanges, Search, guard_refs, keep_work_beside
+from accord.git.beside import RefChanges, Search, commands_to_undo, guard_refs, keep_work_beside, write_new
 from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.leaving_out import remarks_on
 from accord.git.paths import some_of
@@ -46,6 +48,7 @@ SETBACKS = {
 Any other failure ends the run.
 """
 
+_NAMED_REFS = 3
 LEAST_SECONDS = 30.0
 """An agent with less time could only be ended."""
 
@@ -167,7 +170,7 @@ class AgentChain:
         for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
             job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
         if found.moved and (record.error is None or INTERNAL_ERRORS[record.error.kind] in SETBACKS):
-            record.error = _moved_refs(found.moved)
+            record.error = _moved_refs(found.moved, request)
         costs = [attempt.cost_usd for attempt in record.attempts if attempt.agent == ready.name]
         if budget.max_cost_usd is not None and not ready.entry.max_cost and set(costs) == {None}:
             progress.warn(f"`{ready.name}` reports no cost, so `max_cost_usd` does not limit it.")
@@ -191,12 +194,14 @@ class AgentChain:
                 patch.unlink()
 
 
-def _moved_refs(moved: Mapping[str, str]) -> InternalError:
-    """Name the refs that changed; a person may have moved them, so they stay."""
-    name, old = next(iter(moved.items()))
-    back = f"git update-ref {name} {old}" if old else f"git update-ref -d {name}"
-    undo = f"They stay as they are. If no person moved them, undo it with `{back}`. Then run it again."
-    detail = f"{some_of(list(moved))}. {undo}"
+def _moved_refs(moved: Mapping[str, str], request: RunRequest) -> InternalError:
+    """Name the refs that changed, which a person may have moved, and write a script that puts them back."""
+    script = request.run_dir / layout.UNDO
+    layout.make_writable(script)
+    lines = [f"cd {shlex.quote(str(request.directory))} || exit", *commands_to_undo(moved)]
+    write_new(script, os.fsencode("\n".join(lines) + "\n"))
+    undo = f"They stay as they are. If no person moved them, undo it with `sh {script}`. Then run it again."
+    detail = f"{some_of(list(moved), _NAMED_REFS)}. {undo}"
     return InternalError(kind="refs-moved", detail=detail, has_hint=True)
 
 

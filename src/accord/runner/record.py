@@ -38,6 +38,7 @@ FINAL_MESSAGE = "final-message.md"  # if the agent wrote one to a file
 SUBMITTED = "submitted-result.json"  # if it submitted a result by accord's tools
 PROMPT = "prompt.md"
 PATCH = "changes.patch"  # git's binary-safe patch against ``base_sha``
+UNDO = "undo-refs.sh"  # if refs moved: puts them back
 SCHEMA = "schema.json"  # the JSON Schema of the result, if one was requested
 RESULT = "result.json"  # added when the run is finished
 
