@@ -15,6 +15,7 @@ from support.disks import contents
 from support.missions import Project
 from support.sessions import (
     ALL_REVIEWED,
+    ARCHITECTURE,
     GATES,
     INTEGRATED,
     NAME,
@@ -494,6 +495,40 @@ def test_a_waiver_completes_a_blocked_task_once_the_user_decided_about_each_fail
         complete("T-002")
 
 
+@pytest.mark.parametrize(
+    ("role", "result", "count"), [("Security", "BLOCKED", 0), ("QA", "FAIL", 3), ("QA", "FAIL", 2), ("QA", "OK", 3)]
+)
+@pytest.mark.parametrize("is_worked_on", [True, False])
+def test_a_review_that_only_the_user_waives_is_not_waived_by_new_work(
+    tmp_path: Path, role: str, result: str, count: int, is_worked_on: bool
+) -> None:
+    loop = {"Security": "FIX_SECURITY", "QA": "FIX_TESTS"}[role]
+    is_free = result == "OK" or (result, count) == ("FAIL", 2)
+    folder = implementing(tmp_path)
+    take(folder, "T-001", "Coder")
+    take(folder, "T-001", role, result, "critical: It is open.")
+    edit_status(folder, retry_counts={"T-001": {loop: count}})
+    if result == "BLOCKED":
+        move_task(writer(folder), "T-001", "not-started", role="Orchestrator")
+    if result == "BLOCKED" or (is_worked_on and is_free):
+        for target in ("in-progress", "implemented"):
+            move_task(writer(folder), "T-001", target, role="Coder")
+    before = read_session(folder)
+    if not is_free:
+        with pytest.raises(BrokenContract, match=f"did not pass {loop}, and the user has not accepted that since"):
+            move_task(writer(folder), "T-001", "completed", role="Orchestrator", waiver="spike")
+        (folder / "tasks.yaml").write_text((folder / "tasks.yaml").read_text().replace("implemented", "completed"))
+        waived = outputs(("Orchestrator", "OK"), waived_reviews=["Reviewer", "QA", "Security"])
+        lines = (folder / "outputs.jsonl").read_text()
+        (folder / "outputs.jsonl").write_text(lines + waived)
+        assert "review-open" in [one.code for one in hand_edits(before, read_session(folder))]
+        (folder / "outputs.jsonl").write_text(lines)
+        (folder / "tasks.yaml").write_bytes(before.parts["tasks.yaml"].raw or b"")
+        decide(folder, f"T-001 {loop}: Accept it?")
+    move_task(writer(folder), "T-001", "completed", role="Orchestrator", waiver="spike")
+    assert [*hand_edits(before, read_session(folder))] == []
+
+
 def decide(folder: Path, question: str) -> None:
     ask(writer(folder), [UserQuestion(question)])
     (asked,) = status_of(read_session(folder)).pending
@@ -558,7 +593,7 @@ def test_each_correction_of_a_design_is_recorded_though_its_words_are_the_same(t
         ask(writer(folder, now), [UserQuestion("Now?", DESIGN)])
 
 
-@pytest.mark.parametrize("ended", ["FAIL", "BLOCKED", "undone", "no output"])
+@pytest.mark.parametrize("ended", ["FAIL", "BLOCKED", "undone", "broken", "no output"])
 def test_a_correction_that_failed_is_dispatched_again_and_a_completed_one_is_not(tmp_path: Path, ended: str) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[decision(DESIGN)])
     answer(writer(folder), {DESIGN: "changes-requested: smaller"})
@@ -567,9 +602,13 @@ def test_a_correction_that_failed_is_dispatched_again_and_a_completed_one_is_not
         fail_agent(writer(folder), "meta", "Architect", ended)
         advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
     else:
-        failed = UNDONE if ended == "undone" else AgentOutput.model_validate(agent_output(status=ended))
+        results = {"undone": UNDONE, "broken": WORK}
+        failed = results.get(ended) or AgentOutput.model_validate(agent_output(status=ended))
+        if ended == "broken":
+            (folder / "architecture.md").write_text("# Nothing")
         assert apply_output(writer(folder), "meta", "Architect", failed).correction == "queued"
     assert status_of(read_session(folder)).correction_status == "queued"
+    (folder / "architecture.md").write_text(ARCHITECTURE)
     start_agent(writer(folder), "meta", "Designer")
     apply_output(writer(folder), "meta", "Designer", WORK)
     for role in ("Designer", "Architect", "SpecAgent"):

@@ -40,7 +40,7 @@ from accord.sessions.models import (
     SessionTask,
     UserDecision,
 )
-from accord.sessions.moves import early_tasks, facts_of, fallen_counts
+from accord.sessions.moves import early_tasks, facts_of, fallen_counts, unaccepted_loops
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.questions import repeat_finding
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
@@ -67,7 +67,7 @@ def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
         if (after.parts[file].model or [])[: len(entries)] != entries:
             message = f"This change removes or alters entries of {file}, which may only grow."
             yield Finding("history-shortened", message, hint="Restore them.")
-    yield from _task_findings(before, after)
+    yield from (*_task_findings(before, after), *_waiver_findings(before, after))
 
 
 def _status_findings(before: Session, old: SessionStatus, after: Session) -> Iterator[Finding]:
@@ -237,6 +237,18 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
                 "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
             )
             yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
+
+
+def _waiver_findings(before: Session, after: Session) -> Iterator[Finding]:
+    """Find new waivers of reviews that only the user waives."""
+    statuses = [one for one in (before.status, after.status) if one]
+    for i, one in enumerate(after.outputs):
+        task = after.task(one.task_id) if i >= len(before.outputs) and one.waived_reviews else None
+        loops = unaccepted_loops(task, after.outputs[:i], statuses) if task and after.status else []
+        if loops:
+            message = f"This change waives reviews of {one.task_id}, but it did not pass {' and '.join(loops)}."
+            hint = f"Ask the user first, in a question that names both, such as `{one.task_id} {loops[0]}: Accept it?`."
+            yield Finding("review-open", message, pointer(OUTPUTS_FILE), hint=hint)
 
 
 def _is_set_back(before: Session, after: Session, task: SessionTask) -> bool:

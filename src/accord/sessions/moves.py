@@ -346,11 +346,30 @@ def check_task_move(session: Session, name: str, target: str, role: str, *, waiv
     if found := check_state(session, machine.IMPLEMENTATION, "tasks move"):
         return found
     outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
+    loops = unaccepted_loops(task, session.outputs, [status_of(session)]) if waives and target == "completed" else []
     source = "implemented" if waives and target == "completed" and _is_accepted(session, task) else task.status
     reason = reviews.TASK.refusal(source, target, facts) if target != source else ""
+    if loops and not reason:
+        message = f"{name} did not pass {' and '.join(loops)}, and the user has not accepted that since."
+        return Finding("illegal-move", message, hint=_asking_hint(session, name, loops[0]))
     if not reason and target == "completed" and not outputs.is_missing and outputs.problem:
         reason = f"The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
     return finding_of("illegal-move", f"{task.id}: {reason}") if reason else None
+
+
+def unaccepted_loops(task: SessionTask, outputs: Sequence[OutputEntry], statuses: Sequence[SessionStatus]) -> list[str]:
+    """Return the fix loops of reviews that only the user waives, and did not: BLOCKED, or FAIL after the last fix.
+
+    New work of the Coder does not end a BLOCKED. A loop is spent if it is in each of ``statuses``; the last one has the
+    decisions.
+    """
+    last: dict[str, str] = {one.agent: one.status for one in outputs if one.task_id in (task.id, "meta")}
+    results, found = reviews.reviews_of(task, outputs), []
+    for role, loop in reviews.LOOP_OF.items():
+        is_spent = all(one.retries(task.id, loop) >= MOST_RETRIES for one in statuses)
+        is_grave = last.get(role) == "BLOCKED" or (results.get(role) == "FAIL" and is_spent)
+        found += [loop] if is_grave and not is_decided(statuses[-1], outputs, task.id, loop) else []
+    return found
 
 
 def _is_accepted(session: Session, task: SessionTask) -> bool:

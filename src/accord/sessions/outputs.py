@@ -20,7 +20,7 @@ from accord.sessions.decision_rules import SECURITY, is_about_security, is_befor
 from accord.sessions.folder import OUTPUTS_FILE, TASKS_FILE, Session, status_of, status_value
 from accord.sessions.machine import INTEGRATION, MACHINES, working_state
 from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, ReviewEntry, SessionTask
-from accord.sessions.moves import check_files, check_work, early_tasks, facts_of, open_fix, status_in
+from accord.sessions.moves import broken_artifacts, check_files, check_work, early_tasks, facts_of, open_fix, status_in
 from accord.sessions.output_rules import code_findings, is_open_concern, severity_of
 from accord.sessions.plan import (
     FileOperation,
@@ -170,7 +170,7 @@ def _correction(session: Session, task_id: str, role: str, output: AgentOutput) 
     """Return what an output makes of a correction of the design: one that is not done is dispatched again."""
     status = status_of(session)
     is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
-    is_done = output.status == "OK" and output.gates.meets_definition_of_done
+    is_done = output.status == "OK" and output.gates.meets_definition_of_done and not broken_artifacts(session, role)
     is_own = role == (dispatched_corrector(status) or role)
     if not (is_sent and is_own and role in CORRECTORS and task_id == "meta"):
         return ""
