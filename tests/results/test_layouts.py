@@ -618,6 +618,19 @@ def test_labels_below_the_heading_of_an_option_belong_to_the_option() -> None:
     rest = "## Recommendation\n\nA.\n\n"
     assert report_findings(f"{HEAD}{options}{rest}## Impact\n\nUploads stay small.") == []
     assert report_findings(f"{HEAD}{options}{rest}") == [("blocker-impact", "error")]
+    assert report_findings(f"{HEAD}{options}**Impact:** Uploads stay small.\n\n{rest}") == []
+
+
+@pytest.mark.parametrize("label", ["{}: {}", "**{}:** {}", "**{}**\n{}"])
+@pytest.mark.parametrize(
+    "option", ["### Option {}: {}\n{}", "### {}. {}\n**Trade-offs:** {}", "### {}) {}\n- Pros: {}"]
+)
+def test_a_label_behind_the_headings_of_the_options_ends_them(option: str, label: str) -> None:
+    first, second = option.format("1", "Retry", "more code"), option.format("2", "Buffer", "more memory")
+    choice, impact = label.format("Recommendation", "Retry, as it is in scope."), "## Impact\n\nUploads stay small."
+    assert report_findings("\n\n".join((HEAD, "## Options", first, second, choice, impact))) == []
+    in_option = report_findings("\n\n".join((HEAD, "## Options", first, choice, second, impact)))
+    assert in_option == [("blocker-recommendation", "error")]
 
 
 @pytest.mark.parametrize(

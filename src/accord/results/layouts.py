@@ -198,9 +198,8 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
     """Leave out labels in labels, and those below the entries of a part, such as the impact of one option.
 
     A label in a list is below one outside if it has several words, or its part has a label already. One without a
-    heading is below one if a heading of another part follows, and a heading is below a higher one if its part has
-    another label. One behind an entry is below it if its part has a label already. Of labels that repeat, the last
-    counts.
+    heading is below the heading of an entry, and a heading is below a higher one if its part has another label. One
+    behind an entry is below it if its part has a label already. Of labels that repeat, the last counts.
     """
     kept, known = list[_Label](), set[tuple[str, ...]]()
     last_starts = {label.parts: label.start for label in labels}
@@ -212,7 +211,8 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
             is_listed = label.mark and not last.mark and (label.parts in known or " " in label.phrase.strip())
             is_listed = is_listed or (label.end >= 0 > last.end and label.parts in known)
             is_below = last.level > 0 and not label.level and label.start < last_heading
-            is_below = is_below and _HEADING.search(text, last.text, label.start) is not None
+            is_below = is_below and label.start == last_starts[label.parts]
+            is_below = is_below and _is_in_entry(label, labels, kept, whole, text)
             is_below = is_below or max(1, levels[label.parts]) <= last.level < label.level
             is_below = is_below or (last.is_entry and label.parts in known and not label.is_entry)
             is_repeated = label.start < last_starts[label.parts] and label.parts != last.parts
@@ -221,6 +221,19 @@ def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_La
         kept.append(label)
         known.add(label.parts)
     return kept
+
+
+def _is_in_entry(label: _Label, labels: Sequence[_Label], kept: Sequence[_Label], whole: str, text: str) -> bool:
+    """Return whether a label is below the heading of an entry: another entry follows, or others have such a label."""
+    top, last = next(each for each in kept if whole in each.parts), kept[-1]
+    heads = [*_HEADING.finditer(text, last.text, label.start)]
+    if not heads or any(head[0].count("#") <= last.level for head in heads):
+        return False
+    following = _HEADING.search(text, label.text)
+    if following and following[0].count("#") > last.level:
+        return True
+    same = [each.start for each in labels if each.parts == label.parts and top.start < each.start <= label.start]
+    return len(same) > 1 and same[-2] < heads[-1].start()
 
 
 def _line_labels(text: str, vocabulary: Vocabulary, *, is_any: bool = False) -> Iterator[_Label]:
