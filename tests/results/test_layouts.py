@@ -643,6 +643,9 @@ def test_a_label_behind_the_headings_of_the_options_ends_them(option: str, label
         "spec-gap (or technical constraint)",
         "technical_constraint",
         "spec_gap | technical-constraint",
+        "technical-constraint\nType: spec-gap",
+        "\n- technical-constraint\n- `external-dependency`",
+        "technical-constraint\n\n## Blocker 2\n\n**Type:** spec-gap",
     ],
 )
 def test_a_blocker_has_one_type_that_its_author_affirms(text: str) -> None:
@@ -650,7 +653,16 @@ def test_a_blocker_has_one_type_that_its_author_affirms(text: str) -> None:
     assert report_findings("\n".join(lines)) == [("blocker-type-unknown", "error")]
 
 
-@pytest.mark.parametrize("text", ["Technical constraint", "`technical-constraint`", "A technical constraint, I think."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Technical constraint",
+        "`technical-constraint`",
+        "A technical constraint, I think.",
+        "technical-constraint (caused by an external-dependency)",
+        "`technical-constraint` (not a spec-gap)",
+    ],
+)
 def test_a_blocker_type_is_one_of_six_names(text: str) -> None:
     lines = [f"{name}: {value}" for name, value in {**BLOCKER, "Type": text}.items()]
     assert report_findings("\n".join(lines)) == []
@@ -717,6 +729,7 @@ REFERENCES = [
     'Spec reference: docs/specs/a.md, section 2.1 "Reading"\n\n> A stream is read.\n',
     "Spec: docs/specs/a.md, the Reading section\nQuote: A stream is read.",
     "Spec reference: docs/specs/a.md, section Reading:\n> Type: a stream is read",
+    'Spec: docs/specs/a.md\nSection: No limits (new)\nQuote: "No limit."',
     "### Spec reference\n\ndocs/specs/a.md, section Reading\n\n> Options: a stream is read\n> Impact: none",
 ]
 
@@ -760,6 +773,10 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         'Spec reference: docs/specs/a.md, section Reading <!-- "A stream is read." -->',
         "Spec: docs/specs/a.md\nSection: Reading\nQuote: None",
         "Spec: docs/specs/a.md\nSection: Reading\nQuote: N/A (the spec is silent)",
+        "Spec: docs/specs/a.md\nSection: Reading\nQuote: (none; the spec is silent)",
+        "Spec: docs/specs/a.md\nSection: Reading\nQuote: no relevant text",
+        "Spec reference: docs/specs/a.md, section Reading. Quote: not specified",
+        'Spec: docs/specs/a.md\nSection: None (a new one is needed)\nQuote: "A stream is read."',
         'Spec: docs/specs/a.md\nSection: None\nQuote: "A stream is read."',
         "Spec: docs/specs/<name>.md\nSection: <relevant sections>\nQuote: <relevant text from spec>",
         'Spec reference: file path, section name, and relevant quote.\nSpec: docs/specs/a.md\nQuote: "A stream."',

@@ -88,9 +88,11 @@ _QUOTE = re.compile(
 
 _REMARK = re.compile(
     r"[\s>*_`(\[]*(\w[\w/ ]{1,20})[*_`]*"
-    r"(?:[ \t]*[(\[][^\n()\[\]]*[)\]][^\w\n]*|[ \t]+[\u2013\u2014-][ \t][^\n]*)\s*"
+    r"(?:[ \t]*[(\[][^\n()\[\]]*[)\]][^\w\n]*|(?:[ \t]+[\u2013\u2014-]|[,;])[ \t][^\n]*)\s*"
 )
-"""A few words, and a remark in brackets or behind a dash, as in "none (the spec is silent)"."""
+"""A few words, and a remark in brackets or behind a dash or a comma, as in "none (the spec is silent)"."""
+
+_DENIAL = re.compile(r"\b(?:no|none|not|nothing)\b", re.IGNORECASE)
 
 
 def says_something(text: str) -> bool:
@@ -121,16 +123,22 @@ def reference_gaps(text: str) -> list[str]:
         flat = _SECTION_LINE.sub("", _QUOTE.sub("", flat))
     quotes = [*_quotes(flat)]
     first = next((hit for hit in quotes if not hit["block"]), None)
-    has_section = any(not _UNNAMED.fullmatch(seen_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
+    names = (_without_remark(seen_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
+    has_section = not all(map(_UNNAMED.fullmatch, names))
     is_first = len(quotes) > 1 and first and _AFTER_PATH.search(first.string[: first.start()])
     found = {"path": _PATH.search(text), "section": has_section or is_first, "quote": any(labelled) or quotes}
     return [part for part, is_there in found.items() if not is_there]
 
 
 def _is_quote(text: str) -> bool:
-    """Return whether the text of a quote's label is one, and not a word such as none, with or without a remark."""
+    """Return whether the text of a quote's label is one: a few words without quotation marks may deny that."""
+    is_few = word_count(seen_text(text)) < SENTENCE_WORDS and not _QUOTED.search(text)
+    return says_something(_without_remark(text)) and not (is_few and _DENIAL.search(text))
+
+
+def _without_remark(text: str) -> str:
     remark = _REMARK.fullmatch(text)
-    return says_something(remark[1] if remark else text)
+    return remark[1] if remark else text
 
 
 def _labelled_cells(table: re.Match[str]) -> str:

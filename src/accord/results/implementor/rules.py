@@ -59,6 +59,8 @@ _LABEL_WORDS = frozenset[str]().union(*_PARTS.values(), *_VALIDATION.values())
 _ANY_TYPE = re.compile(
     r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ -]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
 )
+_TYPE_LINE = re.compile(rf"^[^\w\n]{{0,9}}({_ANY_TYPE.pattern})", re.IGNORECASE | re.MULTILINE)
+_REMARK = re.compile(r"(?<=[\w`*\"'])[ \t]*\((?!(?:or|and)\b)[^()\n]*\)")
 _SEVERAL_TYPES = re.compile(r"[a-z]+[-_][a-z]+[`*_\"']{0,2}(?: *[|/,&] *| (?:or|and) )[`*_\"']{0,2}[a-z]+[-_][a-z]+")
 _TYPE_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)+")
 _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b")
@@ -185,15 +187,22 @@ def _check_type(blocker: str | None) -> Iterator[Finding]:
 
 
 def _blocker_type(reading: Reading, visible: str) -> str | None:
-    """Return the type after the label, else one that the text mentions; None without either."""
-    labelled = reading.parts.get("type", "").strip(" \t\n`*_\"'.|[]").split("\n", 1)[0].lower()
-    if _SEVERAL_TYPES.match(labelled) or len({name.replace(" ", "-") for name in _ANY_TYPE.findall(labelled)}) > 1:
+    """Return the type after the label, else one that the text mentions; None without either, and all if they differ."""
+    text = _REMARK.sub("", reading.parts.get("type", "").lower())
+    labelled = text.strip(" \t\n`*_\"'.|[]").split("\n", 1)[0]
+    if _SEVERAL_TYPES.match(labelled) or len(_types(_ANY_TYPE, labelled)) > 1:
         return labelled
+    if len(types := _types(_TYPE_LINE, text)) > 1:
+        return ", ".join(types)
     named = _ANY_TYPE.search(labelled or visible)
     if named and not (labelled and _NEGATION.search(labelled, 0, named.start())):
         return named[0].lower().replace(" ", "-")
     word = _TYPE_WORD.match(labelled)
     return word.group() if word else labelled.strip("`*_\"'. |") or None
+
+
+def _types(pattern: re.Pattern[str], text: str) -> dict[str, None]:
+    return dict.fromkeys(name.replace(" ", "-") for name in pattern.findall(text))
 
 
 def _read_blocker(text: str) -> tuple[Reading, Options]:
