@@ -782,8 +782,9 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A git repository with a session in its first commit, and a change of code after it. For reading."""
     root = tmp_path_factory.mktemp("repository")
     folder = make_session(root, "IMPLEMENT_LOOP", user_decisions=GATES)
-    (folder / "design-specs").mkdir()
-    (folder / "design-specs/header.md").write_text("# Header\n")
+    for name in ("design-specs/header.md", "adr/0001-csv.md"):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text("# Header\n")
 
     def git(*words: str) -> None:
         options = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "init.defaultBranch=main"]
@@ -805,6 +806,7 @@ def test_every_agent_gets_a_valid_input(committed: Path, role: str, task: str) -
     assert all((committed.parents[1] / name).is_file() for name in files)
     changed = [{"path": "csv.py", "change_type": "added"}]
     assert document["task"]["session_changed_files"] == (changed if role == "Reviewer" else [])
+    assert {"spec.md", "acceptance.json", "tasks.yaml", "0001-csv.md"} <= {Path(name).name for name in files}
     readers = ("Designer", "Planner", "Coder", "Reviewer")
     assert ("header.md" in {Path(name).name for name in files}) == (role in readers)
     extra = {"Researcher": ["NEEDS_INFO"], "Security": ["NEEDS_DECISION"]}.get(role, [])

@@ -475,7 +475,7 @@ ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']
         ),
         (
             "- id: T-001\n  status: blocked\n  goal: g\n  acceptance_checks:\n  - cmd:\n",
-            ("(check-form)", "/tasks/0/acceptance_checks/0"),
+            ("check-form", "/tasks/0/acceptance_checks/0"),
         ),
         (ONE % "" + ONE % "", ("task-repeated", "/tasks/1/id")),
         (ONE % ", depends_on: [T-009]", ("dependency-unknown", "/tasks/0")),
@@ -548,7 +548,10 @@ CRITERION = acceptance()["acceptance_criteria"][0]
         ([{**CRITERION, "verify": []}], ("schema", "/acceptance_criteria/0/verify")),
         ([CRITERION, CRITERION], ("criterion-repeated", "/acceptance_criteria/1/id")),
         ([{**CRITERION, "id": "AC-1"}], ("(criterion-id)", "/acceptance_criteria/0/id")),
-        ([{**CRITERION, "verify": ["cmd: "]}], ("(check-form)", "/acceptance_criteria/0/verify/0")),
+        ([{**CRITERION, "verify": ["cmd: "]}], ("check-form", "/acceptance_criteria/0/verify/0")),
+        ([{**CRITERION, "verify": ""}], ("check-form", "/acceptance_criteria/0/verify/0")),
+        ([{**CRITERION, "verify": ["cmd: x", ""]}], ("(check-form)", "/acceptance_criteria/0/verify/1")),
+        ([{**CRITERION, "verify": None}], ("schema", "/acceptance_criteria/0/verify")),
     ],
 )
 def test_acceptance_has_a_criterion_with_id_description_and_verify(criteria: Any, expected: tuple[str, str]) -> None:

@@ -21,7 +21,7 @@ from accord.sessions.folder import STATUS_FILE, Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
 from accord.sessions.moves import check_files, check_work
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
-from accord.sessions.policy import INTO, OPTIONAL, REQUIRED, WORK, artifacts_of, check_task, refuse
+from accord.sessions.policy import INTO, OPTIONAL, REQUIRED, SHARED, WORK, artifacts_of, check_task, refuse
 from accord.sessions.reviews import open_remarks
 from accord.text.markdown import code_block
 
@@ -96,7 +96,7 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
 def context_files(session: Session, role: str, task: SessionTask | None) -> list[str]:
     """Return all files that an agent must read: those of its role, those of the task, and the user's decisions."""
     names = list(REQUIRED[role])
-    for name in OPTIONAL.get(role, ()):
+    for name in (*SHARED, *OPTIONAL.get(role, ())):
         path = session.folder / name
         files = [path] if path.is_file() else sorted(path.rglob("*")) if not path.is_symlink() else []
         names += [str(one.relative_to(session.folder)) for one in files if one.is_file() and not one.is_symlink()]

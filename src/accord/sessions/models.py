@@ -80,6 +80,7 @@ def _if_waived(value: list[str], line: ValidationInfo) -> list[str]:
     return value if (line.data.get("agent"), line.data.get("status")) == ("Orchestrator", "OK") else []
 
 
+_TEXT_AS_LIST = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 _AS_LIST = BeforeValidator(lambda value: [] if value is None else [value] if isinstance(value, str) else value)
 Texts = Annotated[list[str], _AS_LIST]
 """A list of texts; a single one or none is read as a list."""
@@ -341,7 +342,7 @@ class AcceptanceCriterion(OpenModel):
 
     id: Text = Field(description="The criterion's id, AC-XXX.")
     description: Text = Field(description="The criterion.")
-    verify: Annotated[list[AcceptanceCheck], _AS_LIST] = Field(min_length=1, description="Its checks.")
+    verify: Annotated[list[AcceptanceCheck], _TEXT_AS_LIST] = Field(min_length=1, description="Its checks.")
 
 
 class Acceptance(OpenModel):

@@ -67,7 +67,7 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 """The files that each agent must read before it starts."""
 
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "SpecAgent": ("spec.md", "acceptance.json", "research", "approve-design-history.jsonl"),
+    "SpecAgent": ("research", "approve-design-history.jsonl"),
     "Architect": ("architecture.md", "research", "approve-design-history.jsonl"),
     "Designer": ("design-specs", "approve-design-history.jsonl"),
     "Planner": ("architecture.md", "design-specs", "research"),
@@ -76,6 +76,9 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "Security": ("architecture.md",),
 }
 """The files that each agent also reads where they exist, such as requested changes; of a directory all its files."""
+
+SHARED = ("spec.md", "acceptance.json", "adr", "tasks.yaml")
+"""The files that every agent reads where they exist. A missing or broken one stops only an agent that needs it."""
 
 OWNERS: Mapping[str, frozenset[str]] = {
     **{name: frozenset(roles) for name, roles in WRITERS.items()},

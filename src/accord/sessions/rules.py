@@ -112,10 +112,10 @@ def _checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
 
 
 def _empty_checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
-    for i, check in enumerate(checks):
-        if not check.strip() or check.strip() in [f"{word}:" for word in _CHECKS]:
-            hint = "Write the command after `cmd:`, or what a person does after `manual:`."
-            yield warning("check-form", "The check is empty.", place + pointer(i), hint=hint)
+    empty = [i for i, check in enumerate(checks) if check.strip() in ("", *(f"{word}:" for word in _CHECKS))]
+    severity = Severity.ERROR if len(empty) == len(checks) else Severity.WARNING  # as in an empty list
+    hint = "Write the command after `cmd:`, or what a person does after `manual:`."
+    yield from (Finding("check-form", "The check is empty.", place + pointer(i), severity, hint=hint) for i in empty)
 
 
 def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
