@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from accord.cli.attacks.ground import ROWS
-from accord.loops.models import ALL, REASONS
+from accord.loops.models import REASONS
 from accord.runner.causes import CAUSES, INTERNAL_ERRORS
 from accord.runner.transcripts import error_rules
 from accord.sessions.machine import SESSION
@@ -91,16 +91,11 @@ def fault_table() -> str:
 
 def reasons_list() -> str:
     """List the reasons of all loops, in the order in which each loop checks them; those of the verifier alone apart."""
-    shared, verifier = [], []
+    lines: dict[bool, list[str]] = {True: [], False: []}
     for code, reason in REASONS.items():
         name = with_anchor(code) + (" *" if reason.asks else "")
-        loops = [] if set(reason.loops) == set(ALL) else [loop for loop in ALL if loop in reason.loops]
-        if loops == ["verify"]:
-            verifier.append(f"- {name}, {reason.action}: {reason.meaning}")
-        else:
-            users = " (not verify)" if {*loops, "verify"} == set(ALL) else f" ({', '.join(loops)})" if loops else ""
-            shared.append(f"- {name}, {reason.action}{users}: {reason.meaning}")
-    return "\n".join(shared) + "\n\nThe verifier alone:\n\n" + "\n".join(verifier)
+        lines[set(reason.loops) == {"verify"}].append(f"- {name}, {reason.action}: {reason.meaning}")
+    return "\n".join(lines[False]) + "\n\nThe verifier alone:\n\n" + "\n".join(lines[True])
 
 
 def routes_table() -> str:

@@ -27,8 +27,7 @@ class _ArtifactArguments(ReadingArguments, FormatArguments):
 def artifact(given: _ArtifactArguments) -> None:
     """Download the newest artifact NAME of a workflow run and unpack it into a new folder.
 
-    The folder appears complete or not at all. `NAME*` downloads all artifacts that begin so, each into a folder of
-    its name. Links, paths outside the folder and archive bombs are refused. The token needs `actions: read`.
+    `NAME*` downloads all artifacts that begin so, each into a folder of its name. The token needs `actions: read`.
     """
     from accord.github.artifacts import fetch_artifact, fetch_matching
 

@@ -44,10 +44,8 @@ class _AttackArguments(RootArguments, FormatArguments):
 def attack(given: _AttackArguments) -> int:
     """Play attacks against a copy of your repository.
 
-    In the sandbox, a hostile agent posts texts, patches and reviews; strangers comment, label, edit and forge. A
-    hostile program runs in the container of agents. The copy has the files of the checked-out commit, with your
-    registry and configuration. Nothing leaves this machine. Attacks that need more are listed, too. Exits 1 if anything
-    got through.
+    The copy has the files of the checked-out commit, with your registry and configuration. Nothing leaves this machine.
+    Attacks that need more are only listed. Exits 1 if anything got through.
     """
     root = top_of(given.root)
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as folder:

@@ -66,7 +66,7 @@ class _StatusArguments(PeriodArguments, RepositoriesArguments, FormatArguments):
 def status(given: _StatusArguments) -> None:
     """Show what needs you, what runs, and what can start.
 
-    Also shows what waits and what ended. Reads GitHub, and the sessions and missions below --root. Writes nothing.
+    Reads GitHub, and the sessions and missions below --root.
     """
     watches = given.watch and not given.is_json and is_screen(sys.stdout)
     if given.watch and not watches:

@@ -36,9 +36,8 @@ class _ConformArguments(FindingsArguments):
 def conform(given: _ConformArguments) -> int:
     """Check agent-runner workflows.
 
-    Checks inputs, outputs and their sources, scripts and pins, and the inputs that a workflow passes to another one of
-    its repository. A PATH is a workflow, or a folder whose runners are found. Exits 1 when there is an error, or when
-    nothing is a runner.
+    A PATH is a workflow, or a folder whose runners are found. Exits 1 when there is an error, or when nothing is a
+    runner.
     """
     if given.against is None:
         documents = [document for path in given.paths for document in _check(path)]

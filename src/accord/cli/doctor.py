@@ -66,8 +66,8 @@ class _DoctorArguments(RootArguments, WritingArguments, RepositoryArguments, Fin
 def doctor(given: _DoctorArguments) -> int:
     """Find what is wrong in a repository for agents.
 
-    Checks labels, agents, secrets, names and workflows, and writes nothing. With a token and a repository, compares
-    labels and settings with GitHub, as far as the token may read them. Exits 1 when there is an error.
+    With a token and a repository, compares labels and settings with GitHub, as far as the token may read them. Exits 1
+    when there is an error.
 
     With --fix, workflow files are corrected first where they do the same afterwards: actions are pinned, read
     permissions declared, and tokens kept out of checkouts. For agents that may write, a template is printed.
@@ -201,8 +201,8 @@ class _PreflightArguments(WritingArguments, ReadingArguments, FormatArguments):
 def preflight(given: _PreflightArguments) -> int:
     """Ask GitHub whether a pull request would be refused.
 
-    Run it with the token that opens the pull request, before an agent runs. Asks for a pull request that GitHub
-    never creates, and reads the rules of accord's branches. Exits 4 where GitHub refuses.
+    Run it with the token that opens the pull request, before an agent runs. Creates nothing. Exits 4 where GitHub
+    refuses.
     """
     with github_for(given) as connection:
         facts = ask_before_run(connection, asks=not given.dry_run)

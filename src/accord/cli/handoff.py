@@ -144,8 +144,8 @@ class _SendArguments(WritingArguments, IssueArguments, FormatArguments):
 def dispatch(given: _SendArguments) -> None:
     """Send each open action as a repository_dispatch event.
 
-    The event is accord-handoff. A transient error is tried again after 5, 15 and 30 seconds, then exits 3; a permanent
-    error is recorded, not tried again, and exits 4.
+    The event is accord-handoff. A transient error is tried again, then exits 3; a permanent error is recorded, and
+    exits 4.
     """
     from accord.handoffs.gate import open_actions, send_and_record
 

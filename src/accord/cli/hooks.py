@@ -36,8 +36,8 @@ class _HooksArguments(Arguments):
 def hooks(given: _HooksArguments) -> int:
     """Let an agent in an editor end with a valid result.
 
-    Prints settings with which the agent runs `accord hooks --run` before it ends. That checks each PATH, by default
-    the result files of the skills. An agent is refused three times in a row at most.
+    Prints settings with which the agent runs `accord hooks --run` before it ends. That checks each PATH, by default the
+    result files of the skills.
     """
     if given.run:
         return _run_hook(given.paths)

@@ -75,7 +75,7 @@ class _ListItemsArguments(AsOfArguments, RepositoryArguments, FormatArguments):
 def list_items(given: _ListItemsArguments) -> None:
     """List work items, newest first.
 
-    A work item is an issue with a type label. Says how many items are left out.
+    A work item is an issue with a type label.
     """
     status, limit = given.status, given.limit
     with github_for(given) as (github, *_):

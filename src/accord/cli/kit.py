@@ -72,8 +72,7 @@ class _InitArguments(RootArguments, WritingArguments, FormatArguments):
 def init(given: _InitArguments) -> None:
     """Install or update the consumer kit in a repository.
 
-    Lists what happens to each file, and asks. The choices are remembered. Edited files are merged or stay, and
-    other files never change.
+    Lists what happens to each file, and asks. Edited files are merged or stay.
     """
     root, kit, pin = top_of(given.root), shipped_kit(), pin_for(given.ref)
     place = root.resolve()
@@ -275,9 +274,8 @@ class _SyncArguments(WritingArguments, ReadingArguments, FormatArguments):
 def sync(given: _SyncArguments) -> int:
     """Update the kit of a repository by a pull request.
 
-    A repository whose kit is not of this version gets one pull request, which keeps its edits. A repository
-    without the kit needs `accord init` first. The token must write contents, pull requests and workflows, which a
-    job's own cannot. For several repositories, use `accord repos run sync`.
+    The pull request keeps edits. A repository without the kit needs `accord init` first. The token must write contents,
+    pull requests and workflows, which a job's own cannot.
     """
     from accord.kit.sync import sync_repository
 

@@ -206,7 +206,7 @@ def stale(given: _StaleArguments) -> int:
 def status(given: _MissionStatusArguments) -> int:
     """Show the work packages of a mission.
 
-    Shows status, mode, workspace, blockers and faults, and the next commands. Exits with 1 if a status is unknown.
+    Exits with 1 if a status is unknown.
     """
     from accord.plans.links import packages_with_links
 

@@ -86,8 +86,8 @@ class _AnswerArguments(ChangeSessionArguments, PostingArguments):
 def answer_questions(given: _AnswerArguments) -> None:
     """Record answers of the user. Other questions stay pending.
 
-    Without ID=TEXT, every pending question is asked on the terminal, and each line of stdin answers one. `/defer
-    REASON` defers a question. A gate is asked up to 4 times; then it is cancelled, and the session is blocked.
+    Without ID=TEXT, every pending question is asked on the terminal. `/defer REASON` defers a question. A gate is asked
+    up to 4 times; then the session is blocked.
     """
     if given.from_issue is not None:
         if given.answers or given.final:

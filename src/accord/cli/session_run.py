@@ -54,9 +54,9 @@ class _RunSessionArguments(ChangeSessionArguments):
 def run_turns(given: _RunSessionArguments) -> int:
     """Let a session go on until a person is needed.
 
-    With --agent, that agent takes each role in turn, and questions are asked on the terminal. Without it, the input
-    of the next agent is written, and --take gives its output back. ID=TEXT answers questions first. Exits with 3
-    where a person is needed, and says for what; with 1 where an agent changed files that its role does not write.
+    With --agent, that agent takes each role in turn, and questions are asked on the terminal. Without it, the input of
+    the next agent is written, and --take gives its output back. Exits with 3 where a person is needed; with 1 where an
+    agent changed files that its role does not write.
     """
     if given.take is not None and given.role is None:
         raise WrongUsage("`--take` needs `--role`.", hint="Copy the command that was printed with the agent's input.")
