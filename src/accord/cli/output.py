@@ -170,14 +170,15 @@ def finding_lines(findings: Iterable[Finding], file: str) -> list[str]:
 
 def operation_lines(operations: Sequence[LedgerEntry], indent: str = "", *, most: int | None = None) -> Iterator[str]:
     """Yield how each operation ended, at most ``most`` of a kind in a row (None: all)."""
-    width = max((len(one_line(entry.key)) for entry in operations), default=0)
+    names = {entry.key: one_line(entry.key) for entry in operations}
+    width = max(map(len, names.values()), default=0)
     for (status, op), group in groupby(operations, key=lambda entry: (entry.status.value, entry.op)):
         entries = list(group)
         shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
         for entry in shown:
             colored = click.style(f"{status:<8}", fg=_STATUS_COLORS[status])
             parts = f"  {', '.join(entry.parts)}" if entry.parts else ""
-            line = f"{colored} {op:<17} {one_line(entry.key):<{width}}  {issue_or_commit(entry.target)}{parts}"
+            line = f"{colored} {op:<17} {names[entry.key]:<{width}}  {issue_or_commit(entry.target)}{parts}"
             yield f"{indent}{line}".rstrip()
         if len(shown) < len(entries):
             yield f"{indent}{'':<8} … {len(entries) - len(shown)} more"

@@ -18,7 +18,7 @@ from accord.cli.output import (
     print_json,
     printed_output,
 )
-from accord.cli.step import as_output, findings_table, long_table, redact, report_step
+from accord.cli.step import as_output, findings_table, is_step, long_table, redact, report_step
 from accord.cli.step import redacted_cell as cell
 from accord.core.findings import Severity, count_of
 from accord.engine.receipts import Outcome, Receipt
@@ -130,6 +130,8 @@ def _commit_line(commit: Json) -> str:
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
     """Report ``accord apply``: outputs, the operations as a table, their dependencies as a graph, findings."""
+    if not is_step():
+        return
     details, shown = receipt.details, with_grouped_labels(receipt.findings)
     outputs = {
         "outcome": receipt.outcome.value,
