@@ -23,7 +23,6 @@ from accord.results.bodies import (
 )  # fmt: skip
 from accord.results.contents import reference_gaps
 from accord.results.labels import ItemKind
-from accord.results.layouts import unwrapped_text
 from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
@@ -200,6 +199,7 @@ def _options(body: Body, options: Section) -> list[str]:
 
     A list is not one of options if it has parts of them, or the name of an option above it.
     """
+    from accord.results.layouts import unwrapped_text
     from accord.results.options import has_trade_off, is_named, is_none, is_part, labelled_options
 
     *_, last = body.below(OPTIONS)

@@ -10,7 +10,7 @@ from accord.core.texts import is_nothing
 from accord.text.outline import seen_text
 
 _LETTER = re.compile(r"\w")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
+_UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}"
 """Two letters of a script without spaces between words: about one word."""
 
 SENTENCE_WORDS = 4
@@ -58,14 +58,12 @@ _SECTION = re.compile(
 
 _UNNAMED = re.compile(r"\W*(?:none|n/?a|tbd|unknown)?\W*", re.IGNORECASE)
 _SECTION_LABEL = rf"(?:\A|[\n,;:.(|\uff1a\u2013\u2014-])[ \t*_`]{{0,4}}{_SECTION_WORD}[*_`]*[ \t]*[:\uff1a|]"
-_OPENER = re.compile(rf"(?P<label>{_SECTION_LABEL})|{_SECTION_WORD}", re.IGNORECASE)
+_OPENER = rf"(?i)(?P<label>{_SECTION_LABEL})|{_SECTION_WORD}"
 _GAP = r"(?:[ \t*_`().\u00a7,;/&]|(?<=[,;/&d])\n|(?<=\d)[\u2013-](?=\d)|\b(?:[au]nd|or|[a-z][ivx]*|[a-z]?\d\w*)\b)*"
 """Characters and words between the word or label for sections and their quoted names."""
 
-_BEHIND_WORD = re.compile(rf"{_GAP}(?<!,)", re.IGNORECASE)
-_BEHIND_LABEL = re.compile(
-    rf"{_GAP}|(?!.*\s-\s)[^\n:\uff1a|\u2013\u2014\u2192\u203a>]*(?:[,;/&]|\sand|\sor)", re.IGNORECASE
-)
+_BEHIND_WORD = rf"(?i){_GAP}(?<!,)"
+_BEHIND_LABEL = rf"(?i){_GAP}|(?!.*\s-\s)[^\n:\uff1a|\u2013\u2014\u2192\u203a>]*(?:[,;/&]|\sand|\sor)"
 _ENTRY = re.compile(r"(?:\n|(?<=[:\uff1a|]))[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
 _NAMES_LISTED = re.compile(
     rf"{_SECTION_LABEL}[*_`]*[ \t]*(?:\n([ \t]*))?(?:[-*+]|1[.)])[ \t]+(?!>)[^\n]*"
@@ -74,10 +72,9 @@ _NAMES_LISTED = re.compile(
 )
 _SECTION_LINE = re.compile(rf"^[^\n]*{_SECTION_WORD}[^\n]*", re.IGNORECASE | re.MULTILINE)
 _AFTER_PATH = re.compile(r"\.\w{2,8}[^\n]{0,30}\Z")
-_BEHIND_NAME = re.compile(
-    rf"(?:{_GAP}[\"\u201c-\u201f][^\"\u201c-\u201f\n]+[\"\u201c-\u201f]){{0,9}}[\s*_`]*"
-    r"(?:sub)?(?:section|heading|chapter|clause)s?\b(?!(?:\(s\))?[*_`]*[:\uff1a])",
-    re.IGNORECASE,
+_BEHIND_NAME = (
+    rf"(?i)(?:{_GAP}[\"\u201c-\u201f][^\"\u201c-\u201f\n]+[\"\u201c-\u201f]){{0,9}}[\s*_`]*"
+    r"(?:sub)?(?:section|heading|chapter|clause)s?\b(?!(?:\(s\))?[*_`]*[:\uff1a])"
 )
 _TABLE = re.compile(r"^(?=[^\n]*\|)([^\n]*)\n(?=[^\n]*-)[ \t:|-]+\n((?:(?=[^\n]*\|)[^\n]+(?:\n|\Z))*)", re.MULTILINE)
 _QUOTE = re.compile(
@@ -102,7 +99,7 @@ def says_something(text: str) -> bool:
 
 def word_count(text: str) -> int:
     """Return about how many words a text has."""
-    return sum(max(1, len(_UNSPACED.findall(word))) for word in text.split() if _LETTER.search(word))
+    return sum(max(1, len(re.findall(_UNSPACED, word))) for word in text.split() if _LETTER.search(word))
 
 
 def has_sentence(text: str) -> bool:
@@ -157,10 +154,10 @@ def _quotes(text: str) -> Iterator[re.Match[str]]:
     end, is_name = 0, False
     for hit in _QUOTED.finditer(text):
         before = text[max(0, hit.start() - 200) : hit.start()]
-        gaps = [(each["label"], before[each.end() :].strip(" \t*_`")) for each in _OPENER.finditer(before)]
+        gaps = [(each["label"], before[each.end() :].strip(" \t*_`")) for each in re.finditer(_OPENER, before)]
         is_next = is_name and re.fullmatch(_GAP, text[end : hit.start()], re.IGNORECASE)
-        is_named = is_next or any((_BEHIND_LABEL if label else _BEHIND_WORD).fullmatch(gap) for label, gap in gaps)
-        is_title = hit[0][-2] not in ".\u2026\u3002" and (is_named or _BEHIND_NAME.match(text, hit.end()))
+        is_named = is_next or any(re.fullmatch(_BEHIND_LABEL if label else _BEHIND_WORD, gap) for label, gap in gaps)
+        is_title = hit[0][-2] not in ".\u2026\u3002" and (is_named or re.compile(_BEHIND_NAME).match(text, hit.end()))
         is_name = not hit["block"] and bool(is_title or any(not gap.strip() for _, gap in gaps))
         end = hit.end()
         if not is_name and says_something(hit[0]) and (" " in hit[0] or not _PATH.search(hit[0])):

@@ -20,7 +20,6 @@ from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
 from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of
 from accord.text.markers import take_markers
-from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -296,4 +295,6 @@ def detail_of(issue: Issue, facts: StatusFacts) -> dict[str, Any]:
 
 def _visible(text: str) -> str:
     """Return a text as a reader of the page sees it, without accord's markers: agents are given it."""
+    from accord.text.untrusted import visible_text  # imported here: few commands show texts
+
     return visible_text(take_markers(text)[0]).strip()

@@ -89,9 +89,7 @@ _PLAIN_ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _OLD_NAMES = "|".join(sorted((name for name in html5 if not name.endswith(";")), key=len, reverse=True))
-_HTML_ENTITY = re.compile(
-    rf"&(?:#[0-9]{{1,20}};?|#[xX][0-9a-fA-F]{{1,20}};?|[A-Za-z][A-Za-z0-9]{{1,31}};|{_OLD_NAMES})"
-)
+_HTML_ENTITY = rf"&(?:#[0-9]{{1,20}};?|#[xX][0-9a-fA-F]{{1,20}};?|[A-Za-z][A-Za-z0-9]{{1,31}};|{_OLD_NAMES})"
 """In raw HTML, numbers and the names of HTML 2 need no semicolon (HTML Standard, "Named character reference state")."""
 
 _ESCAPE = re.compile(rf"{ESCAPE.pattern}|{ENTITY.pattern}")
@@ -116,7 +114,7 @@ def as_rendered(content: str, holes: Iterable[Edit], *, has_escapes: bool, addre
 
     These bare addresses show their source.
     """
-    pattern = _ESCAPE if has_escapes else _HTML_ENTITY
+    pattern = _ESCAPE if has_escapes else re.compile(_HTML_ENTITY)
     in_address = Cursor(addresses)
     decoded = []
     position = 0
@@ -264,7 +262,7 @@ def addresses_with_entities(content: str) -> list[Edit]:
 def entity_edits(content: str, holes: Sequence[Hole], *, is_html: bool) -> Iterator[Edit]:
     """Take out hidden characters that are written as entities."""
     inside = Cursor(holes)
-    for hit in (_HTML_ENTITY if is_html else ENTITY).finditer(content):
+    for hit in re.finditer(_HTML_ENTITY if is_html else ENTITY, content):
         char = decoded_entity(hit[0])
         if len(char) == 1 and is_hidden(char) and not inside(hit.start()):
             around = content[max(0, hit.start() - 1) : hit.start()] + content[hit.end() : hit.end() + 1]
