@@ -12,7 +12,7 @@ from support.act import ROOT, read_yaml, steps_of
 from accord.agents.providers import ALL as PROVIDERS
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
-from accord.runner.models import ErrorCategory, ErrorOrigin, Recovery
+from accord.runner.causes import ErrorCategory, ErrorOrigin, Recovery
 from accord.workflows.models import Workflow
 from accord.workflows.rules import INPUTS, OUTPUTS, described_outputs, runner_findings
 

@@ -7,10 +7,10 @@ from typing import Any, get_args
 import pytest
 from support.runs import Reader, as_lines, words_of
 
-from accord.runner.causes import CAUSES, INTERNAL_ERRORS
+from accord.runner.causes import CAUSES, INTERNAL_ERRORS, InternalErrorKind
 from accord.runner.classify import classify, contract_exit_code
 from accord.runner.finish import conclude
-from accord.runner.models import InternalError, InternalErrorKind
+from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts
 from accord.runner.record import Attempt
 from accord.runner.transcripts import error_rules

@@ -17,9 +17,6 @@ from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, did_you_mean, nearest
 from accord.files.yaml import YamlDocument, read_yaml
 
-REGISTRY_PATH = Path(".github/agents/registry.yml")
-"""Where a repository has its own registry."""
-
 OUTPUT_MIB = 64
 """Enough for every recorded run. An artifact of two such logs stays far below its limit."""
 

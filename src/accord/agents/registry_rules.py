@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from accord.agents import REGISTRY_PATH
 from accord.agents.registry import (
-    REGISTRY_PATH,
     Agent,
     AgentChoice,
     Registry,

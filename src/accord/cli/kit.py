@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.agents.registry import REGISTRY_PATH, Agent
+from accord.agents import REGISTRY_PATH
+from accord.agents.registry import Agent
 from accord.agents.registry_rules import registry_from
 from accord.cli.options import (
     FormatArguments,

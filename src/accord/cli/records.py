@@ -34,12 +34,12 @@ from accord.records.build import (
 )
 from accord.records.chain import append_record, redact_record
 from accord.records.models import AgentKind, PublicRecord
-from accord.runner.models import RunOutputs
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.engine.receipts import Receipt
     from accord.github.client import Connection
+    from accord.runner.models import RunOutputs
     from accord.runner.record import RunRecord
 
 FILE = "run-record.json"

@@ -29,8 +29,9 @@ from accord.core.findings import count_of, has_errors
 from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
 from accord.gha.step import command
+from accord.runner.causes import InternalErrorKind
 from accord.runner.contract import BROKEN_RESULT, placed_text
-from accord.runner.models import Classification, InternalError, InternalErrorKind, RunOutputs
+from accord.runner.models import Classification, InternalError, RunOutputs
 from accord.runner.outputs import FinishOptions, error_outputs, files_not_pushed
 from accord.runner.record import FINAL_MESSAGE, RESULT, RunRecord
 from accord.text.markdown import cell, shorten, table

@@ -312,8 +312,7 @@ def _own_registry(github: GitHub) -> Registry | None:
 
     Without one, the policy needs none: accord's own registry has neither hosts nor words.
     """
-    from accord.agents.registry import REGISTRY_PATH
-    from accord.agents.registry_rules import registry_from
+    from accord.agents import REGISTRY_PATH
     from accord.git.trusted_files import WorkTreeFiles, trusted_files
     from accord.github.models import Forbidden
 
@@ -323,10 +322,18 @@ def _own_registry(github: GitHub) -> Registry | None:
     if is_checkout or path.is_file():
         with suppress(WrongUsage, OSError):  # the checkout does not have the default branch
             raw = files.read(path)
-            return None if raw is None else registry_from(raw, path)
+            return _registry_in(raw, path)
     try:
         raw = github.find_file(str(REGISTRY_PATH))
     except Forbidden:
         warn(_UNREADABLE)
         return None
-    return None if raw is None else registry_from(raw, REGISTRY_PATH)
+    return _registry_in(raw, REGISTRY_PATH)
+
+
+def _registry_in(raw: bytes | None, path: Path) -> Registry | None:
+    if raw is None:
+        return None
+    from accord.agents.registry_rules import registry_from  # slow, and most repositories have no registry
+
+    return registry_from(raw, path)

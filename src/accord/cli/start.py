@@ -41,7 +41,8 @@ from accord.starts.run import start as start_work
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from accord.runner.models import Disposition, RunOutputs
+    from accord.runner.causes import Disposition
+    from accord.runner.models import RunOutputs
 
 
 class OptionalNumber(Number):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from accord.agents.registry import REGISTRY_PATH
+from accord.agents import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
 from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped

@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import accord
 from accord import __version__
-from accord.agents.registry import REGISTRY_PATH, label_entries, shipped_registry
+from accord.agents import REGISTRY_PATH
+from accord.agents.registry import label_entries, shipped_registry
 from accord.core.errors import WrongUsage
 from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean

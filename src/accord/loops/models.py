@@ -13,7 +13,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from accord.core.clock import time_in_range
 from accord.core.frozen import Frozen
 from accord.engine.trust import RefusedLabel
-from accord.runner.models import ErrorCategory, Recovery
+from accord.runner.causes import ErrorCategory, Recovery
 
 LoopAction = Literal[
     "run", "fix", "update", "review", "announce", "wait", "stop", "defer", "report", "follow-up", "ask"

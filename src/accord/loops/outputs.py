@@ -17,7 +17,8 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.shapes import Model, read_shape
 from accord.loops.models import ActiveRun, Iteration
-from accord.runner.models import ErrorCategory, Recovery, RunOutputs
+from accord.runner.causes import ErrorCategory, Recovery
+from accord.runner.models import RunOutputs
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+|\s+")
 _LONGEST_SECONDS = 10_000_000.0

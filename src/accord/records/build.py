@@ -30,10 +30,11 @@ from accord.records.models import (
     name_of,
     record_id,
 )
-from accord.runner.models import Disposition, ErrorCategory, RunOutputs
+from accord.runner.causes import Disposition, ErrorCategory
 
 if TYPE_CHECKING:
     from accord.engine.receipts import Receipt
+    from accord.runner.models import RunOutputs
     from accord.runner.record import Attempt
 
 CATEGORIES: tuple[str, ...] = get_args(ErrorCategory)

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from accord.core.clock import parse_timestamp, time_in_range, timestamp
-from accord.runner.models import Disposition, ErrorCategory
+from accord.runner.causes import Disposition, ErrorCategory
 
 AgentKind = Literal["plan", "implement", "review", "keepalive", "autofix", "verify", "bot-comments", "run"]
 """Runs of an agent: started work, the turns of the loops, and any other run."""

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from accord.runner.models import ErrorCategory, ErrorOrigin, InternalErrorKind, Recovery
+ErrorCategory = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
+ErrorOrigin = Literal["agent", "infrastructure", "auth", "unknown"]
+Recovery = Literal["retry", "manual", "ignore"]
+Disposition = Literal["success", "patch", "no-change", "blocked", "cancelled", "failure"]
+InternalErrorKind = Literal[
+    "time-limit", "cancelled", "install-failed", "credential-missing", "credential-invalid", "prompt-invalid",
+    "not-started",
+    "sandbox-unavailable", "record-missing", "changes-unreadable", "changes-too-large", "steering-files",
+    "refs-moved", "merge-unfinished", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled",
+    "budget",
+]  # fmt: skip
+"""Kinds of errors that accord itself detects; ``INTERNAL_ERRORS`` has their causes.
+
+``push-refused``: a permission or a protection that a person must change. ``push-conflict``: the branch kept moving, or
+the patch no longer applies. ``push-unreachable``: a network or server failure.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,29 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from accord.core.clock import Clock
 from accord.core.errors import AccordError
 from accord.core.frozen import Frozen
+from accord.runner.causes import ErrorCategory, ErrorOrigin, InternalErrorKind, Recovery
 from accord.text.redaction import Redactor, redactor_for
 
 if TYPE_CHECKING:
     from accord.git.trusted_files import TrustedFiles
 
-ErrorCategory = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
-ErrorOrigin = Literal["agent", "infrastructure", "auth", "unknown"]
-Recovery = Literal["retry", "manual", "ignore"]
-Disposition = Literal["success", "patch", "no-change", "blocked", "cancelled", "failure"]
 ErrorSource = Literal["own", "event", "stderr", "text", "exit"]
-InternalErrorKind = Literal[
-    "time-limit", "cancelled", "install-failed", "credential-missing", "credential-invalid", "prompt-invalid",
-    "not-started",
-    "sandbox-unavailable", "record-missing", "changes-unreadable", "changes-too-large", "steering-files",
-    "refs-moved", "merge-unfinished", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled",
-    "budget",
-]  # fmt: skip
-"""Kinds of errors that accord itself detects; ``accord.runner.causes`` has their causes.
-
-``push-refused``: a permission or a protection that a person must change. ``push-conflict``: the branch kept moving, or
-the patch no longer applies. ``push-unreachable``: a network or server failure.
-"""
-
 LineWatcher = Callable[[str], None]
 """Is called with each line of a program while it runs: redacted, without the line break."""
 

@@ -21,7 +21,8 @@ from accord.engine.operations import OperationLog
 from accord.gha.step import COMMAND, inert, utf16_size
 from accord.git.branches import DEFAULT_AUTHOR, Remote
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits
-from accord.runner.models import Classification, Disposition, Evidence, InternalError, RunOutputs
+from accord.runner.causes import Disposition
+from accord.runner.models import Classification, Evidence, InternalError, RunOutputs
 from accord.runner.record import Attempt
 from accord.runner.transcripts.account import Account
 from accord.text.hidden import GUARD, as_seen

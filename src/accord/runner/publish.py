@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from accord.agents.registry import REGISTRY_PATH, shipped_registry
+from accord.agents import REGISTRY_PATH
+from accord.agents.registry import shipped_registry
 from accord.agents.registry_rules import own_paths_in
 from accord.core.clock import attempts
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
@@ -49,7 +50,8 @@ from accord.git.unfinished import marker_findings
 from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.pulls import are_over
-from accord.runner.models import InternalError, InternalErrorKind
+from accord.runner.causes import InternalErrorKind
+from accord.runner.models import InternalError
 from accord.runner.refs import SHA, branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
 from accord.text.redaction import Redactor

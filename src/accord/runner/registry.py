@@ -14,7 +14,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from accord.agents.registry import REGISTRY_PATH, Agent, Registry, shipped_registry
+from accord.agents import REGISTRY_PATH
+from accord.agents.registry import Agent, Registry, shipped_registry
 from accord.agents.registry_rules import registry_from
 from accord.core.clock import timestamp
 from accord.core.errors import AccordError, WrongUsage

@@ -21,10 +21,11 @@ from accord.files.store import DISK_FULL, write_whole
 from accord.git.snapshots import take_snapshot
 from accord.git.trusted_files import TrustedFiles, trusted_files
 from accord.runner import record as layout
+from accord.runner.causes import InternalErrorKind
 from accord.runner.chain import AgentChain
 from accord.runner.confine import forbid_reading
 from accord.runner.contract import validator
-from accord.runner.models import AgentNotStarted, InternalError, InternalErrorKind, JobContext, RunRequest
+from accord.runner.models import AgentNotStarted, InternalError, JobContext, RunRequest
 from accord.runner.record import RunProgress, RunRecord
 from accord.runner.registry import load_registry
 

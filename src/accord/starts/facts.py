@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import count
 from pathlib import PurePosixPath
 
-from accord.agents.registry import REGISTRY_PATH
+from accord.agents import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
 from accord.core.clock import Clock, attempts, doubling_pauses, parse_timestamp
 from accord.core.errors import BrokenContract

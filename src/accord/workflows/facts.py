@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accord.agents.registry import REGISTRY_PATH, Agent, Registry, shipped_registry
+from accord.agents import REGISTRY_PATH
+from accord.agents.registry import Agent, Registry, shipped_registry
 from accord.agents.registry_rules import registry_from
 from accord.core.errors import BrokenContract
 from accord.core.findings import PlacedFinding, has_errors, pointer, warning, with_lines

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import ProxyHandler, Request, build_opener
 
-from accord.agents.registry import REGISTRY_PATH, Registry
+from accord.agents import REGISTRY_PATH
+from accord.agents.registry import Registry
 from accord.agents.registry_rules import registry_from
 from accord.cli.output import print_wait
 from accord.cli.sources import policy_of

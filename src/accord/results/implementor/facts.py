@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accord.agents.registry import REGISTRY_PATH
+from accord.agents import REGISTRY_PATH
 from accord.agents.registry_rules import own_paths_in
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
