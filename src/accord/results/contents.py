@@ -72,9 +72,10 @@ _NAMES_LISTED = re.compile(
 )
 _SECTION_LINE = re.compile(rf"^[^\n]*{_SECTION_WORD}[^\n]*", re.IGNORECASE | re.MULTILINE)
 _AFTER_PATH = re.compile(r"\.\w{2,8}[^\n]{0,30}\Z")
-_BEHIND_NAME = (
-    rf"(?i)(?:{_GAP}[\"\u201c-\u201f][^\"\u201c-\u201f\n]+[\"\u201c-\u201f]){{0,9}}[\s*_`]*"
-    r"(?:sub)?(?:section|heading|chapter|clause)s?\b(?!(?:\(s\))?[*_`]*[:\uff1a])"
+_BEHIND_NAME = re.compile(
+    rf"(?:{_GAP}[\"\u201c-\u201f][^\"\u201c-\u201f\n]+[\"\u201c-\u201f]){{0,9}}[\s*_`]*"
+    r"(?:sub)?(?:section|heading|chapter|clause)s?\b(?!(?:\(s\))?[*_`]*[:\uff1a])",
+    re.IGNORECASE,
 )
 _TABLE = re.compile(r"^(?=[^\n]*\|)([^\n]*)\n(?=[^\n]*-)[ \t:|-]+\n((?:(?=[^\n]*\|)[^\n]+(?:\n|\Z))*)", re.MULTILINE)
 _QUOTE = re.compile(
@@ -156,8 +157,10 @@ def _quotes(text: str) -> Iterator[re.Match[str]]:
         before = text[max(0, hit.start() - 200) : hit.start()]
         gaps = [(each["label"], before[each.end() :].strip(" \t*_`")) for each in re.finditer(_OPENER, before)]
         is_next = is_name and re.fullmatch(_GAP, text[end : hit.start()], re.IGNORECASE)
-        is_named = is_next or any(re.fullmatch(_BEHIND_LABEL if label else _BEHIND_WORD, gap) for label, gap in gaps)
-        is_title = hit[0][-2] not in ".\u2026\u3002" and (is_named or re.compile(_BEHIND_NAME).match(text, hit.end()))
+        is_named = is_next or any(
+            re.fullmatch(_BEHIND_LABEL, gap) if label else re.fullmatch(_BEHIND_WORD, gap) for label, gap in gaps
+        )
+        is_title = hit[0][-2] not in ".\u2026\u3002" and (is_named or _BEHIND_NAME.match(text, hit.end()))
         is_name = not hit["block"] and bool(is_title or any(not gap.strip() for _, gap in gaps))
         end = hit.end()
         if not is_name and says_something(hit[0]) and (" " in hit[0] or not _PATH.search(hit[0])):

@@ -262,7 +262,7 @@ def addresses_with_entities(content: str) -> list[Edit]:
 def entity_edits(content: str, holes: Sequence[Hole], *, is_html: bool) -> Iterator[Edit]:
     """Take out hidden characters that are written as entities."""
     inside = Cursor(holes)
-    for hit in re.finditer(_HTML_ENTITY if is_html else ENTITY, content):
+    for hit in (re.compile(_HTML_ENTITY) if is_html else ENTITY).finditer(content):
         char = decoded_entity(hit[0])
         if len(char) == 1 and is_hidden(char) and not inside(hit.start()):
             around = content[max(0, hit.start() - 1) : hit.start()] + content[hit.end() : hit.end() + 1]
