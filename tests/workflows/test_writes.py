@@ -213,6 +213,29 @@ def test_a_script_of_the_same_name_elsewhere_may_set_other_outputs(call: str) ->
     assert written_names([READ["echo"], '"$GITHUB_WORKSPACE/ci/out.sh"', "echo x"], {"ci/out.sh"}, ()) == {"a-b"}
 
 
+AGENTS = {
+    "a prompt with text": ('codex exec "$(cat "$PROMPT") text"', True),
+    "a prompt with an input": ('codex exec "$(cat $PROMPT) $APPENDIX"', True),
+    "two files": ("codex exec \"$(cat 'my file')$(sed 's/x//' \"$P\" | head -n 5)$A\" x", True),
+    "a prompt in backticks": ('codex exec "`cat $PROMPT` (see $A)"', True),
+    "a package": ("npx -y @openai/codex@0.169.0 exec - < prompt.md", True),
+    "a package behind a time": ('timeout 30m npx -y @openai/codex exec -C . "$(cat p)" || code=$?', True),
+    "another package": ("npx -y tsx write.ts", False),
+    "another program in a word": ('codex exec "$(./write.sh) text"', False),
+    "another program behind one": ('codex exec "$(cat p) $(./write.sh)"', False),
+    "another program behind an open bracket": ("codex exec \"$(case x in x) ./write.sh;; esac) text\"", False),
+    "another program in a package's words": ('npx -y @openai/codex exec "$(./write.sh)"', False),
+    "another program on the next line": ("codex exec ./write.sh\n./write.sh", False),
+    "a script of that name": ("bash codex", False),
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_words_of_an_agent_are_data_but_for_the_programs_in_them(name: str) -> None:
+    script, is_known = AGENTS[name]
+    assert (written_names([f"{script}\n{READ['echo']}"], (), {"codex"}) == {"a-b"}) is is_known
+
+
 def test_outputs_elsewhere_and_programs_that_write_none_are_known() -> None:
     elsewhere = 'echo "c=1" >> "$GITHUB_ENV"; echo "d=1" > log; echo e=1 >&2; date | tee log; # f=1\ncodex exec - < p\n'
     assert written_names([elsewhere + READ["echo"], "echo ::set-output name=G::1"], (), {"codex"}) == {"a-b", "g"}

@@ -58,6 +58,9 @@ _BRACKET = re.compile(r"(\$\(|[()])")
 _A_LINE = re.compile(r"^[ \t]*(.*)$", re.MULTILINE)
 _BACKTICKS = re.compile(r"`[^`]*`")
 _SUBSTITUTION = re.compile(r"\$\(|`")
+_DEPTHS = {"$(": {"(": 1, ")": -1}, "`": {"`": -1}}
+"""The brackets that count towards the end of a substitution."""
+
 _DEEPEST = 8
 _WITHOUT_OPTION = frozenset({"eval", "parallel", "ssh"})
 _RUN_TEXT = _WITHOUT_OPTION | SHELLS | {"flock", "runuser", "script", "su"}
@@ -192,7 +195,7 @@ def commands_of(script: str) -> Sequence[Sequence[str]]:
 
 def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
     for words in _split(_CASE.sub("", script) if "esac" in script else script) if depth <= _DEEPEST else ():
-        nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
+        nested = [text for word in words for text in _substitutions(word)]
         for command in started_commands([_unquoted_word(word) for word in words]):
             yield command
             if (program := program_of(command[0])) in _RUN_TEXT or program == "env":
@@ -203,6 +206,22 @@ def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
                 ]
         for text in dict.fromkeys(nested):
             yield from _commands_of(text, depth + 1)
+
+
+def _substitutions(word: str) -> Iterator[str]:
+    """Yield the scripts that a word substitutes; where the end of one is unsure, it goes to the end of the word."""
+    while at := _SUBSTITUTION.search(word):
+        word, levels, depth = word[at.end() :], _DEPTHS[at[0]], 1
+        script, rest = word.rstrip('"'), ""
+        for token in _TOKEN.finditer(word):
+            depth += levels.get(token[0], 0)
+            if not depth:
+                after = word[token.end() :]
+                is_sure = after.count("(") == after.count(")") and after.count("`") % 2 == 0
+                script, rest = (word[: token.start()], after) if is_sure else (script, rest)
+                break
+        yield script
+        word = rest
 
 
 def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, islice, pairwise, takewhile
 
 from accord.workflows.commands import (
     DOLLAR,
@@ -104,7 +104,7 @@ def _names(scripts: Sequence[str], files: frozenset[str], programs: frozenset[st
         or (program in _READERS and _NO_FILE.fullmatch(word))
         for program, word in uses
     )
-    if None in split or not is_plain or not _is_known(text, {*_PLAIN, *programs}, functions, files):
+    if None in split or not is_plain or not _is_known(text, programs, functions, files):
         return None
     settings = [f"{name}=" for name in _SETTING.findall(text)]
     named, computed = _line_names([*settings, *_output_text(commands, functions).splitlines()])
@@ -175,8 +175,16 @@ def _is_end(words: Sequence[str], *, is_cleared: bool) -> bool:
 
 
 def _is_known(text: str, programs: Collection[str], functions: Collection[str], files: Collection[str]) -> bool:
-    """Return whether all programs that a script starts write no outputs, or are its functions or files of its texts."""
-    for words in commands_of(text):
+    """Return whether all programs that a script starts write no outputs, or are its functions or files of its texts.
+
+    What starts one of these ``programs``, such as ``npx``, is as plain as they are.
+    """
+    commands = iter(commands_of(text))
+    for words in commands:
+        started = [program_of(each[0]) for each in started_commands(words)]
+        if started[0] not in _READING and not {*programs}.isdisjoint(started):
+            deque(islice(commands, len(started) - 1), maxlen=0)  # the commands within this one
+            continue
         path, *arguments = _program_words(words)
         program, place = program_of(path), posixpath.normpath(_TOP.sub("", path))
         if program == "trap" and not _is_known("".join(arguments[:1]), programs, functions, files):
@@ -186,7 +194,7 @@ def _is_known(text: str, programs: Collection[str], functions: Collection[str], 
         if "/" in path and program in functions and not any(f"/{file}".endswith(f"/{place}") for file in files):
             return False
         is_read = program_of(words[0]) in _READING
-        known = functions if is_read else {*programs, *functions, "trap"}
+        known = functions if is_read else {*_PLAIN, *functions, "trap"}
         if program not in known and (is_read or not _DURATION.fullmatch(program)):
             return False
     return True
