@@ -272,6 +272,8 @@ def test_the_last_error_that_stderr_reports_decides(reader: Reader, stderr: str,
 def test_plain_text_counts_only_where_a_line_reports_an_error(reader: Reader) -> None:
     found = reader.failure("plain", b"I will look.\nAPI Error: 500 Internal server error\n", exit_code=1)
     assert (found.evidence.rule, found.evidence.source) == ("http-500", "text")
+    refused = reader.failure("plain", b"HTTP 429 Too Many Requests\nRetry-After: 30\n", exit_code=1)
+    assert (refused.category, refused.retry_after_seconds) == ("transient", 30)
     assert reader.classify("plain", b"API Error: 500 Internal server error\n", exit_code=0) is None
 
 

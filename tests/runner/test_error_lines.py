@@ -90,6 +90,16 @@ def test_a_line_of_stderr_is_the_cause_when_the_events_name_none(reader: Reader,
         ("npm error signal SIGKILL", "says-killed"),
         ("run.sh: line 3: 1234 Terminated              claude -p", "says-interrupted"),
         *((line, "no-evidence") for line in ("Killed 3 processes", "killed the server", "exit code 137 is mapped")),
+        *(
+            (f"{said}unknown feature key in config: foo", "no-evidence")
+            for said in (
+                "2026-11-29T10:00:00.000000Z  WARN codex_core::features: ",
+                "[2026-11-29T10:00:00Z] [WARN] ",
+                "2026-11-29 10:00:00,123 - agent - WARNING - ",
+                'time="2026-11-29T10:00:00Z" level=warning msg=',
+            )
+        ),
+        ("2026-11-29T10:00:00.000000Z ERROR codex_core::config: unknown feature key in config: foo", "says-settings"),
         ("Error: ENOSPC: System limit for number of file watchers reached", "says-machine"),
         ("Error: quota reached", "hard-quota"),
         ("Error: Retry if the quota is exceeded. Quota exceeded for today.", "hard-quota"),
@@ -151,6 +161,8 @@ STEP_END = f"{STAMP}##[error]Process completed with exit code 1.\n{STAMP}Post jo
         ("go: module a.example/b: reading https://c:\n\tdial tcp 1.2.3.4:443: i/o timeout\nDone", "says-network"),
         ("It says:\n\tdial tcp 1.2.3.4:443: i/o timeout\nDone", "no-evidence"),
         ("git@github.com: Permission denied (publickey).\nfatal: Could not read from remote.", "says-credential"),
+        ("I changed a.\nHTTP/2 429\ndate: today\nretry-after: 30", "http-429"),
+        ("The test prints this:\nHTTP/2 429\ndate: today\nretry-after: 30", "no-evidence"),
         *((line, "no-evidence") for line in [
             "Test failed: expected 401 got 403", 'Error: expected 200 "OK", got 403 "Forbidden"',
             "FAIL: login: got 403", "AssertionError: 401 != 403", "Error: expect(401) was 403",

@@ -100,6 +100,10 @@ def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None
     commits = run.workshop.commits()
     assert commits[0].startswith("feat: apply the changes of codex (keepalive, iteration 3)\n\nAll done.")
     assert (run.outputs(), run.workshop.commits()) == (outputs, commits), "finished twice"
+    record = read_record(run.folder)
+    for changed in ({"pr_ref": "feature"}, {"base_ref": "main"}):
+        other = record.model_copy(update={"context": record.context.model_copy(update=changed)})
+        assert finish(run.folder, run.options(), other).commit_sha == outputs["commit-sha"]
 
 
 def test_the_agents_own_commit_messages_are_the_body_of_the_commit_and_neither_close_nor_credit(run: Run) -> None:

@@ -223,7 +223,7 @@ AGENTS = {
     "another package": ("npx -y tsx write.ts", False),
     "another program in a word": ('codex exec "$(./write.sh) text"', False),
     "another program behind one": ('codex exec "$(cat p) $(./write.sh)"', False),
-    "another program behind an open bracket": ("codex exec \"$(case x in x) ./write.sh;; esac) text\"", False),
+    "another program behind an open bracket": ('codex exec "$(case x in x) ./write.sh;; esac) text"', False),
     "another program in a package's words": ('npx -y @openai/codex exec "$(./write.sh)"', False),
     "another program on the next line": ("codex exec ./write.sh\n./write.sh", False),
     "a script of that name": ("bash codex", False),

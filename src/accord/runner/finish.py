@@ -29,6 +29,7 @@ from accord.runner.models import Classification, InternalError, RunOutputs
 from accord.runner.outputs import FinishOptions, RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
 from accord.runner.record import Attempt, RunRecord, make_writable, open_regular, read_record
+from accord.runner.refs import short_name
 from accord.runner.stats import diff_stat, patch_stats
 from accord.runner.transcripts.account import Account
 from accord.runner.transcripts.read import evidence_in
@@ -226,7 +227,7 @@ class _FinishedRun(Frozen):
         """Refuse to push to a branch of a fork: here the push would create an unrelated branch of that name."""
         if pull is None or pull.head_repository.lower() == self.options.repository.lower():
             return None
-        if pull.head_branch != self.record.context.pr_ref.strip().removeprefix("refs/heads/"):
+        if pull.head_branch != short_name(self.record.context.pr_ref):
             return None
         detail = (
             f"The branch {pull.head_branch} of pull request {pull.number} is in "
@@ -237,7 +238,8 @@ class _FinishedRun(Frozen):
 
     def _publication(self, patch: bytes, pull: Pull | None) -> Publication:
         record, context, options = self.record, self.record.context, self.options
-        digest = hashlib.sha256(record.model_dump_json().encode() + b"\0" + patch).hexdigest()
+        own = record.model_dump_json(exclude={"context": {"pr_ref", "pull", "base_ref"}})
+        digest = hashlib.sha256(f"{own}\0{short_name(context.pr_ref)}\0".encode() + patch).hexdigest()
         turn = ", ".join(filter(None, [context.mode, context.iteration and f"iteration {context.iteration}"]))
         messages = to_valid_text("\n\n".join(record.messages))[:_MESSAGES_CHARS]
         words = messages or to_valid_text(self.account.final_message)[:_BODY_CHARS]

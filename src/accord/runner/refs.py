@@ -16,9 +16,14 @@ _SPECIAL_REF = re.compile(r"\s*(?:refs/heads/)?(?:@|(?:[A-Z]+_)?HEAD)\s*")
 _BRANCH_HINT = "Pass a branch as `--pr-ref`, such as `my-branch` or `refs/heads/my-branch`."
 
 
+def short_name(ref: str) -> str:
+    """Return a ref as a branch is called."""
+    return ref.strip().removeprefix("refs/heads/")
+
+
 def branch_of(ref: str) -> str:
     """Return the branch that a ref names: ``refs/heads/x`` or ``x``. Raises Refused if it cannot be pushed to."""
-    name = ref.strip().removeprefix("refs/heads/")
+    name = short_name(ref)
     if _PULL_REF.fullmatch(name):
         raise Refused(
             f"`{ref}` is a ref that GitHub keeps for a pull request, so it cannot be pushed to.",

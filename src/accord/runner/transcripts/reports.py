@@ -8,6 +8,7 @@ stderr is the program's: every line counts whose words name a cause, unless it r
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -68,6 +69,7 @@ _LEADS = re.compile(r"Caused by:$|^go: .*:$")
 """Lines below an error in which Rust programs list its causes; the only one, and that of Go, is just indented."""
 
 _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
+_STATUS_LINE, _HEADER = re.compile(r"HTTP\S* \d{3}\b"), re.compile(r"[\w-]+: ")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
@@ -79,7 +81,8 @@ _STATUS_WORDED = re.compile(
 
 _NOT_ERRORS = re.compile(
     r"^(?:not )?ok \d|^E  |^expected |, \w+ing\b|^(?!missing)\w+ing: "
-    r"|^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•|✓✔✅] "
+    r"|^\W{0,8}(?:(?:\d{4}-\d\d-\d\d )?\S{1,60} {1,4}(?:- (?:\S{1,60} - )?)?)?\[?"
+    r"(?:level=)?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•|✓✔✅] "
     r"|^\s{2,}|^\d+\. |^[\w./-]+\.\w+:\d+[:\s]|^(?:HEAD is now at |\[[\w/. -]+ )?[0-9a-f]{7,40}\]? |(?-i:\bI\b)",
     re.IGNORECASE,
 )
@@ -98,11 +101,12 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
     found: list[AgentError] = []
     waited: float | None = None
     is_counted = follows_git = False
-    scope = _scope(text, source, account)
+    usual = _scope(text, source, account)
     lines = printed_lines(text)
+    last = _end_of(lines) if source == "text" else 0
     for number, line in enumerate(lines, 1):
-        if source == "text" and number == len(lines) and not (number > 1 and _GOES_ON.search("\n".join(lines[-2:]))):
-            scope = "all"  # no text leads to the line: the program said it as it ended
+        is_end = number == last and not (number > 1 and _GOES_ON.search("\n".join(lines[number - 2 : number])))
+        scope = "all" if is_end else usual  # no text leads to the line: the program said it as it ended
         if follows_git and rules.AFTERMATH.search(line):
             continue
         follows_git = bool(rules.GIT_ERROR.match(line) or (follows_git and rules.GIT_PROGRESS.match(line)))
@@ -117,6 +121,14 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
         if found and is_counted and waited is not None:
             found[-1] = replace(found[-1], backoff_seconds=waited)
     return found
+
+
+def _end_of(lines: Sequence[str]) -> int:
+    """Return the number of the last line; of a response of HTTP there, that of the line with its status."""
+    first = len(lines)
+    while first > 1 and _HEADER.match(lines[first - 1]):
+        first -= 1
+    return first if lines and _STATUS_LINE.match(lines[first - 1]) else len(lines)
 
 
 def printed_lines(text: str) -> list[str]:
