@@ -231,7 +231,7 @@ AGENTS = {
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_the_words_of_an_agent_are_data_but_for_the_programs_in_them(name: str) -> None:
+def test_the_words_of_an_agent_are_data_except_the_programs_in_them(name: str) -> None:
     script, is_known = AGENTS[name]
     assert (written_names([f"{script}\n{READ['echo']}"], (), {"codex"}) == {"a-b"}) is is_known
 

@@ -177,7 +177,7 @@ def _is_end(words: Sequence[str], *, is_cleared: bool) -> bool:
 def _is_known(text: str, programs: Collection[str], functions: Collection[str], files: Collection[str]) -> bool:
     """Return whether all programs that a script starts write no outputs, or are its functions or files of its texts.
 
-    What starts one of these ``programs``, such as ``npx``, is as plain as they are.
+    A command that starts one of these ``programs``, such as ``npx``, is as plain as they are.
     """
     commands = iter(commands_of(text))
     for words in commands:

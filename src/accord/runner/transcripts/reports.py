@@ -69,7 +69,8 @@ _LEADS = re.compile(r"Caused by:$|^go: .*:$")
 """Lines below an error in which Rust programs list its causes; the only one, and that of Go, is just indented."""
 
 _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
-_STATUS_LINE, _HEADER = re.compile(r"HTTP\S* \d{3}\b"), re.compile(r"[\w-]+: ")
+_STATUS_LINE = re.compile(r"^HTTP\S* \d{3}\b")
+_HEADER = re.compile(r"^[\w-]+: ")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
