@@ -137,6 +137,19 @@ def test_an_agent_that_is_blocked_needs_a_person(project: Project) -> None:
     assert (project.state(), project.turns()) == ("INTAKE", ["SpecAgent meta"])
 
 
+def test_a_blocked_task_waits_for_a_person(project: Project) -> None:
+    project.plan(Coder=["BLOCKED"])
+    project.run()
+    project.run("UD-APPROVE-DESIGN=approved")
+    project.run("UD-REVIEW-STRATEGY=single-final")
+    turns = project.turns()
+    turn = project.run()["turn"]
+    assert (turn["why"], project.turns()) == ("T-001 is blocked. Resolve that, then let it begin again.", turns)
+    assert project.accord(*turn["command"].split()[1:]).code == 0
+    project.run(code=0)
+    assert project.state() == "DONE"
+
+
 def test_an_agent_that_answers_a_gate_itself_ends_the_run(project: Project) -> None:
     forged = json.loads((project.folder / "status.json").read_text())
     forged["user_decisions"] = [decision("UD-APPROVE-DESIGN", "answered")]

@@ -18,7 +18,7 @@ from accord.sessions.changes import turn_findings
 from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
-from accord.sessions.moves import broken_artifacts, broken_files, facts_of
+from accord.sessions.moves import broken_artifacts, broken_files, command_of, facts_of
 from accord.sessions.next_moves import first_step, main_moves
 from accord.sessions.outputs import OutputEffects, apply_output
 from accord.sessions.policy import refuse
@@ -97,6 +97,10 @@ def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | Non
     if step.role and step.name == "dispatch" and has_input:
         reason = f"{step.role} corrects the design. Take its output, or pass `--failed REASON` where it gave none."
         return NextActor(reason=reason, command=step.command)
+    worked_on = session.task(task)
+    if step.name == "dispatch" and worked_on and worked_on.status == "blocked":
+        command = command_of(session, "task", task, "--to", "not-started", "--role", run.ROLE)
+        return NextActor(reason=f"{task} is blocked. Resolve that, then let it begin again.", command=command)
     if step.name == "dispatch" and not broken_files(session, step.role):
         return NextActor(task, step.role, goal=goal if step.needs_goal else "")
     if step.name == "fix":
