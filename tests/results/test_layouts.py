@@ -254,6 +254,10 @@ OPTIONS = [
     ("Options: ", "{n}) {name} ({text})", ", "),
     ("Options: ", "({letter}) {name}, with {text}", " "),
     ("Options: ", "{name} ({text})", "; "),
+    ("**Options:** ", "**{letter})** {name}, which is {text}", "; "),
+    ("**Options:** ", "**{letter}:** {name}, which is {text}", " "),
+    ("Options:\n\nOption | Trade-offs\n--- | ---\n", "{name} | {text}", "\n"),
+    ("## Options\n\nOption | Pros | Cons\n:--|:--|:--\n", "{name} | simple | {text}", "\n"),
     ("Options\n\n", "{n}. {name}: {text}", "\n"),
     ("### Options\n\n", "#### {name}\n\nIt is {text}.\n", "\n"),
     ("### Options\n\n", "**{name}.** It is {text}.\n", "\n"),
@@ -424,6 +428,11 @@ def test_a_word_such_as_none_names_no_option(lines: str, none: str) -> None:
     options = lines.format(none)
     assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")]
     assert ("options-too-few", "error") in refinement_findings(options)
+
+
+@pytest.mark.parametrize("text", ["None that I can see; a person has to decide.", "none so far; we wait for #7."])
+def test_a_sentence_that_begins_with_none_lists_no_options(text: str) -> None:
+    assert report_findings(f"{HEAD}Options: {text}\n{TAIL}") == [("blocker-options", "error")]
 
 
 @pytest.mark.parametrize(

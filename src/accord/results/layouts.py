@@ -44,6 +44,13 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 """A tag that folds a part of a text, or makes a list or a paragraph of it, outside of code."""
+_BARE_TABLE = re.compile(
+    r"^(?=[^\n]*\|)(?![ \t]*(?:[>|#]|[-*+][ \t]|\d+[.)]))[^\n]+\n"
+    r"(?=[^\n]*\|)(?=[^\n]*-)[ \t:|-]+(?:\n(?=[^\n]*\|)[^\n]+)*",
+    re.MULTILINE,
+)
+_BARE_ROW = re.compile(r"^(?![ \t]*\|)", re.MULTILINE)
+"""A table without a bar in front of its head, and the beginning of such rows."""
 _HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _QUOTE = re.compile(r"(?:^[ \t]*(?:(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
@@ -99,7 +106,10 @@ def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
 
 
 def unwrapped_text(text: str) -> str:
-    """Return a text without HTML's lists and folds and the marks of a quote around it, with LF as line end."""
+    """Return a text without HTML's lists and folds and the marks of a quote around it, with LF as line end.
+
+    Each row of a table begins with a bar.
+    """
     depth = 0
 
     def markdown_of(tag: re.Match[str]) -> str:
@@ -111,7 +121,8 @@ def unwrapped_text(text: str) -> str:
 
     text = _TAG.sub(markdown_of, text.replace("\r\n", "\n"))
     is_quote = all(line.lstrip(" \t").startswith(">") for line in text.split("\n") if line.strip())
-    return _QUOTE_MARK.sub("", text) if is_quote else text
+    text = _QUOTE_MARK.sub("", text) if is_quote else text
+    return _BARE_TABLE.sub(lambda table: _BARE_ROW.sub("| ", table[0]), text)
 
 
 def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "", entries: Sequence[int] = ()) -> Reading:

@@ -26,7 +26,8 @@ _MARK = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _COUNT = re.compile(
-    rf"(?<![\w(])(?:\((?P<bracketed>{_SIGN})\)|(?P<dotted>{_SIGN})[.):](?=[ \t])|options?[ \t]+(?P<named>{_SIGN})\b)",
+    rf"(?<![\w(])(?:\((?P<bracketed>{_SIGN})\)|(?P<dotted>{_SIGN})[.):](?:[*_]{{2}})?(?=[ \t])"
+    rf"|options?[ \t]+(?P<named>{_SIGN})\b)",
     re.IGNORECASE,
 )
 _TITLE = re.compile(
@@ -66,6 +67,9 @@ _BARE = re.compile(
 _TRADE_OFF = re.compile(r"\btrade-?[ ]?offs?[*_]*[:\uff1a][*_\s]*([^\n]*)\Z", re.IGNORECASE)
 _REMARK = re.compile(r"\W*[(\uff08][^()\uff08\uff09]*[)\uff09]\W*")
 """A text that is all in brackets, such as "(none other)": no name."""
+
+_NO_OPTION = re.compile(r"\W{0,9}none\b", re.IGNORECASE)
+"""The beginning of a text without options, such as "None that I can see"."""
 
 _ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
 """A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
@@ -176,8 +180,10 @@ def labelled_options(text: str) -> Options:
     """Read the options of a text that has nothing else, in the first layout that gives at least two."""
     text = _NEW_LINE.sub("\n", text)
     found = _in_section_of_parts(text) or _in_layout(text)
-    is_list = len(found) > 1 or bool(_of_table(text)) or _MARK.search(text) is not None
-    is_clear = is_list or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
+    is_list = bool(_of_table(text)) or _MARK.search(text) is not None
+    if not is_list and _NO_OPTION.match(text):
+        return Options(())
+    is_clear = is_list or len(found) > 1 or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
     return Options(tuple(option for option in found if not is_none(option)), is_clear=is_clear)
 
 
