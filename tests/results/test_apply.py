@@ -43,9 +43,9 @@ def test_an_item_carries_title_body_and_labels_as_planned(stage: Stage) -> None:
 
 OWNERS = {
     "names that come later": (
-        "- src/b.py (owned by #b)\n- src/c.py (Owned by #c)\n\n```\nowned by #b\n```",
+        "- src/b.py (owned by #b)\n- src/c.py (Owned by #c)\n- `(owned by #b)`\n\n```\nowned by #b\n```",
         ["b", "c"],
-        ["src/b.py (owned by #2)", "src/c.py (Owned by #3)", "```\nowned by #b\n```"],
+        ["src/b.py (owned by #2)", "src/c.py (Owned by #3)", "- `(owned by #b)`", "```\nowned by #b\n```"],
     ),
     "names with blanks": (
         "- src/b.py (owned by #b b)\n- src/c.py (owned by #the c, d)\n- src/d.py (owned by #b)",
@@ -276,7 +276,8 @@ def test_a_run_under_another_identity_names_the_author_of_items_that_it_did_not_
     result = plan(task("a"))
     stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
     receipt = stage.apply(result, is_dry_run=True)
-    assert any("--identity 'github-actions[bot]'" in finding.text for finding in receipt.findings)
+    (hint,) = (finding.hint for finding in receipt.findings if "--identity 'github-actions[bot]'" in finding.text)
+    assert hint.startswith("Leave it as it is. Only if")
     adopting = stage.apply(result, adapter=stage.adapter(identity="github-actions[bot]"))
     assert adopting.outcome is Outcome.UNCHANGED
 

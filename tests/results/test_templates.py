@@ -175,6 +175,8 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "two sentences on two lines": (task_body(objective="Make it work.\n\n**Make** it fast."), {"objective-long"}),
     "a question and an answer": (task_body(objective="Is it fast? It should be."), {"objective-long"}),
     "one sentence with points": (task_body(objective="Read v1.2 of `a.b. C`, e.g. CSV, etc. And so on"), set()),
+    "one sentence with a remark": (task_body(objective="Contacts follow RFC 4180 (cf. Sec. 2, No. 3)."), set()),
+    "a remark between sentences": (task_body(objective="Make it work (cf. No. 3). Make it fast."), {"objective-long"}),
     "one sentence on two lines": (task_body(objective="Make it\nWork."), set()),
     "a link to the spec": (TASK.replace("`docs/specs/a.md`", "[export](docs/specs/export.md)"), set()),
     "objective twice": (TASK + "\n## Objective\n\nMore.\n", {"section-repeated"}),

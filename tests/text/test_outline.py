@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.growth import grows_too_fast
 
-from accord.text.outline import ListItem, code_free_lines, plain_text, sections, tasks
+from accord.text.outline import ListItem, code_free_text, plain_text, sections, tasks
 
 
 def outline(text: str) -> list[tuple[int, str, int]]:
@@ -81,13 +81,13 @@ def test_an_item_is_found_on_its_line() -> None:
     assert [item.line for item in items("- a\n\n- b\n  - c")] == [3, 5, 6]
 
 
-MIXED = "text @a\n\n```sh\n@b\n```\n\n    @c\n\n<div>\n@d\n</div>\n\n> @e\n\n- @f\n"
+MIXED = "text @a `@g`\n\n```sh\n@b\n```\n\n    @c\n\n<div>\n@d\n</div>\n\n> @e\n\n- @f\n"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_code_and_html_stay_byte_for_byte_while_text_changes(end: str) -> None:
     text = MIXED.replace("\n", end)
-    changed = code_free_lines(text, lambda line: line.replace("@", "(at)"))
+    changed = code_free_text(text, lambda line: line.replace("@", "(at)"))
     assert changed == text.replace("@a", "(at)a").replace("@e", "(at)e").replace("@f", "(at)f")
 
 
@@ -102,7 +102,7 @@ PIECES = st.lists(
 @pytest.mark.slow
 @given(PIECES)
 def test_text_that_nothing_changes_is_not_changed(text: str) -> None:
-    assert code_free_lines(text, lambda line: line) == text
+    assert code_free_text(text, lambda line: line) == text
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from accord.text.blocks import read_blocks
 from accord.text.hidden import GUARD
 from accord.text.markdown import bare_title
 from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
-from accord.text.outline import Section, code_free_lines, sections
+from accord.text.outline import Section, code_free_text, sections
 
 
 class Heading(Frozen):
@@ -199,7 +199,7 @@ def name_owners(text: str, numbers: Mapping[str, int], names: Set[str] | None = 
     if not _OWNED_BY.search(text):
         return text
     owned, owner = _owner_patterns(frozenset(known))
-    return code_free_lines(text, lambda line: owned.sub(lambda found: owner.sub(with_number, found[0]), line))
+    return code_free_text(text, lambda part: owned.sub(lambda found: owner.sub(with_number, found[0]), part))
 
 
 def longest_length(text: str, names: Set[str]) -> int:
@@ -220,13 +220,13 @@ def all_owners(text: str, names: Set[str], *, is_bare: bool = False) -> list[str
     found: list[str] = []
     owned, owner = (_BARE_OWNER, _BARE_OWNER) if is_bare else _owner_patterns(frozenset(names))
 
-    def collect(line: str) -> str:
-        for place in owned.finditer(line):
+    def collect(part: str) -> str:
+        for place in owned.finditer(part):
             found.extend(_owner(match[1], names)[0] for match in owner.finditer(place[0]))
-        return line
+        return part
 
     if owned.search(text):
-        code_free_lines(text, collect)
+        code_free_text(text, collect)
     return list(dict.fromkeys(found))
 
 

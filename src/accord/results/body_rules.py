@@ -40,7 +40,9 @@ _SENTENCE_BREAK = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')*_]{0,3}\s+[\"'(*_]{0,3}[A-Z\u0391-\u03a9\u0410-\u042f]"
     r"|[\u3002\uff01\uff1f]\s*\w"
 )
-_CODE = re.compile(r"`[^`]*`")
+_ASIDE = re.compile(r"`[^`]*`|\([^()]*\)")
+"""Code, or a remark in brackets."""
+
 _CRITERION = re.compile(r"[^\w\n]*criterion[\W\d_]*", re.IGNORECASE)
 _LETTER = re.compile(r"\w")
 _PATHS_LEFT_OVER = "path/to/"
@@ -131,7 +133,7 @@ def _has_sentences(section: Section) -> bool:
     paragraphs = [each.content.strip() for each in section.blocks if each.kind == "paragraph" and not each.around]
     entries = [each.text for each in section.items if each.depth == 1] if not paragraphs else []
     whole = [each for each in paragraphs or entries if not each.endswith((":", "\uff1a")) and seen_text(each)]
-    return len(whole) > 1 or _SENTENCE_BREAK.search(_CODE.sub("x", section.text)) is not None
+    return len(whole) > 1 or _SENTENCE_BREAK.search(_ASIDE.sub("x", section.text)) is not None
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:

@@ -234,7 +234,7 @@ def foreign_marker(name: str, author: str, identity: Identity, *, is_bot: bool) 
     message = f"{name} has the marker of this run, but its author is {author}, not {identity.login}."
     if is_bot and not identity.is_person:
         raise Refused(message, hint=f"If this token belongs to that app, pass `--identity '{author}'`.")
-    hint = f"If it is yours, pass `--identity '{author}'`."
+    hint = f"Leave it as it is. Only if accord wrote it with another token of yours, pass `--identity '{author}'`."
     return warning("foreign-marker", f"{message} It does not count.", hint=hint)
 
 

@@ -361,9 +361,13 @@ def _plain(content: str, references: Mapping[str, str]) -> str:
     return "".join(pieces)
 
 
-def code_free_lines(text: str, change: Callable[[str], str]) -> str:
-    """Apply ``change`` to each line outside of code blocks and HTML blocks; every other line stays byte for byte."""
-    return "".join(line if is_verbatim else change(line) for line, is_verbatim in _lines(text))
+def code_free_text(text: str, change: Callable[[str], str]) -> str:
+    """Apply ``change`` to the parts of lines outside of code and of HTML blocks; all others stay byte for byte."""
+    return "".join(line if is_verbatim else _without_code(line, change) for line, is_verbatim in _lines(text))
+
+
+def _without_code(line: str, change: Callable[[str], str]) -> str:
+    return "".join(span.text if span.kind == "code" else change(span.text) for span in spans(line))
 
 
 def blank_code(text: str) -> str:
