@@ -29,8 +29,8 @@ SETS = {
 """Options that commands share, by the name of the set: the longer set first."""
 
 DEBUGGING = (
-    "Every command takes `--debug`: it logs requests, git commands and decisions on stderr, one redacted "
-    "line for each. So does a runner that debugs (`RUNNER_DEBUG=1`)."
+    "Every command takes `--debug`, or `RUNNER_DEBUG=1`: it logs requests, git commands and decisions on stderr, "
+    "redacted."
 )
 
 
@@ -87,10 +87,9 @@ def variables() -> str:
     others = "\n".join(entry(name, text) for name, text in VARIABLES.items())
     return (
         "## Options from the environment\n\n"
-        "Every option can be set by a variable: `ACCORD_`, the command, and the longest spelling of the option, in "
-        "capitals with underscores. `ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. The command line wins. "
-        "Repository, token and server come from `GITHUB_REPOSITORY`, `GITHUB_TOKEN` and `GITHUB_API_URL`. accord warns "
-        f"of other variables whose names begin with `ACCORD_`. These belong to no option:\n\n{others}"
+        "Every option has a variable, by its longest spelling: `ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait "
+        "60`. The command line wins. Repository, token and server come from `GITHUB_REPOSITORY`, `GITHUB_TOKEN` and "
+        f"`GITHUB_API_URL`. These variables belong to no option:\n\n{others}"
     )
 
 

@@ -76,9 +76,8 @@ def check(given: _CheckArguments) -> int:
     A PATH is a document, a folder of documents, or - for stdin. Exits 1 when a finding is an error. Among several,
     a PATH that cannot be read is an error, too.
 
-    With --fix, faults that have one possible correction are corrected first: text or an object around a document,
-    commas before a closing bracket, misspelled keys, numbers in place of strings, a missing status:pending, counts of a
-    patch's hunks. Folders and YAML stay as they are.
+    With --fix, faults that have one possible correction are corrected first, such as text around a document, misspelled
+    keys, and numbers in place of strings. Folders and YAML stay as they are.
     """
     paths, kind = given.paths, given.kind
     if given.fix and "-" in paths and not given.dry_run:

@@ -81,20 +81,20 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
 COMMANDS = {name: command for commands in HEADINGS.values() for name, command in commands.items()}
 
 VARIABLES = {
-    "ACCORD_ALLOWED_HOSTS": "Hosts that images in posted texts may come from, in addition to `--allowed-hosts`.",
+    "ACCORD_ALLOWED_HOSTS": "Hosts of images, in addition to `--allowed-hosts`.",
     "ACCORD_ANTHROPIC_MODEL": "Model of the provider `anthropic`.",
-    "ACCORD_BREAK_WORDS": "Bots' commands to break in posted texts, in addition to `--break-words`.",
+    "ACCORD_BREAK_WORDS": "Bots' commands to break, in addition to `--break-words`.",
     "ACCORD_GITHUB_MODELS_MODEL": "Model of the provider `github-models`.",
     "ACCORD_GITHUB_MODELS_URL": "Address of the provider `github-models`.",
     "ACCORD_HOME": "Folder in which `actions/setup` keeps accord on a self-hosted runner.",
-    "ACCORD_KEEPALIVE": "Variable of a repository: `true` lets keepalive work on new pull requests.",
-    "ACCORD_LOGIN": "Variable of a repository: login of the app of `ACCORD_TOKEN`.",
+    "ACCORD_KEEPALIVE": "Repository variable: `true` lets keepalive work on new pull requests.",
+    "ACCORD_LOGIN": "Repository variable: login of the app of `ACCORD_TOKEN`.",
     "ACCORD_OPENAI_MODEL": "Model of the provider `openai`.",
-    "ACCORD_REVIEW_LOGIN": "Variable of a repository: login of the app of `ACCORD_REVIEW_TOKEN`.",
-    "ACCORD_REVIEW_TOKEN": "Secret of a repository: token of the reviewer.",
+    "ACCORD_REVIEW_LOGIN": "Repository variable: login of the app of `ACCORD_REVIEW_TOKEN`.",
+    "ACCORD_REVIEW_TOKEN": "Repository secret: token of the reviewer.",
     "ACCORD_RUN_OUTPUTS": "Outputs of an agent's run as JSON, for the phase `end` of a loop.",
-    "ACCORD_SYNC_TOKEN": "Secret of a repository: token of `accord sync`.",
-    "ACCORD_TOKEN": "Secret of a repository: token that writes.",
+    "ACCORD_SYNC_TOKEN": "Repository secret: token of `accord sync`.",
+    "ACCORD_TOKEN": "Repository secret: token that writes.",
     "ACCORD_TOKEN_IS_JOBS": "`true` where the token of a loop is that of the job.",
 }
 """The variables that belong to no option, with their meaning."""
