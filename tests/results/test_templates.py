@@ -654,6 +654,10 @@ LISTS = {
         "- Create `src/x.py` with the parser\n- Unit tests in tests/a.py\n- `src/a.py` gets a writer\n- Web: web/a.ts",
         "src/x.py tests/a.py src/a.py web/a.ts",
     ),
+    "sentences about paths of the list": (
+        "The parser is in `src/a.py`.\n\n- src/a.py\n- src/b.py\n\nNote: `src/b.py` is new.",
+        "src/a.py src/b.py",
+    ),
     "labels without a list": ("Source: `src/a.py`\nDocs: `docs/a.md` (new)", "src/a.py docs/a.md"),
     "a label of a change": (
         "- src/a.py\n\nTests: `tests/b.py`\n\nAdd src/c.py with a parser.",

@@ -145,7 +145,7 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
             nested = [each for each in nested if each[0] < depth]
             holder = nested[-1][1] if nested else labels.get(place, above)
             is_block = block.kind in ("fence", "code", "table")
-            entry.has_more |= is_text and entry.is_remark and bool(entry.paths) and (is_list or entry.is_phrase)
+            entry.is_sentence |= is_text and entry.is_remark and (is_list or entry.is_phrase)
             is_title = holder.is_title or (holder.can_title and (is_block or bool(entry.paths)))
             if is_first or nested or not holder.paths or is_title:
                 holder.inner.append(entry)
@@ -155,8 +155,9 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
                 holder.is_phrase |= is_out
             nested.append((depth, entry))
     listed = {path for each in every for path in each.paths}
+    entries = {path for each in every if not each.is_sentence for path in each.paths}
     for each in every:
-        each.has_more |= not each.named <= listed
+        each.has_more |= not each.named <= listed or (each.is_sentence and not entries.issuperset(each.paths))
 
 
 def _title(text: str, line: int, *, is_out: bool) -> ScopeEntry:
@@ -317,8 +318,8 @@ def _judge(
         is_sentence = not (is_change or _is_plain(word for word in front if f"`{word}`" not in entry.text))
         is_title = is_titled or entry.text[:1] in ("*", "_")
         entry.is_remark = is_sentence or (is_described and not is_change)
-        is_limited = entry.is_owned or _LIMIT.fullmatch(note) is not None
-        is_turned |= is_limited or (is_sentence and (is_described or not is_title))
+        entry.is_sentence = is_sentence and (is_described or not is_title)
+        is_turned |= entry.is_owned or _LIMIT.fullmatch(note) is not None
     is_part = any(each.startswith(inside) and each not in inside for each in named)
     entry.has_more |= bool(entry.paths) and (is_turned or is_part)
 
