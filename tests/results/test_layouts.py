@@ -670,6 +670,7 @@ def test_a_blocker_has_one_type_that_its_author_affirms(text: str) -> None:
         "A technical constraint, I think.",
         "technical-constraint (caused by an external-dependency)",
         "`technical-constraint` (not a spec-gap)",
+        "external-dependency\n\nTechnical constraint of the host, as said.",
     ],
 )
 def test_a_blocker_type_is_one_of_six_names(text: str) -> None:

@@ -792,6 +792,7 @@ KEPT_OUT = {
     "a description that a path stays": ("- src/b.py \u2014 untouched by this", "src/b.py"),
     "a title that a path stays": ("- src/a.py\n- Unmodified: src/b.py", "src/a.py"),
     "an owner": ("- src/b.py (owned by #7)", "src/b.py"),
+    "an owner behind a dash": ("- src/b.py \u2014 owned by #7", "src/b.py"),
     "a sentence behind a label": ("- src/a.py\n- Important: `src/b.py` must stay as it is.", "src/a.py src/b.py"),
     "a sentence behind a label in bold": ("- **Note:** `src/b.py` belongs to #7.", "src/b.py"),
     "a sentence around a path": ("- src/a.py\n- Read `src/b.py` for the pattern", "src/a.py src/b.py"),

@@ -301,7 +301,7 @@ def _judge(
     } - {*entry.paths}
     note = " ".join(word.strip("()") for word in rest if word not in _BETWEEN)
     title = " ".join(front).rstrip("*_")
-    entry.is_owned = _OWNED.fullmatch(note) is not None
+    entry.is_owned = _OWNED.fullmatch(note.lstrip("-\u2013\u2014: ")) is not None
     is_titled = bool(entry.paths) and title.endswith(":") and not is_out
     is_described = not (entry.is_owned or _is_plain(behind))
     is_plain = not is_described and (is_titled or _is_plain(front))

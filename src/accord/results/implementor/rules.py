@@ -59,7 +59,7 @@ _LABEL_WORDS = frozenset[str]().union(*_PARTS.values(), *_VALIDATION.values())
 _ANY_TYPE = re.compile(
     r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ -]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
 )
-_TYPE_LINE = re.compile(rf"^[^\w\n]{{0,9}}({_ANY_TYPE.pattern})", re.IGNORECASE | re.MULTILINE)
+_TYPE_LINE = re.compile(rf"^[^\w\n]{{0,9}}({_ANY_TYPE.pattern})(?![ \t]*\w)", re.IGNORECASE | re.MULTILINE)
 _REMARK = re.compile(r"(?<=[\w`*\"'])[ \t]*\((?!(?:or|and)\b)[^()\n]*\)")
 _SEVERAL_TYPES = re.compile(r"[a-z]+[-_][a-z]+[`*_\"']{0,2}(?: *[|/,&] *| (?:or|and) )[`*_\"']{0,2}[a-z]+[-_][a-z]+")
 _TYPE_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)+")
