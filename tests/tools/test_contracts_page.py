@@ -10,7 +10,6 @@ ROOT = Path(__file__).parents[2]
 OPEN = 0
 """Statements that hold nowhere, or that nothing proves. This number only falls."""
 
-ROW = re.compile(r"- (?P<number>[A-Z]\d+): (?P<statement>.+?)\.(?: (?P<enforced>[^.].*?):)? (?P<proof>`test_.*|open)")
 NAMED = re.compile(r"`(?:(test_\w+\.py)::)?(test_\w+)`")
 DECISION = re.compile(r"\(decisions/([\w-]+\.md)\)")
 
@@ -32,10 +31,8 @@ def modules_of_tests() -> dict[str, set[str]]:
 
 def rows() -> list[list[str]]:
     """Return number, statement, what enforces it if the page names it, and proof of each row."""
-    lines = [line for line in page("contracts.md").splitlines() if re.match(r"- [A-Z]\d", line)]
-    found = [ROW.fullmatch(line) for line in lines]
-    assert None not in found
-    return [list(row.groups("")) for row in found if row]
+    lines = [line for line in page("contracts.md").splitlines() if re.match(r"\| [A-Z]\d", line)]
+    return [[cell.strip() for cell in line.strip("| ").split(" |")] for line in lines]
 
 
 @cache
