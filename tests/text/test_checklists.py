@@ -108,6 +108,21 @@ def test_a_heading_of_tasks_makes_no_task_of_a_bots_box(before: str, start: str,
     assert [text for text, *_ in found] == (["own"] if "own" in before else [])
 
 
+def test_a_region_with_headings_of_tasks_and_criteria_is_a_plan() -> None:
+    """The workflows of the runner contract's own project write one into each pull request."""
+    start, end = "<!-- auto-status-summary:start -->", "<!-- auto-status-summary:end -->"
+    scope, work, criteria = "#### Scope\nwords\n- [ ] scope", "#### Tasks\n- [ ] a", "#### Acceptance criteria\n- [ ] b"
+    plan = f"{start}\n## Automated Status Summary\n{scope}\n\n{work}\n- [ ] <!-- x -->button\n\n{criteria}\n{end}"
+    for before in ("", "> **Source:** Issue #13\n\n", "## Test plan\n\n- [x] own\n\n"):
+        assert [text for text, *_ in boxes(before + plan) if text != "own"] == ["a", "b"]
+    for other in (
+        plan.replace("Tasks", "Work"),
+        plan.replace("criteria", "notes"),
+        plan.replace("auto-status-s", "auto_status_s"),
+    ):
+        assert boxes(other) == []
+
+
 @pytest.mark.parametrize("start", ["<!-- release-please -->", "<!-- Acme AI: start -->"])
 def test_a_region_with_a_long_name_below_the_tasks_is_of_a_bot(start: str) -> None:
     end = start.replace("start", "end") if "start" in start else start.replace("<!-- ", "<!-- /")
