@@ -21,6 +21,7 @@ from accord.cli.sources import read_bytes
 from accord.cli.step import present
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
+from accord.core.findings import Finding
 from accord.core.kinds import KINDS
 from accord.text.redaction import redactor_for
 
@@ -46,27 +47,36 @@ def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArgum
 
     def decide(given: _DecideArguments) -> int:
         from accord.cli.loops_output import decision_lines
+        from accord.loops.models import ACTS
         from accord.loops.run import LOOPS
 
         try:
             read, findings = KINDS[f"{name}-facts"].read_model(read_object(read_bytes(given.facts)))
         except BrokenContract as broken:
             read, findings = None, list(broken.findings)
-        if read is None:
+        decision = LOOPS[name].decide(read, redactor_for(os.environ)) if read else None
+        if decision:
+            starts = LOOPS[name].unread if decision.action in ACTS else ()
+            findings = [_unread(part) for part in starts if getattr(read, part) is None]
+        if decision is None or findings:
             document = {"ok": False, "findings": [finding.as_json() for finding in findings]}
             present(given, document, finding_lines(findings, given.facts))
             return BrokenContract.exit_code
-        decision = LOOPS[name].decide(read, redactor_for(os.environ))
         present(given, decision.model_dump(mode="json"), decision_lines(decision))
         return 0
 
     decide.__doc__ = f"""Decide from facts {subject}.
 
     FACTS.json has the kind {name}-facts; - is stdin. Nothing else is read, nothing is written. Exits 1 when the
-    facts do not have the shape of their kind.
+    facts do not have the shape of their kind, or something would start on a fact that is null.
     """
     command(_DecideArguments, of=found)(decide)
     return found
+
+
+def _unread(part: str) -> Finding:
+    message = f"`{part}` is null, so it was not read, and the loop would start something."
+    return Finding("schema", message, f"/{part}", hint=f"Read `{part}`, and write what there is.")
 
 
 keepalive = _loop_group(
