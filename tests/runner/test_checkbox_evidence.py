@@ -39,7 +39,7 @@ NONE = [
     "- [x] Add tests\n  - not done: Windows", "- [x] Add tests\n\nNote that Add tests is not done for Windows.",
     "- [x] Add tests\n\n- Add tests isn\u2019t done.", "## Not done\n\n- [x] Add tests",
     "Not done:\n- [x] Add tests", "I tried.\n**Not done**\n\n- [x] Add tests",
-    "**Couldn't finish:**\n\n- [x] Add tests",
+    "**Couldn't finish:**\n\n- [x] Add tests", "- [x] ~~Add tests~~", "- [x] ~Add tests~",
 ]  # fmt: skip
 
 

@@ -55,6 +55,7 @@ EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""
 
 _MARKUP = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)|(?<=\])\([^()\s]*\)|[\[\]]")
+_STRUCK = re.compile(r"(~~?)[^~]+\1")
 _NOT = re.compile(r"\bnot\b|n't\b")
 _LABEL = re.compile(r"[^.!?]{1,60}:[*_]{0,3}|([*_]{2}).{1,60}\1")
 """The last line of a paragraph that is a label of what follows."""
@@ -292,7 +293,8 @@ def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -
     lines, denials = _plain_entries(message)
     denied = "\n".join(dict.fromkeys(denials))
     for box in tasks_of(message):
-        boxes[_name(box.text)].append(box.text if box.is_checked and box.line in lines else "")
+        is_done = box.is_checked and box.line in lines and not _STRUCK.fullmatch(box.text)
+        boxes[_name(box.text)].append(box.text if is_done else "")
     done: dict[int, bool] = {}
     for name, of_name in positions.items():
         parts = denied.split(name) if any(boxes[name]) else []
