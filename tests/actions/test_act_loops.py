@@ -190,7 +190,7 @@ def test_the_verifier_reports_that_every_criterion_is_met(consumer: Consumer) ->
 
 def test_the_verifier_opens_one_work_item_for_remaining_work(consumer: Consumer) -> None:
     state, verdict = ours(consumer, "lost")
-    assert "**Work is left** (`verdict-fail`). 1 of 2 criteria are not met." in state
+    assert "**Work is left** (`verdict-fail`). Criteria not met: 1 of 2." in state
     assert "| ❌ | 1 | lost.txt is there | lost.txt: ls |" in verdict
     (left,) = [issue for issue in consumer.held["issues"] if issue["number"] > len(WORK_ITEMS)]
     assert (left["title"], left["author"], left["state"]) == ("Add lost.txt", BOT, "open")

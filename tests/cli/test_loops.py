@@ -68,6 +68,21 @@ def test_a_time_with_which_no_one_can_calculate_is_an_error_with_its_place(
     assert (finding["path"], "between 1970 and 9000" in finding["message"]) == (place, True)
 
 
+@pytest.mark.parametrize(
+    ("loop", "part", "more"),
+    [
+        ("keepalive", "checks", {}),
+        ("autofix", "checks", {}),
+        ("verify", "work_items", {"is_asked": True}),
+        ("bot-comments", "threads", {}),
+    ],
+)
+def test_nothing_starts_on_a_fact_that_was_not_read(accord: Accord, loop: str, part: str, more: dict[str, Any]) -> None:
+    facts = accord.file("facts.json", LOOPS[loop][0] | more | {part: None})
+    refused = accord.document(loop, "decide", facts, code=1)
+    assert [(one["path"], "not read" in one["message"]) for one in refused["findings"]] == [(f"/{part}", True)]
+
+
 def test_a_timestamp_without_a_zone_is_refused(accord: Accord) -> None:
     facts = accord.file("facts.json", {**FACTS, "now": "2026-11-01T12:00:00"})
     refused = accord.document("keepalive", "decide", facts, code=1)
@@ -77,7 +92,7 @@ def test_a_timestamp_without_a_zone_is_refused(accord: Accord) -> None:
 def test_people_read_what_happens_next(accord: Accord) -> None:
     facts = {**FACTS, "token": {"triggers_workflows": False}}
     lines = accord("keepalive", "decide", accord.file("facts.json", facts)).out.splitlines()
-    assert lines[:2] == ["run (tasks-open): 2 of 3 tasks are open.", "  agent codex, iteration 1"]
+    assert lines[:2] == ["run (tasks-open): Open tasks: 2 of 3.", "  agent codex, iteration 1"]
     assert "until a person approves them" in lines[2]
 
 

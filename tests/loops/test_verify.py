@@ -96,6 +96,14 @@ def test_a_verdict_that_misses_criteria_or_contradicts_itself_goes_to_a_person(f
     assert decide(verify(verdict=found)).reason == "verdict-inconsistent"
 
 
+@pytest.mark.parametrize(
+    ("met", "said"), [(("no", "yes"), "1 of 2."), (("no", "unclear"), "1 of 2, unclear: 1."), (("no", "no"), "2 of 2.")]
+)
+def test_criteria_that_are_unclear_are_not_called_unmet(met: tuple[str, str], said: str) -> None:
+    message = decide(verify(verdict=verdict("fail", *met, left=True))).message
+    assert message == f"Criteria not met: {said} A follow-up work item holds the rest."
+
+
 def test_only_the_list_under_acceptance_criteria_counts_and_code_does_not() -> None:
     assert criteria_of([ITEM]) == ["It works", "It is fast"]
     assert criteria_of([WorkItem(number=1, body="```\n## Acceptance Criteria\n- [ ] no\n```\n")]) == []

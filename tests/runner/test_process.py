@@ -17,7 +17,7 @@ from support.agent_bench import running_with
 from accord.core.clock import SystemClock
 from accord.runner.isolation import Confinement, Container, choose_confinement
 from accord.runner.models import JobContext, StopSignals
-from accord.runner.process import Program, ProgramEnd, run_program
+from accord.runner.process import Program, ProgramEnd, run_program, span
 
 pytestmark = pytest.mark.slow
 SECRET = "correct-horse-battery"
@@ -264,3 +264,9 @@ def test_a_program_starts_with_the_usual_signals(tmp_path: Path) -> None:
     ignored = (tmp_path / "out").read_text().partition("SigIgn:\t")[2].split()[0]
     python_ignores = 1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1
     assert int(ignored, 16) & python_ignores == 0
+
+
+def test_a_time_is_told_in_words() -> None:
+    assert [span(seconds) for seconds in (60, 59.96, 90, 1, 0.25)] == [
+        "1 minute", "1 minute", "1.5 minutes", "1 second", "0.25 seconds",
+    ]  # fmt: skip

@@ -142,9 +142,8 @@ def _place_package(slug: str, package: dict[str, Any], root: Path) -> Placed:
         if stale["status"] == "stale":
             minutes = stale["minutes_since_commit"]
             has_commit = minutes is not None
-            why = (
-                f"Its last commit is {minutes:.0f} minutes old." if has_commit else "It has no commit since its start."
-            )
+            age = f"Its last commit is {count_of(round(minutes), 'minute')} old." if has_commit else ""
+            why = age or "It has no commit since its start."
             return "needs_you", Entry("stale", name, title, why, command=_of_mission(root, "stale", slug))
         by = f", by {package['worker']}" if package["worker"] else ""
         return "running", Entry("mission", name, title, f"It is in progress{by}.")

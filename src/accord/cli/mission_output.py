@@ -112,7 +112,8 @@ def stale_text(stale: Json) -> str:
         return "stale: n/a (planning in the repository root)"
     if stale["minutes_since_commit"] is None:
         return f"{stale['status']} ({stale['reason']})"
-    text = f"{stale['status']}: last commit {stale['minutes_since_commit']:.0f} minutes ago"
+    age = count_of(round(stale["minutes_since_commit"]), "minute")
+    text = f"{stale['status']}: last commit {age} ago"
     return click.style(text, fg="yellow" if stale["status"] == "stale" else None)
 
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 
 from accord.core.errors import Refused
-from accord.core.findings import names_of
+from accord.core.findings import count_of, names_of
 from accord.engine.owner import reason_of_checks
 from accord.git.origin import gh_name
 from accord.github.checks import CONCLUSIONS, Check
@@ -263,7 +263,7 @@ def check_held(situation: Situation, checks: CheckFacts) -> LoopDecision:
     left = min(run.created_at for run in held) + allowed - facts.now
     if left <= timedelta():
         hours = situation.settings.budgets.approval_hours
-        message = f"{message} They have waited for {hours} hours: {names}."
+        message = f"{message} They have waited for {count_of(hours, 'hour')}: {names}."
         return decision_for("checks-not-approved", message)
     return decision_for("checks-held", f"{message} Held: {names}.", wait_seconds=int(left.total_seconds()) + 1)
 

@@ -238,7 +238,7 @@ class Keepalive(Loop):
         listed = tasks(facts.pull.body)
         left = sum(not task.is_checked for task in listed)
         code = "retry" if about.state.transient_in_a_row else "tasks-open"
-        message = f"{left} of {len(listed)} tasks are open."
+        message = f"Open tasks: {left} of {len(listed)}."
         return run_decision(about, code, message, appendix(facts.pull.body, redact))
 
     def subjects(self, facts: Any) -> tuple[str, ...]:

@@ -155,8 +155,8 @@ def decide_verdict(items: Sequence[WorkItem], verdict: Verdict) -> LoopDecision:
         return decision_for("verdict-unsure", "The verdict is unsure. Read its evidence and decide.")
     if verdict.verdict == "pass":
         return decision_for("verdict-pass", f"All {count} criteria are met.")
-    unmet = sum(criterion.met != "yes" for criterion in verdict.criteria)
-    summary = f"{unmet} of {count} criteria are not met."
+    unmet, unclear = (sum(criterion.met == met for criterion in verdict.criteria) for met in ("no", "unclear"))
+    summary = f"Criteria not met: {unmet} of {count}{f', unclear: {unclear}' if unclear else ''}."
     if any(item.is_follow_up for item in items):
         message = f"{summary} The work item is itself a follow-up, so no other is created."
         return decision_for("follow-up-chain", message)

@@ -161,8 +161,9 @@ def _reason_not_started(stderr: BinaryIO) -> str:
 
 def span(seconds: float) -> str:
     """Return a time in minutes, or in seconds below a minute, rounded."""
-    number, unit = (seconds / 60, "minutes") if seconds >= 59.95 else (seconds, "seconds")
-    return f"{round(number, 1 if number >= 1 else 2):g} {unit}"
+    number, unit = (seconds / 60, "minute") if seconds >= 59.95 else (seconds, "second")
+    number = round(number, 1 if number >= 1 else 2)
+    return f"{number:g} {unit}{'' if number == 1 else 's'}"
 
 
 class _Running(Frozen):
