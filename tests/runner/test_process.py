@@ -266,7 +266,7 @@ def test_a_program_starts_with_the_usual_signals(tmp_path: Path) -> None:
     assert int(ignored, 16) & python_ignores == 0
 
 
-def test_a_time_is_told_in_words() -> None:
+def test_a_time_has_its_unit() -> None:
     assert [span(seconds) for seconds in (60, 59.96, 90, 1, 0.25)] == [
         "1 minute", "1 minute", "1.5 minutes", "1 second", "0.25 seconds",
     ]  # fmt: skip

@@ -111,7 +111,7 @@ def test_a_heading_of_tasks_makes_no_task_of_a_bots_box(before: str, start: str,
 def test_a_region_with_headings_of_tasks_and_criteria_is_a_plan() -> None:
     """The workflows of the runner contract's own project write one into each pull request."""
     start, end = "<!-- auto-status-summary:start -->", "<!-- auto-status-summary:end -->"
-    scope, work, criteria = "#### Scope\nwords\n- [ ] scope", "#### Tasks\n- [ ] a", "#### Acceptance criteria\n- [ ] b"
+    scope, work, criteria = "#### Scope\nwords", "#### Tasks\n- [ ] a", "#### Acceptance criteria\n- [ ] b"
     plan = f"{start}\n## Automated Status Summary\n{scope}\n\n{work}\n- [ ] <!-- x -->button\n\n{criteria}\n{end}"
     for before in ("", "> **Source:** Issue #13\n\n", "## Test plan\n\n- [x] own\n\n"):
         assert [text for text, *_ in boxes(before + plan) if text != "own"] == ["a", "b"]

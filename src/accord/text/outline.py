@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import filterfalse, groupby, pairwise
 from typing import Literal, NamedTuple
 
 from accord.core.frozen import Frozen
@@ -32,8 +32,7 @@ _UNNAMED = frozenset(("a", "an", "begin", "end", "is", "of", "start", "the", "th
 _CONSTANT = re.compile(r"\s*[A-Z0-9]+(?:[_-][A-Z0-9]+)+\s*")
 _PROSE = re.compile(r"/?[^\W_][^\WA-Z_]*(?: [^\WA-Z_]+)*")
 """A comment of words and blanks, as people write a name; a program's has capitals, colons or joined words."""
-_TASKS = frozenset(("task", "tasks", "todo", "todos"))
-_OF_PEOPLE = _TASKS | {"accord", "checklist", "criteria", "ignore"}
+_OF_PEOPLE = frozenset(("accord", "checklist", "criteria", "ignore", "task", "tasks", "todo", "todos"))
 """Words in the name of a region, or in a heading, by which its boxes are tasks; formatters begin one to `ignore`."""
 
 _DEFINED_COMMENT = "//"
@@ -149,21 +148,20 @@ def bot_controls(markdown: str) -> set[Block]:
     The text of such a box begins with a comment, or it is in a bot's region. Mostly a program writes the same name in a
     comment before and in one after a text: ``<!-- x -->`` and ``<!-- /x -->``, ``x-start`` and ``x-end``, or twice
     ``X_SUMMARY``. A person does below a heading of tasks, in plain words, or right below any heading, by a short name.
-    A region with headings of both tasks and criteria is a plan for the agent, whoever wrote it.
+    A region with headings of both tasks and criteria is a plan for the agent.
     """
     if "<!--" not in markdown and f"[{_DEFINED_COMMENT}]:" not in markdown:
         return set()
     blocks = read_blocks(markdown)
     texts = {block.inside: block.texts for block in reversed(blocks.leaves)}
-    regions = [*_named_regions(markdown, blocks)]
     headings = [block for block in blocks.leaves if block.kind == "heading"]
     lines, are_of_tasks = [heading.first for heading in headings], [*_are_of_tasks(headings)]
 
     def has_plan(region: _Region) -> bool:
         words = {word for one in headings if region.start < one.first < region.end for word in _words(one.content)}
-        return "criteria" in words and not _TASKS.isdisjoint(words) and not region.is_of_program
+        return "criteria" in words and not words.isdisjoint(("task", "tasks")) and not region.is_of_program
 
-    plans = {*filter(has_plan, regions)}
+    regions = [*filterfalse(has_plan, _named_regions(markdown, blocks))]
 
     def is_outside(block: Block) -> bool:
         return not any(region.start <= block.first < region.end for region in regions)
@@ -176,8 +174,6 @@ def bot_controls(markdown: str) -> set[Block]:
         has_text, has_box = (bisect_right(one, top) < bisect_left(one, region.start) for one in (shown, boxes))
         heading = bisect_right(lines, item.first) - 1
         is_named = heading >= 0 and are_of_tasks[heading]
-        if region in plans:
-            return is_named
         is_short = len(region.name) <= (2 if is_named and not has_box else 1) or (is_named and region.is_prose)
         return is_short and not region.is_of_program and (is_named or (above > 0 and not has_text))
 
