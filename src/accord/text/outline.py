@@ -129,11 +129,8 @@ def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
     uses = Counter(_NOTE.findall(markdown.casefold())) if blocks.footnotes else Counter()
 
     def is_shown(item: Block) -> bool:  # GitHub leaves out a footnote that nothing refers to
-        notes = [block for block in item.around if block.kind == "footnote"]
-        return all(uses[name] > 1 for note in notes for name in _NOTE.findall(line_of(note))[:1])
-
-    def line_of(block: Block) -> str:
-        return markdown[slice(*blocks.lines[block.first])].casefold()
+        notes = (markdown[slice(*blocks.lines[one.first])] for one in item.around if one.kind == "footnote")
+        return all(uses[name] > 1 for note in notes for name in _NOTE.findall(note.casefold())[:1])
 
     return tuple(
         ChecklistTask(shown_text(" ".join(texts.get(item, ()))), item.box != " ", item.first + 1, item.mark)
@@ -369,11 +366,8 @@ def _plain(content: str, references: Mapping[str, str]) -> str:
 
 def code_free_text(text: str, change: Callable[[str], str]) -> str:
     """Apply ``change`` to the parts of lines outside of code and of HTML blocks; all others stay byte for byte."""
-    return "".join(line if is_verbatim else _without_code(line, change) for line, is_verbatim in _lines(text))
-
-
-def _without_code(line: str, change: Callable[[str], str]) -> str:
-    return "".join(span.text if span.kind == "code" else change(span.text) for span in spans(line))
+    lines = ([Span("code", line)] if is_verbatim else spans(line) for line, is_verbatim in _lines(text))
+    return "".join(span.text if span.kind == "code" else change(span.text) for line in lines for span in line)
 
 
 def blank_code(text: str) -> str:
