@@ -375,6 +375,12 @@ def test_a_log_without_exit_code_is_classified_by_its_content(reader: Reader) ->
     assert reader.failure("codex", as_lines(THREAD), exit_code=None).evidence.rule == "no-terminal-event"
 
 
+def test_a_run_without_any_output_has_no_evidence(reader: Reader) -> None:
+    for exit_code in (0, 1):
+        found = reader.failure("codex", b"", exit_code=exit_code)
+        assert (found.evidence.rule, found.category, found.recovery) == ("no-evidence", "unknown", "manual")
+
+
 def test_an_agent_that_crashed_by_itself_was_not_stopped_from_outside(reader: Reader) -> None:
     stderr = b"Traceback (most recent call last):\nRuntimeError: the tool loop lost its state\n"
     found = reader.failure("codex", as_lines(THREAD, said("Working on it")), exit_code=1, stderr=stderr)

@@ -200,7 +200,7 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", rules.status_cause(status), "exit", line, line)
     has_crashed = code not in _STOPPED or bool(code and reported_errors(evidence.stderr, "stderr", account))
-    if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not has_crashed:
+    if account.is_structured and account.ending == "cut" and account.has_begun and not has_crashed:
         yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript ends without a result")
 
 
