@@ -267,7 +267,7 @@ ANSWERS = [
     (json.dumps({"completed_tasks": [1], "confidence": "0.9"}), "schema (confidence)"),
     (json.dumps({"completed_tasks": [1], "confidence": True}), "schema (confidence)"),
     ('{"completed_tasks": [1], "confidence": NaN}', "not one JSON object"),
-    ('{"completed_tasks": [1], "confidence": 1e999}', "schema (confidence)"),
+    ('{"completed_tasks": [1], "confidence": 1e999}', "not one JSON object"),
     (json.dumps({"completed_tasks": [1], "confidence": 90}), "schema (confidence)"),
     (json.dumps({"completed_tasks": [1], "confidence": -0.1}), "schema (confidence)"),
     (json.dumps({"completed_tasks": 1, "confidence": 0.9}), "schema (completed_tasks)"),
