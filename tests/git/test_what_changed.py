@@ -15,6 +15,7 @@ from accord.core.errors import Refused
 from accord.git.beside import Search, keep_work_beside
 from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.extraction import extract
+from accord.git.index import blobs_of
 from accord.git.leaving_out import BY_FILTER, HIDDEN, MODES, ONLY_HERE, STATE, UNREADABLE, UNSEEN
 from accord.git.patch_text import header_names
 from accord.git.patches import changes_between, filtered_findings
@@ -187,6 +188,12 @@ def test_a_change_is_in_the_patch_or_left_out_and_named(work: Path, name: str) -
     if case.extracted is not None:
         found = extract(work, "HEAD")
         assert (paths(found.patch), found.remarks) == (case.extracted, (case.remark,) if case.remark else ())
+
+
+def test_a_file_that_git_cannot_read_takes_no_other_with_it(work: Path) -> None:
+    paths = ["src/b.py", "a.txt"]
+    stored = dict(zip(paths, git(work, "hash-object", *paths).split(), strict=True))
+    assert blobs_of(Git(work), ["gone", "src/b.py", "src", "gone", "a.txt", "gone"]) == stored
 
 
 def test_staged_files_count_as_they_are_staged(work: Path) -> None:

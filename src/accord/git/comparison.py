@@ -293,13 +293,15 @@ def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, Ind
 def _half_moved(comparison: _Comparison, changed: Sequence[str], left: Mapping[str, str]) -> dict[str, str]:
     """Return the paths from which a file was moved to one that is left out: both stay as they were."""
     digests, top = comparison.before.digests, comparison.before.top
-    moved = {content_digest(top / path, comparison.seen.get(path)): reason for path, reason in left.items()}
     gone = [path for path in changed if path not in comparison.seen and path in comparison.commit]
-    files = [path for path, reason in left.items() if reason == STATE and not (top / path).is_symlink()]
+    if not gone:
+        return {}
+    moved = {content_digest(top / path, comparison.seen.get(path)): reason for path, reason in left.items()}
+    state = own_state(gone, comparison.before.state_files)
+    files = [path for path, reason in left.items() if state and reason == STATE and not (top / path).is_symlink()]
     made = {*blobs_of(comparison.ours, files).values()}
-    state = own_state((path for path in gone if comparison.commit[path].blob in made), comparison.before.state_files)
     known = {path: moved[digests[path]] for path in gone if digests.get(path) and digests[path] in moved}
-    return dict.fromkeys(state, STATE) | known
+    return {path: STATE for path in state if comparison.commit[path].blob in made} | known
 
 
 def _known_pointers(comparison: _Comparison, changed: Sequence[str]) -> dict[str, str]:

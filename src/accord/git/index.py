@@ -65,12 +65,14 @@ def _refused_paths(git: Git, paths: Sequence[str]) -> list[str]:
 
 
 def blobs_of(git: Git, files: Sequence[str], *options: str) -> dict[str, str]:
-    """Return the blobs that git would store for files, up to the first one that it cannot store."""
-    if not files:
-        return {}
-    asked = b"".join(_quote_path(path) + b"\n" for path in files)
-    made = git.attempt("hash-object", *options, "--stdin-paths", data=asked).stdout.decode().split()
-    return dict(zip(files, made, strict=False))
+    """Return the blobs that git would store for files, without those that it cannot store, at which it ends."""
+    found = dict[str, str]()
+    while files:
+        asked = b"".join(_quote_path(path) + b"\n" for path in files)
+        made = git.attempt("hash-object", *options, "--stdin-paths", data=asked).stdout.decode().split()
+        found |= zip(files, made, strict=False)
+        files = files[len(made) + 1 :]
+    return found
 
 
 def _quote_path(path: str) -> bytes:
