@@ -37,6 +37,8 @@ MOVES = {
     "a branch of a remote made": ["update-ref refs/remotes/origin/main HEAD"],
     "an alias moved": ["symbolic-ref refs/heads/alias refs/heads/two", "-C ../lane switch -q two"],
     "a detached head moved": ["-C ../other switch -q --detach HEAD~"],
+    "a work tree removed": ["worktree remove ../lane"],
+    "a work tree without a branch removed": ["worktree remove --force ../other"],
     "all entries of the stash dropped": ["stash clear"],
     "the older entry of the stash dropped": ["stash drop -q stash@{1}"],
     "the stash popped": ["stash pop -q", "reset -q --hard"],

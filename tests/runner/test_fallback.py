@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,13 +131,19 @@ def test_an_agent_without_an_event_is_ended_and_replaced(tree: Bench) -> None:
 
 def test_moved_branches_end_the_run_though_another_agent_is_left(bench: Bench) -> None:
     bench.git("branch", "side")
-    left = ran(bench, "one:moves", "two:works", entry={"stall_minutes": 0.05})
+    folder = bench.top / "my run"
+    more = ("--run-dir", str(folder))
+    left = replace(ran(bench, "one:moves", "two:works", entry={"stall_minutes": 0.05}, words=more), folder=folder)
     assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
     assert left.record["error"]["kind"] == "refs-moved"
     script = left.folder / "undo-refs.sh"
     assert "refs/heads/side, refs/heads/main2. " in left.record["error"]["detail"]
-    assert f" undo it with `sh {script}`. " in left.record["error"]["detail"]
-    subprocess.run(["sh", "-e", script], check=True)
+    assert f" undo it with `sh '{script}'`. " in left.record["error"]["detail"]
+    lock = bench.work / ".git/refs/heads/side.lock"
+    lock.touch()
+    assert subprocess.run(["sh", script], check=False, capture_output=True).returncode
+    lock.unlink()
+    subprocess.run(["sh", script], check=True)
     assert bench.git("branch", "--format=%(refname:short)").split() == ["main", "side"]
 
 

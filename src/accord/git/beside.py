@@ -300,12 +300,16 @@ def _refs(git: Git, here: str) -> Mapping[str, str]:
 
 
 def commands_to_undo(moved: Mapping[str, str]) -> Iterator[str]:
-    """Yield the commands of a shell that put moved refs back to what they were."""
+    """Yield the commands of a shell that put moved refs back to what they were, and work trees that are gone."""
     for name, old in moved.items():
-        is_head = name.startswith(_HEAD_OF)
-        git = f"git -C {shlex.quote(name.removeprefix(_HEAD_OF))}" if is_head else "git"
+        is_head, tree = name.startswith(_HEAD_OF), name.removeprefix(_HEAD_OF)
+        git = f"git -C {shlex.quote(tree)}" if is_head else "git"
         ref = "HEAD" if is_head else shlex.quote(name)
-        if name == _STASH:
+        if is_head and not os.path.lexists(f"{tree}/.git"):
+            branch = old.removeprefix("refs/heads/")
+            how = shlex.quote(branch) if branch != old else f"--detach {old}"
+            yield f"git worktree add {shlex.quote(tree)} {how}"
+        elif name == _STASH:
             yield "git stash clear"
             for entry in reversed(old.split()):
                 yield f'git stash store --message "$(git log -1 --format=%s {entry})" {entry}'

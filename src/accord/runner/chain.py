@@ -198,9 +198,10 @@ def _moved_refs(moved: Mapping[str, str], request: RunRequest) -> InternalError:
     """Name the refs that changed, which a person may have moved, and write a script that puts them back."""
     script = request.run_dir / layout.UNDO
     layout.make_writable(script)
-    lines = [f"cd {shlex.quote(str(request.directory))} || exit", *commands_to_undo(moved)]
+    lines = ["set -e", f"cd {shlex.quote(str(request.directory))}", *commands_to_undo(moved)]
     write_new(script, os.fsencode("\n".join(lines) + "\n"))
-    undo = f"They stay as they are. If no person moved them, undo it with `sh {script}`. Then run it again."
+    command = f"sh {shlex.quote(str(script))}"
+    undo = f"They stay as they are. If no person moved them, undo it with `{command}`. Then run it again."
     detail = f"{some_of(list(moved), _NAMED_REFS)}. {undo}"
     return InternalError(kind="refs-moved", detail=detail, has_hint=True)
 
