@@ -300,6 +300,15 @@ def test_a_pull_request_that_cannot_be_read_costs_only_the_tasks(run: Run, pull:
     assert warning in outputs["run-warnings"]
 
 
+@pytest.mark.parametrize("pull", ["", "1"])
+def test_without_a_connection_only_the_tasks_of_a_pull_request_that_there_is_are_missed(run: Run, pull: str) -> None:
+    run.leave(transcript(DONE), files={}, pull=pull)
+    away = InternalError(kind="push-unreachable", detail="Gone.")
+    warning = f"The tasks of pull request {pull} could not be read: Gone."
+    found = run.outputs(github=None, remote=None, connection_error=away)["run-warnings"]
+    assert json.loads(found or "[]") == ([warning] if pull else [])
+
+
 def test_a_body_that_is_given_is_the_one_that_counts(run: Run) -> None:
     run.leave(transcript("- [x] Another thing"), files={}, pull="")
     outputs = run.outputs(pr_body="- [ ] Another thing\n- [ ] More")

@@ -295,8 +295,8 @@ def publish(given: _PublishArguments) -> int:
                 if not given.dry_run:
                     leave_run_record(run_dir, found, record, way, is_kept=True)
         except (Stopped, Refused) as error:
-            finishing = finish_options(None, local_policy())
-            found = finish(run_dir, replace(finishing, pr_body=body, log=log, unreached=push_error(error)), record)
+            finishing = replace(finish_options(None, local_policy()), pr_body=body, log=log)
+            found = finish(run_dir, replace(finishing, connection_error=push_error(error)), record)
     report_run(found, given, run_dir, log)
     if given.outputs and not given.dry_run:
         write_whole(given.outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")

@@ -149,7 +149,7 @@ class _FinishedRun(Frozen):
         options, ref = self.options, self.record.context.pr_ref
         pull, warnings = self._pull()
         published = None
-        if patch.strip() and ref and (options.remote or options.unreached):
+        if patch.strip() and ref and (options.remote or options.connection_error):
             publication = self._publication(patch, pull)
             published = self._push(publication, pull)
             if published.failure:
@@ -172,7 +172,7 @@ class _FinishedRun(Frozen):
     def _push(self, publication: Publication, pull: Pull | None) -> Published:
         options = self.options
         if options.remote is None:
-            return Published(failure=options.unreached)
+            return Published(failure=options.connection_error)
         return self._fork_failure(pull) or publish_patch(options.remote, publication, options.github)
 
     def unpublished_changes(self) -> tuple[str, ...]:
@@ -213,8 +213,10 @@ class _FinishedRun(Frozen):
         """Read the pull request of the run; the changes can be pushed without it."""
         number = self.record.context.pull.strip().removeprefix("#")
         if self.options.github is None or not number:
-            why = self.options.unreached
-            return None, (f"The tasks of pull request {number} could not be read: {why.detail}",) if why else ()
+            if not (number and self.options.connection_error):
+                return None, ()
+            why = self.options.connection_error.detail
+            return None, (f"The tasks of pull request {number} could not be read: {why}",)
         if not (number.isascii() and number.isdecimal() and len(number) < 19):
             return None, (f"`{number}` is not a pull request number, so no tasks were analyzed.",)
         try:

@@ -93,7 +93,7 @@ class FinishOptions(Frozen):
     environment: Mapping[str, str]  # endpoints and keys of the analysis
     remote: Remote | None = None  # without one nothing is pushed
     github: GitHub | None = None
-    unreached: InternalError | None = None  # why GitHub could not be reached
+    connection_error: InternalError | None = None  # why GitHub could not be reached
     pr_body: str | None = None  # the body with the tasks; None: that of the pull request, if there is a ``github``
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None  # a checkout that no agent could write to
