@@ -15,9 +15,9 @@ from test_pages import served
 from test_work import ADDRESS, NOW
 
 from accord.board.documents import read_documents
-from accord.board.facts import answer_question, with_documents
+from accord.board.facts import with_documents
 from accord.board.models import BoardRepository, BoardSnapshot, Overview
-from accord.board.server import LiveBoard
+from accord.board.server import LiveBoard, answer_question
 from accord.github.models import Identity
 from accord.sessions.folder import read_session
 from accord.sessions.questions import UserQuestion

@@ -9,8 +9,8 @@ import pytest
 from support.killing import kill_at
 from support.stage import Stage
 
+from accord.cli.repos_run import sync_labels
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
-from accord.doctor.checks import sync_labels
 from accord.github.client import Connection, GitHub
 from accord.github.models import Label
 from accord.kit.many import ManyOutcome

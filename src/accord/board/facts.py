@@ -20,24 +20,21 @@ from accord.board.models import (
     EndedPull,
     ItemHandoff,
     Overview,
-    SessionQuestion,
-    address_of,
     join_overviews,
 )
 from accord.board.work import overview_of_work
-from accord.core.clock import Clock, SystemClock, time_of
+from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen
 from accord.engine.owner import items_of_result
 from accord.engine.trust import RefusedLabel, read_refused_labels
 from accord.git.configuration import item_of_branch
-from accord.github.client import Connection, GitHub, as_reader
+from accord.github.client import GitHub, as_reader
 from accord.github.comments import Comment
 from accord.github.models import EmptyRepository, Forbidden, Identity, Issue, NotThere, Pull, Review
 from accord.github.pulls import closing_references
 from accord.github.workflows import WorkflowRun
 from accord.handoffs.store import HandoffStore, read_block
-from accord.kit.many import ManyOutcome, ManyResult, result_of
 from accord.loops.checks import is_of_kit, read_code_checks
 from accord.loops.ledger import is_lost
 from accord.loops.models import ALL, LoopState
@@ -48,8 +45,6 @@ from accord.results.bodies import split_body
 from accord.results.labels import KEEPALIVE, has_listener
 from accord.results.planner.record import planned_blockers
 from accord.results.status import is_work_item
-from accord.sessions.apply import SessionWriter
-from accord.sessions.run import answer
 from accord.starts.facts import APPEARS_WITHIN
 from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
 from accord.starts.plan import LOST
@@ -320,24 +315,6 @@ def with_documents(snapshot: BoardSnapshot, documents: Overview) -> BoardSnapsho
     """Return a snapshot with other documents. Pure."""
     work = [overview_of_work(facts) for facts in snapshot.repositories]
     return replace(snapshot, documents=documents, overview=join_overviews(*work, documents))
-
-
-def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clock) -> Overview:
-    """Record the answer of the user as ``accord session answer`` does; return the documents after it.
-
-    Raises BrokenContract where the text does not answer the question, or the question is not open any more.
-    """
-    answer(SessionWriter(Path(question.folder), clock), {question.decision: text})
-    return read_documents(root, clock.now())
-
-
-def count_work(connection: Connection, sandbox: str | None) -> ManyResult:
-    """Count the work of a repository for ``accord repos run status``; what needs a person is a finding."""
-    address = address_of(connection.repository, connection.server_url, sandbox)
-    sections = overview_of_work(read_repository(connection.github, address, timedelta(days=7))).sections()
-    found = [f"{len(entries)} {name.replace('_', ' ')}" for name, entries in sections.items() if entries]
-    outcome = ManyOutcome.FINDINGS if sections["needs_you"] else ManyOutcome.UNCHANGED
-    return result_of(connection, outcome, ", ".join(found), address.page)
 
 
 def with_history(facts: BoardRepository, github: GitHub, period: timedelta, known: KnownPulls) -> BoardRepository:

@@ -25,13 +25,17 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from accord.board.documents import read_documents
 from accord.board.facts import with_documents
 from accord.board.models import BoardSnapshot, Overview, SessionQuestion
 from accord.board.pages import ALL_GROUPS, GENERATOR, HERE, TABS, page_names, render_page, render_refusal
+from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding
 from accord.core.network import HOST
 from accord.files.store import write_whole
+from accord.sessions.apply import SessionWriter
+from accord.sessions.run import answer as record_answers
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -125,6 +129,15 @@ def check_sender(headers: Mapping[str, str], form: Mapping[str, str], token: str
     is_own = headers.get("origin") == f"http://{headers.get('host')}"
     if not is_own or not hmac.compare_digest(form.get("token", "").encode(), token.encode()):
         raise Refused("The form is not of this board.", hint="Reload the board, and answer again.")
+
+
+def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clock) -> Overview:
+    """Record the answer of the user as ``accord session answer`` does; return the documents after it.
+
+    Raises BrokenContract where the text does not answer the question, or the question is not open any more.
+    """
+    record_answers(SessionWriter(Path(question.folder), clock), {question.decision: text})
+    return read_documents(root, clock.now())
 
 
 def check_target(folder: Path) -> None:

@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from accord.board.dashboard import board_body, show_dashboard
-from accord.board.facts import KnownPulls, answer_question, read_snapshot
+from accord.board.facts import KnownPulls, read_snapshot
 from accord.board.models import HEADINGS, BoardSnapshot, Entry, Overview, address_of
 from accord.cli.options import (
     FOLDER,
@@ -212,7 +212,7 @@ def _serve(
     """Serve the board; with a ``root``, answers to questions of its sessions are recorded."""
     import uvicorn
 
-    from accord.board.server import LiveBoard, board_app
+    from accord.board.server import LiveBoard, answer_question, board_app
 
     record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None
     live = LiveBoard(read, one_line, pause, record)

@@ -145,13 +145,11 @@ def run_command(given: _RunRepositoriesArguments) -> int:
 
 
 def _work(given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult]:
-    if given.command == "status":
-        from accord.board.facts import count_work
-
-        return partial(count_work, sandbox=given.sandbox)
-    from accord.doctor.checks import examine_repository, sync_kit, sync_labels
+    from accord.cli.repos_run import count_work, examine_repository, sync_kit, sync_labels
     from accord.kit.templates import pin_for
 
+    if given.command == "status":
+        return partial(count_work, sandbox=given.sandbox)
     if given.command == "doctor":
         return examine_repository
     if given.command == "labels":

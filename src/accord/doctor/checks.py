@@ -1,4 +1,4 @@
-"""All checks of a repository for agents, and the work of ``accord repos run`` on one repository."""
+"""All checks of a repository for agents."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from pathlib import Path
 
 from accord.agents import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
-from accord.core.clock import SystemClock
-from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped
-from accord.core.findings import DoctorCheck, Finding, Severity, count_of, warning
+from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
+from accord.core.findings import DoctorCheck, Finding, warning
 from accord.doctor.settings import LiveFacts, gather_settings, setting_checks
 from accord.files.store import file_behind, read_inside, write_whole
-from accord.git.branches import folder_at_head
 from accord.github.client import Connection
 from accord.github.models import Label
 from accord.kit.install import kit_check
-from accord.kit.many import ManyOutcome, ManyResult, failed_result, result_of
-from accord.kit.sync import sync_repository
-from accord.kit.templates import Pin, shipped_kit
-from accord.results.label_sync import FAILED, apply_labels, label_checks, label_names, plan_labels, shipped_labels
+from accord.results.label_sync import label_checks, label_names
 from accord.results.labels import has_listener, loops_in
 from accord.starts.config import approves_in, config_check
 from accord.workflows.doctor import examine_workflows
@@ -164,40 +159,3 @@ def fix_workflows(
         if fixed.fixes or fixed.left:
             found[path] = text, fixed
     return found
-
-
-def examine_repository(connection: Connection) -> ManyResult:
-    """Run the checks of ``accord doctor`` on the files at the head of the default branch, and on GitHub."""
-    with folder_at_head(connection.remote(SystemClock()), ".github") as root:
-        checks = doctor_checks(root, connection.repository, lambda: connection)
-    severities = [finding.severity for check in checks for _, finding in check.findings]
-    errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
-    counts = [count_of(errors, "error"), count_of(warnings, "warning")]
-    outcome = ManyOutcome.FINDINGS if errors else ManyOutcome.UNCHANGED
-    return result_of(connection, outcome, ", ".join(counts) if severities else "")
-
-
-def sync_kit(connection: Connection, pin: Pin, *, is_dry_run: bool) -> ManyResult:
-    """Sync the consumer kit by a pull request."""
-    repository, clock = connection.repository, SystemClock()
-    synced = sync_repository(connection.github, repository, shipped_kit(), pin, clock, is_dry_run=is_dry_run)
-    if synced.error:
-        return failed_result(repository, synced.error)
-    changed = len(synced.plan.changes) if synced.plan else 0
-    url = synced.pull.url if synced.pull else ""
-    return result_of(connection, synced.outcome, f"{changed} files" if changed else "", url)
-
-
-def sync_labels(connection: Connection, *, is_dry_run: bool) -> ManyResult:
-    """Create, update and rename the labels that accord ships."""
-    github = connection.github
-    changes = [action for action in plan_labels(shipped_labels(), github.labels(), ())[0] if action.is_change]
-    if not changes:
-        return result_of(connection, ManyOutcome.UNCHANGED)
-    if not is_dry_run:
-        ended, problem = apply_labels(github, changes, SystemClock(), lambda _: None)
-        refused = [f"{action.name}: {action.error}" for action in ended if action.action == FAILED]
-        if refused:
-            return failed_result(connection.repository, problem or Refused(" ".join(refused)))
-    outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
-    return result_of(connection, outcome, f"{len(changes)} labels")
