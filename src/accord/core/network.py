@@ -1,4 +1,4 @@
-"""Proxies and certificates that the environment names, and servers on this machine. Nothing here connects.
+"""Proxies and certificates that the environment names, and the ports of servers on this machine.
 
 Servers on this machine, such as the sandbox, are reached directly, whatever proxy the environment or git names. The
 variables are not changed for accord's own process: on macOS, a process with ``NO_PROXY`` ignores the system's proxies.

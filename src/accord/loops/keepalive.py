@@ -24,7 +24,7 @@ from accord.loops.complete import (
     update_branch,
     was_announced,
 )
-from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_labels, read_state
+from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_labels, read_state, read_text
 from accord.loops.models import LoopDecision, PendingEffects, decision_for
 from accord.loops.outputs import number_in, texts_in
 from accord.loops.questions import (
@@ -45,7 +45,7 @@ from accord.loops.questions import (
 )
 from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
 from accord.loops.reviews import appendix as reviews_appendix
-from accord.loops.texts import digest, join_parts, read_text
+from accord.loops.texts import digest, join_parts
 from accord.runner.models import RunOutputs
 from accord.text.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.text.outline import bot_controls, tasks, with_ticks

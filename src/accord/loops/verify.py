@@ -16,7 +16,16 @@ from accord.engine.owner import ItemState, clear_status, next_statuses, owner_of
 from accord.github.models import Pull
 from accord.github.pulls import closing_references
 from accord.loops.apply import comment_once
-from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_labels, read_state
+from accord.loops.facts import (
+    CompletedWork,
+    EndedRun,
+    Gathered,
+    Loop,
+    LoopContext,
+    read_criteria,
+    read_labels,
+    read_state,
+)
 from accord.loops.follow_up import (
     FOLLOW_UP_MARKER,
     Verdict,
@@ -38,7 +47,7 @@ from accord.loops.questions import (
     run_decision,
     situation_of,
 )
-from accord.loops.texts import diff_of, digest, join_parts, read_criteria, text_to_post
+from accord.loops.texts import diff_of, digest, join_parts, text_to_post
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers
