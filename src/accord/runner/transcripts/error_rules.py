@@ -191,7 +191,7 @@ _EXCEPTIONS = {
     "context": "ContextWindowExceeded|ContextLengthExceeded",
     "refusal": "ContentPolicyViolation",
     "model": "ModelNotFound",
-    "settings": "ModuleNotFound|FileNotFound|Scanner|Parser?|Parsing|TOMLDecode|YAML(?:Syntax|Semantic)?",
+    "settings": "ModuleNotFound|FileNotFound",
     "outage": "InternalServer|ModelNotReady|ServiceUnavailable|Overloaded",
     "network": "APIConnection|APITimeout|ConnectTimeout|HeadersTimeout|BodyTimeout",
     "request": "BadRequest|InvalidRequest|UnprocessableEntity|Validation(?=Exc)",
@@ -224,14 +224,16 @@ _ENDED = (
 )
 """Lines by which shells and other programs say that a signal ended their command: its name, exit code and constant."""
 
+_SIGN_IN = r"(?i:(?:log|sign)[ -]?in|authenticat(?:e|ing|ion)|authoriz(?:e|ing|ation))"
+
 _MORE_WORDS = {
     "quota": f"|(?:^|: ){_ALLOWANCE}",
     "killed": _ENDED.format("Killed", 137, "SIGKILL"),
     "interrupted": _ENDED.format("Terminated", 143, "SIGTERM"),
     "credential": r"|(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
-    r"|(?:\b(?i:(?:failed|unable) to|(?:could|can) ?not|error) (?:log ?in|sign ?in|authenticat(?:e|ing)|authorize)"
-    r"|(?:^|: )(?i:(?:log|sign)[ -]?in|authorization) (?:failed|denied|incorrect|rejected))"
-    r"(?=\W*$|[.:,;]| (?:to|as|with|for)\b)|\b(?i:not auth(?:enticated|orized))\b",
+    rf"|(?:\b(?i:(?:failed|unable) to|(?:could|can) ?not|error) {_SIGN_IN}"
+    rf"|(?:^|: ){_SIGN_IN} (?i:failed|{_REFUSED_WORDS}))(?=\W*$|[.:,;]| (?:to|as|with|for)\b)"
+    r"|\b(?i:not auth(?:enticated|orized))\b",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
     "network": r"|rror: terminated\W*$|\bconnect E(?:ACCES|PERM)\b",
     "settings": r"|(?<!connect )\bE(?:ACCES|PERM)\b|(?<=/)\S+ (?:connect: )?(?i:permission denied)\W*$",
