@@ -90,7 +90,7 @@ def test_a_broken_plan_is_refused_corrected_and_submitted_in_one_run(tmp_path: P
     assert not broken[0]
     assert "Nothing was written" in broken[1]
     assert "dependency-cycle" in broken[1]
-    assert json.loads(checked[1]) == {"ok": True, "findings": []}
+    assert json.loads(checked[1]) == {"ok": True, "findings": [], "remarks": []}
     assert sent[0]
     assert json.loads((tmp_path / "result.json").read_text()) == good
 
@@ -228,9 +228,13 @@ def test_a_completed_change_gets_its_patch_from_the_work_tree(tmp_path: Path) ->
     run_dir.mkdir()
     workspace = Workspace(run_dir, root, "implementor", repository(root))
     (root / "more.txt").write_text("uncommitted\n")
+    (root / "out").symlink_to("/")
+    (root / "new.log").touch()
     result = {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Did it, and tested it."}
     assert tools.check_result(workspace, result)["ok"]
-    tools.submit_result(workspace, result)
+    said = tools.submit_result(workspace, result)["remarks"]
+    assert said[0].endswith("left out: new.log.")
+    assert said[1].startswith("link-outside: `out` is a link to `/`")
     patch = json.loads((run_dir / "result.json").read_text())["patch"]
     assert all(name in patch for name in ("a.txt", "old.txt", "more.txt"))
 

@@ -162,22 +162,25 @@ def contract(
 
 def check_result(workspace: Workspace, result: Result) -> dict[str, Any]:
     """Check a result without writing it. Each finding has a place and a hint."""
-    _, findings = _checked_result(workspace, result)
-    return {"ok": not has_errors(findings), "findings": [finding.as_json() for finding in findings]}
+    _, findings, remarks = _checked_result(workspace, result)
+    return {"ok": not has_errors(findings), "findings": [finding.as_json() for finding in findings], "remarks": remarks}
 
 
 def submit_result(workspace: Workspace, result: Result) -> dict[str, Any]:
     """Check the result and write it to its file; a result that breaks the contract is refused. May be repeated."""
-    content, findings = _checked_result(workspace, result)
+    content, findings, remarks = _checked_result(workspace, result)
     if has_errors(findings):
         raise BrokenContract("The result breaks its contract.", findings=findings)
     write_whole(workspace.result, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     warnings = [finding.as_json() for finding in findings]
-    return {"written": workspace.result.name, "warnings": warnings}
+    return {"written": workspace.result.name, "warnings": warnings, "remarks": remarks}
 
 
-def _checked_result(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Finding]]:
-    """Check a result as ``accord check`` does, after a completed change got its patch from the work tree."""
+def _checked_result(
+    workspace: Workspace, result: dict[str, Any]
+) -> tuple[dict[str, Any], Sequence[Finding], Sequence[str]]:
+    """Check a result as ``accord check`` does, after a completed change got its patch, with remarks, from the tree."""
+    remarks: Sequence[str] = ()
     raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if workspace.role == "implementor" and workspace.base and result.get("outcome") == "completed":
         from accord.git.extraction import extract
@@ -185,11 +188,11 @@ def _checked_result(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[
         from accord.runner.registry import registry_at
 
         own = registry_at(workspace.root).state_patterns
-        patch = extract(workspace.root, workspace.base, without=workspace.result, state_files=own).patch
-        result = with_patch(raw, patch, "result")
+        found = extract(workspace.root, workspace.base, without=workspace.result, state_files=own)
+        result, remarks = with_patch(raw, found.patch, "result"), found.remarks
         raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
     _, findings = check_document(raw, workspace.kind)
-    return result, findings
+    return result, findings, remarks
 
 
 def report_blocked(workspace: Workspace, blocker: Blocker) -> dict[str, Any]:
