@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+_MARK = re.compile("[.,]")
+_FRACTION = re.compile(r"(?:[0-9]{2}:?){2}[0-9]{2}[.,][0-9]{1,6}([0-9]*)(?=[Z+-])")
+
 
 class Clock(Protocol):
     """The source of time and of waiting."""
@@ -55,9 +58,6 @@ def parse_timestamp(text: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"{text!r} is outside of the years 1 to 9999 in UTC") from None
-
-
-_MARK, _FRACTION = re.compile("[.,]"), re.compile(r"(?:[0-9]{2}:?){2}[0-9]{2}[.,][0-9]{1,6}([0-9]*)(?=[Z+-])")
 
 
 def time_in_range(moment: datetime) -> datetime:

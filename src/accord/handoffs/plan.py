@@ -149,8 +149,9 @@ def decide_patch(
     if reasons or not (changes or is_judged):
         return _without_patch(task, reasons)
     runtime = runtime_of(merged)
-    news = {**({"judged": judged} if is_judged else {}), **({"blockingReasons": []} if stays else {})}
-    merged = with_runtime(merged, runtime | news) if runtime | news != runtime else merged
+    runtime_changes = {**({"judged": judged} if is_judged else {}), **({"blockingReasons": []} if stays else {})}
+    if runtime | runtime_changes != runtime:
+        merged = with_runtime(merged, runtime | runtime_changes)
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
@@ -101,12 +101,17 @@ def progress(mission: Mission) -> dict[str, Any] | None:
     }
 
 
-def readiness(mission: Mission) -> dict[str, dict[str, Any]]:
-    """Return whether each work package may start now, which others block it, and why it never can.
+class Readiness(TypedDict):
+    """Whether a work package may start now, which others block it, and why it never can."""
 
-    Only work that did not start yet can be ready or blocked.
-    """
-    found: dict[str, dict[str, Any]] = {}
+    ready: bool
+    blocked_by: list[str]
+    blocked_reason: str | None
+
+
+def readiness(mission: Mission) -> dict[str, Readiness]:
+    """Return the readiness of each work package. Only work that did not start yet can be ready or blocked."""
+    found: dict[str, Readiness] = {}
     for wp_id in mission.ids:
         entry = found[wp_id] = {"ready": False, "blocked_by": [], "blocked_reason": None}
         blocked = mission.blockers.get(wp_id, Blockers())
@@ -119,15 +124,19 @@ def readiness(mission: Mission) -> dict[str, dict[str, Any]]:
             continue
         if status in WAITING:
             entry["ready"] = status == "planned" and not (blocked.waits_for or blocked.problem)
-            entry |= {"blocked_by": [*blocked.waits_for], "blocked_reason": blocked.problem or None}
+            entry["blocked_by"] = [*blocked.waits_for]
+            entry["blocked_reason"] = blocked.problem or None
     return found
 
 
 def _ahead(mission: Mission) -> dict[str, Any]:
     """Return the work packages that may start now, and what blocks the others."""
     found = readiness(mission).items()
-    blocked, reasons = ({name: one[key] for name, one in found if one[key]} for key in ("blocked_by", "blocked_reason"))
-    return {"ready": [wp_id for wp_id, one in found if one["ready"]], "blocked": blocked, "problems": reasons}
+    return {
+        "ready": [wp_id for wp_id, one in found if one["ready"]],
+        "blocked": {wp_id: one["blocked_by"] for wp_id, one in found if one["blocked_by"]},
+        "problems": {wp_id: one["blocked_reason"] for wp_id, one in found if one["blocked_reason"]},
+    }
 
 
 def unreadable_statuses(mission: Mission) -> dict[str, str]:
@@ -172,7 +181,7 @@ def mission_status(mission: Mission, now: datetime, threshold_minutes: float = D
 
 
 def _entry(
-    mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float, ready: dict[str, Any]
+    mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float, ready: Readiness
 ) -> dict[str, Any]:
     work_package = mission.work_packages.get(wp_id)
     errors = [problem] if (problem := _status_problem(mission, wp_id)) else []

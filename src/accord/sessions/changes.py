@@ -114,7 +114,8 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find questions that are gone, altered or closed, counts that fell, and corrections that no command makes so."""
-    place, wrong = pointer(STATUS_FILE, "user_decisions"), {one.path for one in before.parts[STATUS_FILE].findings}
+    place = pointer(STATUS_FILE, "user_decisions")
+    wrong = {one.path for one in before.parts[STATUS_FILE].findings}
     for i, decision in enumerate(old.user_decisions):
         kept = now.decision(decision.decision_id)
         keys = _altered_keys(decision, kept) if kept and decision.decision_id not in GATES else []

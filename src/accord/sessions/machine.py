@@ -136,7 +136,7 @@ class SessionFacts(Frozen):
     blocker: str = ""
     task: str = ""
     task_status: str = ""
-    spent: Mapping[str, str] = field(default_factory=dict)  # by fix loop, the task that entered it too often
+    exhausted_by_loop: Mapping[str, str] = field(default_factory=dict)  # tasks that entered a fix loop too often
     reopens: bool = False
 
 
@@ -268,7 +268,7 @@ def _fixable(facts: SessionFacts, source: str, loop: str) -> Iterator[Need]:
     elif facts.task != "meta" and facts.task_status not in statuses:
         text = f"{facts.task} is {facts.task_status}. {loop} takes a task that is {' or '.join(statuses)}, or meta."
         yield Need(text, "a task that can be fixed", NEVER)
-    if task := facts.spent.get(loop):
+    if task := facts.exhausted_by_loop.get(loop):
         how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
         text = f"{task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
         yield Need(text, "a decision of the user", f"question {task} {loop}")
@@ -336,7 +336,7 @@ _MODES: tuple[SessionMode, ...] = ("full", "lean")
 _GUARDS = {(mode, source, target): guards for mode in _MODES for source, target, _, guards in _edges(mode)}
 
 
-_SHOWN = (_tasks, _final_review, _agents, _integration, _failed_review, _open_gate)
+_GUARDS_OF_FILES = (_tasks, _final_review, _agents, _integration, _failed_review, _open_gate)
 """The guards whose facts the files of a session show, so that they also judge a move that was made in between."""
 
 
@@ -349,7 +349,7 @@ def refusal_of_way(source: str, target: str, forms: Sequence[SessionFacts]) -> s
 
     def refusal(begin: str, end: str) -> str:
         guards = _GUARDS[forms[-1].mode, begin, end]
-        judged = guards if end == "DONE" else [guard for guard in guards if guard in _SHOWN]
+        judged = guards if end == "DONE" else [guard for guard in guards if guard in _GUARDS_OF_FILES]
         needs = ([[*guard(one, begin, end)] for one in (forms[-1:] if end == "DONE" else forms)] for guard in judged)
         return " ".join(need.text for of_guard in needs if all(of_guard) for need in of_guard[-1])
 

@@ -90,8 +90,8 @@ def facts_of_task(session: Session, task_id: str) -> dict[str, Any]:
     """Return the facts about the task that a fix loop is for."""
     status, task = status_of(session), session.task(task_id)
     entered = [*product([task_id], LOOPS), *reviews.fixed_loops(session.plan, task_id, "Coder", session.outputs)]
-    spent = {loop: name for name, loop in entered if status.retries(name, loop) >= MOST_RETRIES}
-    return {"task": task_id, "task_status": task.status if task else "", "spent": spent}
+    exhausted = {loop: name for name, loop in entered if status.retries(name, loop) >= MOST_RETRIES}
+    return {"task": task_id, "task_status": task.status if task else "", "exhausted_by_loop": exhausted}
 
 
 def check_work(session: Session, role: str, task_id: str) -> Finding | None:

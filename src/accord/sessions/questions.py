@@ -116,8 +116,10 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
 def repeat_finding(gate_id: str, answer: str, correction: str) -> Finding | None:
     """Return why a gate that has an answer is not asked again: it is passed, or its correction is not completed."""
     if gate_id == APPROVE_DESIGN and rules.is_change_request(answer):
-        hint, is_done = "Run `accord session resume` first.", correction == "completed"
-        return None if is_done else Finding("correction-open", "The design is not corrected yet.", hint=hint)
+        if correction == "completed":
+            return None
+        hint = "Run `accord session resume` first."
+        return Finding("correction-open", "The design is not corrected yet.", hint=hint)
     if not rules.passes_gate(gate_id, answer):
         return None
     message, hint = f"{gate_id} is already answered: {answer}.", f"Continue the session. {_TAKE_BACK}"
