@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 from accord.core.documents import short_name
@@ -29,7 +30,7 @@ from accord.sessions.folder import (
     session_at,
     status_of,
 )
-from accord.sessions.machine import refusal_of_way, working_state
+from accord.sessions.machine import SessionFacts, refusal_of_way, working_state
 from accord.sessions.models import (
     APPROVE_DESIGN,
     CORRECTORS,
@@ -106,10 +107,16 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
     state = "IMPLEMENT_LOOP" if is_reopened else working_state(old)  # it was done in between
     if state == target:
         return None
-    forms = [facts_of(after, count) for count in range(len(before.outputs), len(after.outputs) + 1)]
-    if added := tuple(task.id for task in after.plan if before.task(task.id) is None):
-        forms.insert(0, replace(forms[-1], unfinished=added))
-    return refusal_of_way(state, target, [facts_of(before), *forms])
+    form = cache(partial(facts_of, after))
+    added = tuple(task.id for task in after.plan if before.task(task.id) is None)
+
+    def earlier() -> Iterator[SessionFacts]:
+        yield facts_of(before)
+        if added:
+            yield replace(form(), unfinished=added)
+        yield from map(form, reversed(range(len(before.outputs), len(after.outputs))))
+
+    return refusal_of_way(state, target, form(), earlier)
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:

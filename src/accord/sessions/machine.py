@@ -6,7 +6,7 @@ session are accord's decision. ``moves`` gathers the facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import partial
 from itertools import pairwise
@@ -340,31 +340,39 @@ _GUARDS_OF_FILES = (_tasks, _final_review, _agents, _integration, _failed_review
 """The guards whose facts the files of a session show, so that they also judge a move that was made in between."""
 
 
-def refusal_of_way(source: str, target: str, forms: Sequence[SessionFacts]) -> str | None:
+def refusal_of_way(
+    source: str, target: str, facts: SessionFacts, earlier: Callable[[], Iterable[SessionFacts]]
+) -> str | None:
     """Return why no moves lead from one state of work to another; None where they do.
 
-    ``forms`` are the facts of a session from before the moves to after them; one that fulfils a guard is enough. DONE
-    is read-only: the facts of the move into it are the last ones, and all its guards count.
+    ``facts`` are those of the session after the moves, and ``earlier`` returns those from before and between them; one
+    that fulfils a guard is enough. DONE is read-only: the facts of the move into it are the last ones, and all its
+    guards count.
     """
 
     def refusal(begin: str, end: str) -> str:
-        guards = _GUARDS[forms[-1].mode, begin, end]
-        judged = guards if end == "DONE" else [guard for guard in guards if guard in _GUARDS_OF_FILES]
-        needs = ([[*guard(one, begin, end)] for one in (forms[-1:] if end == "DONE" else forms)] for guard in judged)
-        return " ".join(need.text for of_guard in needs if all(of_guard) for need in of_guard[-1])
+        is_last = end == "DONE"
+        judged = [guard for guard in _GUARDS[facts.mode, begin, end] if is_last or guard in _GUARDS_OF_FILES]
+        open_needs = ((guard, [*guard(facts, begin, end)]) for guard in judged)
+        return " ".join(
+            need.text
+            for guard, needs in open_needs
+            if needs and (is_last or all(any(guard(one, begin, end)) for one in earlier()))
+            for need in needs
+        )
 
     reached, refused = [source], dict[str, str]()
     for state in reached:
         for mode, begin, end in _GUARDS:
-            if (mode, begin) == (forms[-1].mode, state) and end not in (*reached, "ASK_USER", "BLOCKED"):
+            if (mode, begin) == (facts.mode, state) and end not in (*reached, "ASK_USER", "BLOCKED"):
                 if text := refusal(begin, end):
                     refused[end] = text
+                elif end == target:
+                    return None
                 else:
                     reached.append(end)
-    if target in reached:
-        return None
-    nearest = (target, *reversed(ORDER[forms[-1].mode]))
-    on_way = (state for state in nearest if state == target or is_at_least(target, state, forms[-1].mode))
+    nearest = (target, *reversed(ORDER[facts.mode]))
+    on_way = (state for state in nearest if state == target or is_at_least(target, state, facts.mode))
     return next((refused[state] for state in on_way if state in refused), "")
 
 
