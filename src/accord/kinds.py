@@ -142,7 +142,9 @@ def _handoff() -> Contents:
 
     now = SystemClock().now
     return Contents(
-        Handoff, lambda handoff: handoff_findings(handoff, now()), many=lambda value: store_findings(value, now())
+        Handoff,
+        lambda handoff: handoff_findings(handoff, now()),
+        store_findings=lambda value: store_findings(value, now()),
     )
 
 
@@ -220,7 +222,14 @@ _TABLE = (
         {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
         contract=_MISSIONS,
     ),
-    Kind("handoff", _handoff, {"metadata": _is(dict), "tasks": _are_tasks}, has_any=True, contract=_HANDOFFS),
+    Kind(
+        "handoff",
+        _handoff,
+        {"metadata": _is(dict), "tasks": _are_tasks},
+        has_any=True,
+        is_alone=True,
+        contract=_HANDOFFS,
+    ),
     Kind("run-record", _run_record, {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)}),
 )
 

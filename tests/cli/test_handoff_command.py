@@ -43,6 +43,16 @@ def test_a_refused_move_prints_the_promised_document(accord: Accord) -> None:
     assert (reason["code"], reason["path"]) == ("MISSING_REVIEW_ARTIFACTS", "/metadata/reviewArtifact")
 
 
+@pytest.mark.parametrize("value", [{"metadata": {}}, {"tasks": [{"metadata": {}}]}])
+def test_a_handoff_with_text_around_it_is_refused_at_every_door(accord: Accord, value: Any) -> None:
+    path = accord.file("task.json", f"# A task\n```json\n{json.dumps(value)}\n```\n")
+    checked = accord.document("handoff", "check", path, code=1)
+    (document,) = accord.document("check", path, code=1)["documents"]
+    assert [one["code"] for one in checked["blockingReasons"]] == ["TEXT_AROUND"]
+    assert [one["code"] for one in document["findings"]] == ["text-around"]
+    assert checked["next_moves"] == []
+
+
 @pytest.mark.parametrize("tasks", [[handoff("review")], {"T-00007": handoff("review")}, [], {}])
 @pytest.mark.parametrize("verb", ["patch", "move"])
 def test_a_store_of_tasks_is_not_a_patch(accord: Accord, tasks: Any, verb: str) -> None:

@@ -196,7 +196,7 @@ def check(given: _CheckHandoffArguments) -> int:
     try:
         if issue is None:
             document = read_object(read_bytes(path))
-            task = None if is_task_store(document.value) else normalise(document.value)
+            task = normalise(document.value) if document.is_alone and not is_task_store(document.value) else None
             findings = KINDS["handoff"].check(document)
         else:
             with github_for(given) as (github, *_):

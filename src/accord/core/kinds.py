@@ -28,7 +28,7 @@ class Contents(NamedTuple):
     model: type[BaseModel]
     rules: Callable[..., list[Finding]] | None = None
     fix: Callable[[dict[str, Any]], tuple[dict[str, Any], list[Any]]] | None = None
-    many: Callable[[Mapping[str, Any]], list[Finding] | None] | None = None
+    store_findings: Callable[[Mapping[str, Any]], list[Finding] | None] | None = None
     """The findings of an object that holds several documents of the kind; None for one document."""
 
 
@@ -114,14 +114,19 @@ class Kind(Frozen):
 
     def check(self, document: Located, role: str = "") -> list[Finding]:
         """Check shape, then rules; every finding with its line."""
-        many = self.load().many
-        found = many(document.value) if many else None
-        return self.read_model(document, role)[1] if found is None else with_lines(found, document.lines)
+        store_findings = self.load().store_findings
+        found = store_findings(document.value) if store_findings else None
+        if found is None:
+            return self.read_model(document, role)[1]
+        return with_lines([*self._text_findings(document), *found], document.lines)
+
+    def _text_findings(self, document: Located) -> list[Finding]:
+        return [] if document.is_alone or not self.is_alone else [TEXT_AROUND]
 
     def read_model(self, document: Located, role: str = "") -> tuple[Any, list[Finding]]:
         """Return the model, None where the shape is wrong, and the findings, each with its line."""
         model = None
-        findings = [] if document.is_alone or not self.is_alone else [TEXT_AROUND]
+        findings = self._text_findings(document)
         try:
             model = read_shape(self.model, document.value)
             findings += self.findings(model, role)
