@@ -174,6 +174,9 @@ GRAVE: list[Any] = [
     "1. High: the token is logged",
     "| critical | the token is logged |",
     {"severity": "n/a", "risk": "high"},
+    "| High | 0 | the token is logged |",
+    "| High | none |\n| Critical | 2 |",
+    "High: zero authentication",
 ]
 UNREAD: list[Any] = [
     {"what": "high"},
@@ -185,6 +188,7 @@ UNREAD: list[Any] = [
     {"severity": None, "what": "the token is logged"},
     {"severity": "P1"},
     {"note": "the token is logged"},
+    "No authentication found",
 ]
 HARMLESS: list[Any] = [
     {"severity": "low"},
@@ -205,6 +209,13 @@ HARMLESS: list[Any] = [
     "Security: high: not found",
     "[high] none found",
     "No security concerns",
+    "No vulnerabilities found",
+    "none identified",
+    "High: zero",
+    {"high": "zero", "critical": "zero findings"},
+    "| High | none |",
+    "| Severity | Count |\n| --- | --- |\n| **Critical** | 0 |\n| High | no issues found | - |",
+    "Critical | 0\nHigh | 0",
     "None.",
     "",
 ]
@@ -390,9 +401,13 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         *(
             (
                 decision(status="cancelled", category="security", resolution_reason=reason),
-                ("(security-cancelled)", "resolution_reason"),
+                (code, "resolution_reason"),
             )
-            for reason in ("User did not answer", "timed out", ".", "user deferred: ")
+            for code, reasons in (
+                ("(security-cancelled)", ("User did not answer", "timed out", "user deferred: ", "no response needed")),
+                ("security-cancelled", ("none", "n/a", "N/A.", "No response", "no", ".", "<reason>")),
+            )
+            for reason in reasons
         ),
         (decision(status="cancelled", category="security", resolution_reason="User declined: no risk"), None),
         (decision(status="skipped", category="security"), ("security-cancelled", "resolution_reason")),

@@ -16,6 +16,7 @@ from accord.core.clock import future_problem, time_of
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
+from accord.core.texts import is_nothing
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, OutputEntry, SessionStatus, UserDecision
 from accord.text.hidden import strip_hidden
 
@@ -117,7 +118,7 @@ def _check_resolved(decision: UserDecision, session: str, place: str) -> Iterato
         message = "The decision was resolved before it was asked."
         yield Finding("decision-times", message, f"{place}/resolved_at", hint="Correct one of the two times.")
     if found := closing_finding(decision, place, is_security=is_about_security(decision.category)):
-        has_words = decision.status == "cancelled" and not _is_silence(decision.resolution_reason or "")
+        has_words = decision.status == "cancelled" and not _is_silence(strip_hidden(decision.resolution_reason or ""))
         yield replace(found, severity=Severity.WARNING) if has_words else found  # other tools have their own words
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
@@ -171,8 +172,8 @@ def is_deferral(reason: str) -> bool:
 
 
 def _is_silence(reason: str) -> bool:
-    """Return whether the reason of a cancelled decision is the contract's own for no answer."""
-    return " ".join(reason.lower().split()).strip(".") == NO_RESPONSE
+    """Return whether a reason says nothing, or how the contract's own reason for no answer begins."""
+    return is_nothing(reason) or NO_RESPONSE.startswith(" ".join(reason.lower().split()).strip(".- "))
 
 
 def gate_answer_problem(decision_id: str, answer: str) -> str:

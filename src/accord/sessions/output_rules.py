@@ -19,9 +19,12 @@ from accord.sessions.rules import named_role
 STATUS_OF_ONE_ROLE = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}
 
 _BY_GRADE = ("none", "note", "informational", "info", "low", "medium", "moderate", "high", "critical")
-_LOW, _COUNTED, _GRAVE = _BY_GRADE[:5], _BY_GRADE[4:], _BY_GRADE[-2:]
+_LOW = frozenset({"none", "note", "informational", "info", "low"})
+_COUNTED = ("low", "medium", "moderate", "high", "critical")
+_GRAVE = frozenset({"high", "critical"})
 _SEVERITY_KEYS = ("severity", "level", "risk")
-_WORD, _RISK = rf"({'|'.join(name for name in _BY_GRADE if name != 'note')})\b", "(?:[ -](?:severity|risk))"
+_WORD = rf"({'|'.join(name for name in _BY_GRADE if name != 'note')})\b"
+_RISK = "(?:[ -](?:severity|risk))"
 _SECURITY = re.compile(r"\bsecurity\b", re.IGNORECASE)
 _LABELS = (
     re.compile(rf"\A[\W\d_]*(?:security\b[\W_]*)?{_WORD}(?:{_RISK}\b|[\])*`_]*\s*(?:[:\]|]|[-\u2013\u2014]\s|\Z))"),
@@ -29,17 +32,20 @@ _LABELS = (
     re.compile(rf"[(\[]{_WORD}{_RISK}?[)\]]"),
 )
 """A severity that begins a text, or that ``severity`` or brackets mark as one."""
-_NOTHING = (
-    rf"(?:(?:none|nothing|not?)(?:\s+(?:{'|'.join(_BY_GRADE)}|security|or|and))*"
-    r"(?:\s+(?:findings?|concerns?|issues?|risks?|found|detected))+|none|nothing|nil|no|n/a)"
-)
-"""A negation alone, or one of what the contract calls a finding."""
+_NONE = "none|nothing|zero|nil|no|n/a"
+_KINDS = rf"(?:\s+(?:{'|'.join(_BY_GRADE)}|security|or|and))*"
+_FINDINGS = r"(?:\s+(?:findings?|concerns?|issues?|risks?|vulnerabilit(?:y|ies)|found|detected|identified))+"
+_NOTHING = rf"(?:(?:{_NONE}|not){_KINDS}{_FINDINGS}|{_NONE})"
+"""A negation alone, or one of findings: one of anything else, such as ``no authentication``, is a finding."""
 _IS_NOTHING = re.compile(rf"(?:0(?: \w+)?|false|\[\]|{{}}|{_NOTHING}|)\.?", re.IGNORECASE)
-_COUNT = re.compile(
-    rf"\b{_WORD}{_RISK}?(?:[\])][*`_]*(?:\s*[:=\u2013\u2014-])?|[*`_]*\s*[:=\u2013\u2014-])"
-    rf"\s*(\d+(?:\s+\w+)?|{_NOTHING})\s*(?=[,;.|()\n]|\Z)"
+_COUNTS = (
+    re.compile(
+        rf"\b{_WORD}{_RISK}?(?:[\])][*`_]*(?:\s*[:=\u2013\u2014-])?|[*`_]*\s*[:=\u2013\u2014-])"
+        rf"\s*(\d+(?:\s+\w+)?|{_NOTHING})\s*(?=[,;.|()\n]|\Z)"
+    ),
+    re.compile(rf"\b{_WORD}{_RISK}?[*`_]*[ \t]*\|[ \t]*[*`_]*(\d+(?:\s+\w+)?|{_NOTHING})(?=[*` \t|-]*(?:\n|\Z))"),
 )
-"""A severity with the number of its findings, such as ``high: 0`` or ``critical: none found``."""
+"""A severity with the number of its findings, such as ``high: 0`` or ``critical: none found``, or a row of both."""
 _SENTENCE_END = re.compile(r"(?<!\b[A-Za-z]\.[A-Za-z])[.!?](?=\s|$)")
 """Not the end of an abbreviation such as ``e.g.``."""
 
@@ -89,7 +95,10 @@ def _severity_findings(output: AgentOutput, role: str) -> Iterator[Finding]:
                 unread.append(place)
     if unread:
         message = f"{len(unread)} security findings have no severity, so that they count as open."
-        hint = "Begin each with its severity: `critical: …`, `high: …`, `medium: …`, `low: …` or `info: …`."
+        hint = (
+            "Begin each with its severity: `critical: …`, `high: …`, `medium: …`, `low: …` or `info: …`. "
+            "Where nothing was found, write `none`, `no findings` or `none found`, or `0` for a severity."
+        )
         yield warning("severity-missing", message, unread[0], hint=hint)
 
 
@@ -114,9 +123,11 @@ def severity_of(entry: ReviewEntry) -> str:
     elif _is_nothing(entry):
         return "none"
     else:
-        text = entry.lower()
-        parts = _COUNT.findall(text)
-        parts += [(name, 1) for label in _LABELS for name in label.findall(_COUNT.sub("", text))]
+        text, parts = entry.lower(), []
+        for count in _COUNTS:
+            parts += count.findall(text)
+            text = count.sub("", text)
+        parts += [(name, 1) for label in _LABELS for name in label.findall(text)]
     names = [name for name, value in parts if not _is_nothing(value)]
     return max(names, key=_BY_GRADE.index, default="none" if parts else "")
 
