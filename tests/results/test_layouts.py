@@ -418,6 +418,12 @@ def test_a_section_of_trade_offs_that_names_each_option_is_theirs(title: str, na
         assert {code for code, _ in findings(section)} == {"blocker-options"}, section
 
 
+def test_a_trade_off_is_of_the_option_with_its_whole_name() -> None:
+    options = "- Retry\n- Retry twice\n\nTrade-offs:\n- Retry twice: slow\n- Retry:"
+    assert report_findings(f"{HEAD}Options:\n{options} cheap\n{TAIL}") == []
+    assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")]
+
+
 @pytest.mark.parametrize(
     "none", ["(none other)", "n/a", "**None**", "none: nothing else is possible", "TBD", "None (yet)"]
 )
@@ -848,3 +854,15 @@ def test_a_hostile_summary_does_not_hold_up_the_check(unit: str) -> None:
         review_findings(text)
 
     assert not grows_too_fast(check, 20_000, noticed=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Retry {} times", "Retry" + " it" * 30 + " {}"])
+def test_many_trade_offs_in_a_section_of_their_own_do_not_hold_up_the_check(name: str) -> None:
+    def check(size: int) -> None:
+        names = [name.format(number) for number in range(size)]
+        texts = "".join(f"- {each}: slow\n" for each in names)
+        listed = "".join(f"- {each}\n" for each in names)
+        report_findings(f"Options:\n{listed}\nTrade-offs:\n{texts}")
+
+    assert not grows_too_fast(check, 400, noticed=0.05)

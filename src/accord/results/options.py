@@ -11,7 +11,7 @@ from itertools import compress, pairwise, zip_longest
 
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
-from accord.results.contents import SENTENCE_WORDS, says_something, word_count
+from accord.results.contents import SENTENCE_WORDS, match_names, says_something, word_count
 from accord.results.layouts import is_table_rule
 from accord.text.outline import seen_text
 
@@ -44,6 +44,7 @@ _NAMED_LINE = re.compile(
     r"[*_`\"'(\[]{0,4}\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w"
 )
 _LETTER = re.compile(r"\w")
+_AROUND_NAME = "*_` \t:\uff1a\u2013\u2014-"
 _NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
 _ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
 _NAME = re.compile(
@@ -198,23 +199,20 @@ def _in_section_of_parts(text: str) -> tuple[str, ...]:
     options, section = _in_layout(text[: label.start()]), text[label.end() :]
     if len(options) < 2 or any(map(has_trade_off, options)):
         return ()
-    entries, counted = _in_layout(section), _counted_pieces(section)
-    found: list[str] = []
-    for option in options:
-        texts = (_beside_name(option, entry) for entry in entries)
-        found += [text for text in texts if text is not None][:1]
-    found = [*counted] if len(found) < len(options) else found
+    named = {_own_name(text): text for text in map(_without_sign, _in_layout(section))}
+    names = [_own_name(_without_sign(option)) for option in options]
+    same = match_names(names, named)
+    found = [_behind(min(name, same[name], key=len), named[same[name]]) for name in names if name in same]
+    found = [*_counted_pieces(section)] if len(found) < len(options) else found
     return tuple(map("{}: {}".format, options, found)) if len(found) == len(options) else ()
 
 
-def _beside_name(option: str, entry: str) -> str | None:
-    """Return the text of an entry behind the name of an option, which either may shorten; None for another name."""
-    text = _without_sign(entry)
-    names = (_name_of(each).strip("*_` \t").lower() for each in (_without_sign(option), text))
-    short, long = sorted(names, key=len)
-    is_same = short and long.startswith(short) and re.match(r"\W|\Z", long[len(short) :])
-    behind = text[text.lower().find(short) + len(short) :]
-    return behind.lstrip("*_` \t:\uff1a\u2013\u2014-") if is_same else None
+def _own_name(text: str) -> str:
+    return _name_of(text).strip(_AROUND_NAME).lower()
+
+
+def _behind(name: str, text: str) -> str:
+    return text[text.lower().find(name) + len(name) :].lstrip(_AROUND_NAME)
 
 
 def options_among(text: str, free: str, labels: frozenset[str]) -> Options:
