@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import takewhile
 
@@ -18,8 +18,6 @@ from accord.github.models import Issue
 from accord.results.labels import ItemKind
 from accord.results.scope_entries import Scopes
 from accord.results.scope_lists import ScopeList, read_scope
-from accord.text.block_syntax import Blocks
-from accord.text.blocks import read_blocks
 from accord.text.hidden import GUARD
 from accord.text.markdown import bare_title
 from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
@@ -77,7 +75,6 @@ class Body(Frozen):
 
     text: str
     sections: tuple[Section, ...]
-    blocks: Blocks = field(compare=False)
 
     @cached_property
     def scopes(self) -> tuple[ScopeList, ScopeList]:
@@ -120,7 +117,7 @@ class Body(Frozen):
 @lru_cache(maxsize=128)
 def read_body(text: str) -> Body:
     """Parse a body once for all rules, and for a text that sanitising left as it was."""
-    return Body(text, tuple(sections(text)), read_blocks(text))
+    return Body(text, tuple(sections(text)))
 
 
 def likely_kind(body: Body) -> ItemKind:

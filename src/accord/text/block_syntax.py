@@ -200,7 +200,7 @@ class Definition(NamedTuple):
     address: str
 
 
-@dataclass(slots=True, weakref_slot=True)
+@dataclass(slots=True)
 class Blocks:
     """A text taken apart: its lines as offsets, blocks with text, entries of lists, footnotes, and definitions.
 

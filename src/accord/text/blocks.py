@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from weakref import WeakValueDictionary
 
 from accord.text.block_syntax import (
     BREAK,
@@ -57,23 +56,17 @@ _MOST_OPENED = 100
 
 _MOST_EMPTY_CELLS = 0x80000
 
-_IN_USE: WeakValueDictionary[str, Blocks] = WeakValueDictionary()
-"""Those that someone keeps, such as a body that is checked and then sanitised."""
-
 
 @lru_cache(maxsize=4)
 def read_blocks(text: str) -> Blocks:
     """Take a text apart into blocks. A turn of a loop asks forty times for those of the same text."""
-    if blocks := _IN_USE.get(text):
-        return blocks
     lines = [(hit.start(), hit.start(1)) for hit in _LINE.finditer(text)]
     reader = _Reader()
     for start, end in lines[:-1]:
         reader.read_line(text[start:end], start)
     reader.number += 1
     reader.close_to(0)
-    blocks = Blocks(lines, reader.leaves, reader.items, reader.footnotes, reader.definitions, reader.depth)
-    return _IN_USE.setdefault(text, blocks)
+    return Blocks(lines, reader.leaves, reader.items, reader.footnotes, reader.definitions, reader.depth)
 
 
 class _Reader(LineCursor):
