@@ -660,9 +660,15 @@ LISTS = {
     ),
     "labels without a list": ("Source: `src/a.py`\nDocs: `docs/a.md` (new)", "src/a.py docs/a.md"),
     "a label of a change": (
-        "- src/a.py\n\nTests: `tests/b.py`\n\nAdd src/c.py with a parser.",
-        "src/a.py tests/b.py src/c.py",
+        "- src/a.py\n\nTests: `tests/b.py`",
+        "src/a.py tests/b.py",
     ),
+    "entries of any verb": (
+        "- Improve `src/a.py`\n- Migrate src/b.py to v2\n- Bump version in `src/c.py`\n- Wire `d.py` up",
+        "src/a.py src/b.py src/c.py d.py",
+    ),
+    "paragraphs of any verb": ("Introduce `src/a.py` for v2.\n\nPort src/b.py.", "src/a.py src/b.py"),
+    "a remark of a part": ("- src/a.py (types only)", "src/a.py"),
     "notes that say none": ("| Path | Notes |\n|-|-|\n| src/a.py | none |", "src/a.py"),
     "a lone word": ("- Dockerfile\n- LICENSE — new year", "Dockerfile LICENSE"),
 }
@@ -795,8 +801,7 @@ KEPT_OUT = {
     "an owner behind a dash": ("- src/b.py \u2014 owned by #7", "src/b.py"),
     "a sentence behind a label": ("- src/a.py\n- Important: `src/b.py` must stay as it is.", "src/a.py src/b.py"),
     "a sentence behind a label in bold": ("- **Note:** `src/b.py` belongs to #7.", "src/b.py"),
-    "a sentence around a path": ("- src/a.py\n- Read `src/b.py` for the pattern", "src/a.py src/b.py"),
-    "a sentence in front of a path": ("- src/a.py\n- Reuse `src/b.py`", "src/a.py src/b.py"),
+    "a paragraph beside a table": ("| File |\n|-|\n| src/a.py |\n\nMind `src/b.py` too.", "src/a.py src/b.py"),
     "a paragraph around a path": (
         "- src/a.py\n\nThe existing helper in `src/b.py` should be reused.",
         "src/a.py src/b.py",

@@ -49,23 +49,17 @@ _ALL_BUT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Words that take the path behind them out of all files."""
-_CHANGED = (
-    r"(?:creat|add|chang|modif|updat|edit|extend|renam|mov|delet|remov|replac|fix|refactor|rewrit|implement|adjust"
-    r"|touch)\w*"
-)
 _NEGATED = re.compile(
-    r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|read only"
-    rf"|un{_CHANGED})\b"
+    r"\b(?:not|never|neither|cannot|exc(?:ept|lu)\w*|\w+n['\u2019]t|out of scope|off limits|(?:read|reference) only"
+    r"|un(?:changed|modified|touched))\b"
 )
 """Words that take a path out of a list in front of it or first in a remark, and those that do it anywhere."""
-_IN_CHANGE = re.compile(
-    rf"{_CHANGED}|new|(?:every|any)thing|all|tests?|files?|folders?|director(?:y|ies)|modules?|packages?"
-)
 _CHANGE = re.compile(
-    rf"{_IN_CHANGE.pattern}|only|the|its|an?|\w?\d*|to|in|below|under|inside|within|explicitly|excluded"
+    r"(?:creat|add|chang|modif|updat|edit|extend|renam|mov|delet|remov|replac|fix|refactor|rewrit|implement|adjust)\w*"
+    r"|new|only|the|its|an?|\w?\d*|(?:every|any)thing|all|tests?|files?|folders?|director(?:y|ies)|modules?|packages?"
+    r"|to|in|below|under|inside|within|explicitly|excluded"
 )
 """A word beside a path that says no more than that it changes. Others may turn its meaning."""
-_LIMIT = re.compile(rf"(?!{_IN_CHANGE.pattern})\w+ only", re.IGNORECASE)
 _TITLED = re.compile(
     r"([^`/.(){}\[\]:,\uff08]*[^\s`/.(){}\[\]:,\uff08])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)"
     r"|(?:\s+\(|\uff08)(.+?)[)\uff09](\.|\s*[:\u2013\u2014-]\s.*)?)"
@@ -111,7 +105,7 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
     """
     every: list[ScopeEntry] = []
     blocks = [*blocks]
-    is_list = not is_out and any(each.kind == "item" for block in blocks for each in block.around)
+    is_list = not is_out and any(_is_list(block) for block in blocks)
     known: dict[Block | None, ScopeEntry] = {None: top}
     labels: dict[Block | None, ScopeEntry] = {}
     places: dict[Block | None, int] = {}
@@ -145,7 +139,7 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
             nested = [each for each in nested if each[0] < depth]
             holder = nested[-1][1] if nested else labels.get(place, above)
             is_block = block.kind in ("fence", "code", "table")
-            entry.is_sentence |= is_text and entry.is_remark and (is_list or entry.is_phrase)
+            entry.is_sentence |= is_text and entry.is_remark and is_list
             is_title = holder.is_title or (holder.can_title and (is_block or bool(entry.paths)))
             if is_first or nested or not holder.paths or is_title:
                 holder.inner.append(entry)
@@ -158,6 +152,10 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
     entries = {path for each in every if not each.is_sentence for path in each.paths}
     for each in every:
         each.has_more |= not each.named <= listed or (each.is_sentence and not entries.issuperset(each.paths))
+
+
+def _is_list(block: Block) -> bool:
+    return block.kind in ("fence", "code", "table") or any(each.kind == "item" for each in block.around)
 
 
 def _title(text: str, line: int, *, is_out: bool) -> ScopeEntry:
@@ -178,7 +176,7 @@ def _lines(block: Block, *, is_out: bool) -> Iterator[tuple[int, str]]:
         titles = [*block.cells[0]]
         negated = [each for each in titles if (_ALL_BUT.fullmatch(each) if is_out else _is_negated(each))]
         kept = [each not in negated or _NUMBER.fullmatch(each) is not None for each in titles]
-        changes = [each for each in titles if re.fullmatch(_CHANGED, _bare(each))] if not is_out else []
+        changes = [each for each in titles if _bare(each) in ("change", "changes")] if not is_out else []
         for number, every in enumerate(block.cells, block.first + 1):
             is_head = number == block.first + 1
             head, row = ([*compress(cells, kept)] for cells in (titles, every))
@@ -314,12 +312,10 @@ def _judge(
         entry.is_negated = _is_negated(title, is_front=True)
         is_turned = entry.is_negated or (bool(entry.paths) and _is_negated(note))
         entry.is_phrase = is_turned or not is_plain
-        is_change = any(_IN_CHANGE.fullmatch(_bare(word)) for word in front)
-        is_sentence = not (is_change or _is_plain(word for word in front if f"`{word}`" not in entry.text))
-        is_title = is_titled or entry.text[:1] in ("*", "_")
-        entry.is_remark = is_sentence or (is_described and not is_change)
-        entry.is_sentence = is_sentence and (is_described or not is_title)
-        is_turned |= entry.is_owned or _LIMIT.fullmatch(note) is not None
+        is_plain = _is_plain(word for word in front if f"`{word}`" not in entry.text)
+        entry.is_remark = is_described or not is_plain
+        entry.is_sentence = is_titled and is_described and not is_plain
+        is_turned |= entry.is_owned
     is_part = any(each.startswith(inside) and each not in inside for each in named)
     entry.has_more |= bool(entry.paths) and (is_turned or is_part)
 

@@ -32,7 +32,7 @@ class ScopeEntry:
     is_word: bool = False  # its paths are plain words, which may be folders of what is below
     can_title: bool = False  # its paths begin with a capital, and have no sign of a path
     is_phrase: bool = False  # words that no form explains are beside its path, which may turn its meaning
-    is_remark: bool = False  # in scope, in a paragraph, such words make a sentence about its path
+    is_remark: bool = False  # in scope, in a paragraph beside a list, such words make a sentence about its path
     is_sentence: bool = False  # in scope, its path is an entry only if another entry has it
     is_vague: bool = False  # out of scope, such words may make an exception of its path, or of those below
     is_owned: bool = False
