@@ -747,6 +747,10 @@ REFERENCES = [
     "Spec reference: docs/specs/a.md, section Reading:\n> Type: a stream is read",
     'Spec: docs/specs/a.md\nSection: No limits (new)\nQuote: "No limit."',
     "### Spec reference\n\ndocs/specs/a.md, section Reading\n\n> Options: a stream is read\n> Impact: none",
+    'Spec reference: `specs/api.yaml`, `paths./users.get`: "A stream is read."',
+    'Spec reference: `docs/specs/a.md` / Reading / "A stream is read."',
+    'Spec reference: `docs/specs/a.md`, in Reading: "A stream is read."',
+    'Spec reference: `docs/specs/a.md` `Reading` "A stream is read."',
 ]
 
 
@@ -806,6 +810,15 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         'Spec: docs/specs/a.md, line 12\nQuote: "A stream is read."',
         'Spec: docs/specs/a.md, line 12 (#31)\nQuote: "A stream is read."',
         'Spec: docs/specs/a.md\nSection: unknown\nQuote: "A stream is read."',
+        'Spec reference: `docs/specs/a.md:42`: "A stream is read."',
+        'Spec reference: docs/specs/a.md:10-20: "A stream is read."',
+        'Spec reference: `docs/specs/a.md#L12`: "A stream is read."',
+        'Spec reference: docs/specs/a.md, Line 42: "A stream is read."',
+        'Spec: docs/specs/a.md\nSection: lines 10-20\nQuote: "A stream is read."',
+        'Spec reference: `docs/specs/a.md`, section TBD: "A stream is read."',
+        'Spec reference: docs/specs/a.md, section unknown: "A stream is read."',
+        'Spec reference: docs/specs/a.md, no section: "A stream is read."',
+        "Spec reference: docs/specs/a.md, section Reading\nQuote: (no quote, the spec is silent)",
     ],
 )
 def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:

@@ -47,20 +47,28 @@ _LABEL = rf"{_PART}[:\uff1a]"
 _OTHER = r"(?:\w[\w ]{0,20}[:\uff1a])?[ \t`*_\[(]{0,5}(?:[\w./-]{1,100}\.(?P=extension)|#\d+)(?![\w-])"
 """Another file, or an issue, behind the path of a file."""
 
+_FILE = r"[\w-]{1,100}(?:/[\w-]{1,100}){1,20}\.\w{1,8}`"
+_LINE_NUMBER = re.compile(
+    r"(\.\w{2,8}[`*_]{0,3})(?::\d+(?:[:\u2013-]\d+)*(?![\w.])|#L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?(?![\w-]))"
+    r"|[,:(]?[ \t]{0,3}\b(?:lines?|ln?|pages?|pp?)\b\.?[ \t]?\d+(?:[ \t]?(?:[\u2013,-]|to|and)[ \t]?\d+)*\b",
+    re.IGNORECASE,
+)
+"""A line or a page, which is not a section; the ending of the file before it stays."""
+
 _SECTION = re.compile(
     rf"{_SECTION_WORD}(?:[^\w\n\u00a7]|\n(?![ \t]*>))*(?!{_LABEL})(\w[^\n]*)|((?<=\w)#[\w-]+|#(?!\d+(?![\w-]))[\w-]+)"
     r"|(?<=[^\n#])\#{2,6}[ \t]+(\w[^\n]*)"
     r"|\.(?P<extension>\w{2,8})[`*_\"')\]\u201d]{0,3}"
-    r"(?:[ \t]*(?:[,:(][ \t]*)?[a-z]{1,5}\.?[ \t]?\d+(?:[\u2013-]\d+)?(?=[ \t]*[,;:(]))?"
-    r"(?:[ \t]*[,;:(>\u203a\u2192\u2013\u2014-]+[ \t]*[`*_]{0,3}(?-i:(?![a-z]))"
-    rf"(?!{_LABEL})"
+    r"(?:(?:[ \t]*[,;:(>\u203a\u2192\u2013\u2014-]+|[ \t]+/(?=[ \t]))[ \t]*(?:(?:in|under|at)[ \t]+)?(?:the[ \t]+)?"
+    rf"(?:[`*_]{{0,3}}(?-i:(?![a-z]))|`(?!{_FILE}))"
+    rf"(?!{_LABEL})|[ \t]+`(?!{_FILE})"
     rf"|[ \t]*\n\s*(?:[-*+\u2022]|\d{{1,2}}[.)]|\#{{1,6}})[ \t]+[`*_]{{0,3}}(?!{_LABEL}))(?!{_OTHER})([^\W_][^\n]*)"
     r"|\bthe[ \t]+(?-i:(?=[A-Z\d]))([^\n.,;:]{1,60}?)[ \t]+(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b",
     re.IGNORECASE,
 )
 """The name of a section: around a word for it, an anchor, a heading, or what follows the file's path."""
 
-_UNNAMED = re.compile(r"\W*(?:none|n/?a|tbd|unknown)?\W*", re.IGNORECASE)
+_UNNAMED = re.compile(r"\W*(?:none|n/?a|tbd|unknown|no (?:relevant )?(?:section|quote)s?)?\W*", re.IGNORECASE)
 _SECTION_LABEL = rf"(?:\A|[\n,;:.(|\uff1a\u2013\u2014-])[ \t*_`]{{0,4}}{_SECTION_WORD}[*_`]*[ \t]*[:\uff1a|]"
 _OPENER = rf"(?i)(?P<label>{_SECTION_LABEL})|{_SECTION_WORD}"
 _GAP = r"(?:[ \t*_`().\u00a7,;/&]|(?<=[,;/&d])\n|(?<=\d)[\u2013-](?=\d)|\b(?:[au]nd|or|[a-z][ivx]*|[a-z]?\d\w*)\b)*"
@@ -125,8 +133,8 @@ def reference_gaps(text: str) -> list[str]:
         flat = _SECTION_LINE.sub("", _QUOTE.sub("", flat))
     quotes = [*_quotes(flat)]
     first = next((hit for hit in quotes if not hit["block"]), None)
-    names = (_without_remark(seen_text(hit[hit.lastindex or 0])) for hit in _SECTION.finditer(text))
-    has_section = not all(map(_UNNAMED.fullmatch, names))
+    told = {hit[0] for hit in quotes if not _PATH.search(hit[0])}
+    has_section = _names_section(_QUOTED.sub(lambda hit: '""' if hit[0] in told else hit[0], text))
     is_first = len(quotes) > 1 and first and _AFTER_PATH.search(first.string[: first.start()])
     found = {"path": _PATH.search(text), "section": has_section or is_first, "quote": any(labelled) or quotes}
     return [part for part, is_there in found.items() if not is_there]
@@ -135,7 +143,14 @@ def reference_gaps(text: str) -> list[str]:
 def _is_quote(text: str) -> bool:
     """Return whether the text of a quote's label is one: a few words without quotation marks may deny that."""
     is_few = word_count(seen_text(text)) < SENTENCE_WORDS and not _QUOTED.search(text)
-    return says_something(_without_remark(text)) and not (is_few and _DENIAL.search(text))
+    bare = _without_remark(text)
+    return says_something(bare) and not _UNNAMED.fullmatch(bare) and not (is_few and _DENIAL.search(text))
+
+
+def _names_section(text: str) -> bool:
+    """Return whether a text names a section: a line number or a placeholder is not a name."""
+    hits = _SECTION.finditer(_LINE_NUMBER.sub(r"\1", text))
+    return not all(_UNNAMED.fullmatch(_without_remark(seen_text(hit[hit.lastindex or 0]))) for hit in hits)
 
 
 def _without_remark(text: str) -> str:
