@@ -13,7 +13,7 @@ from accord.core.errors import BrokenContract
 from accord.core.texts import is_placeholder
 from accord.handoffs.models import read_handoff
 from accord.handoffs.plan import decide_move, decide_patch
-from accord.handoffs.rules import handoff_findings
+from accord.handoffs.rules import handoff_findings, merge_patch
 from accord.handoffs.stages import HandoffCommand, next_moves
 
 DECISION = ("review-outdated", "/metadata/reviewArtifact/decision")
@@ -41,8 +41,13 @@ REWORK: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
     "another plan": ([("planner", PLAN)], [RESULT, DECISION]),
     "another plan of tests": ([("planner", PLANNED)], [RESULT, DECISION]),
     "other commands": ([("developer", COMMANDS)], [RESULT]),
-    "the tester's own commands": ([("tester", COMMANDS)], []),
-    "who judges completes the summary": ([("reviewer", SUMMARY)], []),
+    "the tester's own commands": ([("tester", COMMANDS)], [RESULT]),
+    "the tester's own commands with the same result": ([("tester", merge_patch(COMMANDS, PASSES))], []),
+    "who judges completes the summary": ([("reviewer", SUMMARY)], [RESULT, DECISION]),
+    "who judges completes the summary and decides": ([("reviewer", merge_patch(SUMMARY, APPROVES))], [RESULT]),
+    "who judges names another file": ([("architect", FILES)], [RESULT, DECISION]),
+    "the tester's own tests": ([("tester", TESTS)], [RESULT, DECISION]),
+    "the tester's own tests with a result": ([("tester", merge_patch(TESTS, PASSES))], [DECISION]),
     "both verdicts again": ([("developer", TESTS), ("reviewer", APPROVES), ("tester", PASSES)], []),
     "one verdict again": ([("developer", TESTS), ("tester", PASSES)], [DECISION]),
     "the verdict of who may not": ([("developer", TESTS), ("developer", APPROVES | {})], [RESULT, DECISION]),
@@ -72,12 +77,46 @@ def test_a_verdict_counts_if_it_is_younger_than_the_work_that_it_judges(case: st
     assert codes(decide_move(task | {"status": "review"}, "done", by("reviewer")).reasons) == expected
 
 
-def test_a_tester_adds_tests_while_it_verifies_and_no_one_else_changes_them() -> None:
+WHOLE = merge_patch(merge_patch(TESTS, COMMANDS), PASSES)
+
+
+@pytest.mark.parametrize(
+    ("role", "change", "expected"),
+    [
+        ("tester", TESTS, [RESULT, DECISION]),
+        ("tester", COMMANDS, [RESULT]),
+        ("tester", WHOLE, [DECISION]),
+        ("developer", TESTS, [RESULT, DECISION]),
+        ("tester", SUMMARY, [RESULT, DECISION]),
+        ("architect", FILES, [RESULT, DECISION]),
+        ("architect", merge_patch(FILES, APPROVES), [RESULT]),
+    ],
+)
+def test_in_verification_only_a_verdict_in_the_patch_is_younger_than_its_changes(
+    role: str, change: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
     task = decide_patch(task_in("verification", **EVERYTHING), APPROVES, by("reviewer")).task
-    changes = (("tester", TESTS, []), ("developer", TESTS, [RESULT, DECISION]), ("tester", SUMMARY, [RESULT, DECISION]))
-    for role, change, expected in changes:
-        patched = decide_patch(task, change, by(role)).task
-        assert codes(decide_move(patched, "done", by("tester")).reasons) == expected
+    patched = decide_patch(task, change, by(role)).task
+    assert codes(decide_move(patched, "done", by("tester")).reasons) == expected
+
+
+@pytest.mark.parametrize(
+    ("role", "added", "expected"),
+    [
+        ("architect", {}, []),
+        ("developer", {}, [RESULT]),
+        ("architect", TESTS, [RESULT]),
+        ("human", COMMANDS, [RESULT]),
+    ],
+)
+def test_a_result_outlasts_the_first_summary_of_a_review_alone(
+    role: str, added: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    task = task_in("implementing", **{name: part for name, part in EVERYTHING.items() if name != "reviewArtifact"})
+    task = decide_patch(task, PASSES, by("tester")).task
+    summary = {name: REVIEW[name] for name in ("changeSummary", "filesTouched") if name in REVIEW}
+    task = decide_patch(task, merge_patch(patch(reviewArtifact=summary), added), by(role)).task
+    assert codes(decide_move(task, "review", by("developer")).reasons) == expected
 
 
 def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:

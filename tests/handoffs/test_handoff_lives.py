@@ -286,20 +286,15 @@ class Life:
             self.hold(role in judges or at(before, verdict) == at(after, verdict), f"{role} gave the {verdict}")
 
     def learn(self, before: Task, after: Task, decided: HandoffDecision, role: str, patch: Task | None) -> None:
-        """Note which work each verdict is about. A judge completes its review, and the tester adds tests to verify."""
-        own = {
-            place
-            for parts, judges in zip((REVIEWED, (COMMANDS,)), JUDGES.values(), strict=True)
-            if role in judges
-            for place in parts
-        }
-        own |= {TESTS} if role == "tester" and before["status"] == "verification" else set()
-        is_own = own.issuperset(place for place in (*WORK, COMMANDS) if at(before, place) != at(after, place))
+        """Note which work each verdict is about. A result stays about work that its first review only describes."""
+        changed = {place for place in (*WORK, COMMANDS) if at(before, place) != at(after, place)}
+        is_first = role in JUDGES["reviewArtifact.decision"] and not any(at(before, place) for place in REVIEWED)
         for verdict, judges in JUDGES.items():
             is_given = role in judges and bool(at({"metadata": {}, **(patch or {})}, verdict))
+            is_kept = "result" in verdict and is_first and changed <= {*REVIEWED}
             if not at(after, verdict):
                 self.seen.pop(verdict, None)
-            elif (is_given and decided.is_ok) or (is_own and self.seen.get(verdict) == self.work(before, verdict)):
+            elif (is_given and decided.is_ok) or (is_kept and self.seen.get(verdict) == self.work(before, verdict)):
                 self.seen[verdict] = self.work(after, verdict)
 
     def work(self, task: Task, verdict: str) -> Any:

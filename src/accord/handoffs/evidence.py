@@ -70,12 +70,12 @@ def is_outdated(metadata: Metadata, verdict: str) -> bool:
 
 
 def judged_after(
-    before: Metadata, after: Metadata, given: Collection[str], *, completes: bool = False
+    before: Metadata, after: Metadata, given: Collection[str], *, kept: Collection[str] = ()
 ) -> dict[str, str]:
     """Return the digest of the work that each verdict judges, after a change of the metadata.
 
-    A verdict that the change gives judges the work after it. Any other still judges what it judged before; where who
-    judges only ``completes`` the work, a verdict about the newest work judges the completed one.
+    A verdict that the change gives judges the work after it. Any other still judges what it judged before; one of those
+    ``kept`` that was about the newest work stays so.
     """
     known = dict(before.workflow_runtime.judged) if before.workflow_runtime else {}
     judged_before = judged_digests(before)
@@ -87,7 +87,7 @@ def judged_after(
         elif verdict in given:
             known[verdict] = new
         elif before != after:  # the change has a time of its own, so that times tell nothing after it
-            known[verdict] = new if completes and judged == old else judged
+            known[verdict] = new if verdict in kept and judged == old else judged
     return known
 
 

@@ -275,21 +275,18 @@ def _is_superseded(document: Mapping[str, Any], verdict: FieldPath) -> bool:
 def judged_work(
     before: Handoff, after: Handoff, patch: Mapping[str, Any], role: str, changes: Iterable[FieldChange]
 ) -> dict[str, str]:
-    """Return the digest of the work that each verdict judges, after a patch of a role; only who judges gives one."""
+    """Return the digest of the work that each verdict judges, after a patch of a role; only who judges gives one.
+
+    The first summary of a review describes work that a result may have judged already.
+    """
     places = {"decision": DECISION, "result": RESULT}
     given = [name for name, place in places.items() if may_change(role, place) and not is_empty(value_at(patch, place))]
     changed = [change.location for change in changes if change.location[-1] not in PROGRESS]
-    own = list(_completed_parts(role, before.status))
-    work = [part for part in (*PLAN_CORE, PLANNED, IMPLEMENTED, REVIEW, COMMANDS) if part not in own]
-    completes = not any(overlaps(location, part) for location in changed for part in work)
-    return judged_after(before.metadata, after.metadata, given, completes=completes)
-
-
-def _completed_parts(role: str, status: str) -> Iterator[FieldPath]:
-    """Yield the parts of the work that a role completes while it judges."""
-    yield from (REVIEW,) if may_change(role, DECISION) else ()
-    yield from (COMMANDS,) if may_change(role, RESULT) else ()
-    yield from (IMPLEMENTED,) if role == "tester" and status == "verification" else ()
+    review = before.metadata.review_artifact
+    is_first = may_change(role, DECISION) and not (review and (review.change_summary or review.files_touched))
+    reviewed = (*PLAN_CORE, PLANNED, IMPLEMENTED, COMMANDS)
+    describes = is_first and not any(overlaps(location, part) for location in changed for part in reviewed)
+    return judged_after(before.metadata, after.metadata, given, kept=["result"] if describes else [])
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
