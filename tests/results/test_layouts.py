@@ -751,6 +751,12 @@ REFERENCES = [
     'Spec reference: `docs/specs/a.md` / Reading / "A stream is read."',
     'Spec reference: `docs/specs/a.md`, in Reading: "A stream is read."',
     'Spec reference: `docs/specs/a.md` `Reading` "A stream is read."',
+    'Spec reference: `docs/specs/a.md`, section "Reading": `A stream is read.`',
+    "Spec reference: `docs/specs/a.md`, `Reading`: `A stream is read.`",
+    "Spec reference: `docs/specs/a.md` \u00a7 Reading: *A stream is read.*",
+    "Spec reference: docs/specs/a.md, section Reading \u2014 _A stream is read._",
+    "Spec reference: docs/specs/a.md, section Reading\n\n`A stream is read.`\n",
+    "### Spec reference\n\ndocs/specs/a.md, section Reading:\n\n    A stream is read.\n",
 ]
 
 

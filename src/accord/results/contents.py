@@ -17,6 +17,9 @@ _MOST_NAME_GAPS = 20
 _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}"
 """Two letters of a script without spaces between words: about one word."""
 
+_HEAD_CHARS = 500
+"""Characters above a line in which its section is looked for."""
+
 SENTENCE_WORDS = 4
 """A text of so many words may be more than a name."""
 
@@ -38,6 +41,15 @@ _QUOTED = re.compile(
     r"|(?P<fence>```|~~~)`*[^`\n]*\n(?:(?![ \t]*(?P=fence))[^\n]*\n)+)",
     re.MULTILINE,
 )
+_MARKED = re.compile(
+    rf"{_QUOTED.pattern}|(?P<mark>(?<!`)`(?!`)[^`\n\"\u201c]{{3,2000}}`(?!`)|(?<![\w*])\*(?![*\s])[^*\n\"\u201c]{{3,2000}}\*(?![\w*])"
+    r"|(?<!\w)_(?![_\s])[^_\n\"\u201c]{3,2000}_(?!\w)|(?<=\n\n)(?: {4}|\t)[ \t]*[^\s>*+-][^\n]*)",
+    re.MULTILINE,
+)
+"""A quoted text, or one in code or in italics."""
+
+_SET_OFF_LEAD = re.compile(r"[,;:\uff1a>\u203a\u2192\u2013\u2014/-][ \t]*\Z")
+_LINE_END = re.compile(r"[ \t.)]*(?:\n|\Z)")
 _SECTION_WORD = r"(?:\u00a7|(?<!\w)(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b)(?:\(s\)|(?!\(s\)))"
 _PART = (
     r"(?:relevant[ \t]+)?(?:quotes?|quotation|excerpt|specs?|specification|reference|file|path|sections?)(?:\(s\))?"
@@ -134,7 +146,7 @@ def reference_gaps(text: str) -> list[str]:
     quotes = [*_quotes(flat)]
     first = next((hit for hit in quotes if not hit["block"]), None)
     told = {hit[0] for hit in quotes if not _PATH.search(hit[0])}
-    has_section = _names_section(_QUOTED.sub(lambda hit: '""' if hit[0] in told else hit[0], text))
+    has_section = _names_section(_MARKED.sub(lambda hit: '""' if hit[0] in told else hit[0], text))
     is_first = len(quotes) > 1 and first and _AFTER_PATH.search(first.string[: first.start()])
     found = {"path": _PATH.search(text), "section": has_section or is_first, "quote": any(labelled) or quotes}
     return [part for part, is_there in found.items() if not is_there]
@@ -172,7 +184,7 @@ def _labelled_cells(table: re.Match[str]) -> str:
 def _quotes(text: str) -> Iterator[re.Match[str]]:
     """Yield the quoted texts that are neither a path nor a section's name; a sentence is one only next to a label."""
     end, is_name = 0, False
-    for hit in _QUOTED.finditer(text):
+    for hit in _MARKED.finditer(text):
         before = text[max(0, hit.start() - 200) : hit.start()]
         gaps = [(each["label"], before[each.end() :].strip(" \t*_`")) for each in re.finditer(_OPENER, before)]
         is_next = is_name and re.fullmatch(_GAP, text[end : hit.start()], re.IGNORECASE)
@@ -182,8 +194,22 @@ def _quotes(text: str) -> Iterator[re.Match[str]]:
         is_title = hit[0][-2] not in ".\u2026\u3002" and (is_named or _BEHIND_NAME.match(text, hit.end()))
         is_name = not hit["block"] and bool(is_title or any(not gap.strip() for _, gap in gaps))
         end = hit.end()
-        if not is_name and says_something(hit[0]) and (" " in hit[0] or not _PATH.search(hit[0])):
+        is_text = says_something(hit[0]) and (" " in hit[0] or not _PATH.search(hit[0]))
+        if not is_name and is_text and (not hit["mark"] or _is_set_off(hit)):
             yield hit
+
+
+def _is_set_off(hit: re.Match[str]) -> bool:
+    """Return whether a few words in code or italics end a line behind a section, or are alone on a line below one."""
+    if word_count(hit[0]) < 2 or not _LINE_END.match(hit.string, hit.end()):
+        return False
+    start = hit.string.rfind("\n", 0, hit.start()) + 1
+    lead = hit.string[start : hit.start()]
+    if not lead.strip(" \t*+-"):
+        start = max(0, start - _HEAD_CHARS)
+    elif not _SET_OFF_LEAD.search(lead[-9:]):
+        return False
+    return _names_section(hit.string[start : hit.start()])
 
 
 def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
