@@ -33,6 +33,14 @@ def test_each_key_of_the_configuration_alone_shows_its_kind(text: str) -> None:
     assert (kind, bool(found)) == ("accord-config", text.endswith("7"))
 
 
+def test_a_document_in_a_string_of_another_object_is_named_by_its_key() -> None:
+    text = f"Here it is:\n```json\n{json.dumps(plan())}\n```"
+    envelope = {"type": "result", "subtype": "success", "result": text}
+    for kind in (None, "planner-result"):
+        _, (found,) = check_document(json.dumps(envelope).encode(), kind)
+        assert (found.path, found.hint) == ("/result", "Write the inner object alone.")
+
+
 CHECK = """
 import sys
 from accord.core.kinds import check_document

@@ -26,8 +26,14 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING = r'"[^"\\]*(?:"|.*?(?<!\\)(?:\\\\)*(?:"|\\?\Z))'
 _TOKEN = re.compile(rf"{_STRING}|[{{}}\[\],:]|[^\s{{}}\[\],:\"]+", re.DOTALL)
 _BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
-OBJECT_BEGIN = re.compile(r'\{\s*(?:\}|"(?:[^"\\]|\\.){0,200}"\s*:)', re.DOTALL)
-"""Where an object begins in prose: a brace with a key behind it. Braces of other texts are not tried at all."""
+_BARE_KEY = r"(?:[A-Za-z_][\w-]{0,60}|'[^'\n]{1,60}')\s{0,9}:"
+OBJECT_BEGIN = re.compile(
+    rf"""\{{\s*(?:\}}|"(?:[^"\\]|\\.){{0,200}}"\s*:|{_BARE_KEY}\s{{0,9}}["'\[{{\dtfnTFN-])""", re.DOTALL
+)
+"""Where an object begins in prose: a brace with a key behind it. Braces of other texts are not tried at all.
+
+A key without double quotes begins one that is not JSON, so that no object inside it counts as the document.
+"""
 
 _MOST_OBJECTS = 10
 _MOST_BROKEN = 20
@@ -216,6 +222,10 @@ def _reason(problem: json.JSONDecodeError) -> tuple[str, str]:
         return f"`{word[1]}` is Python", f"Write `{'null' if word[1] == 'None' else word[1].lower()}`."
     if problem.msg.startswith("Invalid control character"):
         return "a line break or tab in a string", "Write `\\n` or `\\t` instead."
+    if problem.msg.startswith("Invalid \\"):
+        return "a backslash that begins no escape of JSON", "Write `\\\\` for a backslash."
+    if problem.msg.startswith("Expecting property name") and re.match(_BARE_KEY, text[at : at + _SHOWN_CHARS].lstrip()):
+        return "a key without quotes", 'Write keys in double quotes: `"role"`.'
     if problem.msg.startswith("Unterminated string") or not rest:
         return "the document ends before the object does", "Write the object to its end."
     return problem.msg, "Write one JSON object."

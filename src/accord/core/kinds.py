@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -185,10 +186,20 @@ def kind_for(name: str | None, value: Mapping[str, Any], form: DocumentFormat = 
 
 
 def _check_alone(value: Mapping[str, Any]) -> None:
-    if keys := wrapping_keys(value):
+    if keys := wrapping_keys(value) or _keys_around_text(value):
         names = " and ".join(f"`{short_name(key)}`" for key in keys)
         message = f"The document is inside another object, under the key{'s' if keys[1:] else ''} {names}."
         raise _kind_error(message, "Write the inner object alone.", pointer(*keys))
+
+
+def _keys_around_text(value: Mapping[str, Any]) -> list[str]:
+    """Return the key whose string holds a document with a role, as in the JSON output of an agent's command."""
+    texts = {key: text for key, text in value.items() if isinstance(text, str) and '"role"' in text}
+    for key, text in texts.items() if "role" not in value else ():
+        with suppress(BrokenContract):
+            if read_object(text.encode()).value.get("role") in role_names():
+                return [key]
+    return []
 
 
 def _kind_error(message: str, hint: str, path: str = "") -> BrokenContract:
