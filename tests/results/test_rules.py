@@ -340,6 +340,19 @@ BROKEN_RESULTS |= {
         f"path {path!r}": (needs_changes(comment(path, 1)), "path-invalid", f"{FIRST}/path")
         for path in ("", "/etc/passwd", "../a.py", "a/../../b", "C:\\a.py", ".", "./", "src/", "src/..", "a\\")
     },
+    **{
+        f"the contract's summary of a rejection, {text}": (
+            needs_changes(comment("a.py", 1, "What: a\nWhy: b\nFix: c"), summary=text),
+            "summary-empty",
+            "/review/summary",
+        )
+        for text in (
+            "The summary describes the findings.",
+            "One or more checklist steps have findings. The summary describes the findings.",
+            "Provides a high-level overview of the review result.",
+            "It summarizes the findings.",
+        )
+    },
     "the contract's summary of a review": (
         approve(summary="Confirms all checks passed and lists any warnings."),
         "summary-empty",

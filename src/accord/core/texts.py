@@ -41,11 +41,14 @@ the failed step
 your attempts
 why the cause is outside
 high-level overview of the review result
+provides a high-level overview of the review result
 confirms approval and includes any warnings for visibility
-the summary confirms approval and includes any warnings for visibility
+one or more checklist steps have findings
+describes the findings
 confirms all checks passed and lists any warnings
 for approvals, it confirms all checks passed and lists any warnings
 summarizes the findings
+for rejections, it summarizes the findings
 the specific file, line, or criterion with the issue
 reference to the spec, convention, or criterion that is violated
 concrete, actionable guidance for resolving the issue
@@ -61,7 +64,10 @@ _ESCAPED_BREAK = re.compile(r"\\n(?:\\n|[-*#>] |#{2,6} |\d+[.)] |[A-Z][\w ]{0,30
 """A line end as two characters, and the start of a line that has a place of its own."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
-_ARTICLES = ("a ", "an ", "the ")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_SUBJECTS = ("the summary ", "it ", "a ", "an ", "the ")
+"""Words before a template's text that do not change it: an article, or the subject of its sentence."""
+
 _PLACEHOLDER = re.compile(r"[\W_]*|<[^<>]*>|\{+[^{}]*\}+|(?:todo|tbd|tba|fixme|text)\W*", re.IGNORECASE)
 
 
@@ -95,8 +101,8 @@ def actor_problem(actor: str) -> str:
 
 
 def is_template(text: str) -> bool:
-    """Tell whether a text is that of a template, whatever its case, marks and numbers are."""
-    return _normal(text) in _templates()
+    """Tell whether a text, or each sentence of it, is of a template, whatever its case, marks and numbers are."""
+    return _normal(text) in _templates() or _templates().issuperset(map(_normal, _SENTENCE_END.split(text)))
 
 
 @cache
@@ -106,7 +112,7 @@ def _templates() -> frozenset[str]:
 
 def _normal(text: str) -> str:
     words = " ".join(_WORDS.findall(text.casefold()))
-    return next((words.removeprefix(word) for word in _ARTICLES if words.startswith(word)), words)
+    return next((words.removeprefix(word) for word in _SUBJECTS if words.startswith(word)), words)
 
 
 def line_end_findings(text: str, path: str) -> list[Finding]:
