@@ -19,6 +19,7 @@ from accord.handoffs.stages import HandoffCommand, next_moves
 DECISION = ("review-outdated", "/metadata/reviewArtifact/decision")
 RESULT = ("verification-outdated", "/metadata/verificationArtifact/result")
 TESTS = patch(testingArtifacts={"implemented": {"commandsRun": ["pytest", "pytest -k new"]}})
+NEW_TESTS = patch(testingArtifacts={"implemented": {"testsAddedOrUpdated": ["test_columns.py"]}})
 LINKS = patch(testingArtifacts={"implemented": {"evidenceLinks": ["https://example.org/run/1"]}})
 SUMMARY = patch(reviewArtifact={"changeSummary": [*REVIEW["changeSummary"], "And an import"]})
 FILES = patch(reviewArtifact={"filesTouched": ["csv.py", "new.py"]})
@@ -47,7 +48,8 @@ REWORK: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
     "who judges completes the summary and decides": ([("reviewer", merge_patch(SUMMARY, APPROVES))], [RESULT]),
     "who judges names another file": ([("architect", FILES)], [RESULT, DECISION]),
     "the tester's own tests": ([("tester", TESTS)], [RESULT, DECISION]),
-    "the tester's own tests with a result": ([("tester", merge_patch(TESTS, PASSES))], [DECISION]),
+    "the tester's own tests with a result": ([("tester", merge_patch(NEW_TESTS, PASSES))], [DECISION]),
+    "the tester's own run with a result": ([("tester", merge_patch(TESTS, PASSES))], []),
     "both verdicts again": ([("developer", TESTS), ("reviewer", APPROVES), ("tester", PASSES)], []),
     "one verdict again": ([("developer", TESTS), ("tester", PASSES)], [DECISION]),
     "the verdict of who may not": ([("developer", TESTS), ("developer", APPROVES | {})], [RESULT, DECISION]),
@@ -85,7 +87,11 @@ WHOLE = merge_patch(merge_patch(TESTS, COMMANDS), PASSES)
     [
         ("tester", TESTS, [RESULT, DECISION]),
         ("tester", COMMANDS, [RESULT]),
-        ("tester", WHOLE, [DECISION]),
+        ("tester", WHOLE, []),
+        ("tester", merge_patch(WHOLE, LINKS), []),
+        ("tester", NEW_TESTS, [RESULT, DECISION]),
+        ("tester", merge_patch(WHOLE, NEW_TESTS), [DECISION]),
+        ("human", merge_patch(WHOLE, SUMMARY), [DECISION]),
         ("developer", TESTS, [RESULT, DECISION]),
         ("tester", SUMMARY, [RESULT, DECISION]),
         ("architect", FILES, [RESULT, DECISION]),

@@ -46,6 +46,7 @@ JUDGES = {
     "reviewArtifact.decision": ("architect", "reviewer", "human"),
     "verificationArtifact.result": ("tester", "human"),
 }
+RESULT = "verificationArtifact.result"
 RIGHT = dict(zip(JUDGES, ("approved", "passed"), strict=True))
 PLAN = ("planningArtifact.goals", "planningArtifact.steps", "planningArtifact.risks", "testingArtifacts.planned")
 TESTS, SUMMARY = "testingArtifacts.implemented", "reviewArtifact.changeSummary"
@@ -138,6 +139,10 @@ class Life:
         if self.chance.random() < 0.2:
             odd = [patch_at(self.chance.choice(ARTIFACTS), value) for value in ODD]
             return copy.deepcopy(self.chance.choice([*odd, *OTHER]))
+        if self.chance.random() < 0.1:
+            ran = {"commandsRun": [*(at(task, f"{TESTS}.commandsRun") or []), self.text]}
+            result = {"result": "passed"} if self.chance.random() < 0.7 else {}
+            return {"metadata": {"testingArtifacts": {"implemented": ran}, "verificationArtifact": result}}
         place = self.chance.choice(
             [*PLAN[:3], TESTS, *APPEND_ONLY, *REVIEWED, COMMANDS, *IMMUTABLE[1:3], *JUDGES, "doneArtifact"]
         )
@@ -286,12 +291,18 @@ class Life:
             self.hold(role in judges or at(before, verdict) == at(after, verdict), f"{role} gave the {verdict}")
 
     def learn(self, before: Task, after: Task, decided: HandoffDecision, role: str, patch: Task | None) -> None:
-        """Note which work each verdict is about. A result stays about work that its first review only describes."""
+        """Note which work each verdict is about.
+
+        A result stays about work that its first review only describes, and a decision about work whose tests only ran.
+        """
         changed = {place for place in (*WORK, COMMANDS) if at(before, place) != at(after, place)}
         is_first = role in JUDGES["reviewArtifact.decision"] and not any(at(before, place) for place in REVIEWED)
+        is_same = at(before, f"{TESTS}.testsAddedOrUpdated") == at(after, f"{TESTS}.testsAddedOrUpdated")
+        has_run = is_same and role in JUDGES[RESULT] and bool(at({"metadata": {}, **(patch or {})}, RESULT))
         for verdict, judges in JUDGES.items():
             is_given = role in judges and bool(at({"metadata": {}, **(patch or {})}, verdict))
             is_kept = "result" in verdict and is_first and changed <= {*REVIEWED}
+            is_kept |= "decision" in verdict and has_run and changed <= {TESTS, COMMANDS}
             if not at(after, verdict):
                 self.seen.pop(verdict, None)
             elif (is_given and decided.is_ok) or (is_kept and self.seen.get(verdict) == self.work(before, verdict)):

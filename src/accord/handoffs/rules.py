@@ -225,6 +225,10 @@ ENGINE: tuple[FieldPath, ...] = (("metadata", "workflowRuntime"), ("completedAt"
 DECISION: FieldPath = (*REVIEW, "decision")
 RESULT: FieldPath = (*VERIFICATION, "result")
 COMMANDS: FieldPath = (*VERIFICATION, "commands")
+REVIEWED = tuple((*REVIEW, key) for key in ("changeSummary", "filesTouched"))
+RUN = tuple((*IMPLEMENTED, key) for key in ("commandsRun", "evidenceLinks", "notes"))
+"""The record of a run of the tests."""
+
 ROLES: Mapping[str, tuple[FieldPath, ...]] = {
     "planner": (REVIEW, VERIFICATION, DONE),
     "architect": (*PLANNER_OUTPUTS, RESULT),
@@ -277,16 +281,23 @@ def judged_work(
 ) -> dict[str, str]:
     """Return the digest of the work that each verdict judges, after a patch of a role; only who judges gives one.
 
-    The first summary of a review describes work that a result may have judged already.
+    The first summary of a review describes work that a result may have judged already. The record of a run comes with
+    its result, and a decision does not judge it.
     """
     places = {"decision": DECISION, "result": RESULT}
     given = [name for name, place in places.items() if may_change(role, place) and not is_empty(value_at(patch, place))]
+    work = (*PLAN_CORE, PLANNED, IMPLEMENTED, *REVIEWED, COMMANDS)
     changed = [change.location for change in changes if change.location[-1] not in PROGRESS]
+    changed = [location for location in changed if any(overlaps(location, part) for part in work)]
+
+    def is_all_in(parts: Iterable[FieldPath]) -> bool:
+        return all(any(is_within(location, part) for part in parts) for location in changed)
+
     review = before.metadata.review_artifact
     is_first = may_change(role, DECISION) and not (review and (review.change_summary or review.files_touched))
-    reviewed = (*PLAN_CORE, PLANNED, IMPLEMENTED, COMMANDS)
-    describes = is_first and not any(overlaps(location, part) for location in changed for part in reviewed)
-    return judged_after(before.metadata, after.metadata, given, kept=["result"] if describes else [])
+    kept = ["result"] if is_first and is_all_in(REVIEWED) else []
+    kept += ["decision"] if "result" in given and is_all_in((*RUN, COMMANDS)) else []
+    return judged_after(before.metadata, after.metadata, given, kept=kept)
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
