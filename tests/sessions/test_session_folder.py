@@ -428,7 +428,6 @@ def by_hand(folder: Path, **changes: Any) -> None:
         *({"current_state": "FIX_TESTS", "fix_task": task} for task in (None, "T-999")),
         *({"current_state": "BLOCKED", "blocked_from": state, "blocker": "x"} for state in ("PLAN", "FIX_TESTS")),
         {"current_state": "BLOCKED"},
-        {"current_state": "BLOCKED", "blocker": "x"},
         {"current_state": "BLOCKED", "blocked_from": "IMPLEMENT_LOOP"},
     ],
 )
@@ -439,6 +438,22 @@ def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, chan
     assert codes() == []
     by_hand(folder, **{"current_state": "IMPLEMENT_LOOP", **changes})
     assert {*codes()} & {"session-altered", "blocker-missing", "blocked-from"}
+
+
+@pytest.mark.parametrize("state", ["PLAN", "APPROVE_DESIGN", "IMPLEMENT_LOOP", "ASK_USER", "INTEGRATE"])
+def test_a_change_by_hand_blocks_a_session_without_saying_where_it_continues(tmp_path: Path, state: str) -> None:
+    pending = {**SINGLE[0], "status": "pending", "answer": None, "resolved_at": None}
+    cancelled = {**pending, "status": "cancelled", "resolved_at": AT, "resolution_reason": "no valid answer"}
+    is_gate, asked = state == "APPROVE_DESIGN", [decision()] if state == "ASK_USER" else []
+    was, now = (pending, cancelled) if is_gate else (SINGLE[0], SINGLE[0])
+    folder = make_session(tmp_path, state, mode="full", user_decisions=[was, SINGLE[1], *asked])
+    codes = changes_of(folder)
+    by_hand(folder, current_state="BLOCKED", blocker="x", user_decisions=[now, SINGLE[1], *asked])
+    assert codes() == []
+    by_hand(folder, blocked_from=state)
+    codes = changes_of(folder)
+    by_hand(folder, blocked_from=None)
+    assert codes() == ["blocked-from"]
 
 
 @pytest.mark.parametrize("target", ["RELEASE", "DONE"])
@@ -482,6 +497,8 @@ def test_a_change_by_hand_starts_no_task_before_the_gates(tmp_path: Path) -> Non
     folder = make_session(tmp_path, "PLAN", mode="full", user_decisions=SINGLE[:1])
     codes = changes_of(folder)
     (folder / "tasks.yaml").write_text(TASKS.replace("not-started", "in-progress", 1))
+    assert codes() == ["tasks-early"]
+    by_hand(folder, current_state="BLOCKED", blocker="x")
     assert codes() == ["tasks-early"]
     assert changes_of(folder)() == [], "what was begun before the change stays a warning"
     by_hand(folder, current_state="IMPLEMENT_LOOP", user_decisions=SINGLE)

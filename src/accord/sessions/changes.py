@@ -47,7 +47,6 @@ from accord.sessions.questions import repeat_finding
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
 _ALTERED = "Restore it, and make the change with `accord session`."
-_OF_BLOCK = frozenset({"blocker-missing", "blocked-from"})
 
 
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
@@ -95,7 +94,8 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
         yield Finding("session-altered", message, place, hint=_ALTERED)
     known = {one.code for one in before.parts[STATUS_FILE].findings}
     for one in after.parts[STATUS_FILE].findings:
-        if one.code in _OF_BLOCK - known:  # a move to BLOCKED writes both
+        is_lost = one.code == "blocked-from" and bool(old.blocked_from)
+        if one.code not in known and (is_lost or one.code == "blocker-missing"):
             path = pointer(STATUS_FILE) + one.path
             yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=_ALTERED)
     yield from _decision_findings(before, old, after, now)

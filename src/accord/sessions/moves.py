@@ -179,11 +179,18 @@ def check_counts(session: Session, value: Mapping[str, Any]) -> None:
 
 
 def early_tasks(session: Session) -> list[str]:
-    """Return the tasks on which work has started although the session is before the state for it."""
-    state = machine.working_state(session.status) if session.status else ""
-    if not state or machine.is_at_least(state, "IMPLEMENT_LOOP", session.mode):
+    """Return the tasks on which work has started although the session is before the state for it.
+
+    Where its state is not recorded, an open gate shows that.
+    """
+    if (status := session.status) is None:
         return []
-    return [task.id for task in session.plan if task.status in ("in-progress", "implemented", "completed")]
+    if state := machine.working_state(status):
+        is_early = not machine.is_at_least(state, "IMPLEMENT_LOOP", session.mode)
+    else:
+        is_early = session.mode == "full" and any(check_gate(status, name) for name in GATES)
+    begun = ("in-progress", "implemented", "completed")
+    return [task.id for task in session.plan if is_early and task.status in begun]
 
 
 def open_fix(session: Session) -> tuple[str, str] | None:
