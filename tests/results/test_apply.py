@@ -199,6 +199,8 @@ UNKNOWN = {
     "an update that is not there": plan(task("a"), update=[update(99, labels=["priority:low"])]),
     "a pull request as blocker": plan(task("a", "#2")),
     "a pull request to close": plan(task("a"), close=["2"]),
+    "an owner that does not exist": plan(task("a", out_of_scope="- src/b.py (owned by #1, #31)")),
+    "a pull request as owner": plan(task("a", out_of_scope="- src/b.py (owned by #2)")),
     "a number beyond all bounds": plan(task("a", "999999999999999999")),
 }
 

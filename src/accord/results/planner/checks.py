@@ -33,7 +33,7 @@ from accord.results.labels import (
 )
 from accord.results.planner.match import same_title
 from accord.results.planner.record import content_limit, latest_record, update_digest
-from accord.results.planner.rules import Plan, check_length, item_number, split_temp_id
+from accord.results.planner.rules import Plan, check_length, item_number, numbered_owners, split_temp_id
 from accord.results.status import StatusFacts, is_work_item, legal_moves
 from accord.text.markdown import as_code
 
@@ -57,6 +57,8 @@ def check_facts(plan: Plan, facts: PlanFacts, *, reaches_any: bool = False) -> l
         for j, reference in enumerate(item.blocked_by):
             if reference not in plan.positions:
                 found += _missing_issue(reference, facts, pointer("create", i, "blockedBy", j))
+    for owner, path in numbered_owners(plan):
+        found += _missing_issue(owner, facts, path)
     if not reaches_any:
         changes = [(reference, pointer("close", i)) for i, reference in enumerate(plan.result.close)]
         updates = enumerate(plan.result.update)

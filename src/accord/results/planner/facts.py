@@ -18,7 +18,7 @@ from accord.github.models import Identity, Issue, NotThere
 from accord.results.bodies import split_body
 from accord.results.planner.match import match_items
 from accord.results.planner.record import ItemRecord, is_retired, record_of
-from accord.results.planner.rules import Plan, item_number, split_temp_id
+from accord.results.planner.rules import Plan, item_number, numbered_owners, split_temp_id
 from accord.results.status import foreign_marker, require_writable
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
     sets_labels = creates or any(update.labels for update in plan.result.update)
     labels = tuple(label.name for label in github.labels()) if sets_labels else None
     existing = {number: read(number) for number in _referenced_numbers(plan)}
+    owners = {number for owner, _ in numbered_owners(plan) if (number := item_number(owner))}
     own = frozenset(issue.number for issue in run.own)
     return PlanFacts(
         identity,
@@ -81,7 +82,7 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
         items,
         own,
         tuple(issue for issue in matches.vanished if issue.number not in existing),
-        existing,
+        existing | {number: read(number) for number in sorted(owners - existing.keys())},
         _blockers(github, plan, matches.items, token),
         tuple(each for each in _open_items(github, plan, items, run) if each.number not in own | identified.keys()),
         labels,

@@ -235,14 +235,24 @@ def _unknown_name(reference: str, names: Iterable[str], path: str, count: int, s
     return Finding("unknown-reference", message, path, hint=hint)
 
 
+def numbered_owners(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the existing issues that bodies name as owners, each with the pointer of its body."""
+    for text, path in _bodies(plan.result):
+        owners = all_owners(text[:BODY_CHARS], plan.positions.keys())
+        yield from ((owner, path) for owner in owners if owner not in plan.positions and item_number(owner))
+
+
+def _bodies(result: PlannerResult) -> Iterator[tuple[str, str]]:
+    yield from ((item.body, pointer("create", i, "body")) for i, item in enumerate(result.create))
+    yield from ((update.body or "", pointer("update", i, "body")) for i, update in enumerate(result.update))
+
+
 def _check_owners(plan: Plan) -> Iterator[Finding]:
     """Check the owners that bodies name, such as ``(owned by #csv-writer)``."""
-    names, result = plan.positions.keys(), plan.result
+    names = plan.positions.keys()
     numbered = {str(number): name for name in names if (number := item_number(name))}
-    texts = [(item.body, pointer("create", i, "body")) for i, item in enumerate(result.create)]
-    texts += [(update.body or "", pointer("update", i, "body")) for i, update in enumerate(result.update)]
     unknown = 0
-    for text, path in texts:
+    for text, path in _bodies(plan.result):
         for owner in all_owners(text[:BODY_CHARS], names):
             if owner in numbered:
                 yield _ambiguous(f"owned by #{owner}", numbered[owner], path)
