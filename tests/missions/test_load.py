@@ -19,7 +19,7 @@ from accord.missions.load import load_mission, read_work_package
 from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import STATUSES
 from accord.missions.projects import find_root, mission_slugs, named_root
-from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
+from accord.missions.query import answer_query, mission_overview, mission_status, readiness, unreadable_statuses
 from accord.missions.rules import check_missions, mission_findings
 from accord.missions.workspace import lane_branch
 
@@ -650,7 +650,24 @@ def test_a_damaged_line_only_hides_the_work_package_that_it_names() -> None:
     found = read_log("\n".join([*lines, lines[0][:-9], lines[1]]).encode())
     assert (list(found.problems), status_in(found, "WP02")) == (["WP01"], "claimed")
     both = read_log("\n".join([*lines, lines[0][:-9] + lines[1], lines[1]]).encode())
-    assert list(both.problems) == [""]
+    assert list(both.problems) == ["WP01", "WP02"]
+
+
+@pytest.mark.parametrize("glue", ["{0}{1}", "{0} {1}", "{0}{1}{0}", "[{0},{1}]", "{0}, {1}", "{0}{1}x", "x{1}{0}"])
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_line_with_events_of_two_work_packages_hides_both_and_no_other(project: Project, glue: str, end: str) -> None:
+    for wp_id in ("WP01", "WP02", "WP03"):
+        project.work_package(wp_id, "planning_artifact")
+        project.event(wp_id, "planned", "claimed")
+    path = project.folder / "status.events.jsonl"
+    first, second, third = path.read_text(encoding="utf-8").splitlines()
+    path.write_text(f"{third}\n{glue.format(first, second)}{end}", encoding="utf-8")
+    mission = project.load()
+    assert (sorted(unreadable_statuses(mission)), mission.status_of("WP03")) == (["WP01", "WP02"], "claimed")
+    assert not any(mission.lets_start(wp_id) or readiness(mission)[wp_id]["ready"] for wp_id in ("WP01", "WP02"))
+    (found,) = mission_findings(mission, NOW)["kitty-specs/078-ships/status.events.jsonl"]
+    assert (found.code, found.line) == ("event-invalid", 2)
+    assert found.hint.startswith("Write one object a line" if "," in glue else "Put each event on its own line")
 
 
 FOREIGN = ["# moved by hand", "<<<<<<< HEAD", "WP01: done", "null", '"planned"', '{"to_lane": "done"}', '{"wp_id": "W']

@@ -62,6 +62,8 @@ class Log(Frozen):
 _KINDS = ("kind", "type", "event_type", "event_name")
 _LANES = ("from_lane", "to_lane")
 _WP_ID = re.compile(rb'"wp_id"\s*:\s*"(WP[0-9]{2,})"')
+_DAMAGED = "The line is not a JSON object.", "Restore it from git, or remove it."
+_GLUED = "The line has more than one event.", "Put each event on its own line, and restore damaged ones from git."
 
 
 def read_log(raw: bytes) -> Log:
@@ -88,7 +90,8 @@ def read_log(raw: bytes) -> Log:
         elif isinstance(read, str):
             others.setdefault(read, []).append(number)
         elif read:
-            problems.setdefault(read[0], []).append(read[1])
+            for wp_id in read[0]:
+                problems.setdefault(wp_id, []).append(read[1])
     ordered = tuple(sorted(events.values(), key=lambda event: (event.at, event.event_id)))
     return Log(ordered, _latest(ordered), problems, len(lines) + 1 if is_torn else None, others, places)
 
@@ -115,18 +118,16 @@ def _repetition_finding(event: StatusEvent, number: int, line_before: int) -> Fi
     return Finding("event-id-repeated", message, "/event_id", line=number, hint=hint)
 
 
-def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[str, Finding]:
-    """Return the event of a line; or the kind of a line about something else; or a work package and its problem."""
+def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[list[str], Finding]:
+    """Return the event of a line; or the kind of a line about something else; or work packages and their problem."""
     try:
         value = json.loads(line)
         if not isinstance(value, dict):
             raise ValueError
     except (ValueError, RecursionError):
-        other = "The line is not a JSON object.", "Restore it from git, or remove it."
-        message, hint = OF_ARRAY if is_of_array(line) else other
-        named = set(_WP_ID.findall(line))
-        wp_id = named.pop().decode() if len(named) == 1 else ""
-        return wp_id, Finding("event-invalid", message, line=number, hint=hint)
+        named = [name.decode() for name in _WP_ID.findall(line)]
+        message, hint = OF_ARRAY if is_of_array(line) else _GLUED if len(named) > 1 else _DAMAGED
+        return [*dict.fromkeys(named or [""])], Finding("event-invalid", message, line=number, hint=hint)
     kind = _other_kind(value)
     if kind is not None:
         return kind
@@ -139,7 +140,7 @@ def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[str, Findi
         first, wp_id = broken.findings[0], value.get("wp_id")
         message = f"The line is not an event. {first.path}: {first.message}"
         found = Finding("event-invalid", message, line=number, hint=first.hint)
-        return (wp_id if isinstance(wp_id, str) else ""), found
+        return [wp_id if isinstance(wp_id, str) else ""], found
 
 
 def _other_kind(value: Mapping[str, Any]) -> str | None:

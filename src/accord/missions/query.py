@@ -215,7 +215,7 @@ def _diagnostics(mission: Mission) -> list[str]:
     found = [str(error) for name, error in mission.broken.items() if name not in mission.files]
     found += [text for work_package in mission.work_packages.values() for text in work_package.mode.diagnostics]
     unnamed = [one for name, lines in mission.log.problems.items() if name not in mission.ids for one in lines]
-    found += [f"{FILE}, line {one.line}: {one.message}" for one in unnamed]
+    found += [f"{FILE}, line {one.line}: {one.message}" for one in dict.fromkeys(unnamed)]
     if mission.log.note:
         found.append(mission.log.note)
     if mission.log.torn_at:

@@ -179,7 +179,8 @@ def _doubt_about(mission: Mission, event: StatusEvent) -> str:
 
 
 def _of_log(mission: Mission) -> list[Finding]:
-    found = sorted((item for items in mission.log.problems.values() for item in items), key=lambda one: one.line or 0)
+    problems = dict.fromkeys(item for items in mission.log.problems.values() for item in items)
+    found = sorted(problems, key=lambda one: one.line or 0)
     if unnamed := mission.log.others.get(""):
         what = "line counts" if len(unnamed) == 1 else "lines count"
         hint = f"Add `to_lane` where a status was meant. Lines: {', '.join(map(str, unnamed[:10]))}."
