@@ -169,6 +169,15 @@ BROKEN_PLANS |= {
     )
     for name, (names, code, place) in LABELS.items()
 }
+BROKEN_PLANS |= {
+    f"a whole body of the other kind than {names[0]}": (
+        plan(labelled(item, *names)), "label-forbidden", "/create/0/labels/0",
+    )
+    for item, names in (
+        (task("a"), ["task:refinement", "status:pending", "priority:high", "complexity:low"]),
+        (refinement("a"), ["task:implement", "status:pending", "priority:high"]),
+    )
+}  # fmt: skip
 
 
 def test_the_labels_of_new_items_are_those_of_the_contract() -> None:

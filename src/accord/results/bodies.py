@@ -126,6 +126,18 @@ def likely_kind(body: Body) -> ItemKind:
     return ItemKind.REFINEMENT if hits[ItemKind.REFINEMENT] > hits[ItemKind.TASK] else ItemKind.TASK
 
 
+def judged_kind(labelled: ItemKind | None, body: Body) -> ItemKind:
+    """Return the kind whose rules an item keeps: that of its type label, unless its body is wholly of the other kind.
+
+    Such a body has each section of the other template, and of its own template none but those that may say "None".
+    """
+    if labelled is None:
+        return likely_kind(body)
+    (other,) = (kind for kind in TEMPLATES if kind is not labelled)
+    own = (each for each in TEMPLATES[labelled] if each not in TEMPLATES[other] and not each.may_be_none)
+    return labelled if any(map(body.find, own)) or not all(map(body.find, TEMPLATES[other])) else other
+
+
 def is_same(one: str, other: str) -> bool:
     """Return whether two titles are the same; case, emphasis, a number before them and a colon do not count."""
     return one == other or bare_title(one) == bare_title(other)

@@ -15,7 +15,7 @@ from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
 from accord.github.models import Issue
-from accord.results.bodies import Body, all_owners, likely_kind, read_body
+from accord.results.bodies import Body, all_owners, judged_kind, likely_kind, read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind, check_new_labels, check_updated_labels, distinct, kind_of
 from accord.results.planner.record import content_limit
@@ -116,7 +116,7 @@ def read_plan(result: PlannerResult) -> Plan:
     for i, item in enumerate(result.create):
         positions.setdefault(item.temp_id, i)
     bodies = tuple(read_body(item.body[:BODY_CHARS]) for item in result.create)
-    kinds = tuple(kind_of(item.labels) or likely_kind(body) for item, body in zip(result.create, bodies, strict=True))
+    kinds = tuple(judged_kind(kind_of(item.labels), body) for item, body in zip(result.create, bodies, strict=True))
     return Plan(result, positions, bodies, kinds)
 
 
