@@ -177,6 +177,10 @@ GRAVE: list[Any] = [
     "| High | 0 | the token is logged |",
     "| High | none |\n| Critical | 2 |",
     "High: zero authentication",
+    "CRITICAL (CVSS 9.8): remote code execution",
+    "Critical SQL injection \u2014 the filter",
+    "Critical CVEs: none. High CVEs: two of them",
+    "Security: critical SQL injection. Escape it.",
 ]
 UNREAD: list[Any] = [
     {"what": "high"},
@@ -189,6 +193,8 @@ UNREAD: list[Any] = [
     {"severity": "P1"},
     {"note": "the token is logged"},
     "No authentication found",
+    "High-level review: the token is logged",
+    "Critical files were read. Result: fine",
 ]
 HARMLESS: list[Any] = [
     {"severity": "low"},
@@ -207,6 +213,9 @@ HARMLESS: list[Any] = [
     {"critical": 0, "high": [], "medium": 1},
     {"critical": "not found", "high": "no issues detected", "medium": "nothing found."},
     "Security: high: not found",
+    "Critical security issues: none",
+    "High security findings: 0",
+    "Security: critical CVEs: none, high CVEs: none",
     "[high] none found",
     "No security concerns",
     "No vulnerabilities found",
@@ -248,16 +257,23 @@ def test_a_grave_finding_that_says_security_blocks_in_the_output_of_every_role(r
         {"severity": "critical", "category": "security", "message": "SQL injection"},
         {"severity": "high", "security": True},
         "[CRITICAL][security] SQL injection in src/db.py",
+        "critical security issue: SQL injection in export()",
+        "**High** security issue: the token is logged",
+        "**High-severity security issue:** the token is logged",
+        "HIGH (security): the token is logged",
+        "high security risk: the token is logged",
+        "Security: critical SQL injection",
     ]
     other: list[Any] = [
         {"severity": "critical", "category": "tests", "message": "The main path has no test."},
         {"severity": "high", "security": False},
         {"severity": "low", "category": "security"},
         "[high] the parser is slow",
+        "High CPU usage: the security scan is slow",
     ]
     output = agent_output(artifacts={**agent_output()["artifacts"], key: [*about, *other]})
     count = len(about)
-    wrong = [*range(count), *((count, count + 1, count + 3) if role == "Security" else ())]
+    wrong = [*range(count), *((count, count + 1, count + 3, count + 4) if role == "Security" else ())]
     assert found(OUTPUT, output, role) == [("security-severity", f"/artifacts/{key}/{i}") for i in wrong]
 
 
