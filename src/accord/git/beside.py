@@ -15,10 +15,10 @@ import re
 import shlex
 import stat
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 from accord.core.errors import AccordError
@@ -28,7 +28,7 @@ from accord.git.filters import read_settings
 from accord.git.index import work_trees
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, GitFailed, is_ancestor, own_repository
+from accord.git.program import UNTRUSTED, Git, GitFailed, own_repository
 from accord.git.secrets import has_new_secret
 
 BUNDLE = "beside.bundle"
@@ -145,7 +145,7 @@ def _edits(folder: Path, base: str, state_files: Sequence[str]) -> bytes:
 def keep_work_beside(git: Git, start: str, before: Beside, folder: Path, search: Search) -> list[str]:
     """Write the new work beside a tree into a folder; return each place, with the command that brings it back.
 
-    Commits count that no earlier place, no remote and not HEAD has; those that descend from the start are kept.
+    Commits count that no earlier place, no remote and not HEAD has, whatever they start from.
     """
     try:
         return list(_keep(git, start, before, folder, search))
@@ -159,14 +159,17 @@ def _keep(git: Git, start: str, before: Beside, folder: Path, search: Search) ->
             old.unlink()
     now = look_beside(git, before.starts, before.state_files)
     with own_repository(git) as own:
-        known = {*before.commits.values(), *before.fetched, *now.fetched, *filter(None, [start, git.commit_of("HEAD")])}
-        places = _new_places(own, known, now)
-        kept = {name: commit for name, commit in [*places.items()][:_MOST_PLACES] if is_ancestor(own, start, commit)}
+        known = {start, *before.commits.values(), *before.fetched, *now.fetched}
+        kept, left = dict[str, str](), dict[str, list[str]]()
+        for name, commit in _new_places(own, {*known, *filter(None, [git.commit_of("HEAD")])}, now).items():
+            if reason := _reason_not_to_keep(own, start, commit, known, [*kept.values()], search):
+                left.setdefault(reason, []).append(name)
+            else:
+                kept[name] = commit
         if kept:
-            yield from _keep_commits(own, start, kept, folder, search)
-        if left := [name for name in places if name not in kept]:
-            why = f"it does not go on from {start[:_SHORT]}, or there is too much of it"
-            yield f"Work on {some_of(left)} is not in the changes, and is not kept: {why}."
+            yield from _keep_commits(own, known, kept, folder)
+        for reason, names in left.items():
+            yield f"Work on {some_of(names)} is not in the changes, and is not kept: {reason}."
     edited = {place: patch for place, patch in now.edits.items() if patch and patch != before.edits.get(place)}
     for number, (place, patch) in enumerate(edited.items(), 1):
         yield _keep_edits(place, patch, folder / f"beside-{number}.patch", search)
@@ -175,8 +178,8 @@ def _keep(git: Git, start: str, before: Beside, folder: Path, search: Search) ->
 def _new_places(own: Git, known: set[str], now: Beside) -> dict[str, str]:
     """Return the new commits by the best name of their place, without those that are part of another one."""
     names = {commit: name for name, commit in now.commits.items() if commit not in known}
-    asked = "\n".join([*names, *(f"^{commit}" for commit in known)]).encode()
-    listed = own.attempt("rev-list", "--parents", "--ignore-missing", "--stdin", data=asked + b"\n") if names else None
+    words = ("rev-list", "--parents", "--ignore-missing", "--stdin")
+    listed = own.attempt(*words, data=_range(names, known)) if names else None
     if listed is None or listed.returncode:
         return {}
     commits = [line.split() for line in listed.stdout.decode().splitlines()]
@@ -184,40 +187,49 @@ def _new_places(own: Git, known: set[str], now: Beside) -> dict[str, str]:
     return {names[commit]: commit for commit, *_ in commits if commit in names and commit not in inner}
 
 
-def _keep_commits(own: Git, start: str, places: Mapping[str, str], folder: Path, search: Search) -> Iterator[str]:
-    """Keep the commits of these places in a bundle, unless they hold what must not leave."""
-    if reason := _reason_not_to_keep(own, start, places, search):
-        yield f"Work on {', '.join(places)} is not in the changes. It {reason}, so it is not kept."
-        return
+def _range(ends: Iterable[str], known: Iterable[str]) -> bytes:
+    """Write the commits at and before these ends without the known ones, for git's option ``--stdin``."""
+    return "".join(f"{line}\n" for line in [*ends, *(f"^{commit}" for commit in known)]).encode()
+
+
+def _new_commits(own: Git, ends: Iterable[str], known: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the commits up to these ends that are not known, and the known ones that they start from."""
+    lines = own.line("rev-list", "--boundary", "--ignore-missing", "--stdin", data=_range(ends, known)).split()
+    return [line for line in lines if line[0] != "-"], [line[1:] for line in lines if line[0] == "-"]
+
+
+def _keep_commits(own: Git, known: set[str], places: Mapping[str, str], folder: Path) -> Iterator[str]:
+    """Keep the commits of these places in a bundle."""
     refs = {f"{_KEPT}/{number}": name for number, name in enumerate(places, 1)}
     for ref, name in refs.items():
         own("update-ref", ref, places[name])
-    made = own.directory / BUNDLE
-    own("bundle", "create", "--quiet", str(made), *refs, f"^{start}")
+    made, (_, bases) = own.directory / BUNDLE, _new_commits(own, places.values(), known)
+    own("bundle", "create", "--quiet", str(made), *refs, *(f"^{base}" for base in bases))
     write_new(folder / BUNDLE, made.read_bytes())
     for ref, name in refs.items():
         command, commit = f"git fetch {BUNDLE} {ref}", places[name]
         yield f"Work on {name} is not in the changes. Commit {commit[:_SHORT]} is in {BUNDLE}: `{command}`."
 
 
-def _reason_not_to_keep(own: Git, start: str, places: Mapping[str, str], search: Search) -> str:
-    """Return why these commits must stay where they are; empty if they may be kept."""
-    ends = [*places.values(), f"^{start}"]
-    if int(own.line("rev-list", "--objects", "--disk-usage", *ends)) > _MOST_BYTES:
-        return "is too large"
-    commits = own.line("rev-list", *ends).split()
-    if len(commits) > _MOST_COMMITS:
-        return f"has more than {_MOST_COMMITS} commits"
-    names = b"\n".join(line.split(b" ")[0] for line in own("rev-list", "--objects", *ends).splitlines())
+def _reason_not_to_keep(own: Git, start: str, end: str, known: set[str], kept: Sequence[str], search: Search) -> str:
+    """Return why the commits of a place must stay where they are; empty if they are kept with those before."""
+    all_new, all_bases = _new_commits(own, [*kept, end], known)
+    commits, bases = _new_commits(own, [end], known)
+    if len(kept) == _MOST_PLACES or len(all_new) * max(len(all_bases), 1) > _MOST_COMMITS:
+        return f"there are more than {_MOST_PLACES} places or {_MOST_COMMITS} commits"
+    words = ("rev-list", "--objects", "--ignore-missing", "--stdin")
+    if int(own.line(*words, "--disk-usage", data=_range([*kept, end], known))) > _MOST_BYTES:
+        return "it is too large"
+    names = b"\n".join(line.split(b" ")[0] for line in own(*words, data=_range([end], bases)).splitlines())
     contents = own("cat-file", "--batch", data=names + b"\n")
     if has_new_secret(b"", contents, search.secrets):
-        return "holds a secret of the job"
-    for commit in commits:
-        changes = [change for change in changes_between(own, start, commit) if not change.is_removal]
+        return "it holds a secret of the job"
+    for commit, base in product(commits, bases or [start]):
+        changes = [change for change in changes_between(own, base, commit) if not change.is_removal]
         if any(search.is_private(change.path) for change in changes):
-            return "has files that were private before"
-        if next(filtered_findings(own, start, changes), None):
-            return "has files with a filter"
+            return "it has files that were private before"
+        if any(next(filtered_findings(own, trusted, changes), None) for trusted in {base, start}):
+            return "it has files with a filter"
     return ""
 
 
