@@ -168,6 +168,8 @@ WITHOUT_TEXT = (
     "\ufeff# Plan\n\n## Steps\n",
     "# Plan\n\nTODO\n\n## Steps\n\n- [ ] TBD\n- ...\n",
     "Plan\n====\n<!-- steps -->\n<summary>",
+    "# Plan\n\n[NEEDS CLARIFICATION]\n\n- [ ] [NEEDS CLARIFICATION: which parser?]\n",
+    "# Plan\n\n| Part | Owner |\n|---|---|\n| TODO | <!-- who --> |\n| [NAME] | - |\n",
 )
 
 
@@ -176,8 +178,9 @@ def test_a_document_without_text_does_not_complete_its_step(project: Project, te
     project.run(completed_steps=STEPS[: STEPS.index("plan")], issued_step_id="plan")
     project.write("plan.md", text)
     assert ask(project)["guard_failures"] == ["plan.md has no text"]
-    project.write("plan.md", f"{text}\n\n- Read the file once.\n")
-    assert ask(project)["guard_failures"] == []
+    for more in ("- Read the file once.", "- [docs](docs/a.md)", "- [ ] Read the file", "| Part |\n|---|\n| Parser |"):
+        project.write("plan.md", f"{text}\n\n{more}\n")
+        assert ask(project)["guard_failures"] == []
 
 
 def test_a_step_reports_each_incomplete_work_package(project: Project) -> None:

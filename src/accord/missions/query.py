@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypedDict
@@ -18,7 +20,7 @@ from accord.missions.log import FILE
 from accord.missions.models import NextQueryResponse
 from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
-from accord.text.outline import sections
+from accord.text.outline import sections, seen_text
 
 WEIGHTS = {"claimed": 0.05, "in_progress": 0.3, "for_review": 0.6, "in_review": 0.7, "approved": 0.8, "done": 1.0}
 """The share of a work package that is done in a status; all other statuses count zero."""
@@ -81,10 +83,20 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
     ]
 
 
+_IN_BRACKETS = re.compile(r"[^\w\[]*(?:\[[^\[\]]*\][^\w\[]*)+")
+"""A line that is a place for a text, such as ``[NEEDS CLARIFICATION: …]``."""
+
+
 def _has_text(markdown: str) -> bool:
-    """Tell whether a document has more than headings and placeholders."""
-    below = sections(f"#\n\n{markdown}")
-    return any(not is_nothing(line) for section in below for line in section.visible.splitlines())
+    """Tell whether a document has more than headings, also of tables, and placeholders."""
+    for section in sections(f"#\n\n{markdown}"):
+        tables = [block for block in section.blocks if block.kind == "table"]
+        cells = [seen_text(cell) for block in tables for row in block.cells[1:] for cell in row]
+        others = replace(section, blocks=[block for block in section.blocks if block.kind != "table"])
+        lines = [*others.visible.splitlines(), *cells]
+        if not all(is_nothing(line) or _IN_BRACKETS.fullmatch(line) for line in lines):
+            return True
+    return False
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
