@@ -62,7 +62,7 @@ _OTHER = r"(?:\w[\w ]{0,20}[:\uff1a])?[ \t`*_\[(]{0,5}(?:[\w./-]{1,100}\.(?P=ext
 _FILE = r"[\w-]{1,100}(?:/[\w-]{1,100}){1,20}\.\w{1,8}`"
 _LINE_NUMBER = re.compile(
     r"(\.\w{2,8}[`*_]{0,3})(?::\d+(?:[:\u2013-]\d+)*(?![\w.])|#L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?(?![\w-]))"
-    r"|[,:(]?[ \t]{0,3}\b(?:lines?|ln?|pages?|pp?)\b\.?[ \t]?\d+(?:[ \t]?(?:[\u2013,-]|to|and)[ \t]?\d+)*\b",
+    r"|[,:(]?[ \t]{0,3}\b(?:(?:lines?|ln?|pages?|pp?)\b\.?[ \t]?|L)\d+(?:[ \t]?(?:[\u2013,-]|to|and)[ \t]?L?\d+)*\b",
     re.IGNORECASE,
 )
 """A line or a page, which is not a section; the ending of the file before it stays."""
@@ -73,7 +73,7 @@ _SECTION = re.compile(
     r"|\.(?P<extension>\w{2,8})[`*_\"')\]\u201d]{0,3}"
     r"(?:(?:[ \t]*[,;:(>\u203a\u2192\u2013\u2014-]+|[ \t]+/(?=[ \t]))[ \t]*(?:(?:in|under|at)[ \t]+)?(?:the[ \t]+)?"
     rf"(?:[`*_]{{0,3}}(?-i:(?![a-z]))|`(?!{_FILE}))"
-    rf"(?!{_LABEL})|[ \t]+`(?!{_FILE})"
+    rf"(?!{_LABEL})|[ \t]+(?:`(?!{_FILE})|[*_]{{1,3}}(?-i:(?![a-z])))"
     rf"|[ \t]*\n\s*(?:[-*+\u2022]|\d{{1,2}}[.)]|\#{{1,6}})[ \t]+[`*_]{{0,3}}(?!{_LABEL}))(?!{_OTHER})([^\W_][^\n]*)"
     r"|\bthe[ \t]+(?-i:(?=[A-Z\d]))([^\n.,;:]{1,60}?)[ \t]+(?:sub)?(?:sections?|headings?|chapters?|clauses?)\b",
     re.IGNORECASE,
