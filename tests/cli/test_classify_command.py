@@ -1,6 +1,9 @@
 """``accord classify``: a recorded log in, the contract's words out, for people, programs and later steps."""
 
+import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
@@ -45,6 +48,29 @@ def test_the_output_of_an_unknown_agent_is_read_with_a_warning(accord: Accord) -
 def test_stdin_is_read_and_recognised(accord: Accord) -> None:
     accord.given(Run("codex/auth_401").stdout.read_text())
     assert accord.document("classify", "-")["category"] == "auth"
+
+
+@contextmanager
+def piped(run: Run) -> Iterator[str]:
+    """Yield the path of a pipe with a run's output, as ``<(cat FILE)`` gives it."""
+    reading, writing = os.pipe()
+    os.write(writing, run.stdout.read_bytes())
+    os.close(writing)
+    try:
+        yield f"/dev/fd/{reading}"
+    finally:
+        os.close(reading)
+
+
+def test_pipes_are_read(accord: Accord) -> None:
+    run = Run("codex/auth_401")
+    with piped(run) as log:
+        assert accord.document("classify", log)["category"] == "auth"
+    with piped(run) as log:
+        assert accord.document("classify", "--stderr", log, accord.file("log", ""))["category"] == "auth"
+    with piped(run) as log:
+        found = accord.document("outputs", "--agent", "codex", "--exit-code", 1, "--stdout", log)
+    assert found["error-category"] == "auth"
 
 
 def test_a_secret_in_the_evidence_is_not_printed(accord: Accord) -> None:

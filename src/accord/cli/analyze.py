@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import nullcontext
 
 import click
 
@@ -15,7 +11,7 @@ from accord.agents.providers import ALL, STRUCTURED
 from accord.cli.options import FormatArguments, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.cli.run_step import report_analysis, report_classification
-from accord.cli.sources import local_policy, not_readable, read_bytes, standard_input
+from accord.cli.sources import local_policy, read_bytes, regular_file
 from accord.core.clock import SystemClock
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import classify as classify_run
@@ -105,8 +101,8 @@ def classify(given: _ClassifyArguments) -> None:
     --exit-code, plain text has an error only if a line of it reports one.
     """
     agent = given.agent
-    with _file(given.log) as stdout:
-        beside = _readable_path(given.stderr) if given.stderr else None
+    given_stderr = regular_file(given.stderr) if given.stderr else nullcontext()
+    with regular_file(given.log) as stdout, given_stderr as beside:
         codec, warnings = codec_of(agent, stdout, beside)
         found = classify_run(read_evidence(codec, agent or codec, given.exit_code, stdout, stderr=beside))
     if given.is_json:
@@ -125,25 +121,3 @@ def _print_classification(found: Classification | None) -> None:
     click.echo(f"  {one_line(found.summary)}")
     evidence = found.evidence
     click.echo(click.style(f"  {evidence.rule}, by {evidence.source}: {one_line(evidence.line)}", dim=True))
-
-
-@contextmanager
-def _file(path: str) -> Iterator[Path]:
-    """Yield a file that can be read more than once; stdin is copied into a temporary one."""
-    if path != "-":
-        yield _readable_path(path)
-        return
-    source = standard_input()
-    with tempfile.TemporaryDirectory(prefix="accord-") as folder:
-        copy = Path(folder) / "stdin"
-        with copy.open("wb") as file:
-            shutil.copyfileobj(source, file)
-        yield copy
-
-
-def _readable_path(path: str) -> Path:
-    try:
-        with Path(path).open("rb"):
-            return Path(path).resolve()
-    except OSError as error:
-        raise not_readable(path, error) from None

@@ -32,7 +32,7 @@ from accord.cli.options import (
 from accord.cli.output import one_line
 from accord.cli.receipts import show_receipt
 from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result, status_line
-from accord.cli.sources import github_for, local_policy, posting_to, read_bytes
+from accord.cli.sources import github_for, local_policy, posting_to, read_bytes, regular_file
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
@@ -52,7 +52,7 @@ from accord.runner.refs import check_ref, is_special_ref
 from accord.runner.registry import load_registry, registry_at
 from accord.text.redaction import redactor_for
 
-_EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
+_EVIDENCE_FILE = click.Path(dir_okay=False, allow_dash=True)
 _OWN_REPOSITORY = RepositoryArguments(repo=None, sandbox=None, identity="", max_wait=900)
 """The repository that the environment names."""
 
@@ -303,8 +303,8 @@ def publish(given: _PublishArguments) -> int:
     return int(found.exit_code) if given.fail else 0
 
 
-def _text(path: str | Path | None) -> str | None:
-    return None if path is None else read_bytes(str(path)).decode("utf-8", "replace")
+def _text(path: str | None) -> str | None:
+    return None if path is None else read_bytes(path).decode("utf-8", "replace")
 
 
 class _OutputsArguments(FormatArguments):
@@ -312,10 +312,10 @@ class _OutputsArguments(FormatArguments):
     exit_code: int = option(
         "--exit-code", "Exit code of the agent's process.", type=click.IntRange(0, 255), metavar="N"
     )
-    stdout: Path = option("--stdout", "The agent's standard output.", type=_EXISTING_FILE)
-    stderr: Path | None = option("--stderr", "The agent's standard error.", type=_EXISTING_FILE)
-    final_message: Path | None = option(
-        "--final-message", "Final message that the agent wrote to a file.", type=_EXISTING_FILE
+    stdout: str = option("--stdout", "The agent's standard output.", type=_EVIDENCE_FILE)
+    stderr: str | None = option("--stderr", "The agent's standard error.", type=_EVIDENCE_FILE)
+    final_message: str | None = option(
+        "--final-message", "Final message that the agent wrote to a file.", type=_EVIDENCE_FILE
     )
     pr_body: str | None = option("--pr-body", "The pull request's body with its tasks.", metavar="FILE")
     root: Path | None = option("--root", "The repository's directory.", type=EXISTING_FOLDER)
@@ -323,7 +323,7 @@ class _OutputsArguments(FormatArguments):
     pushed: str | None = option(
         "--pushed", "Whether the push succeeded, if one was tried.", type=Choice(["true", "false"])
     )
-    push_error: Path | None = option("--push-error", "Output of git when the push failed.", type=_EXISTING_FILE)
+    push_error: str | None = option("--push-error", "Output of git when the push failed.", type=_EVIDENCE_FILE)
     fail: bool = option("--fail", "Exit with the run's exit code instead of 0.")
 
 
@@ -340,20 +340,25 @@ def outputs(given: _OutputsArguments) -> int:
         message = "`--root` and `--base` belong together, and `--pushed true` needs both."
         raise WrongUsage(message, hint="Pass `--root DIR --base SHA`.")
     evidence = (given.stdout, given.stderr, given.final_message, given.pr_body, given.push_error)
-    external = ExternalRun(
-        agent=given.agent,
-        exit_code=given.exit_code,
-        stdout=given.stdout,
-        stderr=given.stderr,
-        final_message=given.final_message,
-        pr_body=_text(given.pr_body),
-        root=root,
-        base=given.base or "",
-        pushed=None if pushed is None else pushed == "true",
-        push_error=_text(given.push_error) or "",
-        evidence_files=tuple(Path(each) for each in evidence if each is not None),
-    )
-    redact = redactor_for(os.environ, certain=declared_secrets(shipped_registry(), registry_at(root or Path())))
-    found = outputs_of_external_run(external, redact, local_policy(), os.environ, SystemClock())
+    with (
+        regular_file(given.stdout) as stdout,
+        regular_file(given.stderr) if given.stderr else nullcontext() as stderr,
+        regular_file(given.final_message) if given.final_message else nullcontext() as final,
+    ):
+        external = ExternalRun(
+            agent=given.agent,
+            exit_code=given.exit_code,
+            stdout=stdout,
+            stderr=stderr,
+            final_message=final,
+            pr_body=_text(given.pr_body),
+            root=root,
+            base=given.base or "",
+            pushed=None if pushed is None else pushed == "true",
+            push_error=_text(given.push_error) or "",
+            evidence_files=tuple(Path(each) for each in evidence if each is not None),
+        )
+        redact = redactor_for(os.environ, certain=declared_secrets(shipped_registry(), registry_at(root or Path())))
+        found = outputs_of_external_run(external, redact, local_policy(), os.environ, SystemClock())
     report_run(found, given)
     return int(found.exit_code) if given.fail else 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -69,6 +70,22 @@ def read_bytes(path: str) -> bytes:
             return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise not_readable(path, error) from None
+
+
+@contextmanager
+def regular_file(path: str) -> Iterator[Path]:
+    """Yield a file that can be read more than once: a copy of stdin (``-``), or of a pipe. Raises WrongUsage."""
+    found = Path(path).resolve()
+    with tempfile.TemporaryDirectory(prefix="accord-") as folder:
+        try:
+            with nullcontext(standard_input()) if path == "-" else Path(path).open("rb") as source:
+                if path == "-" or not found.is_file():
+                    found = Path(folder) / "copy"
+                    with found.open("wb") as file:
+                        shutil.copyfileobj(source, file)
+        except OSError as error:
+            raise not_readable(path, error) from None
+        yield found
 
 
 def standard_input() -> BinaryIO:
