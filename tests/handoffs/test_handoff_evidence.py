@@ -266,6 +266,25 @@ def test_an_answered_question_is_not_asked_again_and_a_new_one_has_its_own_time(
         assert again.task["metadata"]["awaitingHumanArtifact"]["requestedAt"] == requested_at
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({**OTHER}, None),
+        ({**OTHER, "answer": "B"}, "B"),
+        ({"requestedAt": AT_NOON}, None),
+        ({"status": "complete"}, "A"),
+    ],
+)
+def test_a_new_question_drops_what_was_added_to_the_answered_one(change: dict[str, Any], expected: str | None) -> None:
+    task = decide_move(task_in("implementing", **EVERYTHING), "awaiting_human", by("developer")).task
+    task = decide_move(task, "implementing", by("human"), patch(awaitingHumanArtifact={"answer": "A"})).task
+    assert task["metadata"]["awaitingHumanArtifact"]["answer"] == "A"
+    decided = decide_patch(task, patch(awaitingHumanArtifact=change), by("developer", LATER))
+    assert decided.is_ok
+    asked = decided.task["metadata"]["awaitingHumanArtifact"]
+    assert (asked.get("answer"), asked["options"]) == (expected, QUESTION["options"])
+
+
 def test_a_question_that_still_waits_keeps_its_time_and_a_redirect_asks_with_its_own() -> None:
     task = decide_move(task_in("implementing", **EVERYTHING), "awaiting_human", by("developer")).task
     worded = decide_patch(task, patch(awaitingHumanArtifact=OTHER), by("developer", LATER)).task
