@@ -393,6 +393,9 @@ def test_no_review_of_meta_completes_a_task_that_no_coder_worked_on(tmp_path: Pa
     made: Any = {"user_decisions": gates, "mode": "lean" if mode == "lean" else "full"}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", **made)
     codes = changes_of(folder)
+    (folder / "outputs.jsonl").write_text(outputs(("Coder", "DISPATCHED")))
+    (folder / "tasks.yaml").write_text(TASKS.replace("not-started", "implemented", 1))
+    assert codes() == [], "the Coder set it, and no output is taken yet"
     apply_output(writer(folder), "T-001", "Coder", WORK)
     tasks = (folder / "tasks.yaml").read_text()
     (folder / "tasks.yaml").write_text(tasks.replace("not-started", "implemented"))

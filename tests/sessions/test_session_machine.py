@@ -205,6 +205,8 @@ def test_qa_is_asked_for_by_a_check_to_run_or_by_an_agent() -> None:
         (outputs(*R_Q) + outputs(("Coder", OK), task="T-002"), ("Coder",)),
         (outputs(("Coder", OK), task="T-002") + outputs(*R_Q, task="meta"), ("Coder",)),
         (outputs(("Coder", OK), ("Coder", "DISPATCHED"), *R_Q), ("Coder",)),
+        (outputs(("Coder", "DISPATCHED"), *R_Q), ()),
+        (outputs(("Coder", "DISPATCHED"), ("Coder", OK), task="T-002") + outputs(*R_Q), ("Coder",)),
         (outputs(("Coder", FAIL), *R_Q), ("Coder",)),
         (
             outputs(("Orchestrator", OK), waived_reviews=["QA"]) + outputs(("Coder", OK), task="T-002"),

@@ -16,7 +16,7 @@ LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
 """The fix loop that follows a failed review."""
 
 DISPATCHED = "DISPATCHED"
-"""The status of the record that an agent was given a task: from then on, its output and reviews are needed."""
+"""The status of the record that an agent was given a task: earlier outputs and reviews of it count no longer."""
 
 FAILED = ("FAIL", "BLOCKED")
 """The results of a review that a fix follows."""
@@ -135,14 +135,13 @@ def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Ite
 def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
     """Return whether the Coder implemented a task, or a waiver replaces that.
 
-    Where the session has no output of the Coder, other tools keep its records.
+    Where the session has no output of the Coder, other tools keep its records. A start of the Coder is not an output.
     """
-    own = [
-        one.status
-        for one in outputs
-        if one.task_id == task.id and (one.agent == "Coder" or "Coder" in one.waived_reviews)
-    ]
-    return own[-1] == "OK" if own else not any(output.agent == "Coder" for output in outputs)
+    work = [one for one in outputs if one.agent == "Coder" or "Coder" in one.waived_reviews]
+    if all(one.status == DISPATCHED for one in work):
+        return True
+    own = [one for one in work if one.task_id == task.id]
+    return bool(own) and own[-1].status == "OK"
 
 
 def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
