@@ -116,7 +116,7 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
     state, place = working_state(status), "/status.json/current_state"
     unfinished = [task.id for task in tasks.tasks if task.status != "completed"]
     if early := early_tasks(session):
-        message = f"The session is in {state}, but work has started on {', '.join(early)}."
+        message = f"The session is in {state or status.current_state}, but work has started on {', '.join(early)}."
         yield warning("tasks-early", message, place, hint="Pass the gates first.")
     if unfinished and state in (*INTEGRATION, "DONE"):
         message = f"The session is in {state}, but these tasks are not completed: {', '.join(unfinished)}."
