@@ -91,7 +91,7 @@ def test_a_final_answer_cancels_open_questions_except_security_and_gates(tmp_pat
     for reason in ("No response provided.", "User did not answer", "auto-cancelled", ".", "user deferred:"):
         refused("security-cancelled", close, writer(folder), "UD-3", "cancelled", reason)
     refused("decision-mandatory", close, writer(folder), "UD-3", "skipped", "not now")
-    run.close_question(writer(folder), "UD-3", "cancelled", "user deferred: next sprint")
+    run.close_question(writer(folder), "UD-3", "cancelled", "deferred by the user: next sprint")
     assert entry(folder, "UD-3")["status"] == "cancelled"
 
 

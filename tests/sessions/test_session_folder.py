@@ -511,6 +511,9 @@ def test_a_change_by_hand_starts_no_task_before_the_gates(tmp_path: Path) -> Non
     assert "tasks-early" in [one.code for one in hand_edits(new, read_session(folder))]
 
 
+PUT_OFF = {"status": "cancelled", "category": "security"}
+
+
 @pytest.mark.parametrize(
     ("was", "now", "found"),
     [
@@ -521,7 +524,8 @@ def test_a_change_by_hand_starts_no_task_before_the_gates(tmp_path: Path) -> Non
         ({"category": "secrity"}, {"category": "security"}, ""),
         ({}, {"category": "security"}, ""),
         ({"status": "cancelled"}, {"status": "cancelled", "resolution_reason": "the user said so"}, "session-altered"),
-        ({"category": "security"}, {"status": "cancelled", "category": "security"}, "security-cancelled"),
+        ({"category": "security"}, PUT_OFF, "security-cancelled"),
+        ({"category": "security"}, {**PUT_OFF, "resolution_reason": "the user deferred this to the next sprint"}, ""),
         ({"category": "security"}, {"status": "answered", "category": "security"}, ""),
         ({}, {"status": "cancelled"}, ""),
     ],

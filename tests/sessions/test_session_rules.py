@@ -413,14 +413,30 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
             decision(status="cancelled", category="security", resolution_reason="No response provided."),
             ("security-cancelled", "resolution_reason"),
         ),
-        (decision(status="cancelled", category="security", resolution_reason="user deferred: next sprint"), None),
+        *(
+            (decision(status="cancelled", category="security", resolution_reason=reason), None)
+            for reason in (
+                "user deferred: next sprint",
+                "Deferred by the user to the next sprint",
+                "The user has explicitly declined to answer",
+                "Next sprint (user deferred)",
+                "User chose to defer it; no hurry",
+            )
+        ),
         *(
             (
                 decision(status="cancelled", category="security", resolution_reason=reason),
                 (code, "resolution_reason"),
             )
             for code, reasons in (
-                ("(security-cancelled)", ("User did not answer", "timed out", "user deferred: ", "no response needed")),
+                (
+                    "(security-cancelled)",
+                    (
+                        *("User did not answer", "timed out", "user deferred: ", "no response needed"),
+                        *("no longer applicable", "deferred", "Deferred by the user.", "deferred to next sprint"),
+                        *("The user didn't answer and deferred it", "deferred since the user did not answer"),
+                    ),
+                ),
                 ("security-cancelled", ("none", "n/a", "N/A.", "No response", "no", ".", "<reason>")),
             )
             for reason in reasons

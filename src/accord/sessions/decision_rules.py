@@ -32,7 +32,13 @@ GATE_MISSING = "mandatory_user_decision_missing"
 DEFERRED = "user deferred:"
 """The beginning of the reason with which the user puts off a question about security; `user declined:` is another."""
 
-_DEFERRAL = re.compile(r"user (?:deferred|declined):\s*\S", re.IGNORECASE)
+_DEFERRAL = re.compile(
+    r"\b(?:(?:the )?user(?:'s)?(?: \w+){0,3} (?:deferred|defers|deferral|declined|declines|\w+ to (?:defer|decline))"
+    r"|(?:deferred|deferral|declined) by (?:the )?user)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(r"\b(?:no|not|never|nor|neither|none|without|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
+_WORDS = re.compile(r"\w")
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?\Z")
 _APPROVED = re.compile(r"approved(?![\w-])")
@@ -160,6 +166,8 @@ def closing_problem(decision_id: str, how: str, reason: str, *, is_security: boo
 def closing_finding(decision: UserDecision, place: str, *, is_security: bool) -> Finding | None:
     """Return why the record of a cancelled or skipped question is not one that a command makes; None where it is."""
     reason, hint = decision.resolution_reason or "", "Set it back to pending, so that the user answers or defers it."
+    if decision.status == "cancelled" and is_security:
+        hint = f"If the user deferred or declined it, write `{DEFERRED} REASON`. Otherwise, set it back to pending."
     message = closing_problem(decision.decision_id, decision.status, reason, is_security=is_security)
     if message and is_security:
         return Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
@@ -167,8 +175,14 @@ def closing_finding(decision: UserDecision, place: str, *, is_security: bool) ->
 
 
 def is_deferral(reason: str) -> bool:
-    """Return whether a reason says in the contract's form that the user deferred or declined a question."""
-    return bool(_DEFERRAL.match(strip_hidden(reason)))
+    """Return whether a reason says that the user deferred or declined a question, and more than that.
+
+    A negation up to there, as in ``The user did not answer and deferred``, leaves it open who decided.
+    """
+    text = " ".join(strip_hidden(reason).split())
+    said = _DEFERRAL.search(text)
+    is_said = said is not None and not _NEGATION.search(text[: said.end()])
+    return is_said and bool(_WORDS.search(_DEFERRAL.sub("", text)))
 
 
 def _is_silence(reason: str) -> bool:
