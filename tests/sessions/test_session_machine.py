@@ -508,7 +508,7 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("DONE", full(SINGLE, done()), WORK, [], "session reopen DIR"),
     ("ASK_USER", STUCK, "DESIGN", ["answers to UD-1"], "session answer DIR UD-1=ANSWER"),
     ("BLOCKED", full(GATES, blocked_from="PLAN", blocker="x"), "PLAN", [], ADVANCE % "PLAN"),
-    ("BLOCKED", full(GATES, blocker="x"), "PLAN", ["blocked_from"], "session show DIR"),
+    ("BLOCKED", full(GATES, blocker="x"), "PLAN", ["blocked_from"], "session set DIR blocked_from=STATE --role Orch"),
     ("BLOCKED", {**GONE, "blocked_from": WORK, "blocker": "x"}, WORK, ["spec.md"], "session show DIR"),
     ("DONE", GONE, WORK, ["spec.md"], "session show DIR"),
     ("ASK_USER", {**GONE, "user_decisions": [*GATES, ANSWERED]}, WORK, ["spec.md"], "session show DIR"),

@@ -1,15 +1,16 @@
 """The files, keys and values that each role may write."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import NAME, decision, make_session, status, writer
+from support.sessions import GATES, NAME, decision, make_session, status, writer
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.sessions.models import ROLES
 from accord.sessions.policy import ORCHESTRATOR_KEYS, WriteContext, check_path, forbidden_status, parse_setting
-from accord.sessions.run import set_values
+from accord.sessions.run import advance, set_values
 
 HERE = WriteContext(NAME, "IMPLEMENT_LOOP")
 
@@ -145,6 +146,14 @@ def test_the_orchestrator_sets_flags_and_counts(tmp_path: Path) -> None:
     assert status["runtime_flags"] == flags
 
 
+def test_a_session_that_was_blocked_by_hand_returns_to_the_state_that_is_set(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "BLOCKED", mode="full", user_decisions=GATES, blocker="x")
+    for text, reason in (("DONE", "cannot be"), ("PLAN", ""), ("DESIGN", "does not record it")):
+        with pytest.raises(WrongUsage, match=reason) if reason else nullcontext():
+            set_values(writer(folder), [parse_setting(f"blocked_from={text}")], role="Orchestrator")
+    assert advance(writer(folder), "PLAN", role="Orchestrator").current_state == "PLAN"
+
+
 @pytest.mark.parametrize(("loop", "count"), [("FIX_TESTS", 2), ("FIX_BUILD", 0)])
 def test_a_count_is_set_back_only_after_a_decision_of_the_user(tmp_path: Path, loop: str, count: int) -> None:
     with pytest.raises(BrokenContract, match="the user did not decide"):
@@ -173,6 +182,7 @@ def test_no_other_role_sets_what_is_the_orchestrators(tmp_path: Path, setting: s
         ("last_ci_result=gren", "Did you mean `green`?"),
         ("last_ci_result+=green", "not a list"),
         ("project_type=site", "Use one of"),
+        ("blocked_from=PLAN", "only in a blocked session"),
         ("retry_counts.T-001.FIX_TEST=0", "Did you mean `FIX_TESTS`?"),
         ("retry_counts.T-001.FIX_TESTS=-1", "Write a number"),
     ],

@@ -242,8 +242,8 @@ class _SetArguments(_RoleArguments):
 def set_values(given: _SetArguments) -> None:
     """Set values of status.json that no other command sets.
 
-    KEY is assumptions, known_issues (KEY+=VALUE adds an entry), last_ci_result, project_type, runtime_flags.NAME, or
-    retry_counts.T-XXX.LOOP.
+    KEY is assumptions, known_issues (KEY+=VALUE adds an entry), last_ci_result, project_type, runtime_flags.NAME,
+    retry_counts.T-XXX.LOOP, or blocked_from, if a blocked session lacks it.
     """
     parsed = [parse_setting(text) for text in given.settings]
     run_change(given, lambda writer: session_run.set_values(writer, parsed, role=given.role))

@@ -258,7 +258,7 @@ def _return(facts: SessionFacts, source: str, target: str) -> Iterator[Need]:
         lacks = (
             f"A {facts.mode} session has no state {state}" if state else "The state before the block is not recorded"
         )
-        yield Need(f"{lacks}. {'Correct' if asks else 'Set'} `{key}` in status.json.", key)
+        yield Need(f"{lacks}. {'Correct' if asks else 'Set'} `{key}` in status.json.", key, key)
 
 
 def _fixable(facts: SessionFacts, source: str, loop: str) -> Iterator[Need]:

@@ -1,7 +1,7 @@
 """The next moves of a session and its tasks: each with its open requirements and the command to type. Pure.
 
 The moves and their needs are those that the machines judge by. A command names what only the caller knows in capitals:
-QUESTION, ANSWER, REASON, OUTPUT.json.
+QUESTION, ANSWER, REASON, STATE, OUTPUT.json.
 """
 
 from __future__ import annotations
@@ -197,6 +197,8 @@ def _step(session: Session, need: Need) -> ProposedStep:
         return _file_step(session, key)
     if key in GATES:
         return _gate_step(session, key)
+    if key == "blocked_from" and not status.blocked_from:
+        return _command(session, "set", "blocked_from=STATE", *_ORCHESTRATOR)
     if status.current_state == "INTEGRATE" and key in ("ci", "agent Integrator") and _is_broken(session):
         return _way(session, "FIX_BUILD")
     if key.startswith("agent "):

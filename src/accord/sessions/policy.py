@@ -21,7 +21,7 @@ from accord.core.findings import Finding, pointer
 from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.git.steering import PathAudit, audit_paths
-from accord.sessions.models import LOOPS, ROLES, CiStatus, ProjectType, SessionStatus, SessionTasks
+from accord.sessions.models import LOOPS, ROLES, STATES, CiStatus, ProjectType, SessionStatus, SessionTasks
 
 WORK = ".agents-work"
 INTO = ".accord/dispatch"
@@ -193,7 +193,11 @@ def refuse(message: str, finding: Finding | list[Finding]) -> BrokenContract:
 
 
 _LISTS = ("assumptions", "known_issues")
-_CHOICES = {"last_ci_result": get_args(CiStatus), "project_type": get_args(ProjectType)}
+_CHOICES = {
+    "last_ci_result": get_args(CiStatus),
+    "project_type": get_args(ProjectType),
+    "blocked_from": tuple(state for state in STATES if state not in ("BLOCKED", "DONE")),
+}
 _KEYS = (*_LISTS, *_CHOICES)
 
 
@@ -252,6 +256,9 @@ def with_settings(
                 message = f"A count cannot be `{short_name(setting.text)}`."
                 raise WrongUsage(message, hint="Write a number, such as 0.")
             value[key].setdefault(task, {})[loop] = int(setting.text)
+        elif key == "blocked_from" and (value["current_state"] != "BLOCKED" or value.get(key)):
+            message = "`blocked_from` is set only in a blocked session that does not record it."
+            raise WrongUsage(message, hint="Move the session with `accord session advance`.")
         elif setting.text in _CHOICES[key]:
             value[key] = setting.text
         else:
