@@ -207,7 +207,8 @@ def test_a_push_to_what_is_not_a_branch_is_refused_before_any_request(workshop: 
     ("end", "branch"),
     [
         ("squash", "feature-2"),
-        ("merge", "feature"),
+        ("merge", "feature-2"),
+        ("deleted", "feature-2"),
         pytest.param("closed", "feature-2", marks=pytest.mark.matrix),
         pytest.param("", "feature", marks=pytest.mark.matrix),
     ],
@@ -222,14 +223,16 @@ def test_a_branch_whose_pull_requests_are_over_gets_no_more_commits(
     if end == "closed":
         stage.send("PATCH", f"{pulls}/{number}", state="closed")
     elif end:
-        stage.send("PUT", f"{pulls}/{number}/merge", merge_method=end)
+        stage.send("PUT", f"{pulls}/{number}/merge", merge_method="squash" if end == "deleted" else end)
     git(agent.tree, "fetch", "-q")
     git(agent.tree, "reset", "-q", "--hard", "origin/feature")
+    if end == "deleted":
+        git(agent.tree, "push", "-q", "origin", ":feature")
     again = Agent(agent.tree, git(agent.tree, "rev-parse", "HEAD"))
     published = publish_new(workshop, again, "second.txt", github=github, token="accordtwo")
     assert (published.commit_sha, published.moved_to) == (
         workshop.tip(branch),
-        branch if end in ("squash", "closed") else "",
+        branch if end else "",
     )
     assert (
         publish_patch(workshop.remote(), publication(again, token="accordtwo"), github).commit_sha

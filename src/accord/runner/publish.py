@@ -49,7 +49,6 @@ from accord.git.steering import PathAudit, audit_changes, audit_paths
 from accord.git.unfinished import marker_findings
 from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
-from accord.github.pulls import are_over
 from accord.runner.causes import InternalErrorKind
 from accord.runner.models import InternalError
 from accord.runner.refs import SHA, branch_of
@@ -174,7 +173,7 @@ class _Publisher(Frozen):
             facts = self._branch_facts()
             if facts.applied:
                 return self._result_of(f"{facts.applied}^", facts.applied)
-            if facts.tip and self._is_over(facts.tip):
+            if self._is_over(facts.tip):
                 following = self.number + 1
                 beside = replace(
                     self, branch=f"{self.first or self.branch}-{following}", first=self.first or self.branch
@@ -201,14 +200,17 @@ class _Publisher(Frozen):
         raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
 
     def _is_over(self, tip: str) -> bool:
-        """Return whether the pull requests of the branch have ended, so that a push would reach no reader."""
+        """Return whether the pull requests of the branch have ended, so that a push would reach no reader.
+
+        A branch that was made again, without the commits of any of them, is new. Without a tip the branch was deleted.
+        """
         try:
             pulls = self.github.pulls_from(self.branch) if self.github else []
         except Refused:  # a token that may not read them
             return False
         if not pulls or any(pull.state == "open" for pull in pulls):
             return False
-        return are_over(pulls, self.git.line("rev-list", f"{self._fetched_base()}..{tip}").split())
+        return not tip or any(is_ancestor(self.git, pull.head_sha, tip) for pull in pulls)
 
     def _branch_facts(self) -> BranchFacts:
         """Fetch the branch, or find where a new one begins.
