@@ -172,9 +172,12 @@ def test_nothing_of_the_callers_checkout_changes(workshop: Workshop, agent: Agen
     assert seen() == before
 
 
-def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(workshop: Workshop, agent: Agent) -> None:
+@pytest.mark.parametrize("base_ref", ["feature", ""])
+def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(
+    workshop: Workshop, agent: Agent, base_ref: str
+) -> None:
     (agent.tree / "new.txt").write_text("new\n")
-    work = publication(agent, pr_ref="agents/new", base_ref="feature", author="Robo <robo@example.org>")
+    work = publication(agent, pr_ref="agents/new", base_ref=base_ref, author="Robo <robo@example.org>")
     published = publish_patch(workshop.remote(), work)
     assert published == Published(workshop.tip("agents/new"), 1)
     assert fetched(agent, "log", "-1", "--format=%an <%ae>", "origin/agents/new") == work.author

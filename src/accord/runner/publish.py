@@ -216,7 +216,7 @@ class _Publisher(Frozen):
         """Fetch the branch, or find where a new one begins.
 
         A new branch begins at the commit that the agent saw, unless that is on no branch (the merge commit that Actions
-        makes for a pull request): then at the tip of its base.
+        makes for a pull request, or a commit of a fork): then at the tip of its base.
         """
         has_tip = bool(find_tip(remote_heads(self.git, self.remote), self.branch))
         fetch_refs(self.git, self.remote, {"HEAD": _DEFAULT, **({self.branch: "work"} if has_tip else {})})
@@ -226,8 +226,15 @@ class _Publisher(Frozen):
             commits = f"{known}..{tip}" if known else tip
             return BranchFacts(known or tip, tip, commit_of_run(self.git, self.work.token, commits, self.work.patch))
         base = self._fetched_base()
-        is_on_base = known and is_ancestor(self.git, known, base)
-        return BranchFacts(known if is_on_base else base, "", "")
+        return BranchFacts(known if known and self._is_on_branch(known, base) else base, "", "")
+
+    def _is_on_branch(self, commit: str, base: str) -> bool:
+        """Return whether the base has a commit, or any branch if the new one does not follow one that is over."""
+        is_on_base = is_ancestor(self.git, commit, base)
+        if is_on_base or self.first:
+            return is_on_base
+        fetch_refs(self.git, self.remote, {"*": "heads/*"})
+        return bool(self.git.line("for-each-ref", "--count=1", "--contains", commit, "refs/heads/heads"))
 
     def _fetched_base(self) -> str:
         """Fetch the branch that the work is for, by default the remote's own; return its commit."""
