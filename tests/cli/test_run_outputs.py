@@ -92,6 +92,10 @@ def test_pushed_changes_are_read_from_the_work_tree(outputs: Outputs, agent: Age
     pushed = outputs(*where, "--pushed", "true")
     assert (pushed["changes-made"], pushed["files-changed"]) == ("true", "2")
     assert pushed["commit-sha"] == git(agent.tree, "rev-parse", "HEAD")
+    (agent.tree / "README.md").unlink()
+    (agent.tree / "README.md").symlink_to("new.txt")
+    left = outputs(*where, "--pushed", "true")
+    assert "1 changed file is in the work tree: README.md." in left["run-warnings"]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from support.trees import commit, git
 from accord.core.errors import BrokenContract
 from accord.git.extraction import extract
 from accord.git.program import Git
-from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
+from accord.runner.stats import FileStat, count_files, diff_stat, patch_stats, range_stats
 
 
 @pytest.fixture
@@ -43,6 +43,11 @@ def test_a_patch_counts_the_same_wherever_it_is_counted(tree: Path, monkeypatch:
     monkeypatch.chdir(tree / "sub")
     monkeypatch.setattr("tempfile.tempdir", str(tree / "sub"))
     assert set(patch_stats(patch)) == EXPECTED
+
+
+def test_a_file_that_becomes_a_link_counts_once(tree: Path) -> None:
+    (tree / "gone.txt").symlink_to("binary")
+    assert count_files(patch_stats(extract(tree, "main").patch)) == len(EXPECTED)
 
 
 def test_an_empty_patch_has_no_files_and_a_broken_one_is_refused() -> None:

@@ -20,7 +20,7 @@ from accord.runner.models import InternalError, RunOutputs
 from accord.runner.outputs import RunFacts
 from accord.runner.publish import Published
 from accord.runner.registry import registry_at
-from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
+from accord.runner.stats import FileStat, count_files, diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.read import codec_of, read_evidence
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -91,9 +91,10 @@ def _changes_of(run: ExternalRun) -> _Changes:
 
 
 def _left_warning(changes: _Changes) -> str:
-    count = "1 changed file is" if len(changes.left) == 1 else f"{len(changes.left)} changed files are"
+    number = count_files(changes.left)
+    count = "1 changed file is" if number == 1 else f"{number} changed files are"
     what = "Some of the run's changes" if changes.pushed else "The run's changes"
-    names = some_of([each.path for each in changes.left])
+    names = some_of([*dict.fromkeys(each.path for each in changes.left)])
     return f"{what} were not pushed, so no task counts as completed. {count} in the work tree: {names}."
 
 

@@ -30,7 +30,7 @@ from accord.runner.outputs import FinishOptions, RunFacts, not_pushed_warning, o
 from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
 from accord.runner.record import Attempt, RunRecord, make_writable, open_regular, read_record
 from accord.runner.refs import short_name
-from accord.runner.stats import diff_stat, patch_stats
+from accord.runner.stats import count_files, diff_stat, patch_stats
 from accord.runner.transcripts.account import Account
 from accord.runner.transcripts.read import evidence_in
 from accord.text.markers import run_token
@@ -186,7 +186,7 @@ class _FinishedRun(Frozen):
             return (broken.message,)
         if not stats:
             return ()
-        pushed = not_pushed_warning(len(stats))
+        pushed = not_pushed_warning(count_files(stats))
         if self.options.remote and not self.record.context.pr_ref:
             pushed += " To push them, name the branch with `--pr-ref` of `accord publish`."
         return (pushed, *_path_warnings(audit_patch(patch, stats, self.record.steering)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
@@ -35,6 +35,11 @@ def patch_stats(patch: bytes) -> list[FileStat]:
         message = f"Git cannot read the patch of the run: {reason[:_GIT_MESSAGE_CHARS]}"
         raise BrokenContract.of(Finding("patch-invalid", message, hint="Run the agent again."))
     return _numstat(done.stdout)
+
+
+def count_files(stats: Iterable[FileStat]) -> int:
+    """Count the files; one that becomes a link has two parts in a patch."""
+    return len({change.path for change in stats})
 
 
 def range_stats(git: Git, base: str, head: str) -> list[FileStat]:
