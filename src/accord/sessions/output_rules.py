@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding, pointer, warning
+from accord.core.findings import Finding, count_of, pointer, warning
 from accord.sessions.models import AgentOutput, ReviewEntry
 from accord.sessions.policy import CODE_WRITERS, WORK, is_forbidden_code
 from accord.sessions.rules import named_role
@@ -101,7 +101,7 @@ def _severity_findings(output: AgentOutput, role: str) -> Iterator[Finding]:
             elif is_security and not severity and key != "review_comments":
                 unread.append(place)
     if unread:
-        message = f"{len(unread)} security findings have no severity, so that they count as open."
+        message = f"No severity in {count_of(len(unread), 'security finding')}. Without one, a finding counts as open."
         hint = (
             "Begin each with its severity: `critical: …`, `high: …`, `medium: …`, `low: …` or `info: …`. "
             "Where nothing was found, write `none`, `no findings` or `none found`, or `0` for a severity."
