@@ -593,6 +593,10 @@ LISTS = {
         "src/a.py tests/b.py src/c.py",
     ),
     "titles in bold": ("**Backend**\n\n- src/a.py\n\n**Changed**\n\n- web/b.ts", "src/a.py web/b.ts"),
+    "labels of a change beside paths": (
+        "- src/a.py\n- New files\n  - src/b.py\n- **Tests**\n  - tests/a.py",
+        "src/a.py src/b.py tests/a.py",
+    ),
     "titles of two words": ("Files/modules:\n\n- src/a.py\n\n#### UI/UX\n\n- web/b.ts", "src/a.py web/b.ts"),
     "paths in brackets": (
         "- Writer (`src/a.py`)\n- Tests (tests/b.py, tests/c.py)\n- **Docs** (`docs/d.md`): new\n- Page (a/(b)/e.ts)",
@@ -774,6 +778,14 @@ KEPT_OUT = {
     "a title in the entry": ("- src/a.py\n- **Off limits:** src/b.py", "src/a.py"),
     "a title in a list": ("- src/a.py\n- **Off limits**\n  - src/b.py", "src/a.py"),
     "a lone word as a title": ("- src/a.py\n- **Excluded**\n  - API\n    - src/b.py", "src/a.py"),
+    **{
+        f"the label {label} in a list with paths": (f"- src/a.py\n- {label}\n  - src/b.py", "src/a.py src/b.py")
+        for label in ("Forbidden", "Protected files:", "**Hands off**", "Leave alone")
+    },
+    "a label above paths": ("- Forbidden\n  - src/b.py\n- src/a.py", "src/b.py src/a.py"),
+    "a label below that of a change": ("- Allowed\n  - src/a.py\n- Frozen\n  - src/b.py", "src/a.py src/b.py"),
+    "a label in bold behind a list": ("- src/a.py\n\n**Forbidden**\n\n- src/b.py", "src/a.py src/b.py"),
+    "a heading behind a list": ("- src/a.py\n\n#### Forbidden\n\n- src/b.py", "src/a.py src/b.py"),
     "a remark below a folder": ("- src/\n  - a.py\n  - b.py (out of scope)", "src/a.py"),
     "words below a folder": ("- src/\n  - b.py is off limits", "src"),
     "a heading that forbids": ("- src/a.py\n\n#### Do not touch\n\n- src/b.py", "src/a.py"),

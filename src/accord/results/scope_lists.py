@@ -13,7 +13,7 @@ from itertools import compress, pairwise
 
 from accord.core.frozen import Frozen
 from accord.results.scope_entries import FILE_NAME
-from accord.results.scope_tree import ScopeEntry, collect_paths, is_file
+from accord.results.scope_tree import ScopeEntry, collect_paths, has_paths, is_file
 from accord.results.scope_words import (
     NO_PATH,
     NONE,
@@ -56,7 +56,7 @@ _NEGATED = re.compile(
 """Words that take a path out of a list in front of it or first in a remark, and those that do it anywhere."""
 _CHANGE = re.compile(
     r"(?:creat|add|chang|modif|updat|edit|extend|renam|mov|delet|remov|replac|fix|refactor|rewrit|implement|adjust)\w*"
-    r"|new|only|the|its|an?|\w?\d*|(?:every|any)thing|all|tests?|files?|folders?|director(?:y|ies)|modules?|packages?"
+    r"|new|allowed|permitted|only|the|its|an?|\w?\d*|(?:every|any)thing|all|tests?|files?|folders?|director(?:y|ies)|modules?|packages?"
     r"|to|in|below|under|inside|within|explicitly|excluded"
 )
 """A word beside a path that says no more than that it changes. Others may turn its meaning."""
@@ -94,8 +94,21 @@ def read_scope(sections: Iterable[Section], listed: Iterable[str] | None = None)
             titles[-1][1].inner.append(title)
         titles.append((section.level, title))
     unread: list[tuple[int, str]] = []
+    for _, title in titles[: not is_out]:
+        _doubt_labels(title.inner)
     paths = [path for _, title in titles[:1] for path in collect_paths(title, unread, known if is_out else None)]
     return ScopeList(tuple(dict.fromkeys(paths)), tuple(sorted(unread)))
+
+
+def _doubt_labels(entries: Sequence[ScopeEntry]) -> None:
+    """Leave unread the labels of nested paths in scope beside paths without one, and those below one of a change."""
+    labels = [each for each in entries if has_paths(each) and (each.can_title or not each.paths)]
+    named = (each for each in entries if each.paths and not each.can_title)
+    is_doubtful = any(not each.inner or any(map(is_sure, each.paths)) for each in named)
+    for label in labels:
+        is_plain = _is_plain(label.text.split())
+        label.has_more |= is_doubtful and not is_plain
+        is_doubtful |= is_plain and re.search(r"(?:ed|new)\b", label.text, re.IGNORECASE) is not None
 
 
 def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> None:

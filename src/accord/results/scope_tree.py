@@ -85,7 +85,7 @@ def _collect(entry: ScopeEntry, above: _Above, vague: list[tuple[int, str]], tre
     if entry.is_title:
         _settle(entry)
         folder = entry.folder
-    elif entry.can_title and not above.folders and _has_paths(entry):
+    elif entry.can_title and not above.folders and has_paths(entry):
         entry.is_title = True
         entry.paths = entry.paths if is_out and not tree.has_titles else []
     own = [_within(above.folders, path) for path in entry.paths]
@@ -170,7 +170,7 @@ def _has_titles(top: ScopeEntry) -> bool:
     return False
 
 
-def _has_paths(entry: ScopeEntry) -> bool:
+def has_paths(entry: ScopeEntry) -> bool:
     """Return whether something below an entry is more than a word that describes it."""
     left = [*entry.inner]
     while left:
