@@ -262,12 +262,24 @@ def test_a_task_that_another_tool_may_have_completed_gets_a_warning(tmp_path: Pa
     assert found(folder) == [("", "(review-open)")] * 2
 
 
-@pytest.mark.parametrize(("reviews", "codes"), [([("Reviewer", "OK")], []), ([("Docs", "OK")], ["review-open"])])
+@pytest.mark.parametrize(
+    ("state", "role", "has_code", "codes"),
+    [
+        ("INTEGRATE", "Reviewer", False, []),
+        ("INTEGRATE", "Docs", False, ["review-open"]),
+        # the first output after other tools had the tasks reviewed
+        ("INTEGRATE", "SpecAgent", False, []),
+        ("FIX_BUILD", "Integrator", False, []),
+        ("RELEASE", "Docs", False, []),
+        ("RELEASE", "Integrator", True, ["review-open"]),
+        ("RELEASE", "QA", False, ["review-open"]),
+    ],
+)
 def test_a_session_per_batch_does_not_integrate_without_its_final_review(
-    tmp_path: Path, reviews: list[tuple[str, str]], codes: list[str]
+    tmp_path: Path, state: str, role: str, has_code: bool, codes: list[str]
 ) -> None:
-    texts = {"tasks.yaml": done(), "outputs.jsonl": outputs(*reviews, task="meta")}
-    folder = make_session(tmp_path, "INTEGRATE", user_decisions=GATES, texts=texts)
+    texts = {"tasks.yaml": done(), "outputs.jsonl": outputs((role, "OK"), task="meta", has_code=has_code)}
+    folder = make_session(tmp_path, state, user_decisions=GATES, texts=texts)
     assert [code for _, code in found(folder) if code == "review-open"] == codes
 
 

@@ -21,7 +21,7 @@ from accord.sessions.decision_rules import (
     is_of_security,
 )
 from accord.sessions.folder import Session, read_session
-from accord.sessions.machine import INTEGRATION, files_needed, gates_before, is_at_least, working_state
+from accord.sessions.machine import AGENTS_OF, INTEGRATION, files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
 from accord.sessions.moves import early_tasks
 from accord.sessions.reviews import has_record, lacks_final_review, open_gates
@@ -132,12 +132,13 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
 
 
 def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
-    """Check the final review, where reviews are recorded at all; that of the Integrator's code follows INTEGRATE."""
+    """Check the final review, where work or reviews are recorded; that of the Integrator's code follows INTEGRATE."""
     state, mode = working_state(status), session.mode
-    is_past = is_at_least(state, "INTEGRATE", mode)
     is_integrated = state in ("RELEASE", "DONE")
     outputs = [one for one in session.outputs if is_integrated or not one.has_code]
-    if is_past and outputs and lacks_final_review(mode, status, outputs):
+    others = {role for stage, roles in AGENTS_OF.items() if is_at_least(state, stage, mode) for role in roles}
+    is_recorded = any(one.agent not in others or one.has_code for one in outputs)
+    if is_recorded and is_at_least(state, "INTEGRATE", mode) and lacks_final_review(mode, status, outputs):
         left = "INTEGRATE" if is_integrated else "IMPLEMENT_LOOP"
         message = f"The session passed {left} without the final review of `meta` after the last work."
         yield Finding("review-open", message, "/status.json/current_state", hint="Have the Reviewer review `meta`.")
