@@ -34,8 +34,8 @@ def review_findings(body: str) -> list[tuple[str, str]]:
     return [(finding.code, finding.severity.value) for finding in reviewer_findings(model)]
 
 
-def refinement_findings(options: str) -> list[tuple[str, str]]:
-    body = read_body(refinement_body(options=options))
+def refinement_findings(options: str, recommendation: str = "Two, because it lasts.") -> list[tuple[str, str]]:
+    body = read_body(refinement_body(options=options, recommendation=recommendation))
     return [(finding.code, finding.severity.value) for finding in body_findings(body, ItemKind.REFINEMENT, "/body")]
 
 
@@ -406,14 +406,21 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
 @pytest.mark.parametrize(
     "texts", ["- Retry: {}\n- Buffer: {}", "- **Retry** is {}.\n- **Buffer** is {}.", "1. {}\n2. {}"]
 )
-def test_a_section_of_trade_offs_that_names_each_option_is_theirs(title: str, names: str, texts: str) -> None:
-    options = names.format("Retry uploads", "Buffer")
+@pytest.mark.parametrize("part", ["Options", "Recommendation"])
+def test_a_section_of_trade_offs_that_names_each_option_is_theirs(
+    part: str, title: str, names: str, texts: str
+) -> None:
+    parts = {"Options": f"\n{names.format('Retry uploads', 'Buffer')}", "Recommendation": "Buffer, as it lasts."}
+
+    def filled(section: str) -> dict[str, str]:
+        return {**parts, part: f"{parts[part]}\n\n{title}{section}\n"}
 
     def findings(section: str) -> list[tuple[str, str]]:
-        return report_findings(f"{HEAD}Options:\n{options}\n\n{title}{section}\n{TAIL}")
+        lines = {**BLOCKER, **filled(section)}
+        return report_findings("\n".join(f"{name}: {text}" for name, text in lines.items()))
 
     whole, half = texts.format("slow", "big"), texts.format("slow", "big").partition("\n")[0]
-    assert findings(whole) == refinement_findings(f"{options}\n\n{title}{whole}\n") == []
+    assert findings(whole) == refinement_findings(*filled(whole).values()) == []
     for section in (half, "- Retry\n- Buffer", "1. Retry\n2. Buffer", "It is slow.", "1. none\n2. TBD"):
         assert {code for code, _ in findings(section)} == {"blocker-options"}, section
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import takewhile
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import correct_spelling
@@ -79,7 +78,7 @@ def _reference_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Findi
     reference = body.find(SPEC_REFERENCE)
     if reference is None or not reference.text:
         return
-    text = _source_of(body, reference, [*body.below(SPEC_REFERENCE)][-1])
+    text = _source_of(body, reference)
     gaps = reference_gaps(_PLACEHOLDER_IN_SPEC.sub("x", text))
     where = f"`Spec Reference` (line {reference.line} of the body)"
     if "path" in gaps and not _ISSUE.search(text):
@@ -204,21 +203,22 @@ def _options(body: Body, options: Section) -> list[str]:
     from accord.results.layouts import unwrapped_text
     from accord.results.options import has_trade_off, is_named, is_none, is_part, labelled_options
 
-    *_, last = body.below(OPTIONS)
-    *_, last = last, *takewhile(lambda section: is_part(section.title), body.sections[body.sections.index(last) + 1 :])
-    text = unwrapped_text(_source_of(body, options, last))
+    others = (each for each in body.sections if each.level == options.level and each is not options)
+    texts = [_source_of(body, options), *(f"{each.title}\n{_source_of(body, each)}" for each in others)]
     is_list = not any(is_part(block.content) or is_named(block.content) for block in options.blocks)
-    blank, words = ([*labelled_options(shown(text)).found] for shown in (blank_code, verbatim_words))
+    blank, words = (
+        [*labelled_options(*map(shown, map(unwrapped_text, texts))).found] for shown in (blank_code, verbatim_words)
+    )
     entries = [entry for entry in _entries(options) if is_list and not is_none(entry)]
     readings = blank, entries, words
     clear = (found for found in readings if len(found) > 1 and all(map(has_trade_off, found)))
     return next(clear, None) or max(readings, key=len)
 
 
-def _source_of(body: Body, first: Section, last: Section) -> str:
-    """Return the text from below the heading of a section up to the end of another."""
-    end = next((each.line - 1 for each in body.sections if each.line > last.line), None)
-    return "\n".join(body.text.replace("\r\n", "\n").split("\n")[first.line : end])
+def _source_of(body: Body, top: Section) -> str:
+    """Return the text below the heading of a section, with the sections in it."""
+    end = next((each.line - 1 for each in body.sections if each.line > top.line and each.level <= top.level), None)
+    return "\n".join(body.text.replace("\r\n", "\n").split("\n")[top.line : end])
 
 
 def _entries(section: Section) -> list[str]:

@@ -177,10 +177,11 @@ def is_named(title: str) -> bool:
     return named is not None and named["word"].lower() == "option"
 
 
-def labelled_options(text: str) -> Options:
-    """Read the options of a text that has nothing else, in the first layout that gives at least two."""
-    text = _NEW_LINE.sub("\n", text)
-    found = _in_section_of_parts(text) or _in_layout(text)
+def labelled_options(text: str, *others: str) -> Options:
+    """Read the options of a text in the first layout that gives at least two. Others may have their trade-offs."""
+    text, *rest = (_NEW_LINE.sub("\n", each) for each in (text, *others))
+    parts = ["", *(each[label.start() :] for each in rest if (label := _PART_LINE.search(each)))]
+    found = next(filter(None, (_in_section_of_parts(f"{text}\n{part}") for part in parts)), ()) or _in_layout(text)
     is_list = bool(_of_table(text)) or _MARK.search(text) is not None
     if not is_list and _NO_OPTION.match(text):
         return Options(())

@@ -223,7 +223,8 @@ def _options(reading: Reading) -> Options:
     if reading.has("options"):
         text = reading.parts["options"]
         first, rest = ("", text) if text.startswith("    ") else text.partition("\n")[::2]
-        return labelled_options(blank_code(f"{first}\n{dedent(rest)}"))
+        others = (text for name, text in reading.parts.items() if name != "options")
+        return labelled_options(*map(blank_code, (f"{first}\n{dedent(rest)}", *others)))
     others = (reading.parts.get(name, "") for name in ("type", "description", "spec", "section", "quote"))
     text, free = (blank_code("\n\n".join(each)) for each in ((*others, reading.free), (reading.free,)))
     return options_among(text, free, _LABEL_WORDS)
