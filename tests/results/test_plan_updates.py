@@ -88,12 +88,25 @@ def test_items_that_vanish_are_named_and_closed_only_on_request(stage: Stage) ->
     assert issues[1]["blocked_by"] == []
 
 
-def test_an_item_that_a_person_reopens_is_not_closed_again(stage: Stage) -> None:
-    stage.apply(plan(task("a"), task("b")))
-    stage.apply(plan(task("b")), closes_vanished=True)
+@pytest.mark.parametrize(
+    ("closing", "later", "code"),
+    [
+        (plan(task("b")), plan(task("b")), "item-vanished"),
+        (plan(close=["1"]), plan(close=["1"]), "item-reopened"),
+        (plan(close=["1"]), plan(task("b"), close=["#1"]), "item-reopened"),
+        (plan(close=["1"]), plan(task("b")), "item-vanished"),
+        (plan(task("b")), plan(task("b"), close=["1"]), "item-reopened"),
+    ],
+)
+def test_an_item_that_a_person_reopens_is_not_closed_again(
+    stage: Stage, closing: dict[str, Any], later: dict[str, Any], code: str
+) -> None:
+    stage.apply(plan(task("a"), task("b")), run_key="k")
+    stage.apply(closing, run_key="k", closes_vanished=True)
     stage.send("PATCH", path_of(stage, 1), state="open")
-    receipt = stage.apply(plan(task("b")), closes_vanished=True)
+    receipt = stage.apply(later, run_key="k", closes_vanished=True)
     assert (receipt.writes, stage.get(path_of(stage, 1))["state"]) == (0, "open")
+    assert code in codes(receipt)
 
 
 def test_a_result_that_only_updates_says_nothing_about_other_items(stage: Stage) -> None:

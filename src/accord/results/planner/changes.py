@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.frozen import Frozen
 from accord.github.models import Issue, IssueChange
-from accord.results.bodies import has_marker, name_owners, split_body
+from accord.results.bodies import name_owners, split_body
 from accord.results.labels import (
     CHANGEABLE,
     KNOWN_NAMES,
@@ -30,6 +30,7 @@ from accord.results.planner.record import (
     ItemRecord,
     body_digest,
     content_of,
+    is_reopened,
     is_retired,
     label_digest,
     label_digests,
@@ -163,7 +164,7 @@ def to_issue_change(change: Comparison, token: str) -> IssueChange:
 def reason_to_keep(issue: Issue, token: str) -> str:
     """Return why an item that vanished from its plan is not closed; empty where nothing speaks against it."""
     record, status = record_of(issue, token), status_among(issue.labels, BEGUN)
-    if has_marker(issue.body, VANISHED, token):
+    if is_reopened(issue, token):
         return "a person reopened it"
     if status:
         return f"its status is {status}"

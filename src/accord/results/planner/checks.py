@@ -32,7 +32,7 @@ from accord.results.labels import (
     kind_of,
 )
 from accord.results.planner.match import same_title
-from accord.results.planner.record import content_limit, latest_record, update_digest
+from accord.results.planner.record import content_limit, is_reopened, latest_record, update_digest
 from accord.results.planner.rules import Plan, check_length, item_number, numbered_owners, split_temp_id
 from accord.results.status import StatusFacts, is_work_item, legal_moves
 from accord.text.markdown import as_code
@@ -65,10 +65,7 @@ def check_facts(plan: Plan, facts: PlanFacts, *, reaches_any: bool = False) -> l
         changes += [(update.work_item_id, pointer("update", i, "workItemID")) for i, update in updates]
         found += [finding for reference, path in changes for finding in _check_work_item(reference, facts, path)]
     for i, reference in enumerate(plan.result.close):
-        found += _missing_issue(reference, facts, pointer("close", i))
-        issue = existing_issue(reference, facts)
-        if issue and not _closed_by_us(issue, facts):
-            found += _check_open(issue, pointer("close", i), facts)
+        found += _check_close(reference, facts, pointer("close", i))
     for i, update in enumerate(plan.result.update):
         found += _check_update(update, facts, pointer("update", i))
     return [*found, *_check_lengths(plan, facts), *_check_labels_exist(plan, facts)]
@@ -108,6 +105,16 @@ def _check_work_item(reference: str, facts: PlanFacts, path: str) -> Iterator[Fi
         message = f"#{issue.number} is not a work item: it has no type label, and no plan made it."
         hint = "Leave it out, or pass `--any-issue` to `accord apply`."
         yield Finding("not-a-work-item", message, path, hint=hint)
+
+
+def _check_close(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
+    yield from _missing_issue(reference, facts, path)
+    issue = existing_issue(reference, facts)
+    if issue and is_reopened(issue, facts.token):
+        message = f"#{issue.number} was closed and reopened since, so accord does not close it again."
+        yield warning("item-reopened", message, path, hint="Close it by hand if it is no longer needed.")
+    elif issue and not _closed_by_us(issue, facts):
+        yield from _check_open(issue, path, facts)
 
 
 def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from accord.results.bodies import CLOSED, name_owners, owners_in
 from accord.results.labels import labels_after_update
 from accord.results.planner.changes import Comparison, compare, reason_to_keep
 from accord.results.planner.checks import existing_issue, updated_by_us
-from accord.results.planner.record import VANISHED, content_of, record_of, update_digest
+from accord.results.planner.record import VANISHED, content_of, is_reopened, record_of, update_digest
 from accord.results.planner.rules import Plan, PlannedItem, item_number
 from accord.results.planner.structure import StructureOperation
 
@@ -113,7 +113,11 @@ def plan_operations(
         if not reason_to_keep(issue, facts.token)
     ]
     named = filter(None, (existing_issue(reference, facts) for reference in plan.result.close))
-    closes = {issue.number: CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open), issue) for issue in named}
+    closes = {
+        issue.number: CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open or is_back), issue)
+        for issue in named
+        for is_back in [is_reopened(issue, facts.token)]
+    }
     return [
         *creates,
         *_removals(plan, facts, comparisons),
