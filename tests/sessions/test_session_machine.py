@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.sessions import (
     ALL_REVIEWED,
+    AT,
     GATES,
     INTEGRATED,
     SINGLE,
@@ -451,6 +452,8 @@ FAILED = ALL_REVIEWED + outputs(("Integrator", "FAIL"), task="meta")
 NOT_BUILT = full(SINGLE, done(), FAILED, retry_counts={"meta": {"FIX_BUILD": 3}})
 CODE = ALL_REVIEWED + outputs(("Integrator", "OK"), task="meta", has_code=True)
 DECIDED_BEFORE = {**SPENT, "user_decisions": [*GATES, {**ANSWERED_LOOP, **BEFORE}]}
+REOPENED = full([], done(), ALL_REVIEWED, mode="lean", reopened_at=AT)
+REPORTED = full([], done(), ALL_REVIEWED + outputs(("Docs", "OK"), task="meta"), mode="lean", reopened_at=AT)
 MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {"texts": {"spec.md": None}}, "DESIGN", ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
     ("INTAKE", {}, "DESIGN", [], ADVANCE % "DESIGN"),
@@ -488,6 +491,9 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("RELEASE", full(SINGLE, done(), INTEGRATED, last_ci_result="red"), "DONE", [RED], "session ask DIR --question"),
     ("RELEASE", full(SINGLE, done(), RECORDED), "DONE", [UNREVIEWED], ADVANCE % WORK),
     (WORK, full(GATES, done(), REVIEWS), "INTEGRATE", LAST, "dispatch DIR meta --role Reviewer --into"),
+    ("INTEGRATE", REOPENED, "DONE", ["a new report.md"], "dispatch DIR meta --role Docs --into"),
+    ("INTEGRATE", {**REOPENED, "reopened_at": "2026-01-31T10:00:00Z"}, "DONE", [], ADVANCE % "DONE"),
+    ("INTEGRATE", REPORTED, "DONE", [], ADVANCE % "DONE"),
     (WORK, full(SINGLE, ONE), "INTEGRATE", BOTH, "dispatch DIR T-002 --role Coder --into"),
     (WORK, full(SINGLE, IMPLEMENTED), "INTEGRATE", BOTH, "dispatch DIR meta --role Reviewer --into"),
     (WORK, full(GATES, ONE, outputs(("QA", "FAIL"))), "FIX_TESTS", [], "session fix DIR T-001 FIX_TESTS --role Orch"),
@@ -531,7 +537,7 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
 def test_a_move_names_what_it_misses_and_the_command_that_gets_it(
     tmp_path: Path, state: str, changes: dict[str, Any], to: str, missing: list[str], command: str
 ) -> None:
-    folder = make_session(tmp_path, state, mode="full", **changes)
+    folder = make_session(tmp_path, state, **{"mode": "full", **changes})
     (move,) = [move for move in next_moves(read_session(folder)) if move.to == to]
     assert list(move.missing) == missing
     assert move.command.replace(str(folder), "DIR").startswith(f"accord {command}")

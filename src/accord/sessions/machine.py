@@ -129,6 +129,7 @@ class SessionFacts(Frozen):
     unreviewed: tuple[str, ...] = ()  # completed tasks with reviews that have not passed
     lacks_final_review: bool = False
     lacks_integration: bool = False
+    lacks_report: bool = False
     held: Mapping[str, str] = field(default_factory=dict)  # agents with an output that is not OK
     ci_result: str = "unknown"
     returns_to: str = ""
@@ -208,6 +209,12 @@ _integration = _requires(
     "OK of Integrator",
     "agent Integrator",
 )
+_report = _requires(
+    lambda facts: not facts.lacks_report,
+    "The session was reopened and worked on, but no report followed. Dispatch Docs, or waive that with a reason.",
+    "a new report.md",
+    "agent Docs",
+)
 _reopen_request = _requires(
     lambda facts: facts.reopens,
     "The session is done and read-only. Reopen it with `accord session reopen`.",
@@ -280,8 +287,10 @@ _STEPS: dict[tuple[str, str], tuple[str, tuple[Guard, ...]]] = {
     (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", ()),
     ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", _REVIEWED),
     ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red, Integrator passed", (*_REVIEWED, _ci, _integration)),
-    ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci)),
-    ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci)),
+    **{
+        (state, "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci, _report))
+        for state in ("INTEGRATE", "RELEASE")
+    },
 }
 """Labels and guards of single steps forward; every step needs valid files, passed gates and no pending question."""
 

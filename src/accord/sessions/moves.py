@@ -76,6 +76,7 @@ def facts_of(
         ),
         lacks_final_review=is_kept_here and reviews.lacks_final_review(session.mode, status, outputs),
         lacks_integration=bool(outputs) and not reviews.has_passed_meta("Integrator", outputs),
+        lacks_report=reviews.lacks_report(status, outputs),
         held=reviews.held_agents(outputs),
         ci_result=status.last_ci_result,
         returns_to=machine.return_state(status),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine
+from accord.sessions.decision_rules import is_before
 from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, OutputEntry, SessionMode, SessionStatus, SessionTask
 
 LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
@@ -186,6 +187,13 @@ def lacks_final_review(mode: SessionMode, status: SessionStatus, outputs: Sequen
     """Return whether a final review is open: per-batch asks for one, and so does code of the Integrator."""
     is_per_batch = mode == "full" and strategy_of(status) == "per-batch"
     return (is_per_batch or any(output.has_code for output in outputs)) and not has_passed_meta("Reviewer", outputs)
+
+
+def lacks_report(status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether the Coder worked since a session was reopened, and no agent that writes the report followed."""
+    since, writers = status.reopened_at, ("Docs", "Integrator")
+    has_worked = any(one.agent == "Coder" and not is_before(one.at, since) for one in outputs) if since else False
+    return has_worked and not any(has_passed_meta(role, outputs) for role in writers)
 
 
 def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
