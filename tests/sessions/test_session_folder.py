@@ -384,17 +384,20 @@ def test_a_task_that_no_agent_worked_on_keeps_a_session_with_records_from_integr
     advance(writer(folder), "INTEGRATE", role="Orchestrator")  # other tools keep the records
 
 
-def test_a_change_with_many_outputs_is_judged_in_proportion_to_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("reviewed", "codes"), [(("T-001", "T-002"), []), (("T-001",), ["session-altered"])])
+def test_a_change_with_many_outputs_is_judged_in_proportion_to_them(
+    tmp_path: Path, reviewed: tuple[str, ...], codes: list[str]
+) -> None:
     texts = {"tasks.yaml": done(), "outputs.jsonl": WORKED_ON}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
     before = read_session(folder)
     by_hand(folder, current_state="INTEGRATE")
     failed = outputs(("Coder", "OK"), ("Reviewer", "FAIL"))
-    passed = "".join(outputs(("Reviewer", "OK"), ("QA", "OK"), task=task) for task in ("T-001", "T-002"))
+    passed = "".join(outputs(("Reviewer", "OK"), ("QA", "OK"), task=task) for task in reviewed)
 
     def judge(size: int) -> None:
         (folder / "outputs.jsonl").write_text(WORKED_ON + failed * size + passed + failed)
-        assert [*hand_edits(before, read_session(folder))] == []
+        assert [one.code for one in hand_edits(before, read_session(folder))] == codes
 
     assert not grows_too_fast(judge, 1_000, noticed=0.1)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from accord.core.documents import short_name
@@ -46,6 +46,7 @@ from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_s
 from accord.sessions.questions import repeat_finding
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
+_TEXTS = {"at", "summary", "findings", "review_comments"}
 _ALTERED = "Restore it, and make the change with `accord session`."
 
 
@@ -107,16 +108,22 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
     state = "IMPLEMENT_LOOP" if is_reopened else working_state(old)  # it was done in between
     if state == target:
         return None
-    form = cache(partial(facts_of, after))
+    facts = facts_of(after)
     added = tuple(task.id for task in after.plan if before.task(task.id) is None)
 
-    def earlier() -> Iterator[SessionFacts]:
-        yield facts_of(before)
-        if added:
-            yield replace(form(), unfinished=added)
-        yield from map(form, reversed(range(len(before.outputs), len(after.outputs))))
+    @cache
+    def earlier() -> list[SessionFacts]:
+        latest: dict[str, OutputEntry] = {}  # of outputs that say the same, only the last one counts
+        forms: dict[tuple[str, ...], SessionFacts] = {}
+        for i, one in enumerate(after.outputs):
+            if i >= len(before.outputs) and (said := tuple(latest)) not in forms:
+                forms[said] = facts_of(after, [*latest.values()])
+            key = one.model_dump_json(exclude=_TEXTS)
+            latest.pop(key, None)
+            latest[key] = one
+        return [facts_of(before), *([replace(facts, unfinished=added)] if added else []), *forms.values()]
 
-    return refusal_of_way(state, target, form(), earlier)
+    return refusal_of_way(state, target, facts, earlier)
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:

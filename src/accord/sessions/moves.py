@@ -55,14 +55,14 @@ def done_finding(session: Session) -> Finding:
 
 
 def facts_of(
-    session: Session, count: int | None = None, *, task: str = "", blocker: str = "", reopens: bool = False
+    session: Session, outputs: Sequence[OutputEntry] | None = None, *, task: str = "", **given: Any
 ) -> machine.SessionFacts:
-    """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for.
+    """Gather the facts for a move of a session, and those ``given``; ``task`` is the one that a fix loop is for.
 
-    With ``count``, only that many outputs count.
+    With ``outputs``, only these count.
     """
-    status = status_of(session)
-    tasks, outputs = session.plan, session.outputs[:count]
+    status, tasks = status_of(session), session.plan
+    outputs = session.outputs if outputs is None else outputs
     is_kept_here = bool(outputs) or machine.working_state(status) in machine.IMPLEMENTATION
     return machine.SessionFacts(
         mode=session.mode,
@@ -81,8 +81,7 @@ def facts_of(
         ci_result=status.last_ci_result,
         returns_to=machine.return_state(status),
         blocked_from=status.blocked_from or "",
-        blocker=blocker,
-        reopens=reopens,
+        **given,
         **facts_of_task(session, task),
     )
 
