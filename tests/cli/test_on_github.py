@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.commands import Accord
 from support.implementations import completed
-from support.plans import plan, task, task_body
+from support.plans import plan, task, task_body, update
 from support.stage import NO_LEASE, Stage, insert_issues, staged
 from support.trees import commit, git
 from test_check import HOSTILE, assert_harmless
@@ -83,6 +83,9 @@ def test_a_changed_plan_of_one_request_is_shown_and_applied_to_the_issues_it_has
     assert (receipt["run_key"], receipt["requests"]["write"], len(stage.issues())) == ("issue-1", NO_LEASE + 3, 4)
     assert "| a | #2 | update | title, body |" in step.summary
     assert [each["change"] for each in receipt["differences"]] == ["update", "create", "close"]
+    by_number = accord.file("update.json", plan(update=[update(1, labels=["priority:high"])]))
+    shown = accord("apply", by_number, "--any-issue", "--dry-run")
+    assert "update   #1: labels\n    + label priority:high\n0 of 1 items are unchanged." in shown.out
 
 
 FAILED = [LedgerEntry("create-work-item", "a", OperationStatus.FAILED, None)]

@@ -172,6 +172,30 @@ def test_a_dry_run_shows_the_difference_of_each_item(stage: Stage) -> None:
     assert (receipt.writes, len(stage.issues())) == (0, 4)
 
 
+def test_an_update_keeps_ticks_and_a_dry_run_shows_its_differences(stage: Stage) -> None:
+    stage.apply(plan(task("a", criteria="- [ ] It works\n- [ ] It is fast")))
+    body = stage.get(path_of(stage, 1))["body"]
+    stage.send("PATCH", path_of(stage, 1), body=body.replace("[ ] It works", "[x] It works"))
+    new = task_body(criteria="- [ ] It works\n- [ ] It is safe", in_scope="- src/a.py")
+    result = plan(update=[update(1, body=new, labels=["priority:high", "complexity:low"])])
+    (shown,) = stage.apply(result, is_dry_run=True).details["differences"]
+    assert shown["diff"].splitlines() == [
+        "- label priority:medium",
+        "+ label priority:high",
+        "  ## Acceptance Criteria",
+        "- - [ ] It is fast",
+        "+ - [ ] It is safe",
+    ]
+    assert (shown["id"], shown["change"], shown["parts"]) == ("1", "update", ["body", "labels"])
+    stage.apply(result)
+    assert "- [x] It works\n- [ ] It is safe" in stage.get(path_of(stage, 1))["body"]
+    assert stage.apply(result).details["differences"][0]["change"] == "unchanged"
+    body = stage.get(path_of(stage, 1))["body"]
+    stage.send("PATCH", path_of(stage, 1), body=body.replace("Make it work.", "By hand."))
+    again = stage.apply(result)
+    assert (again.writes, again.details["differences"][0]["change"]) == (0, "edited")
+
+
 def test_nearly_the_same_titles_of_other_plans_are_named_once_and_by_a_dry_run_too(stage: Stage) -> None:
     stage.apply(plan(task("a", title="Export the contacts as CSV")), run_key="one")
     similar = plan(task("q", title="Export contacts as a CSV"))

@@ -63,10 +63,10 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
 def _print_differences(entries: Sequence[Json]) -> None:
     shown = [entry for entry in entries if entry["change"] != "unchanged"]
     for entry in shown:
-        number = f" #{entry['id']}" if entry["id"] else ""
+        name = " ".join(filter(None, (entry["item"], f"#{entry['id']}" if entry["id"] else "")))
         parts = f": {', '.join(entry['parts'])}" if entry["parts"] else ""
         kept = f" (a person's {', '.join(entry['kept'])} stays)" if entry["kept"] else ""
-        click.echo(f"{entry['change']:<8} {one_line(entry['item'])}{number}{parts}{kept}".rstrip())
+        click.echo(f"{entry['change']:<8} {one_line(name)}{parts}{kept}".rstrip())
         for line in entry.get("diff", "").splitlines():
             color = {"+": "green", "-": "red"}.get(line[:1])
             click.echo(f"    {click.style(one_line(line), fg=color, dim=color is None)}")

@@ -22,8 +22,10 @@ from accord.results.labels import (
     Category,
     category_of,
     in_category,
+    labels_after_update,
     status_among,
 )
+from accord.results.planner.checks import updated_by_us
 from accord.results.planner.match import BEGUN
 from accord.results.planner.record import (
     VANISHED,
@@ -37,6 +39,7 @@ from accord.results.planner.record import (
     latest_record,
     record_of,
     text_digest,
+    update_digest,
     with_record,
     without_marker,
 )
@@ -44,6 +47,7 @@ from accord.results.planner.rules import Plan, PlannedItem, split_temp_id
 from accord.text.outline import Section, sections, tasks, with_ticks, without_ticks
 
 if TYPE_CHECKING:
+    from accord.results.models import PlannedWorkItemUpdate
     from accord.results.planner.facts import PlanFacts
 
 _MOST_DIFF_LINES = 40
@@ -98,9 +102,8 @@ def compare(item: PlannedItem, issue: Issue, plan: Plan, facts: PlanFacts, issue
     if reopens:
         parts.append("state")
     title = merge("title", item.title.strip(), issue.title.strip(), text_digest)
-    numbers = {name: each.number for name, each in issues.items() if name in plan.names}
     old = content_of(issue)
-    content = merge("body", name_owners(item.content, numbers), old, body_digest)
+    content = merge("body", name_owners(item.content, item_numbers(plan, issues)), old, body_digest)
     labels, has_conflict = merge_labels(record.labels, issue.labels, item.labels)
     if labels is not None:
         parts.append("labels")
@@ -116,6 +119,26 @@ def compare(item: PlannedItem, issue: Issue, plan: Plan, facts: PlanFacts, issue
         labels = (*(issue.labels if labels is None else labels), STATUS_AT_CREATION)
     ticked = None if content is None else _with_old_ticks(content, old)
     return Comparison(issue, tuple(parts), tuple(kept), title, ticked, labels, replace(record, **new), reopens)
+
+
+def compare_update(
+    update: PlannedWorkItemUpdate, issue: Issue, plan: Plan, facts: PlanFacts, issues: Mapping[str, Issue]
+) -> Comparison:
+    """Compare an issue with an update of it: what differs after this update was applied is a person's edit."""
+    old, content = content_of(issue), None
+    if update.body is not None:
+        content = _with_old_ticks(name_owners(update.body, item_numbers(plan, issues), plan.names), old)
+    labels = None if update.labels is None else labels_after_update(issue, update.labels)
+    parts = () if content in (None, old) else ("body",)
+    if labels is not None and {*map(str.lower, labels)} != {*map(str.lower, issue.labels)}:
+        parts = (*parts, "labels")
+    is_applied = updated_by_us(issue, facts, update_digest(update))
+    return Comparison(issue, () if is_applied else parts, parts if is_applied else (), None, content, labels)
+
+
+def item_numbers(plan: Plan, issues: Mapping[str, Issue]) -> dict[str, int]:
+    """Return the numbers that replace names in bodies."""
+    return {name: issue.number for name, issue in issues.items() if name in plan.names}
 
 
 def _with_old_ticks(content: str, old: str) -> str:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from accord.core.machine import dependency_order
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.github.models import Issue
-from accord.results.bodies import CLOSED, name_owners, owners_in
-from accord.results.labels import labels_after_update
-from accord.results.planner.changes import Comparison, compare, reason_to_keep
-from accord.results.planner.checks import existing_issue, updated_by_us
-from accord.results.planner.record import VANISHED, content_of, is_reopened, record_of, update_digest
-from accord.results.planner.rules import Plan, PlannedItem, item_number
+from accord.results.bodies import CLOSED, owners_in
+from accord.results.planner.changes import Comparison, compare, compare_update, reason_to_keep
+from accord.results.planner.checks import existing_issue
+from accord.results.planner.record import VANISHED, content_of, is_reopened, record_of
+from accord.results.planner.rules import Plan, PlannedItem
 from accord.results.planner.structure import StructureOperation
 
 if TYPE_CHECKING:
@@ -62,12 +61,10 @@ class CloseWorkItem(Operation, op="close-work-item"):
 
 
 class UpdateWorkItem(Operation, op="update-work-item"):
-    """Change an issue; None leaves body or labels unchanged. ``labels`` are those that the result asks for."""
+    """Change an issue as an entry of ``update`` asks for."""
 
     issue: Issue
-    content: str | None
-    labels: tuple[str, ...] | None
-    digest: str
+    update: PlannedWorkItemUpdate
 
 
 PlanOperation = (
@@ -186,14 +183,6 @@ def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:
     for update in plan.result.update:
         issue = existing_issue(update.work_item_id, facts)
         if issue and (update.body is not None or update.labels is not None):
-            digest = update_digest(update)
-            is_done = not issue.is_open or updated_by_us(issue, facts, digest) or _is_in_state(issue, update, facts)
-            labels = None if update.labels is None else tuple(update.labels)
-            yield UpdateWorkItem(f"#{issue.number}", skipped_if(is_done), issue, update.body, labels, digest)
-
-
-def _is_in_state(issue: Issue, update: PlannedWorkItemUpdate, facts: PlanFacts) -> bool:
-    numbers = {name: item.number for name, item in facts.items.items() if item_number(name) is None}
-    labels = None if update.labels is None else labels_after_update(issue, update.labels)
-    same_body = update.body is None or content_of(issue) == name_owners(update.body, numbers)
-    return same_body and (labels is None or {*map(str.lower, labels)} == {*map(str.lower, issue.labels)})
+            found = compare_update(update, issue, plan, facts, facts.items)
+            is_done = found.is_settled or not found.parts
+            yield UpdateWorkItem(f"#{issue.number}", skipped_if(is_done), issue, update)

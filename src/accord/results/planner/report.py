@@ -12,7 +12,8 @@ from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue
 from accord.results.bodies import longest_length
 from accord.results.labels import ItemKind, kind_of
-from accord.results.planner.changes import Comparison, difference, reason_to_keep, to_issue_change
+from accord.results.planner.changes import Comparison, compare_update, difference, reason_to_keep, to_issue_change
+from accord.results.planner.checks import existing_issue
 from accord.results.planner.record import record_of
 from accord.results.planner.rules import Plan
 
@@ -87,7 +88,7 @@ def _with_and(parts: tuple[str, ...]) -> str:
 def differences(
     plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison], *, closes_vanished: bool, with_texts: bool
 ) -> list[dict[str, Any]]:
-    """Return how each item differs from its issue, in the order of the plan, then what vanished from it.
+    """Return how each item differs from its issue, in the order of the plan, then what vanished from it, then updates.
 
     ``change`` is create, update, unchanged, edited (only a person's edit differs), closed, close or vanished.
     """
@@ -96,17 +97,26 @@ def differences(
         entry: dict[str, Any] = {"item": item.temp_id, "id": None, "title": item.title}
         entry |= {"change": "create", "parts": [], "kept": []}
         if comparison := comparisons.get(item.temp_id):
-            entry |= {"id": str(comparison.issue.number), "change": _change_of(comparison)}
-            entry |= {"parts": list(comparison.parts), "kept": list(comparison.kept)}
-            if with_texts and entry["change"] == "update":
-                entry["diff"] = difference(comparison)
+            entry |= _change_entry(comparison, with_texts=with_texts)
         found.append(entry)
     for issue in facts.vanished:
         record = record_of(issue, facts.token)
         closes = closes_vanished and not reason_to_keep(issue, facts.token)
         entry = {"item": record.temp_id if record else "", "id": str(issue.number), "title": issue.title}
         found.append({**entry, "change": "close" if closes else "vanished", "parts": [], "kept": []})
+    for update in plan.result.update:
+        if target := existing_issue(update.work_item_id, facts):
+            record = record_of(target, facts.token)
+            entry = {"item": record.temp_id if record else "", "title": target.title}
+            comparison = compare_update(update, target, plan, facts, facts.items)
+            found.append(entry | _change_entry(comparison, with_texts=with_texts))
     return found
+
+
+def _change_entry(comparison: Comparison, *, with_texts: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {"id": str(comparison.issue.number), "change": _change_of(comparison)}
+    entry |= {"parts": list(comparison.parts), "kept": list(comparison.kept)}
+    return entry | ({"diff": difference(comparison)} if with_texts and entry["change"] == "update" else {})
 
 
 def _change_of(comparison: Comparison) -> str:

@@ -14,8 +14,8 @@ from accord.engine.receipts import Item, Outcome, Receipt, report_errors
 from accord.github.models import Issue, IssueChange, NotThere
 from accord.github.once import send_once
 from accord.results.bodies import UPDATED, BodyParts, marked_body, name_owners, split_body
-from accord.results.labels import Category, category_of, labels_after_update
-from accord.results.planner.changes import compare, reason_to_keep, to_issue_change
+from accord.results.labels import Category, category_of
+from accord.results.planner.changes import compare, compare_update, item_numbers, reason_to_keep, to_issue_change
 from accord.results.planner.checks import check_facts, check_names
 from accord.results.planner.facts import PlanFacts, gather_facts, own_issues
 from accord.results.planner.plan import (
@@ -30,7 +30,7 @@ from accord.results.planner.plan import (
     compare_items,
     plan_operations,
 )
-from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, with_record
+from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, update_digest, with_record
 from accord.results.planner.report import change_findings, differences, item_findings
 from accord.results.planner.rules import Plan, limit_findings, with_adopted, with_texts
 from accord.results.planner.scope import plan_run_key, requested_issue
@@ -79,7 +79,7 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
         operations = plan_operations(plan, facts, comparisons, closes_vanished=closes)
         operations += _plan_structure(github, plan, facts, receipt, options)
         shown = differences(plan, facts, comparisons, closes_vanished=closes, with_texts=options.is_dry_run)
-        receipt.details = {"differences": shown} if plan.result.create else {}
+        receipt.details = {"differences": shown} if shown else {}
         ledger = Ledger(plan, facts)
         entries, problem = apply_in_order(
             operations,
@@ -152,10 +152,6 @@ class Ledger:
     def __post_init__(self) -> None:
         self.issues = dict(self.facts.items)
 
-    def numbers(self) -> dict[str, int]:
-        """Return the numbers that replace names in bodies."""
-        return {key: issue.number for key, issue in self.issues.items() if key in self.plan.names}
-
     def newest(self, issue: Issue) -> Issue:
         """Return an issue as this run left it."""
         return next((each for each in self.issues.values() if each.number == issue.number), issue)
@@ -188,7 +184,7 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Pl
 
 def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: PlanOptions) -> Issue:
     token, identity, item = ledger.facts.token, ledger.facts.identity, operation.item
-    content = name_owners(item.content, ledger.numbers(), ledger.plan.names)
+    content = name_owners(item.content, item_numbers(ledger.plan, ledger.issues), ledger.plan.names)
     record = record_for(item.temp_id, item.title, content, item.labels, item.blocker_numbers(ledger.issues))
     body = with_record(BodyParts(content), token, record).join()
     horizon = github.server_time() - timedelta(seconds=CLOCK_SKEW_SECONDS)
@@ -256,7 +252,7 @@ def _remove_dependency(github: GitHub, operation: RemoveDependency, ledger: Ledg
 
 def _name_owners(github: GitHub, issue: Issue, ledger: Ledger) -> Issue:
     parts, token = split_body(issue.body), ledger.facts.token
-    content = name_owners(parts.content, ledger.numbers(), ledger.plan.names)
+    content = name_owners(parts.content, item_numbers(ledger.plan, ledger.issues), ledger.plan.names)
     if content == parts.content:
         return issue
     record = record_of(issue, token)
@@ -280,10 +276,10 @@ def _close(github: GitHub, operation: CloseWorkItem, ledger: Ledger, options: Pl
 
 
 def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
-    content = None if operation.content is None else name_owners(operation.content, ledger.numbers(), ledger.plan.names)
-    labels = None if operation.labels is None else labels_after_update(issue, operation.labels)
-    body = marked_body(issue, UPDATED, content, run=ledger.facts.token, sum=operation.digest)
-    github.change_issue(issue.number, IssueChange(body, labels))
+    found = compare_update(operation.update, issue, ledger.plan, ledger.facts, ledger.issues)
+    digest = update_digest(operation.update)
+    body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, sum=digest)
+    github.change_issue(issue.number, IssueChange(body, found.labels))
 
 
 def _current(github: GitHub, issue: Issue, ledger: Ledger, options: PlanOptions) -> Issue:
