@@ -47,6 +47,11 @@ OWNERS = {
         ["b", "c"],
         ["src/b.py (owned by #2)", "src/c.py (Owned by #3)", "- `(owned by #b)`", "```\nowned by #b\n```"],
     ),
+    "names in code": (
+        "- src/b.py (owned by `#b`)\n- src/c.py (owned by `#b`, `#c d`)\n- src/d.py (owned by **`#b`** and `c`)",
+        ["b", "c d"],
+        ["src/b.py (owned by `#2`)", "src/c.py (owned by `#2`, `#3`)", "src/d.py (owned by **`#2`** and `c`)"],
+    ),
     "names with blanks": (
         "- src/b.py (owned by #b b)\n- src/c.py (owned by #the c, d)\n- src/d.py (owned by #b)",
         ["b b", "the c, d", "b"],

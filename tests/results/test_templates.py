@@ -810,6 +810,8 @@ KEPT_OUT = {
     "a description that a path stays": ("- src/b.py \u2014 untouched by this", "src/b.py"),
     "a title that a path stays": ("- src/a.py\n- Unmodified: src/b.py", "src/a.py"),
     "an owner": ("- src/b.py (owned by #7)", "src/b.py"),
+    "an owner in code": ("- src/b.py (owned by `#7`)", "src/b.py"),
+    "an owner in code beside its path": ("- **PDF** (`src/b.py`, owned by `#7`)", "src/b.py"),
     "an owner behind a dash": ("- src/b.py \u2014 owned by #7", "src/b.py"),
     "a sentence behind a label": ("- src/a.py\n- Important: `src/b.py` must stay as it is.", "src/a.py src/b.py"),
     "a sentence behind a label in bold": ("- **Note:** `src/b.py` belongs to #7.", "src/b.py"),
@@ -883,8 +885,10 @@ def test_an_exception_below_an_excluded_folder_is_found_and_removes_no_exclusion
     assert (excluded.paths[0], [text for _, text in excluded.unread]) == ("src/vendor", [line])
 
 
-def test_a_folder_with_an_owner_stays_out_of_scope_beside_files_below_it() -> None:
-    (_, excluded) = read_body(task_body(out_of_scope="- src/ (owned by #2)\n  - a.py (owned by #3)")).scopes
+@pytest.mark.parametrize("owner", ["#2", "`#2`"])
+def test_a_folder_with_an_owner_stays_out_of_scope_beside_files_below_it(owner: str) -> None:
+    text = f"- src/ (owned by {owner})\n  - a.py (owned by {owner})"
+    (_, excluded) = read_body(task_body(out_of_scope=text)).scopes
     assert (excluded.paths, excluded.unread) == (("src", "src/a.py"), ())
 
 

@@ -56,13 +56,13 @@ UPDATED = "updated"
 _SECTION_START = write_marker("blocked-by")
 _SECTION_END = write_marker("blocked-by-end")
 _BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
-_OWNER_WORD = r"[^\s)\],;]+"
+_OWNER_WORD = r"[^\s)\],;`]+"
 _PUNCTUATION = ".:!?*'\""
 """Characters that may follow an owner's name. They are part of it only if the plan has such a name."""
 
 _WORD = re.compile(_OWNER_WORD)
-_MORE_OWNERS = r"[*_]*(?:\]\([^()\s]{0,200}\))?(?:[ \t]*[,&][ \t]*|[ \t]+)(?:and[ \t]+)?[*_\[]*"
-_OWNED_BY = re.compile(r"(?i:owned by):?[ \t]+[*_\[]*#")
+_MORE_OWNERS = r"[*_`]*(?:\]\([^()\s]{0,200}\))?(?:[ \t]*[,&][ \t]*|[ \t]+)(?:and[ \t]+)?[*_\[`]*"
+_OWNED_BY = re.compile(r"(?i:owned by):?[ \t]+[*_\[`]*#")
 _OWNERS = re.compile(rf"{_OWNED_BY.pattern}{_OWNER_WORD}(?:{_MORE_OWNERS}#{_OWNER_WORD})*")
 _OWNER = re.compile(rf"#({_OWNER_WORD})")
 _BARE_OWNER = re.compile(rf"(?i:owned by) (?!#)({_OWNER_WORD})(?=[ \t]*(?:[)\],;\r\n]|\Z))")
@@ -246,7 +246,7 @@ def _owner_patterns(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[
     if not odd:
         return _OWNERS, _OWNER
     known = "|".join(f"{GUARD}?".join(map(re.escape, name)) for name in odd)
-    word = rf"(?:(?:{known})(?=[{_PUNCTUATION}]*(?:[\s)\],;]|\Z))|{_OWNER_WORD})"
+    word = rf"(?:(?:{known})(?=[{_PUNCTUATION}]*(?:[\s)\],;`]|\Z))|{_OWNER_WORD})"
     return re.compile(rf"{_OWNED_BY.pattern}{word}(?:{_MORE_OWNERS}#{word})*"), re.compile(rf"#({word})")
 
 

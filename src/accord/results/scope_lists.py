@@ -66,6 +66,7 @@ _TITLED = re.compile(
 )
 """Words, then in brackets or behind a dash what may be their paths."""
 _OWNED = re.compile(r"owned by #\S+", re.IGNORECASE)
+_CODED = re.compile(r"(?<!`)`(#[^`\s]+)`")
 _LIKE_FILE = re.compile(r"[^/].*/|\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
 """Words in a description that name a file or a folder, and no attribute of an object such as ``Parser.read_all``."""
 
@@ -233,7 +234,7 @@ def _in_folder(head: Sequence[str], row: Sequence[str]) -> Sequence[str]:
 def _read(text: str, line: int, *, is_out: bool = True) -> ScopeEntry:
     """Read the paths that an entry names before it describes them, or the first one that it names at all."""
     entry = ScopeEntry(line, text)
-    words = [] if _DRAWN.search(text) else [*entry_words(_with_colon(text.replace(GUARD, "")))]
+    words = [] if _DRAWN.search(text) else [*entry_words(_with_colon(_CODED.sub(r"\1", text.replace(GUARD, ""))))]
     taken: set[str] = set()
     front: list[str] = []
     loose: list[str] = []  # words in front of the first path, then those behind it

@@ -25,6 +25,7 @@ _VISIBLE = re.compile(r"[^\r\n]")
 _TAG = re.compile(r"<[A-Za-z/!?][^<>]*>")
 _EMPHASIS = re.compile(r"(?<![\\\s])(?:\*+|_+(?!\w))|(?<!\\)(?:\*+|(?<!\w)_+)(?!\s)")
 _MARKUP = re.compile(r"^[ \t>]*(?:```|~~~)[^\n]*|<[^<>\n]*>|[^\w\n]", re.MULTILINE)
+_REFERENCE = re.compile(r"`{1,3}#(?!\s)[^`]+`{1,3}")
 _VERBATIM = frozenset({"fence", "code", "html"})
 _WORD = re.compile(r"[^\W_]+")
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ,;.()/'-]*")
@@ -365,9 +366,11 @@ def _plain(content: str, references: Mapping[str, str]) -> str:
 
 
 def code_free_text(text: str, change: Callable[[str], str]) -> str:
-    """Apply ``change`` to the parts of lines outside of code and of HTML blocks; all others stay byte for byte."""
+    """Apply ``change`` to the parts of lines outside of code, except ```#42```, and of HTML blocks; others stay."""
     lines = ([Span("code", line)] if is_verbatim else spans(line) for line, is_verbatim in _lines(text))
-    return "".join(span.text if span.kind == "code" else change(span.text) for line in lines for span in line)
+    groups = (groupby(line, lambda span: span.kind == "code" and not _REFERENCE.fullmatch(span.text)) for line in lines)
+    pieces = ((is_code, "".join(span.text for span in part)) for group in groups for is_code, part in group)
+    return "".join(piece if is_code else change(piece) for is_code, piece in pieces)
 
 
 def blank_code(text: str) -> str:
@@ -378,10 +381,8 @@ def blank_code(text: str) -> str:
 def verbatim_words(text: str) -> str:
     """Leave only words of code blocks and HTML blocks: these say something, but have no structure of the text."""
     groups = groupby(_lines(text), key=lambda line: line[1])
-    blocks = (("".join(line for line, _ in lines), is_verbatim) for is_verbatim, lines in groups)
-    return "".join(
-        _MARKUP.sub(" ", _COMMENT.sub(" ", block)) if is_verbatim else block for block, is_verbatim in blocks
-    )
+    pieces = ((is_code, "".join(line for line, _ in lines)) for is_code, lines in groups)
+    return "".join(_MARKUP.sub(" ", _COMMENT.sub(" ", piece)) if is_code else piece for is_code, piece in pieces)
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
