@@ -576,6 +576,16 @@ def test_a_check_without_its_form_says_what_it_lacks(check: str, said: str) -> N
     assert found.text == said
 
 
+@pytest.mark.parametrize(
+    ("criteria", "expected"),
+    [([], ["/criteria"]), ([{"id": "AC-001", "description": "x"}], ["/criteria/0/verify"]), (None, [])],
+)
+def test_criteria_without_the_rest_of_the_key_are_read(criteria: list[Any] | None, expected: list[str]) -> None:
+    written = {"criteria": acceptance()["acceptance_criteria"] if criteria is None else criteria}
+    said = ACCEPTANCE.check(ACCEPTANCE.read(json.dumps(written).encode()))
+    assert [one.path for one in said] == expected
+
+
 def test_a_bare_array_of_criteria_is_named_as_one() -> None:
     with pytest.raises(BrokenContract) as caught:
         ACCEPTANCE.read(json.dumps(acceptance()["acceptance_criteria"]).encode())

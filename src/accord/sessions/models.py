@@ -346,9 +346,11 @@ class AcceptanceCriterion(OpenModel):
 
 
 class Acceptance(OpenModel):
-    """``acceptance.json``: the criteria for the session's result."""
+    """``acceptance.json``: the criteria for the session's result. ``criteria`` is read as ``acceptance_criteria``."""
 
-    acceptance_criteria: list[AcceptanceCriterion] = Field(min_length=1, description="The criteria.")
+    acceptance_criteria: list[AcceptanceCriterion] = Field(
+        min_length=1, validation_alias=AliasChoices("acceptance_criteria", "criteria"), description="The criteria."
+    )
 
 
 class DecisionHistoryEntry(OpenModel):
