@@ -35,15 +35,24 @@ def test_an_update_of_a_plan_leaves_type_status_and_labels_of_people(stage: Stag
     assert issue["labels"] == ["complexity:low", "help wanted", "priority:high", "status:in-progress", "task:implement"]
 
 
-def test_a_persons_edit_wins_and_is_named_with_its_issue(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("part", "hint"),
+    [
+        ("title", "Edit the issue by hand."),
+        ("body", "Edit the issue by hand, or write an `update` whose body has the person's words too."),
+    ],
+)
+def test_a_persons_edit_wins_and_is_named_with_its_issue(stage: Stage, part: str, hint: str) -> None:
     stage.apply(plan(task("a")))
-    stage.send("PATCH", path_of(stage, 1), title="By hand")
+    stage.send("PATCH", path_of(stage, 1), **{part: stage.get(path_of(stage, 1))[part].replace("o", "0", 1)})
+    edited = stage.snapshot()[0][part].partition("<!--")[0]
     receipt = stage.apply(plan(CHANGED))
     (issue,) = stage.snapshot()
-    assert issue["title"] == "By hand"
-    assert "Something else." in issue["body"]
+    assert issue[part].partition("<!--")[0] == edited
+    assert (issue["title"] == "Another title", "Something else." in issue["body"]) == (part == "body", part == "title")
     (finding,) = [finding for finding in receipt.findings if finding.code == "item-edited"]
-    assert finding.message == "#1 `a` was edited since accord wrote it, so accord does not apply the plan's title."
+    assert finding.message == f"#1 `a` was edited since accord wrote it, so accord does not apply the plan's {part}."
+    assert finding.hint == hint
     assert stage.apply(plan(CHANGED)).writes == 0
 
 

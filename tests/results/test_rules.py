@@ -563,7 +563,7 @@ EDITS: dict[str, tuple[Any, str, str]] = {
     "a verdict without a finding": (
         needs_changes(warn("a.py")),
         "/review/comments",
-        "Add a comment with `What:`, `Why:` and `Fix:`, or set `verdict` to `approve`.",
+        "Add a comment with `What:`, `Why:` and `Fix:` for each problem that the summary names.",
     ),
     "a label that no refinement has": (plan(COMPLEX), "/create/0/labels/3", "Remove it."),
     "a key beside its object": (INSIDE, "/summary", "Move it to `/review/summary`."),

@@ -59,7 +59,8 @@ def item_findings(name: str, comparison: Comparison, path: str = "") -> Iterator
     elif comparison.kept:
         parts = _with_and(comparison.kept)
         message = f"{shown} was edited since accord wrote it, so accord does not apply the plan's {parts}."
-        yield warning("item-edited", message, path, hint="Edit the issue by hand, or put the change into `update`.")
+        update = ", or write an `update` whose body has the person's words too" if comparison.kept == ("body",) else ""
+        yield warning("item-edited", message, path, hint=f"Edit the issue by hand{update}.")
 
 
 def _vanished_items(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:

@@ -48,7 +48,7 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
     finding_positions = [i for i, comment in enumerate(review.comments) if not is_warning(comment)]
     if review.verdict == "needs-changes" and not finding_positions:
         message = "The verdict `needs-changes` has no finding."
-        hint = "Add a comment with `What:`, `Why:` and `Fix:`, or set `verdict` to `approve`."
+        hint = "Add a comment with `What:`, `Why:` and `Fix:` for each problem that the summary names."
         found.append(Finding("needs-changes-without-finding", message, pointer("review", "comments"), hint=hint))
     for i, comment in enumerate(review.comments):
         path = pointer("review", "comments", i)
