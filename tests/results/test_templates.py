@@ -936,6 +936,46 @@ def test_the_template_is_guessed_when_no_label_tells() -> None:
     assert likely_kind(read_body("")) is ItemKind.TASK
 
 
+OBJECTIVE, SCOPE, IN, OUT = "## Objective\n", "## Scope\n", "### In Scope\n", "### Out of Scope\n"
+LEVELS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
+    "too deep": ([(OBJECTIVE, f"#{OBJECTIVE}")], ["Write it as `## Objective`."]),
+    "as a title": ([(OBJECTIVE, "# Objective\n")], ["Write it as `## Objective`."]),
+    "a part of a section too deep": ([(OUT, f"#{OUT}")], ["Write it as `### Out of Scope`."]),
+    "both parts as sections": (
+        [(IN, IN[1:]), (OUT, OUT[1:])],
+        ["Write it as `### In Scope`.", "Write it as `### Out of Scope`."],
+    ),
+    "a section beside its parts": (
+        [(f"{SCOPE}\n", f"#{SCOPE}\n")],
+        ["Write it as `## Scope`.", *["Write the `Scope` above it as `## Scope`."] * 2],
+    ),
+    "a part in another section": (
+        [(IN, "## Notes\n\nMore.\n\n#" + IN[1:])],
+        ["Move it below `Scope`, as `### In Scope`.", "Move it below `Scope`, as `### Out of Scope`."],
+    ),
+    "everything too deep": (
+        [("# ", "## ")],
+        [f"Write it as `{line.strip()}`." for line in TASK.splitlines() if line.startswith("#")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_heading_of_another_level_has_the_hint_to_write_it_as_the_template_does(name: str) -> None:
+    edits, hints = LEVELS[name]
+    body = TASK
+    for old, new in edits:
+        body = body.replace(old, new)
+    findings = [each for each in body_findings(read_body(body), ItemKind.TASK, "/body") if "missing" in each.code]
+    assert [(each.code, each.hint) for each in findings] == [("section-missing", hint) for hint in hints]
+    for each in findings:
+        line = int(re.findall("line ([0-9]+)", each.message)[0]) - 1
+        heading = each.hint.split("`")[1]
+        if each.hint.startswith("Write it"):
+            body = "\n".join([*body.split("\n")[:line], heading, *body.split("\n")[line + 1 :]])
+    assert "Move" in hints[0] or codes(body) == set()
+
+
 def test_a_hostile_reference_section_does_not_hold_up_the_check() -> None:
     body = refinement_body(quote=".\n" * 20_000)
     assert codes(body, ItemKind.REFINEMENT) == {"quote-missing"}
