@@ -60,7 +60,7 @@ def choice(at: CommitBranch, **known: Any) -> Any:
         (place(applied="c"), {"has_later_run": True}, "superseded"),
         (place(applied="c"), {"is_resolved": True}, "superseded"),
         (place("accord/7", "t", "c", LATER), {}, "superseded"),
-        (place("accord/7", "", "", MERGED), {}, "superseded"),
+        (place("accord/7-2", "", ""), {"over": (place("accord/7", "", "", MERGED),)}, "superseded"),
         (place(), {"beside": beside("x", "c")}, "pushed"),
         (place(), {"beside": beside("", "", MERGED)}, "superseded"),
         (place(), {"beside": beside(), "trial": PatchTrial("tree")}, "fresh"),
@@ -76,22 +76,24 @@ def test_a_commit_goes_where_its_work_fits(at: CommitBranch, known: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("pulls", "commits", "is_ended"),
+    ("pulls", "heads", "is_ended"),
     [
-        ([MERGED], ["t", OWN.head_sha], True),  # by squash or rebase, or into another branch
+        ([MERGED], [OWN.head_sha], True),  # in any way
         ([CLOSED], [OWN.head_sha], True),
         ([CLOSED, MERGED], [OWN.head_sha], True),
-        ([FOREIGN], ["pushed-since", OWN.head_sha], True),
-        ([MERGED], [], False),  # by a merge commit
-        ([MERGED], ["next"], False),  # by a merge commit, or made again, and the next result's pull request is missing
-        ([OWN, MERGED], ["next", OWN.head_sha], False),
-        ([], ["t"], False),
+        ([FOREIGN], [OWN.head_sha], True),
+        ([MERGED], None, True),  # and the branch was deleted
+        ([CLOSED, MERGED], None, True),
+        ([MERGED], [], False),  # made again
+        ([OWN, MERGED], [OWN.head_sha], False),
+        ([replace(MERGED, head_branch="main", default_branch="main")], [OWN.head_sha], False),
+        ([], None, False),
     ],
 )
-def test_a_branch_is_over_when_it_has_commits_of_ended_pull_requests_alone(
-    pulls: list[Any], commits: list[str], is_ended: bool
+def test_a_branch_is_over_when_it_has_commits_of_ended_pull_requests_alone_or_is_gone(
+    pulls: list[Any], heads: list[str] | None, is_ended: bool
 ) -> None:
-    assert are_over(pulls, commits) is is_ended
+    assert are_over(pulls, heads) is is_ended
 
 
 @pytest.mark.parametrize(
@@ -100,10 +102,10 @@ def test_a_branch_is_over_when_it_has_commits_of_ended_pull_requests_alone(
         (place("accord/7", "t", "c", FOREIGN), place("accord/7-2", ""), FOREIGN),
         (place("accord/7", "t", "", CLOSED), place("accord/7-2", ""), CLOSED),
         (place("accord/7", "t", "", replace(LATER, state="closed")), place("accord/7-2"), LATER),
-        (place("accord/7", "t", "", FOREIGN), place("accord/7-2", "", "", CLOSED), CLOSED),
+        (place("accord/7-2", "", "", CLOSED), place("accord/7-3", ""), CLOSED),
         (place("accord/7", "t", "", FOREIGN), place("accord/7-2", "t", "c", OWN), None),
         (None, place("accord/7", "t", "", MERGED), MERGED),
-        (None, place("accord/7", "", "", CLOSED), CLOSED),
+        (place("accord/7", "", "", replace(LATER, state="closed")), place("accord/7-2"), LATER),
     ],
 )
 def test_a_result_of_an_ended_pull_request_is_not_applied_again(over: Any, at: CommitBranch, ended: Any) -> None:

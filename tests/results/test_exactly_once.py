@@ -20,6 +20,7 @@ from support.implementations import (
     apply,
     clone,
     completed,
+    end_pull,
     ended,
     implement_stage,
     set_status,
@@ -261,6 +262,21 @@ def conflict_work(folder: Path) -> Iterator[Work]:
         )
 
 
+@contextmanager
+def second_branch_work(folder: Path) -> Iterator[Work]:
+    """A result after the merge of an earlier one, whose branch is there: it gets a branch and a pull request."""
+    with implement_stage(folder) as stage:
+        apply(stage, completed(work_of_agent(stage, folder / "first")))
+        end_pull(stage, 2, "merge")
+        tree = clone(stage, folder / "second")
+        (tree / "src" / "b.py").write_text("b = 2\n")
+        result = completed(difference_of(tree, "origin/main").decode(), "Second.")
+        yield Work(
+            stage, stage.keep(), lambda: apply(stage, result), lambda: state(stage), result, ("--work-item", "1")
+        )
+        assert state(stage)["trees"].keys() == {"main", "accord/1", "accord/1-2"}
+
+
 WORKS: dict[str, tuple[Any, int, int]] = {
     "planner": (planner_work, 6, FIRST_LEASE + 7 + 7 + 1 + 2 + 2),
     "changed plan": (changed_plan_work, 16, LEASE + 1 + 5 + 2 + 4 + 1 + 1),
@@ -269,6 +285,7 @@ WORKS: dict[str, tuple[Any, int, int]] = {
     "second-review": (second_work, 9, LEASE + 1 + 1 + 1 + 2 + 1 + 1),
     "implementor": (implementor_work, 5, FIRST_LEASE + 1 + 1 + 1),
     "signed": (signed_work, 5, FIRST_LEASE + 4 + 1 + 1 + 1),
+    "second-branch": (second_branch_work, 7, LEASE + 1 + 1),
     "blocked": (blocked_work, 5, FIRST_LEASE + 1 + 1),
     "conflict": (conflict_work, 8, LEASE + 1 + 1 + 1 + 1),
 }
@@ -308,6 +325,7 @@ FAULTS: dict[str, list[FaultCase]] = {
     "second-review": [*once(ONE_PER_REACTION), *FOR_GOOD],
     "implementor": [*OF_GIT, *DAMAGED],
     "signed": OF_GIT,
+    "second-branch": OF_GIT,
     "blocked": [*OF_GIT, *DAMAGED],
     "conflict": OF_GIT[1:],
 }

@@ -245,6 +245,16 @@ def test_a_branch_whose_pull_requests_are_over_gets_no_more_commits(
     assert changed == (["second.txt"] if end else changed)
 
 
+def test_the_default_branch_goes_on_after_it_was_merged_elsewhere(workshop: Workshop, agent: Agent) -> None:
+    git(agent.tree, "push", "-q", "origin", "origin/main:refs/heads/release")
+    workshop.person_commits("README.md", "by hand\n", "main")
+    stage, pulls = workshop.stage, f"/repos/{workshop.stage.repository}/pulls"
+    made = stage.send("POST", pulls, title="Release", head="main", base="release")
+    stage.send("PUT", f"{pulls}/{made['number']}/merge", merge_method="merge")
+    published = publish_new(workshop, agent, pr_ref="main", github=stage.adapter())
+    assert (published.commit_sha, published.moved_to) == (workshop.tip("main"), "")
+
+
 @pytest.mark.parametrize(("ref", "other"), [("feature/more", "feature"), ("agents", "agents/new")])
 def test_a_branch_in_the_way_is_named_at_once(workshop: Workshop, agent: Agent, ref: str, other: str) -> None:
     git(agent.tree, "push", "-q", "origin", "HEAD:refs/heads/agents/new")

@@ -80,6 +80,21 @@ def set_status(stage: Stage, status: str = "in-progress") -> None:
     stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", f"status:{status}"])
 
 
+def end_pull(stage: Stage, number: int, how: str) -> None:
+    """Merge or close a pull request, perhaps delete its branch, and begin the work item again."""
+    pull = f"/repos/{stage.repository}/pulls/{number}"
+    branch = stage.get(pull)["head"]["ref"]
+    if how == "closed":
+        stage.send("PATCH", pull, state="closed")
+    else:
+        method = {"elsewhere": "merge", "deleted": "squash"}.get(how, how)
+        stage.send("PUT", f"{pull}/merge", merge_method=method)
+    if how == "deleted":
+        stage.send("DELETE", f"/repos/{stage.repository}/git/refs/heads/{branch}")
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", state="open")
+    set_status(stage)
+
+
 def remote_of(stage: Stage, token: str = "") -> Remote:
     url, token = f"{stage.server.url}/{stage.repository}.git", token or stage.server.token
     return Remote(url, stage.server.url, token, stage.clock)

@@ -11,6 +11,7 @@ from typing import Any
 
 from accord.core.errors import Refused
 from accord.core.refusals import known_refusal
+from accord.git.program import Git, is_ancestor
 from accord.github.comments import Comment, read_comment
 from accord.github.models import AnchorRefused, Issue, NewReview, Pull, PullFile, Review, VerdictRefused
 from accord.github.once import send_until_answered
@@ -192,12 +193,20 @@ def _review(data: dict[str, Any]) -> Review:
     )
 
 
-def are_over(pulls: Sequence[Pull], commits: Collection[str]) -> bool:
-    """Return whether the pull requests of a branch have ended, and one's head is in its ``commits`` beyond the base.
+def heads_on(git: Git, tip: str, pulls: Sequence[Pull]) -> list[str] | None:
+    """Return the heads of pull requests that a branch which ends at ``tip`` has; None without a branch."""
+    return [pull.head_sha for pull in pulls if is_ancestor(git, pull.head_sha, tip)] if tip else None
 
-    After a merge commit the base has them all, so the branch can go on. A branch that was made again has none of them.
+
+def are_over(pulls: Sequence[Pull], heads: Collection[str] | None) -> bool:
+    """Return whether all pull requests of a branch have ended, so that the branch is not used again.
+
+    ``heads`` are those of them that the branch has, None if it was deleted. One that was made again has none of them,
+    and is new. The default branch goes on, whatever it was merged into.
     """
-    return all(pull.state != "open" for pull in pulls) and any(pull.head_sha in commits for pull in pulls)
+    if not pulls or any(pull.state == "open" or pull.head_branch == pull.default_branch for pull in pulls):
+        return False
+    return heads is None or bool(heads)
 
 
 MOST_ITEMS = 10

@@ -49,6 +49,7 @@ from accord.git.steering import PathAudit, audit_changes, audit_paths
 from accord.git.unfinished import marker_findings
 from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
+from accord.github.pulls import are_over, heads_on
 from accord.runner.causes import InternalErrorKind
 from accord.runner.models import InternalError
 from accord.runner.refs import SHA, branch_of
@@ -200,17 +201,12 @@ class _Publisher(Frozen):
         raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
 
     def _is_over(self, tip: str) -> bool:
-        """Return whether the pull requests of the branch have ended, so that a push would reach no reader.
-
-        A branch that was made again, without the commits of any of them, is new. Without a tip the branch was deleted.
-        """
+        """Return whether the pull requests of the branch have ended, so that a push would reach no reader."""
         try:
             pulls = self.github.pulls_from(self.branch) if self.github else []
         except Refused:  # a token that may not read them
             return False
-        if not pulls or any(pull.state == "open" for pull in pulls):
-            return False
-        return not tip or any(is_ancestor(self.git, pull.head_sha, tip) for pull in pulls)
+        return are_over(pulls, heads_on(self.git, tip, pulls))
 
     def _branch_facts(self) -> BranchFacts:
         """Fetch the branch, or find where a new one begins.

@@ -30,7 +30,7 @@ from accord.git.patches import Change, PatchConflict, apply_patch, changes_betwe
 from accord.git.program import Git, is_ancestor
 from accord.git.replacing import replacement, with_tree
 from accord.github.models import Identity, Pull
-from accord.github.pulls import are_over
+from accord.github.pulls import are_over, heads_on
 from accord.results.bodies import has_marker
 from accord.text.markers import REVISION, find_markers
 
@@ -152,17 +152,12 @@ def _read_places(
     for number in count(1):
         name = work_branch(item, number, prefix)
         tip = tip_of(git, "base" if name == base else f"work/{name}") if find_tip(heads, name) else ""
-        commits = git.line("rev-list", f"{start}..{tip}").split() if tip else []
         applied = commit_of_run(git, token, f"{start}..{tip}", patch) if tip else ""
         pulls = tuple(github.pulls_from(name))
         if number > 1 and tip and not pulls and not runs_of(git, f"{start}..{tip}"):
             continue  # of another author
         yield CommitBranch(name, base, BranchFacts(start, tip, applied), pulls)
-        is_free = not tip and bool(pulls)  # after its end the name was deleted, and the work may go on under the next
-        goes_on = is_free and any(
-            pull.state == "open" for pull in github.pulls_from(work_branch(item, number + 1, prefix))
-        )
-        if not (goes_on or are_over(pulls, commits)):
+        if not are_over(pulls, heads_on(git, tip, pulls)):
             return
 
 
@@ -243,7 +238,7 @@ def make_commit(
 def _ended_pull(state: BranchState) -> Pull | None:
     """Return the pull request with which this run's result was merged or closed, also where its branch is gone."""
     for place in (*state.over, state.place):
-        is_ended = place is not state.place or not (place.found.tip or place.is_open)
+        is_ended = place is not state.place
         for pull in place.pulls:
             is_own = state.identity.counts(pull.author) and state.token in runs_in(pull.body, REVISION)
             if (is_ended and place.found.applied) or (is_own and (is_ended or pull.is_merged)):
