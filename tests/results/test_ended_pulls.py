@@ -10,6 +10,7 @@ from support.trees import difference_of, git
 
 from accord.core.errors import BrokenContract
 from accord.engine.receipts import Outcome
+from accord.github.transport import Transport
 from accord.results.status import move_work_item
 from accord_sandbox.faults import Fault
 
@@ -61,6 +62,29 @@ def test_the_next_pull_request_shows_its_own_change_alone(stage: Stage, tree: Pa
     assert (revision["branch"], pull["mergeable"], pull["draft"]) == ("accord/1-2", True, False)
     assert changed(stage, pull["number"]) == ["src/b.py"]
     assert "branch-over" in codes(receipt)
+    assert apply(stage, second).writes == 0
+
+
+@pytest.mark.parametrize("how", ["merge", pytest.param("squash", marks=pytest.mark.matrix)])
+def test_a_commit_that_came_after_the_merge_gets_a_pull_request_of_its_own(
+    stage: Stage, tree: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply(stage, work(tree, "a = 2\n"))
+    second, call = work(tree, "b = 2\n", "src/b.py"), Transport.call
+
+    def merge_after(transport: Transport, method: str, path: str, **more: Any) -> Any:
+        answer = call(transport, method, path, **more)
+        if path.endswith("/pulls") and stage.get(f"/repos/{stage.repository}/pulls/2")["state"] == "open":
+            end_pull(stage, 2, how)
+        return answer
+
+    monkeypatch.setattr(Transport, "call", merge_after)
+    stage.server.faults.add(Fault("lost-before", method="PATCH", path=r"/pulls/2$", times=99))
+    assert apply(stage, second).outcome is Outcome.STOPPED
+    stage.server.faults.clear()
+    receipt = apply(stage, second)
+    assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, "accord/1-2"), receipt.error
+    assert changed(stage, 3) == ["src/b.py"]
     assert apply(stage, second).writes == 0
 
 

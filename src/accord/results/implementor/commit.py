@@ -156,8 +156,12 @@ def _read_places(
         pulls = tuple(github.pulls_from(name))
         if number > 1 and tip and not pulls and not runs_of(git, f"{start}..{tip}"):
             continue  # of another author
+        kept = heads_on(git, tip, pulls)
+        is_over = are_over(pulls, kept)
+        if is_over and not any(is_ancestor(git, applied, head) for head in kept or ()):
+            applied = ""  # pushed after the end of the pull requests, so that none of them has it
         yield CommitBranch(name, base, BranchFacts(start, tip, applied), pulls)
-        if not are_over(pulls, heads_on(git, tip, pulls)):
+        if not is_over:
             return
 
 
