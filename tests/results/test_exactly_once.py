@@ -285,7 +285,7 @@ WORKS: dict[str, tuple[Any, int, int]] = {
     "second-review": (second_work, 9, LEASE + 1 + 1 + 1 + 2 + 1 + 1),
     "implementor": (implementor_work, 5, FIRST_LEASE + 1 + 1 + 1),
     "signed": (signed_work, 5, FIRST_LEASE + 4 + 1 + 1 + 1),
-    "second-branch": (second_branch_work, 7, LEASE + 1 + 1),
+    "second-branch": (second_branch_work, 8, LEASE + 1 + 1),
     "blocked": (blocked_work, 5, FIRST_LEASE + 1 + 1),
     "conflict": (conflict_work, 8, LEASE + 1 + 1 + 1 + 1),
 }

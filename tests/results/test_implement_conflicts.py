@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 from support.conflicts import KINDS, add_files, edit, prepare, relink, write
-from support.implementations import WRITER, WRITER_TOKEN, apply, clone, completed, implement_stage, set_status, state
+from support.implementations import (
+    WRITER,
+    WRITER_TOKEN,
+    apply,
+    clone,
+    completed,
+    end_pull,
+    implement_stage,
+    set_status,
+    state,
+)
 from support.stage import Stage, codes
 from support.trees import commit, difference_of, git
 
@@ -182,6 +192,14 @@ def test_a_draft_that_was_merged_into_the_items_branch_is_not_opened_again(stage
     stage.send("DELETE", f"/repos/{stage.repository}/git/refs/heads/{branch}")
     assert_nothing_more(stage, result)
     assert codes(apply(stage, result)) == {"revision-superseded"}
+
+
+def test_a_draft_stays_the_only_one_after_the_items_branch_is_merged(stage: Stage, tree: Path) -> None:
+    result, _ = beside(stage, tree)
+    apply(stage, result)
+    end_pull(stage, 2, "squash")
+    set_status(stage, "review")
+    assert_nothing_more(stage, result)
 
 
 def test_a_run_that_pushed_its_conflict_stays_with_it_when_the_conflict_is_gone(stage: Stage, tree: Path) -> None:

@@ -124,8 +124,11 @@ def read_branch(
         is_resolved=bool(found.applied) and found.applied not in git.line(*first_parents).split(),
         over=tuple(each for line in lines for each in line if each is not place and each.pulls and not each.is_open),
     )
-    if choose_commit(state) is None and found.tip:
-        state = replace(state, beside=_read_beside(github, patch, state))
+    if choose_commit(state) is None:
+        places = (*state.over, *([place] if found.tip else []))
+        beside = [_read_beside(github, patch, state, each) for each in places]
+        begun = (each for each in beside if each.found.applied or _own_pulls(state, each.pulls))
+        state = replace(state, beside=next(begun, beside[-1] if found.tip else None))
     if choose_commit(state) is None:
         state = replace(state, trial=_try_patch(git, patch, found, item))
     return state
@@ -165,8 +168,8 @@ def _read_places(
             return
 
 
-def _read_beside(github: GitHub, patch: bytes, state: BranchState) -> CommitBranch:
-    place, git = state.place, state.git
+def _read_beside(github: GitHub, patch: bytes, state: BranchState, place: CommitBranch) -> CommitBranch:
+    git = state.git
     name = conflict_branch(f"{place.name}-conflict", state.token)
     base, start = (place.name, place.found.tip) if place.is_open else (place.base, place.found.base)
     tip = fetch_branch(git, state.remote, name, "beside")
