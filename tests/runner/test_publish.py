@@ -255,6 +255,18 @@ def test_the_default_branch_goes_on_after_it_was_merged_elsewhere(workshop: Work
     assert (published.commit_sha, published.moved_to) == (workshop.tip("main"), "")
 
 
+def test_a_new_branch_begins_at_no_commit_that_is_on_no_branch(workshop: Workshop, agent: Agent) -> None:
+    """GitHub hands out the commits of forks too, and a forged folder of a run may name one."""
+    git(agent.tree, "checkout", "-q", "--detach", "origin/main")
+    (agent.tree / "forged.txt").write_text("forged\n")
+    base = agent.commit("Of a fork")
+    git(agent.tree, "push", "-q", "origin", "HEAD:refs/heads/forged")
+    git(agent.tree, "push", "-q", "origin", ":forged")
+    published = publish_new(workshop, Agent(agent.tree, base), pr_ref="fresh")
+    assert published == Published(workshop.tip("fresh"), 1)
+    assert fetched(agent, "rev-parse", "origin/fresh^") == git(agent.tree, "rev-parse", "origin/main")
+
+
 @pytest.mark.parametrize(("ref", "other"), [("feature/more", "feature"), ("agents", "agents/new")])
 def test_a_branch_in_the_way_is_named_at_once(workshop: Workshop, agent: Agent, ref: str, other: str) -> None:
     git(agent.tree, "push", "-q", "origin", "HEAD:refs/heads/agents/new")
