@@ -1,6 +1,7 @@
 """Rules for versions of a plan: which request it has, which issue an item is, and which of two edits wins."""
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -107,9 +108,9 @@ SCOPES = {
 }
 
 
-def key_of(items: list[dict[str, Any]], **options: str) -> str:
+def key_of(items: list[dict[str, Any]], changes: dict[str, Any] | None = None, **options: str) -> str:
     run = PlanOptions("o/r", ManualClock(NOW), Redactor(), PostingPolicy(), **options)  # type: ignore[arg-type]
-    return plan_run_key(read(*items), run)
+    return plan_run_key(read(*items, **(changes or {})), run)
 
 
 @pytest.mark.parametrize(("options", "items", "key"), SCOPES.values(), ids=SCOPES)
@@ -121,6 +122,19 @@ def test_plans_of_several_specifications_differ_by_their_content() -> None:
     items = [task("a"), task("b", body=OTHER_SPEC)]
     assert key_of(items) == key_of(items)
     assert key_of(items) != key_of([*items, task("c")])
+
+
+REFERENCES: dict[str, Callable[[str], tuple[list[dict[str, Any]], dict[str, Any]]]] = {
+    "close": lambda number: ([], {"close": [number]}),
+    "update": lambda number: ([], {"update": [{"workItemID": number, "body": None, "labels": ["x"]}]}),
+    "blockedBy": lambda number: ([task("a", number), task("b", body=OTHER_SPEC)], {}),
+}
+
+
+@pytest.mark.parametrize("place", REFERENCES)
+def test_a_number_with_and_without_its_sign_is_the_same_plan(place: str) -> None:
+    signed, bare, other = (key_of(*REFERENCES[place](number)) for number in ("#10", "10", "11"))
+    assert signed == bare != other
 
 
 A, B, C = task("a"), task("b"), task("c")

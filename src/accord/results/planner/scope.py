@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from accord.engine.receipts import default_run_key
 from accord.results.bodies import SPEC_REFERENCE
-from accord.results.planner.rules import Plan
+from accord.results.planner.rules import Plan, item_number
 
 if TYPE_CHECKING:
+    from accord.results.models import PlannerResult
     from accord.results.run_options import PlanOptions
 
 _ISSUE = re.compile(r"#?([1-9][0-9]{0,17})")
@@ -44,7 +45,19 @@ def plan_run_key(plan: Plan, options: PlanOptions) -> str:
         place, _, number = issues.pop().rpartition("#")
         is_here = not place or place.lower() == options.repository.lower()
         return run_key_of_request(f"#{number}") if is_here else _digest_key("issue", f"{place}#{number}".lower())
-    return default_run_key(plan.result, options.repository)
+    return default_run_key(_canonical(plan), options.repository)
+
+
+def _canonical(plan: Plan) -> PlannerResult:
+    """Return the result with existing items by their bare numbers, since ``#42`` and ``42`` are the same item."""
+
+    def bare(reference: str) -> str:
+        return reference if reference in plan.positions else str(item_number(reference) or reference)
+
+    create = [each.model_copy(update={"blocked_by": [*map(bare, each.blocked_by)]}) for each in plan.result.create]
+    update = [each.model_copy(update={"work_item_id": bare(each.work_item_id)}) for each in plan.result.update]
+    changes = {"create": create, "close": [*map(bare, plan.result.close)], "update": update}
+    return plan.result.model_copy(update=changes)
 
 
 def requested_issue(options: PlanOptions) -> int:
