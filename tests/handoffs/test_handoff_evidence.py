@@ -296,6 +296,24 @@ def test_a_question_that_still_waits_keeps_its_time_and_a_redirect_asks_with_its
         task = decide_move(task, "implementing", by("human", at)).task
 
 
+@pytest.mark.parametrize(
+    ("content", "renewed"),
+    [
+        (PASSES, ["verificationArtifact"]),
+        (APPROVES, ["reviewArtifact"]),
+        (merge_patch(TESTS, PASSES), ["verificationArtifact"]),
+        (TESTS, []),
+    ],
+)
+def test_who_gives_an_outdated_verdict_again_signs_it(content: dict[str, Any], renewed: list[str]) -> None:
+    verdicts = {name: EVERYTHING[name] | {"updatedBy": "eve"} for name in ("reviewArtifact", "verificationArtifact")}
+    task = task_in("implementing", **EVERYTHING | verdicts)
+    for change, author in ((NEW_TESTS, by("developer")), (content, by("human", AT_NOON)), (content, by("human"))):
+        task = decide_patch(task, copy.deepcopy(change), author).task
+    signs = {name: (task["metadata"][name]["updatedBy"], task["metadata"][name].get("updatedAt")) for name in verdicts}
+    assert signs == {name: ("human", AT_NOON) if name in renewed else ("eve", None) for name in verdicts}
+
+
 def test_a_verdict_given_again_is_written_once_and_named_as_what_is_missing() -> None:
     task = after("implementing", [("developer", TESTS)])
     moves = {move.to: move for move in next_moves(task, HandoffCommand("task.json"), NOW)}

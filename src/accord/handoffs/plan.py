@@ -134,7 +134,10 @@ def decide_patch(
     merged, reasons = _with_new_question(task, merged, wanted, author)
     before, after, now = read_handoff(task), read_handoff(merged), parse_timestamp(author.at)
     changes = list(rules.field_changes(task, merged))
+    given, known_judged = rules.given_verdicts(wanted, author.role), judged_digests(before.metadata)
+    judged = rules.judged_work(before, after, given, author.role, changes)
     own = [change.location for change in changes if change.location not in rules.REVIEW_REFERENCES]
+    own += [verdict for verdict in given if judged.get(verdict[-1]) != known_judged.get(verdict[-1])]  # renewed ones
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(location, one) for location in own)]
     reasons += rules.role_findings(author.role, task, merged, changes)
     reasons += rules.mutability_findings(task, merged, changes)
@@ -144,7 +147,6 @@ def decide_patch(
     stays = target in ("", task["status"])
     if stays:
         reasons += [*_removal_findings(before, merged, after), *rules.done_findings(task, merged)]
-    judged = rules.judged_work(before, after, wanted, author.role, changes)
     is_judged = judged != (runtime_of(task).get("judged") or {})
     if reasons or not (changes or is_judged):
         return _without_patch(task, reasons)

@@ -5,7 +5,7 @@ Source: handoff schema, "Validation Strategy".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, get_args
@@ -276,16 +276,19 @@ def _is_superseded(document: Mapping[str, Any], verdict: FieldPath) -> bool:
     return bool(value_at(document, (*verdict[:-1], "status")) == "superseded")
 
 
+def given_verdicts(patch: Mapping[str, Any], role: str) -> list[FieldPath]:
+    """Return the verdicts that a patch of a role gives: only who judges gives one, by its key."""
+    return [one for one in (DECISION, RESULT) if may_change(role, one) and not is_empty(value_at(patch, one))]
+
+
 def judged_work(
-    before: Handoff, after: Handoff, patch: Mapping[str, Any], role: str, changes: Iterable[FieldChange]
+    before: Handoff, after: Handoff, given: Sequence[FieldPath], role: str, changes: Iterable[FieldChange]
 ) -> dict[str, str]:
-    """Return the digest of the work that each verdict judges, after a patch of a role; only who judges gives one.
+    """Return the digest of the work that each verdict judges, after a patch of a role that gives some verdicts.
 
     The first summary of a review describes work that a result may have judged already. The record of a run comes with
     its result, and a decision does not judge it.
     """
-    places = {"decision": DECISION, "result": RESULT}
-    given = [name for name, place in places.items() if may_change(role, place) and not is_empty(value_at(patch, place))]
     work = (*PLAN_CORE, PLANNED, IMPLEMENTED, *REVIEWED, COMMANDS)
     changed = [change.location for change in changes if change.location[-1] not in PROGRESS]
     changed = [location for location in changed if any(overlaps(location, part) for part in work)]
@@ -296,8 +299,8 @@ def judged_work(
     review = before.metadata.review_artifact
     is_first = may_change(role, DECISION) and not (review and (review.change_summary or review.files_touched))
     kept = ["result"] if is_first and is_all_in(REVIEWED) else []
-    kept += ["decision"] if "result" in given and is_all_in((*RUN, COMMANDS)) else []
-    return judged_after(before.metadata, after.metadata, given, kept=kept)
+    kept += ["decision"] if RESULT in given and is_all_in((*RUN, COMMANDS)) else []
+    return judged_after(before.metadata, after.metadata, [verdict[-1] for verdict in given], kept=kept)
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
