@@ -305,7 +305,7 @@ def test_a_question_that_still_waits_keeps_its_time_and_a_redirect_asks_with_its
         (TESTS, []),
     ],
 )
-def test_who_gives_an_outdated_verdict_again_signs_it(content: dict[str, Any], renewed: list[str]) -> None:
+def test_an_outdated_verdict_given_again_has_its_new_author(content: dict[str, Any], renewed: list[str]) -> None:
     verdicts = {name: EVERYTHING[name] | {"updatedBy": "eve"} for name in ("reviewArtifact", "verificationArtifact")}
     task = task_in("implementing", **EVERYTHING | verdicts)
     for change, author in ((NEW_TESTS, by("developer")), (content, by("human", AT_NOON)), (content, by("human"))):

@@ -486,20 +486,28 @@ def test_a_plan_is_changed_only_with_a_new_reason(content: dict[str, Any]) -> No
     assert decide_patch(task, patch(**content, transitionNote="A new one"), by("planner")).reasons == ()
 
 
-@pytest.mark.parametrize("content", [{P: {"risks": ["Data loss"]}}, {T: {"planned": {"loadTestIntent": ["Rows"]}}}])
-def test_a_plan_is_filled_without_a_reason_only_while_it_is_made(content: dict[str, Any]) -> None:
-    empty = {P: {**EVERYTHING[P], "risks": []}, T: EVERYTHING[T]}
-    for status in ("planning", "implementing", "review", "done"):
-        task = {**handoff(**empty), "status": status}
-        found = {reason.code for reason in decide_patch(task, patch(**content), by("planner")).reasons}
-        assert ("transition-note-missing" in found) == (status != "planning"), status
-        assert decide_patch(task, patch(**content, transitionNote="A new one"), by("planner")).reasons == ()
+@pytest.mark.parametrize("status", ["backlog", "planning", "implementing", "review", "done"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        {P: {"risks": ["Data loss"]}},
+        {T: {"planned": {"loadTestIntent": ["Rows"]}}},
+        {T: {"planned": {"notes": "More"}}},
+    ],
+)
+def test_a_plan_is_filled_later_only_with_a_reason(status: str, content: dict[str, Any]) -> None:
+    empty = {P: {**EVERYTHING[P], "risks": []}, T: {"planned": {**EVERYTHING[T]["planned"], "notes": None}}}
+    task = {**handoff(**empty), "status": status}
+    found = {reason.code for reason in decide_patch(task, patch(**content), by("planner")).reasons}
+    assert found == {"transition-note-missing"}
+    assert decide_patch(task, patch(**content, transitionNote="A new one"), by("planner")).reasons == ()
 
 
 def test_a_first_plan_and_its_status_need_no_reason() -> None:
     first = {P: EVERYTHING[P], T: {"planned": EVERYTHING[T]["planned"]}}
     progress: list[Any] = [{P: {"status": "complete"}}, {T: {"planned": {"status": "draft"}}}]
-    for before, content in (({}, first), *((EVERYTHING, one) for one in progress)):
+    later = ({P: EVERYTHING[P]}, {T: first[T]})
+    for before, content in (({}, first), later, *((EVERYTHING, one) for one in progress)):
         assert decide_patch(handoff(**before), patch(**content), by("planner")).reasons == ()
 
 

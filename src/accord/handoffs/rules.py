@@ -349,7 +349,7 @@ def mutability_findings(
     has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
     has_reason = has_reason and not is_placeholder(strip_hidden(str(note)))
     for change in changed:
-        if not has_reason and _needs_reason(change, before):
+        if not has_reason and _needs_reason(change.location, before):
             hint = "Add a new reason as metadata.transitionNote to the same patch."
             yield _finding("transition-note-missing", change.location, "changes without a reason.", hint)
 
@@ -366,15 +366,10 @@ def done_findings(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterat
         yield _finding("append-only", (*DONE, "summary"), "only grows while the task is done.", hint)
 
 
-def _needs_reason(change: FieldChange, before: Mapping[str, Any]) -> bool:
-    """Tell whether a change edits the plan: a first one is not an edit, nor is what fills it while it is planned."""
-    if change.location[-1] in PROGRESS or not any(overlaps(change.location, location) for location in WITH_REASON):
+def _needs_reason(location: FieldPath, before: Mapping[str, Any]) -> bool:
+    """Tell whether a change at a location edits a plan, or planned tests: their first content is not an edit."""
+    if location[-1] in PROGRESS or not any(overlaps(location, part) for part in WITH_REASON):
         return False
-    places = (
-        PLAN_CORE
-        if overlaps(change.location, PLAN)
-        else [(*PLANNED, key) for key in value_at(before, PLANNED) or () if key not in PROGRESS]
-    )
-    parts = [value_at(before, place) for place in places]
-    is_first = before.get("status") in ("backlog", "planning") or all(map(is_empty, parts))
-    return not (is_empty(change.before) and is_first)
+    planned = [(*PLANNED, key) for key in value_at(before, PLANNED) or () if key not in PROGRESS]
+    parts = PLAN_CORE if overlaps(location, PLAN) else planned
+    return not all(is_empty(value_at(before, part)) for part in parts)
