@@ -83,7 +83,7 @@ CAUSES_BY_WORDS = {
     "auth auth manual": "credential-missing credential-invalid",
     "resource infrastructure manual": "quota budget machine memory killed disk time",
     "logic agent manual": "request model context output turns refusal result settings prompt start changes merge",
-    "infrastructure infrastructure manual": "certificate sandbox size push upload steering refs",
+    "infrastructure infrastructure manual": "not-installed certificate sandbox size push upload steering refs",
     "infrastructure infrastructure retry": "push-again job-lost",
     "unknown unknown manual": "unknown",
 }

@@ -25,6 +25,9 @@ def started(number: str = "b1", **more: Any) -> dict[str, Any]:
     return background("task_started", number, **{"description": f"Task {number}", "is_backgrounded": True, **more})
 
 
+BROKEN: dict[str, Any] = {"subtype": "error_during_execution", "is_error": True, "result": ""}
+
+
 def stops(tool: str, **given: str) -> dict[str, Any]:
     return {
         "type": "assistant",
@@ -38,6 +41,8 @@ def stops(tool: str, **given: str) -> dict[str, Any]:
         ({"subtype": "error_max_turns"}, 0, "error_max_turns"),
         ({"subtype": "error_max_budget_usd"}, 0, "error_max_budget_usd"),
         ({"subtype": "error_during_execution"}, 0, "error_during_execution"),
+        (BROKEN | {"errors": ["TypeError: e.map is not a function"]}, 1, "unknown-error"),
+        (BROKEN | {"errors": ["AbortError: stopped"]}, 1, "error_during_execution"),
         ({"subtype": "error_of_a_later_version"}, 0, "unknown-error"),
         ({"subtype": "", "result": "x"}, 0, ""),
         ({"is_error": True, "result": "I may not write.", **DENIAL}, 0, "tools-denied"),

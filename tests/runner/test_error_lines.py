@@ -106,6 +106,18 @@ def test_a_line_of_stderr_is_the_cause_when_the_events_name_none(reader: Reader,
         ("Error: Request failed after 3 retries because the connection was refused", "says-network"),
         ("Error: When the profile is used, an API key is required", "says-credential"),
         ("HTTP 403: Retry if the quota is exceeded", "http-403"),
+        *(
+            (line, "says-not-installed")
+            for line in (
+                "Error: Cannot find module '@openai/codex'",
+                "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'opencode-ai' imported from /srv/run.mjs",
+                'error: Cannot find module "@google/gemini-cli/cli.js" from "/srv/run.mjs"',
+                "Error: Missing optional dependency @openai/codex-linux-x64. Reinstall Codex.",
+                "Error: claude native binary not installed.",
+            )
+        ),
+        ("Error: Cannot find module '@openai/codexes'", "unknown-error"),
+        ("Error: Cannot find module 'react'", "unknown-error"),
     ],
 )
 def test_words_name_the_cause_within_its_category(reader: Reader, line: str, rule: str) -> None:
@@ -224,12 +236,19 @@ def test_the_causes_below_an_error_are_part_of_it(reader: Reader, printed: str, 
 
 
 LIMITED = "Error: 429 Too Many Requests"
+SECONDARY = "You have exceeded a secondary rate limit"
+PUSH_REFUSED = "fatal: unable to access 'https://github.com/o/r/': The requested URL returned error: 403"
 PER_MONTH = "Error: 429 Quota of 100 requests per month"
 
 
 @pytest.mark.parametrize(
     ("printed", "category", "seconds"),
     [
+        ("HTTP 403 Forbidden: secondary rate limit, retry after 60", "transient", 60),
+        ("HTTP 403 (secondary rate limit)", "transient", None),
+        (f"remote: {SECONDARY}, retry after 60s\nremote: Read the docs.\n{PUSH_REFUSED}", "transient", 60),
+        (f"remote: {SECONDARY}\n{PUSH_REFUSED}\n{HUNG_UP}", "transient", None),
+        (f"remote: {SECONDARY}\nTrying again.\n{PUSH_REFUSED}", "auth", None),
         (f"{LIMITED}\nRetrying in 0.2 seconds...\nRetrying in 64 seconds...", "transient", 64),
         (f"{LIMITED}\nRetrying in 1 seconds...\n{LIMITED}\nRetrying in 64 seconds...\n{LIMITED}", "transient", 64),
         ("429 Too Many Requests, retrying in 1s\n429 Too Many Requests, retrying in 2s\n" + LIMITED, "transient", 2),

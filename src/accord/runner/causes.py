@@ -54,6 +54,8 @@ CAUSES: dict[str, Cause] = {
     "interrupted": Cause(*_RETRY, "The agent was stopped from outside",
         "Run it again; check why the runner or its job stopped."),
     "install": Cause(*_RETRY, "The agent could not be installed", "Run it again. If it persists, check its version."),
+    "not-installed": Cause(*_REFUSED, "The agent's CLI is not installed, or not wholly",
+        "Install it again, or name its package in `install` of its registry entry."),
     "credential": Cause(*_AUTH, "The provider refused the agent's credential",
         "Check that the secret is set, valid and allowed to use this model."),
     "credential-missing": Cause("auth", "auth", "manual", "The agent's credential is missing",

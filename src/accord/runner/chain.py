@@ -41,7 +41,7 @@ SETBACKS = {
     **dict.fromkeys(("rate-limit", "outage", "network", "broken-answer"), _OVERLOAD),
     **dict.fromkeys(("credential", "credential-missing", "credential-invalid"), _CREDENTIAL),
     "stall": "it stalled",
-    "install": "it cannot be installed",
+    **dict.fromkeys(("install", "not-installed"), "it cannot be installed"),
 }
 """Why an agent failed, by causes of ``accord.runner.causes`` that another agent would not share.
 

@@ -145,8 +145,9 @@ def _by_error(error: AgentError, source: ErrorSource, evidence: RunEvidence) -> 
         is_spent = error.retry_after_seconds is None and _is_spent_quota(error.message)
         is_hard = by_words == "rate-limit" and (is_spent or _is_hard_quota(error))
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{by_words}", by_words)
-    if error.kind in rules.WEAK_KINDS:
-        yield hit(error.kind, rules.WEAK_KINDS[error.kind])
+    weak = rules.WEAK_KINDS.get(error.kind)
+    if weak and not (weak == "interrupted" and rules.NATIVE_ERROR.search(error.message)):
+        yield hit(error.kind, weak)
 
 
 def _status_rule(status: int, message: str) -> tuple[str, str]:

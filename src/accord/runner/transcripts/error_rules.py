@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from accord.agents.registry import shipped_registry
 from accord.runner.transcripts.claude import DENIED, UNANSWERED
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.gemini import INVALID_STREAM
@@ -57,6 +58,9 @@ WEAK_KINDS: dict[str, str] = {
 }
 """Unspecific classes; words come before them."""
 
+NATIVE_ERROR = re.compile(r"(?<!\w)(?:Eval|Range|Reference|Syntax|Type|URI)Error: ")
+"""The exceptions of JavaScript itself: an error of the CLI, which nothing outside stopped."""
+
 CLASSES = KINDS.keys() | BROAD_KINDS.keys() | WEAK_KINDS.keys()
 
 LONG_PERIOD = re.compile(
@@ -98,7 +102,8 @@ _TEXTS = {
     "certificate": "PKIX path building failed",
     "quota": "hit your limit|have no quota|quota exceeded.|exhausted your capacity|issue with billing"
     "|check your billing|no payment method",
-    "rate-limit": "rate limited|Too Many Requests|toomanyrequests|too many tokens",
+    "not-installed": "native binary not installed",
+    "rate-limit": "rate limited|secondary rate limit|abuse detection|Too Many Requests|toomanyrequests|too many tokens",
     "context": "maximum context length|ran out of * in the model's context window|context low|request too large"
     "|request exceeds the maximum size",
     "output": "reason: max_output_tokens|output token maximum",
@@ -258,7 +263,15 @@ def words(cause: str) -> re.Pattern[str]:
     pattern += rf"|(?<![\w/.`-])(?i:{'|'.join(kinds)})(?![\w/-]|\.\w)" if kinds else ""
     pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=[:)\s]|$)" if cause in _EXCEPTIONS else ""
     pattern = pattern.replace("'", "['\u2019]") + _MORE_WORDS.get(cause, "")
+    pattern += _missing_package() if cause == "not-installed" else ""
     return re.compile(pattern)
+
+
+def _missing_package() -> str:
+    """Match what Node.js and CLIs say without the package of an agent, or a part of it for one platform."""
+    installs = (agent.install for agent in shipped_registry().agents.values())
+    packages = "|".join(re.escape(install.package) for install in installs if install)
+    return rf"|(?i:\bcannot find (?:module|package) ['\"]|\bmissing optional dependency )(?:{packages})(?!\w)"
 
 
 DESCRIBED = re.compile(
@@ -268,8 +281,8 @@ DESCRIBED = re.compile(
 
 PRECEDENCE = (
     *("sandbox", "machine", "memory", "disk", "prompt", "upload", "push", "budget", "turns", "time", "certificate"),
-    *("quota", "rate-limit", "context", "output", "refusal", "settings", "model", "credential", "outage"),
-    *("broken-answer", "network", "request", "killed", "interrupted"),
+    *("quota", "rate-limit", "context", "output", "refusal", "not-installed", "settings", "model", "credential"),
+    *("outage", "broken-answer", "network", "request", "killed", "interrupted"),
 )
 """The first of these causes that a line names decides: limits of the machine come before those of a plan or provider,
 these before faults of the call, its model and its credential, and a lost answer or a refused request last."""

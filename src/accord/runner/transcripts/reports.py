@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from accord.runner.models import ErrorSource
@@ -68,6 +69,7 @@ _CAUSE = re.compile(r"Caused by:$|\s+\d: \S")
 _LEADS = re.compile(r"Caused by:$|^go: .*:$")
 """Lines below an error in which Rust programs list its causes; the only one, and that of Go, is just indented."""
 
+_REMOTE = re.compile(r"remote: ")
 _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
 _STATUS_LINE = re.compile(r"^HTTP\S* \d{3}\b")
 _HEADER = re.compile(r"^[\w-]+: ")
@@ -114,7 +116,9 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
         if _TRYING.match(line) or _is_report(line, scope):
             is_counted = not (_TRYING.match(line) and account.has_worked)
             if is_counted:
-                found.append(_error_in(line))
+                is_git = rules.GIT_ERROR.match(line) is not None
+                above = takewhile(_REMOTE.match, reversed(lines[: number - 1])) if is_git else ()
+                found.append(_error_in(line, *above))
         elif found and is_counted:
             found[-1] = _with_dump(found[-1], line)
         if (wait := backoff_in(line)) is not None and (is_counted or scope == "all"):
@@ -167,8 +171,9 @@ def _is_report(line: str, scope: _Scope) -> bool:
     return bool(worded_cause(error.message, described=_MENTIONED))
 
 
-def _error_in(line: str) -> AgentError:
-    error = error_from(line.strip(), line)
+def _error_in(line: str, *others: str) -> AgentError:
+    """Return the error in a line, with what the server said in others."""
+    error = error_from(" ".join((line.strip(), *others)), line)
     if error.status is None and (worded := _STATUS_WORDED.search(line)):
         return replace(error, status=int(worded[1]), is_status_worded=True)
     return error
