@@ -203,6 +203,8 @@ def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path
     run.close_question(writer(folder), DESIGN, "cancelled", "the user is away")
     blocked = status_of(read_session(folder))
     assert (blocked.current_state, blocked.blocker) == ("BLOCKED", "mandatory_user_decision_missing")
+    with pytest.raises(BrokenContract, match="Ask it again with `accord session advance "):
+        answer(folder, UD_APPROVE_DESIGN="approved")
     run.advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
     assert next_step(read_session(folder)).next == "ask"
     ask(folder, "Approve?", decision_id=DESIGN)

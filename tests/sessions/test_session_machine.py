@@ -368,9 +368,10 @@ def test_a_session_runs_from_its_start_to_done(tmp_path: Path, start: str, mode:
 @pytest.mark.parametrize(
     ("state", "gates", "target", "legal"),
     [
-        ("IMPLEMENT_LOOP", SINGLE, "FIX_BUILD", "none yet"),
-        ("PLAN", GATES[:1], "FIX_BUILD", "REVIEW_STRATEGY"),
-        ("APPROVE_DESIGN", [], "DONE", "none yet"),
+        ("IMPLEMENT_LOOP", SINGLE, "FIX_BUILD", "FIX_REVIEW, FIX_TESTS, FIX_SECURITY, ASK_USER, BLOCKED"),
+        ("PLAN", GATES[:1], "FIX_BUILD", "REVIEW_STRATEGY, ASK_USER, BLOCKED"),
+        ("APPROVE_DESIGN", [], "DONE", "ASK_USER, BLOCKED"),
+        ("ASK_USER", [*SINGLE, decision()], "DONE", "BLOCKED"),
     ],
 )
 def test_a_move_that_no_state_has_names_only_moves_that_are_made(

@@ -185,10 +185,13 @@ def test_no_other_role_sets_what_is_the_orchestrators(tmp_path: Path, setting: s
         ("blocked_from=PLAN", "only in a blocked session"),
         ("retry_counts.T-001.FIX_TEST=0", "Did you mean `FIX_TESTS`?"),
         ("retry_counts.T-001.FIX_TESTS=-1", "Write a number"),
+        ("runtime_flags.copilot_instructions_exists=yes", "exists` must be true or false; found 'yes'"),
+        ("runtime_flags.copilot_instructions_exists=null", "exists` must be true or false; found null"),
+        ("runtime_flags.copilot_checked_at=yesterday", "The required key `copilot_instructions_exists` is missing"),
     ],
 )
 def test_a_refusal_of_a_value_names_a_valid_one(tmp_path: Path, setting: str, said: str) -> None:
-    with pytest.raises(WrongUsage) as caught:
+    with pytest.raises((WrongUsage, BrokenContract)) as caught:
         after(tmp_path, "Orchestrator", setting)
     assert said in f"{caught.value.message} {caught.value.hint}"
 

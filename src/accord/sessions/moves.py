@@ -171,9 +171,9 @@ def fallen_counts(old: SessionStatus, now: SessionStatus, outputs: Sequence[Outp
             yield task, loop
 
 
-def check_counts(session: Session, value: Mapping[str, Any]) -> None:
-    """Raise BrokenContract where ``value`` sets a count of retries back, and the user did not decide about its task."""
-    for task, loop in fallen_counts(status_of(session), SessionStatus.model_validate(value), session.outputs):
+def check_counts(session: Session, after: Session) -> None:
+    """Raise BrokenContract where a change sets a count of retries back, and the user did not decide about its task."""
+    for task, loop in fallen_counts(status_of(session), status_of(after), session.outputs):
         message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
         raise refuse("The count stays.", Finding("retry-budget", message, hint=_asking_hint(session, task, loop)))
 
@@ -301,14 +301,16 @@ def with_fixes(session: Session, value: dict[str, Any], entered: Mapping[tuple[s
 
 
 def _refusals(session: Session, source: str, target: str, facts: machine.SessionFacts) -> list[str]:
-    """Return what a move needs; for a move that the machine does not have, those that need nothing."""
+    """Return what a move needs; for a move that the machine does not have, those that need only its arguments."""
     states = machine.MACHINES[session.mode]
     targets = states.targets(source)
     if target in targets:
         return [need.text for need in machine.needs_of(source, target, facts)]
     if target not in states.states:
         return [states.refusal(source, target, facts)]
-    legal = ", ".join(one for one in targets if not machine.needs_of(source, one, facts)) or "none yet"
+    named = facts_of(session, task="meta", blocker=target)
+    open_needs = ((one, {need.key for need in machine.needs_of(source, one, named)}) for one in targets)
+    legal = ", ".join(one for one, keys in open_needs if keys <= {"question"}) or "none yet"
     return [f'"{source}" does not lead to "{target}". Legal moves from "{source}": {legal}.']
 
 

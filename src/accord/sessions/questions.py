@@ -20,7 +20,7 @@ from accord.sessions import decision_rules as rules
 from accord.sessions.folder import Session, status_of, status_value
 from accord.sessions.machine import ORDER, return_state, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
-from accord.sessions.moves import command_of, passed_open, status_in
+from accord.sessions.moves import advance_command, command_of, passed_open, status_in
 from accord.sessions.policy import refuse
 from accord.text.hidden import strip_hidden
 
@@ -171,7 +171,7 @@ def with_answers(
         entry = _known_record(value, decision_id)
         if entry["status"] == "answered" and entry["answer"] == normalize_answer(decision_id, text):
             continue
-        _check_pending(entry)
+        _check_pending(session, entry)
         said = normalize_answer(decision_id, text)
         entry.update(status="answered", answer=said, resolved_at=_time_of_resolution(entry, now))
         if decision_id == APPROVE_DESIGN:
@@ -238,7 +238,7 @@ def with_closed_question(
     entry = _known_record(value, decision_id)
     if entry["status"] == how and entry.get("resolution_reason") == reason.strip():
         return value
-    _check_pending(entry)
+    _check_pending(session, entry)
     is_security = is_of_security(session, entry)
     if problem := rules.closing_problem(decision_id, how, reason, is_security=is_security):
         if how == "skipped":
@@ -372,10 +372,12 @@ def _known_record(value: Mapping[str, Any], decision_id: str) -> Record:
     return entry
 
 
-def _check_pending(entry: Record) -> None:
+def _check_pending(session: Session, entry: Record) -> None:
     if entry["status"] != "pending":
         message = f"{entry['decision_id']} is already {entry['status']} and cannot change."
         hint = _TAKE_BACK if entry["decision_id"] in GATES else "Ask a new question with `accord session ask`."
+        if entry["status"] == "cancelled" and (gate := GATES.get(entry["decision_id"])):
+            hint = f"Ask it again with `{advance_command(session, gate)}`."
         raise _refusal("decision-resolved", message, hint)
 
 

@@ -20,7 +20,15 @@ from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
 from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, SessionStatus, UserDecision
 from accord.sessions.moves import broken_artifacts, check_counts, check_work, reopened_status, status_in
-from accord.sessions.plan import FileOperation, plan_line, plan_meta_waiver, plan_status, plan_task, plan_work
+from accord.sessions.plan import (
+    FileOperation,
+    plan_line,
+    plan_meta_waiver,
+    plan_status,
+    plan_task,
+    plan_work,
+    with_operations,
+)
 from accord.sessions.policy import WORK, Setting, check_task, refuse, with_settings
 
 if TYPE_CHECKING:
@@ -136,13 +144,13 @@ def set_values(writer: SessionWriter, settings: Sequence[Setting], *, role: str)
     """Set values of ``status.json`` that no other command sets, as far as the role may change them."""
     now = writer.clock.now()
 
-    def step(session: Session) -> dict[str, Any]:
+    def plan(session: Session) -> list[FileOperation]:
         value = with_settings(status_value(session), session.tasks, settings, now=now)
-        if role == ROLE:
-            check_counts(session, value)
-        return value
+        operations = plan_status(session, lambda _: value, role=role, now=now)
+        check_counts(session, with_operations(session, operations))
+        return operations
 
-    return writer.change_status(step, role=role)
+    return status_of(writer.change(plan))
 
 
 def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> SessionStatus:
