@@ -737,7 +737,25 @@ MESSAGES = [
     (plan(task("b-cd"), task("a", out_of_scope="- x (owned by `#bcd`)")), "unknown-reference", "Did you mean `#b-cd`?"),
     (plan(task("b-c"), task("a", out_of_scope="- x/a (owned by b-c)")), "unknown-reference", "Did you mean `#b-c`?"),
     (plan(task("a "), task("b", "a")), "unknown-reference", "Did you mean `a `?"),
-    (plan(task("a"), task("b", "task-2")), "unknown-reference", "a tempID of this result: `a`, `b`."),
+    (plan(task("a"), task("b", "task-2")), "unknown-reference", "a tempID of this result: `a`."),
+    (plan(task("bb-task", "bbtask")), "unknown-reference", "nor a work item number. Use a number like 42."),
+    (
+        plan(task("b-c", out_of_scope="- x (owned by #bc)")),
+        "unknown-reference",
+        "nor a work item number. Use a number like 42.",
+    ),
+    (
+        plan(update=[update(1, body=task_body(out_of_scope="- x (owned by #bc)"))]),
+        "unknown-reference",
+        "nor a work item number. Use a number like 42.",
+    ),
+    *((plan(close=[text]), "unknown-reference", "Use `12`.") for text in ("GH-12", "012", "#012", "issue #12")),
+    *(
+        (plan(task("a"), task("b", text)), "unknown-reference", "Use `12` if that is an issue of this repository.")
+        for text in ("https://github.com/o/r/issues/12", "o/r#12")
+    ),
+    (plan(update=[changed(update(1), workItemID="GH-12")]), "unknown-reference", "Use `12`."),
+    (plan(task("a"), close=["temp-12"]), "unknown-reference", "Use its number, such as `42`."),
     (plan(task("a", body=MISSPELT_BODY)), "section-missing", "Did you mean `Acceptance Criteria`?"),
     *(
         (blocked_with("spec-gap", text), "blocker-type-unknown", "Did you mean `spec-gap`?")
@@ -754,7 +772,7 @@ def test_a_message_names_the_nearest_valid_word_and_the_whole_cycle(result: Any,
 
 
 def test_a_plan_of_wrong_references_gets_few_suggestions_since_each_is_compared_with_every_name() -> None:
-    findings = findings_of(plan(*(task(f"task-{n}", f"tsk-{n}") for n in range(60))))
+    findings = findings_of(plan(*(task(f"task-{n}", f"tsk-{(n + 1) % 60}") for n in range(60))))
     hints = [finding.hint for finding in findings if finding.code == "unknown-reference"]
     assert [hint.startswith("Did you mean `task-") for hint in hints] == [True] * 20 + [False] * 40
 

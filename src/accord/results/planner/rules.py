@@ -29,6 +29,13 @@ _MOST_SUGGESTIONS = 20
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,17})")
 
 
+_LIKE_NUMBER = re.compile(
+    r"\s*(?:(?:GH-|issue )?#?|(?P<place>https?://\S*/issues/|[\w.-]+/[\w.-]+#))0*(?P<number>[1-9][0-9]{0,17})\s*",
+    re.ASCII | re.IGNORECASE,
+)
+"""A number that is written otherwise, such as ``GH-12``, ``012`` or the address of an issue."""
+
+
 def item_number(reference: str) -> int | None:
     """Read ``42`` or ``#42``; None when the text is not a work item number."""
     match = _NUMBER.fullmatch(reference)
@@ -221,7 +228,8 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
                 yield _ambiguous(reference, other, path)
             elif reference not in plan.positions and item_number(reference) is None:
                 unknown += 1
-                yield _unknown_name(reference, plan.positions, path, unknown)
+                others = (name for name in plan.positions if name != item.temp_id)
+                yield _unknown_name(reference, others, path, unknown)
 
 
 def _unknown_name(reference: str, names: Iterable[str], path: str, count: int, shown: str = "") -> Finding:
@@ -230,21 +238,29 @@ def _unknown_name(reference: str, names: Iterable[str], path: str, count: int, s
     hint = "Use a number like 42, or a tempID of this result."
     if count <= _MOST_SUGGESTIONS:
         known = [*names]
-        listed = names_of([f"`{name}`" for name in known])
-        hint = did_you_mean(reference, known) or f"{hint.removesuffix('.')}: {listed}."
+        listed = f", or a tempID of this result: {names_of([f'`{name}`' for name in known])}" if known else ""
+        hint = did_you_mean(reference, known) or _number_hint(reference) or f"Use a number like 42{listed}."
     return Finding("unknown-reference", message, path, hint=hint)
+
+
+def _number_hint(reference: str) -> str:
+    """Return the hint to use the number that a reference has; empty where it has none."""
+    if not (like := _LIKE_NUMBER.fullmatch(reference)):
+        return ""
+    return f"Use `{like['number']}`{' if that is an issue of this repository' if like['place'] else ''}."
 
 
 def numbered_owners(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield the existing issues that bodies name as owners, each with the pointer of its body."""
-    for text, path in _bodies(plan.result):
+    for text, path, _ in _bodies(plan.result):
         owners = all_owners(text[:BODY_CHARS], plan.positions.keys())
         yield from ((owner, path) for owner in owners if owner not in plan.positions and item_number(owner))
 
 
-def _bodies(result: PlannerResult) -> Iterator[tuple[str, str]]:
-    yield from ((item.body, pointer("create", i, "body")) for i, item in enumerate(result.create))
-    yield from ((update.body or "", pointer("update", i, "body")) for i, update in enumerate(result.update))
+def _bodies(result: PlannerResult) -> Iterator[tuple[str, str, str]]:
+    """Yield each body with its pointer and the tempID of its item."""
+    yield from ((item.body, pointer("create", i, "body"), item.temp_id) for i, item in enumerate(result.create))
+    yield from ((update.body or "", pointer("update", i, "body"), "") for i, update in enumerate(result.update))
 
 
 def _check_owners(plan: Plan) -> Iterator[Finding]:
@@ -252,13 +268,15 @@ def _check_owners(plan: Plan) -> Iterator[Finding]:
     names = plan.positions.keys()
     numbered = {str(number): name for name in names if (number := item_number(name))}
     unknown = 0
-    for text, path in _bodies(plan.result):
+    for text, path, own in _bodies(plan.result):
         for owner in all_owners(text[:BODY_CHARS], names):
             if owner in numbered:
                 yield _ambiguous(f"owned by #{owner}", numbered[owner], path)
             elif not (owner in names or owner.isdigit() or owner.startswith("<")):
                 unknown += 1
-                yield _unknown_name(f"#{owner}", (f"#{name}" for name in names), path, unknown, "The owner ")
+                yield _unknown_name(
+                    f"#{owner}", (f"#{name}" for name in names if name != own), path, unknown, "The owner "
+                )
         for owner in filter(plan.names.__contains__, all_owners(text[:BODY_CHARS], names, is_bare=True)):
             message = f"The owner `{owner}` has no `#`, so it does not become the number of its issue."
             yield warning("unknown-reference", message, path, hint=f"Did you mean `#{owner}`?")
@@ -325,7 +343,9 @@ def _check_update(update: PlannedWorkItemUpdate, path: str) -> Iterator[Finding]
 def _wrong_number(reference: str, plan: Plan, path: str) -> Finding | None:
     if item_number(reference) is None:
         message = f"`{reference}` is not a work item number."
-        return Finding("unknown-reference", message, path, hint="Use `42` or `#42`.")
+        return Finding(
+            "unknown-reference", message, path, hint=_number_hint(reference) or "Use its number, such as `42`."
+        )
     other = _like_a_number(reference, plan.positions)
     return _ambiguous(reference, other, path) if other else None
 
