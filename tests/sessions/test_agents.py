@@ -903,8 +903,12 @@ def test_an_agent_reads_the_decisions_and_the_requested_changes(tmp_path: Path) 
 
     assert not read("Architect") & {"status.json", "approve-design-history.jsonl"}
     answer(writer(folder), {DESIGN: "changes-requested: no database"})
+    for name in ("design-specs/form.md", "research/csv.md"):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text("# One\n")
     for role in ("SpecAgent", "Architect", "Designer"):
         assert read(role) >= {"spec.md", "status.json", "approve-design-history.jsonl"}
+        assert read(role) >= {"architecture.md", "form.md", "csv.md"}, "the whole design"
     assert "status.json" in read("Researcher")
 
 
@@ -935,7 +939,13 @@ def test_no_coder_works_in_a_full_session_without_its_architecture(tmp_path: Pat
     assert refused(folder, "T-001") == refused(folder, "T-001", "Reviewer") == ["context-file-missing"]
     assert agent_input(read_session(folder), "meta", "Architect")["agent"] == "Architect", "who writes it may fix it"
     lean = make_session(tmp_path / "lean", "IMPLEMENT_LOOP", mode="lean", texts=texts)
-    assert agent_input(read_session(lean), "T-001", "Coder")["task"]["id"] == "T-001"
+    for role in ("Coder", "Designer"):
+        assert agent_input(read_session(lean), "T-001", role)["task"]["id"] == "T-001"
+    early = read_session(make_session(tmp_path / "early", "DESIGN", mode="full", texts=texts))
+    if architecture:
+        assert refused(early.folder, "meta", "Designer") == ["context-file-missing"]
+    else:
+        assert agent_input(early, "meta", "Designer")["agent"] == "Designer"
 
 
 def test_a_task_waits_for_its_dependencies_and_its_context_files(tmp_path: Path) -> None:

@@ -22,9 +22,8 @@ from accord.sessions.decision_rules import check_gate, is_before
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of, status_value
 from accord.sessions.models import GATES, LOOPS, OutputEntry, SessionStatus, SessionTask
 from accord.sessions.policy import (
-    OPTIONAL,
-    OWNERS,
-    REQUIRED,
+    READERS,
+    WRITERS,
     artifacts_of,
     check_task,
     refuse,
@@ -203,10 +202,12 @@ def open_fix(session: Session) -> tuple[str, str] | None:
 
 
 def broken_files(session: Session, role: str) -> list[str]:
-    """Return the files of the session that an agent must read, does not write, and that are missing or broken."""
-    of_state = machine.files_needed(machine.working_state(status_of(session)), session.mode)
-    optional = [name for name in OPTIONAL.get(role, ()) if name in of_state and role not in OWNERS[name]]
-    return [name for name in (STATUS_FILE, *REQUIRED[role], *optional) if session.parts[name].problem]
+    """Return the files of the session that an agent needs, does not write, and that are missing or broken."""
+    states = (machine.working_state(status_of(session)), "DONE")
+    now, later = (machine.files_needed(state, session.mode) for state in states)
+    read = [name for name, roles in READERS.items() if role in roles and role not in WRITERS.get(name, ())]
+    needed = [name for name in read if name in now or (name in later and not session.parts[name].is_missing)]
+    return [name for name in (STATUS_FILE, *needed) if session.parts[name].problem]
 
 
 def check_files(session: Session, role: str, task_id: str, changed: Collection[str] = ()) -> list[Finding]:

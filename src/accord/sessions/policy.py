@@ -21,7 +21,7 @@ from accord.core.findings import Finding, pointer
 from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.git.steering import PathAudit, audit_paths
-from accord.sessions.models import LOOPS, ROLES, STATES, CiStatus, ProjectType, SessionStatus, SessionTasks
+from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES, CiStatus, ProjectType, SessionStatus, SessionTasks
 
 WORK = ".agents-work"
 INTO = ".accord/dispatch"
@@ -50,35 +50,19 @@ def artifacts_of(role: str, mode: str) -> list[str]:
     return [*own, "tasks.yaml"] if (role, mode) == ("SpecAgent", "lean") else own
 
 
-REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "SpecAgent": (),
-    "Architect": ("spec.md", "acceptance.json"),
-    "Designer": ("spec.md", "architecture.md", "acceptance.json"),
-    "Researcher": ("spec.md",),
-    "Planner": ("spec.md", "acceptance.json"),
-    "Coder": ("spec.md", "tasks.yaml"),
-    "Reviewer": ("spec.md", "tasks.yaml"),
-    "QA": ("spec.md", "acceptance.json", "tasks.yaml"),
-    "Security": ("tasks.yaml",),
-    "Integrator": ("tasks.yaml", "acceptance.json"),
-    "Docs": ("spec.md", "tasks.yaml", "acceptance.json"),
-    "Orchestrator": ("tasks.yaml",),
+READERS: Mapping[str, tuple[str, ...]] = {
+    "spec.md": ("Architect", "Designer", "Researcher", "Planner", "Coder", "Reviewer", "QA", "Docs"),
+    "acceptance.json": ("Architect", "Designer", "Planner", "QA", "Integrator", "Docs"),
+    "architecture.md": ("Architect", "Designer", "Planner", "Coder", "Reviewer", "Security"),
+    "tasks.yaml": ("Coder", "Reviewer", "QA", "Security", "Integrator", "Docs", "Orchestrator"),
+    "design-specs": ("Designer", "Planner", "Coder", "Reviewer"),
+    "research": ("SpecAgent", "Architect", "Planner"),
+    "approve-design-history.jsonl": CORRECTORS,
 }
-"""The files that each agent must read before it starts."""
-
-OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "SpecAgent": ("research", "approve-design-history.jsonl"),
-    "Architect": ("architecture.md", "research", "approve-design-history.jsonl"),
-    "Designer": ("design-specs", "approve-design-history.jsonl"),
-    "Planner": ("architecture.md", "design-specs", "research"),
-    "Coder": ("architecture.md", "design-specs"),
-    "Reviewer": ("architecture.md", "design-specs"),
-    "Security": ("architecture.md",),
-}
-"""The files that each agent also reads where they exist, such as requested changes; of a directory all its files."""
+"""The roles that need to read each file. A broken one stops them, and a missing one once the session needs it."""
 
 SHARED = ("spec.md", "acceptance.json", "adr", "tasks.yaml")
-"""The files that every agent reads where they exist. A missing or broken one stops only an agent that needs it."""
+"""The files that every agent reads where they exist; while the design is corrected, it reads the artifacts of all."""
 
 OWNERS: Mapping[str, frozenset[str]] = {
     **{name: frozenset(roles) for name, roles in WRITERS.items()},
