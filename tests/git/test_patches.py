@@ -117,7 +117,9 @@ def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path, commands: li
     assert "real.txt" in patch
 
 
-@pytest.mark.parametrize("made", ["left alone", "committed inside", "committed outside as well"])
+@pytest.mark.parametrize(
+    "made", ["left alone", "committed inside", "added outside as well", "committed outside as well"]
+)
 def test_work_in_a_repository_of_the_agents_own_becomes_files(tree: Path, made: str) -> None:
     inner = tree / "app"
     inner.mkdir()
@@ -125,6 +127,8 @@ def test_work_in_a_repository_of_the_agents_own_becomes_files(tree: Path, made: 
     (inner / "page.ts").write_text("export {}\n")
     if made != "left alone":
         commit(inner, "scaffold")
+    if made == "added outside as well":
+        git(tree, "add", "-A")
     if made == "committed outside as well":
         commit(tree, "mine")
     result = apply_patch(Git(tree), extract(tree, "base").patch, "base")

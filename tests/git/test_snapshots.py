@@ -1,5 +1,6 @@
 """Changes of an agent are found whatever it did to the repository, and nothing in its .git takes effect."""
 
+import re
 import resource
 import subprocess
 from pathlib import Path
@@ -12,7 +13,7 @@ from accord.core.errors import Refused
 from accord.git import leaving_out
 from accord.git.comparison import changes_since
 from accord.git.extraction import extract
-from accord.git.leaving_out import STATE, TOO_LARGE
+from accord.git.leaving_out import ELSEWHERE, STATE, TOO_LARGE
 from accord.git.program import Git
 from accord.git.snapshots import Snapshot, take_snapshot
 
@@ -113,6 +114,27 @@ def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
     counted = Git(tmp_path)("apply", "--numstat", "-z", data=changes_since(before).patch)
     paths = {entry.split("\t")[2] for entry in counted.decode().split("\0")[:-1]}
     assert paths == {f"tools/inner/{name}" for name in (".gitignore", "a.txt", "deep/b é.txt", "deep-link")}
+
+
+@pytest.mark.parametrize("made", ["cloned", "added", "committed", "edited"])
+def test_a_clone_of_another_repository_is_left_out_and_named(repository: Path, tmp_path: Path, made: str) -> None:
+    other = copied(tmp_path / "other", with_two_commits)
+    before = snapshot(repository)
+    git(repository, "clone", "-q", str(other), "vendor/other")
+    if made == "edited":
+        before = snapshot(repository)
+        (repository / "vendor/other/kept.txt").write_text("edited\n")
+    if made in ("added", "committed"):
+        git(repository, "add", "-A")
+    if made == "committed":
+        git(repository, "commit", "-qm", "with a clone")
+    (repository / "small.txt").write_text("small\n")
+    changes, extracted = changes_since(before), extract(repository, before.commit)
+    assert {*changes.left_out.values()} == {ELSEWHERE}
+    assert all(path.startswith("vendor/other/") for path in changes.left_out)
+    assert extracted.remarks[0].startswith(f"{ELSEWHERE}: vendor/other/")
+    for patch in (changes.patch, extracted.patch):
+        assert re.findall(rb"^diff --git (\S+)", patch, re.MULTILINE) == [b"a/small.txt"]
 
 
 def test_files_that_were_uncommitted_before_the_run_are_left_out(repository: Path, tmp_path: Path) -> None:

@@ -16,8 +16,17 @@ from functools import cached_property
 
 from accord.core.frozen import Frozen
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
-from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, ignored_paths, is_only_here, untracked_files
-from accord.git.leaving_out import BY_FILTER, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
+from accord.git.index import (
+    IndexEntry,
+    add_files,
+    blobs_of,
+    entries_of,
+    files_of_clones,
+    ignored_paths,
+    is_only_here,
+    untracked_files,
+)
+from accord.git.leaving_out import BY_FILTER, ELSEWHERE, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
 from accord.git.patches import changes_between, difference, paths_with_new_markers
 from accord.git.paths import is_folder, some_of
 from accord.git.program import SUBMODULE, Git, GitFailed, is_ancestor, join_nul, split_nul
@@ -64,9 +73,11 @@ def changes_since(
     with lay_over(snapshot) as ours:
         comparison = _Comparison.of(snapshot, ours)
         changed, untouched = comparison.changed_paths()
+        cloned = dict.fromkeys(files_of_clones(snapshot.top, comparison.nested, changed), ELSEWHERE)
+        changed = [path for path in changed if path not in cloned and path not in comparison.nested]
         pointers = _known_pointers(comparison, changed)
         left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
-        left |= _half_moved(comparison, changed, left)
+        left |= _half_moved(comparison, changed, left) | cloned
         failed = _store(
             comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)
         )

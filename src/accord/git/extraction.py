@@ -14,9 +14,19 @@ from pathlib import Path
 from accord.core.errors import Refused, WrongUsage
 from accord.core.frozen import Frozen
 from accord.git.filters import LFS, Settings, filtered_content, is_pointer_file, read_settings, stays_as_stored
-from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
+from accord.git.index import (
+    IndexEntry,
+    add_files,
+    blobs_of,
+    entries_of,
+    files_of_clones,
+    is_only_here,
+    submodules,
+    untracked_files,
+)
 from accord.git.leaving_out import (
     BY_FILTER,
+    ELSEWHERE,
     STATE,
     UNREADABLE,
     UNSEEN,
@@ -97,10 +107,11 @@ def _stage_changes(
             excluded.add(os.path.relpath(without.resolve(), scratch.directory.resolve()))
         entries = entries_of(scratch)
         clear_flags(scratch, entries)
-        untracked, _ = untracked_files(scratch, git, "--exclude-standard")
+        untracked, nested = untracked_files(scratch, git, "--exclude-standard")
+        cloned = dict.fromkeys(files_of_clones(scratch.directory, nested, untracked), ELSEWHERE)
         listed = dict.fromkeys([*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))])
-        changed = [path for path in listed if path not in excluded]
-        kept_back = _stage_files(scratch, start, entries, changed, state_files)
+        changed = [path for path in listed if path not in excluded and path not in cloned]
+        kept_back = cloned | _stage_files(scratch, start, entries, changed, state_files)
         kept_back |= _put_back_commits(scratch, start, state_files)
         known = {*entries, *untracked, *kept_back, *excluded}
         kept_back |= overlooked_changes(scratch, git, start, settings, entries, known) | kept_back
@@ -187,8 +198,9 @@ def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> d
 
 
 def _forget_new_repositories(scratch: Git, start: str) -> None:
-    """Take the repositories that the agent committed by their id alone out of the index, except submodules."""
-    made = [c.path for c in changes_between(scratch, start, "HEAD") if c.mode == SUBMODULE and not c.was.strip("0")]
+    """Take the repositories that the agent added by their id alone out of the index, except submodules."""
+    changes = changes_between(scratch, start, scratch.line("write-tree"))
+    made = [each.path for each in changes if each.mode == SUBMODULE and not each.was.strip("0")]
     if left := {*made} - submodules(scratch) if made else ():
         scratch("update-index", "--force-remove", "-z", "--stdin", data=join_nul(left))
 

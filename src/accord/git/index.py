@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -94,6 +94,12 @@ def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str
     within = [path for folder in nested for path in files_below(git.directory, folder)]
     within = sorted({*within} - ignored_paths(git, within))
     return [*files, *(path for path in places if path in known), *within], nested
+
+
+def files_of_clones(top: Path, nested: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """Return the paths that are in a repository within that has a remote."""
+    clones = tuple(f"{folder}/" for folder in nested if Git(top / folder, UNTRUSTED).attempt("remote").stdout)
+    return [path for path in paths if path.startswith(clones)]
 
 
 def is_only_here(folder: Path) -> bool:
