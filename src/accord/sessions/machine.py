@@ -287,10 +287,8 @@ _STEPS: dict[tuple[str, str], tuple[str, tuple[Guard, ...]]] = {
     (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", ()),
     ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", _REVIEWED),
     ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red, Integrator passed", (*_REVIEWED, _ci, _integration)),
-    **{
-        (state, "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci, _report))
-        for state in ("INTEGRATE", "RELEASE")
-    },
+    ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci, _report)),
+    ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", (*_REVIEWED, _ci, _report)),
 }
 """Labels and guards of single steps forward; every step needs valid files, passed gates and no pending question."""
 

@@ -285,13 +285,8 @@ def with_adopted_answer(session: Session, *, now: datetime) -> Record:
 
 def with_dispatched_correction(session: Session, agent: str, *, now: datetime, has_input: bool = False) -> Record:
     """Return the status with the agent that corrects the design; recorded first, it never gets its input twice."""
-    value = _set_correction(status_value(session), "dispatched")
-    sent = {
-        "agent": agent,
-        "task_id": "meta",
-        "at": timestamp(now),
-        **({"input_at": timestamp(now)} if has_input else {}),
-    }
+    value, at = _set_correction(status_value(session), "dispatched"), timestamp(now)
+    sent = {"agent": agent, "task_id": "meta", "at": at, **({"input_at": at} if has_input else {})}
     value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = sent
     return value
 
@@ -322,14 +317,6 @@ def next_step(session: Session) -> SessionStep:
     return SessionStep((return_state(status) if state == "ASK_USER" else "") or state, "continue")
 
 
-_CORRECTION_STEPS: dict[str, Next] = {
-    "none": "dispatch-correction",
-    "queued": "dispatch-correction",
-    "dispatched": "verify-correction",
-    "completed": "re-ask",
-}
-
-
 def next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
     """Return what a session does next at a gate, once no question waits."""
     state, decision = status.current_state, status.decision(gate_id)
@@ -337,7 +324,8 @@ def next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
         return SessionStep(state, "ask", (), f"{gate_id} was never asked.")
     answer = (decision.answer or "") if decision.status == "answered" else ""
     if gate_id == APPROVE_DESIGN and rules.is_change_request(answer):
-        return SessionStep(state, _CORRECTION_STEPS[status.correction_status], (), answer)
+        steps: dict[str, Next] = {"dispatched": "verify-correction", "completed": "re-ask"}
+        return SessionStep(state, steps.get(status.correction_status, "dispatch-correction"), (), answer)
     return SessionStep(state, "continue" if rules.passes_gate(gate_id, answer) else "re-ask")
 
 

@@ -82,15 +82,11 @@ def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, 
     both where an output asks for them or they gave one.
     """
     about = [output for output in outputs if output.task_id in (task.id, "meta")]
-    asked = planned_reviews(task).union(*((output.agent, *_asked_for(output)) for output in about))
+    asked = planned_reviews(task).union(["Reviewer"], *((output.agent, *_asked_for(output)) for output in about))
     results = reviews_of(task, outputs)
-    is_required = {
-        "Coder": "Coder" in results or not has_work(task, outputs),
-        "Reviewer": True,
-        "QA": "QA" in asked,
-        "Security": "Security" in asked,
-    }
-    return tuple(role for role, required in is_required.items() if required and results.get(role) not in _PASSED)
+    first = ["Coder"] if "Coder" in results or not has_work(task, outputs) else []
+    roles = (*first, *(role for role in REVIEWS if role in asked))
+    return tuple(role for role in roles if results.get(role) not in _PASSED)
 
 
 def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
@@ -157,8 +153,7 @@ def unreviewed_tasks(tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry
     Where the session has no output at all, other tools keep its records.
     """
     completed = [task for task in tasks if task.status == "completed" and outputs]
-    found = {task.id: open_gates(task, outputs) for task in completed}
-    return {name: gates for name, gates in found.items() if gates}
+    return {task.id: gates for task in completed if (gates := open_gates(task, outputs))}
 
 
 def strategy_of(status: SessionStatus) -> str:
