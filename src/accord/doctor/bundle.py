@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,27 +104,16 @@ def write_bundle(
     bundle = Bundle(redact)
     bundle.add_text("versions.json", json.dumps(versions(), indent=2) + "\n")
     bundle.add_text("doctor.json", json.dumps(findings, indent=2, ensure_ascii=False) + "\n")
-    for pattern in CONFIGURATION:
-        for file in sorted(root.glob(pattern)):
-            if not file.is_dir():
-                bundle.add_file(file.relative_to(root).as_posix(), file)
-    for name, file in _files(included):
-        if file.resolve() != path.resolve():
+    files = [file for pattern in CONFIGURATION for file in sorted(root.glob(pattern))]
+    named = [(file.relative_to(root).as_posix(), file) for file in files]
+    for i, each in enumerate(included, 1):
+        below = sorted(each.rglob("*")) if each.is_dir() else [each]  # which enters no folders behind links
+        named += [(f"included/{i}/{file.relative_to(each.parent).as_posix()}", file) for file in below]
+    for name, file in named:
+        if not file.is_dir() and file.resolve() != path.resolve():
             bundle.add_file(name, file)
     write_whole(path, bundle.to_bytes())
     return bundle
-
-
-def _files(included: Iterable[Path]) -> Iterator[tuple[str, Path]]:
-    """List files below the given paths, by their name in the archive; folders behind links are not entered."""
-    for i, path in enumerate(included, 1):
-        if not path.is_dir():
-            yield f"included/{i}/{path.name}", path
-            continue
-        for folder, _, names in sorted(os.walk(path)):
-            for name in sorted(names):
-                file = Path(folder, name)
-                yield f"included/{i}/{path.name}/{file.relative_to(path).as_posix()}", file
 
 
 def versions() -> Mapping[str, str]:

@@ -139,15 +139,12 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
     if repository.is_archived:
         raise Refused("The repository is archived.", hint="Unarchive it under Settings → General.")
     refuses = github.refuses_pulls(repository.default_branch) if asks and not identity.is_person else False
-    prefix, in_the_way = BRANCH_PREFIX, ""
+    prefix, in_the_way, rules = BRANCH_PREFIX, "", None
     with suppress(Refused):  # a token that may not read contents
         prefix = _prefix_of(github, repository.default_branch)
         in_the_way = _branch_in_the_way(github, prefix)
-    branch = work_branch(1, prefix=prefix)
-    try:
-        rules = {branch: github.branch_rules(branch)}
-    except Refused:  # an old server
-        rules = None
+    with suppress(Refused):  # an old server
+        rules = {(branch := work_branch(1, prefix=prefix)): github.branch_rules(branch)}
     return LiveFacts(
         repository_url=connection.page,
         default_branch=repository.default_branch,
@@ -183,10 +180,10 @@ def setting_checks(
         return [DoctorCheck(name, facts, is_skipped=True) for name in NAMES]
     return [
         _token_check(facts),
-        _pulls_check(facts, needed),
+        _pulls_check(facts, [each for each in needed if each.kind == "setting"]),
         _permissions_check(facts),
-        _secrets_check(facts, needed, workflows),
-        _logins_check(facts, needed),
+        _secrets_check(facts, [each for each in needed if each.kind == "secret"], workflows),
+        _logins_check(facts, [each for each in needed if each.kind == "variable"]),
         _rules_check(facts),
     ]
 
@@ -203,28 +200,24 @@ def _token_check(facts: LiveFacts) -> DoctorCheck:
     return DoctorCheck(NAMES[0], f"writes as {facts.login}, {kind}")
 
 
-def _pulls_check(facts: LiveFacts, needed: Sequence[Requirement]) -> DoctorCheck:
-    wanted = [each for each in needed if each.kind == "setting"]
-    name = NAMES[1]
+def _pulls_check(facts: LiveFacts, wanted: Sequence[Requirement]) -> DoctorCheck:
     if not wanted:
-        return DoctorCheck(name, "no workflow opens or approves pull requests with the job's token")
+        return DoctorCheck(NAMES[1], "no workflow opens or approves pull requests with the job's token")
     if facts.may_create_pulls:
-        return DoctorCheck(name, "GitHub Actions may create and approve them")
-    given = [each for each in wanted if each.unless and each.unless in (facts.secrets or ())]
-    if len(given) == len(wanted):
-        return DoctorCheck(name, f"opened with the secret {given[0].unless}")
+        return DoctorCheck(NAMES[1], "GitHub Actions may create and approve them")
+    missing = [each for each in wanted if each.unless not in (facts.secrets or ())]
+    if not missing:
+        return DoctorCheck(NAMES[1], f"opened with the secret {wanted[0].unless}")
     if facts.may_create_pulls is None:
-        return _skipped_check(facts, "may_create_pulls", name, ACTIONS_PAGE)
-    found = [(path, _pulls_finding(facts, each)) for each in wanted if each not in given for path in each.paths]
-    return DoctorCheck(name, f'"{CREATE_PULLS}" is off', found)
-
-
-def _pulls_finding(facts: LiveFacts, requirement: Requirement) -> Finding:
-    hint = requirement.step(facts.repository_url)
-    message = f"GitHub Actions may not create and approve pull requests. {requirement.why}"
-    if requirement.is_required and (facts.secrets is not None or not requirement.unless):
-        return Finding("pulls-not-allowed", message, hint=hint)
-    return warning("pulls-not-allowed", message, hint=hint)
+        return _skipped_check(facts, "may_create_pulls", NAMES[1], ACTIONS_PAGE)
+    found: list[PlacedFinding] = []
+    for each in missing:
+        message = f"GitHub Actions may not create and approve pull requests. {each.why}"
+        finding = Finding("pulls-not-allowed", message, hint=each.step(facts.repository_url))
+        if not each.is_required or (facts.secrets is None and each.unless):
+            finding = warning("pulls-not-allowed", message, hint=finding.hint)
+        found += [(path, finding) for path in each.paths]
+    return DoctorCheck(NAMES[1], f'"{CREATE_PULLS}" is off', found)
 
 
 def _permissions_check(facts: LiveFacts) -> DoctorCheck:
@@ -233,45 +226,32 @@ def _permissions_check(facts: LiveFacts) -> DoctorCheck:
     return DoctorCheck(NAMES[2], f"{facts.workflow_permissions}, for jobs that declare none; those of the kit do")
 
 
-def _secrets_check(facts: LiveFacts, needed: Sequence[Requirement], workflows: Mapping[str, Workflow]) -> DoctorCheck:
-    wanted = [each for each in needed if each.kind == "secret"]
+def _secrets_check(facts: LiveFacts, wanted: Sequence[Requirement], workflows: Mapping[str, Workflow]) -> DoctorCheck:
+    """Find what agents would sign in with in none of the places that their jobs can read."""
     if not wanted:
         return DoctorCheck(NAMES[3], "no workflow reads secrets of the default agent")
     if facts.secrets is None:
         return _skipped_check(facts, "secrets", NAMES[3], SECRETS_PAGE)
-    found: list[PlacedFinding] = []
+    all_secrets, found = facts.secrets | (facts.environment_secrets or frozenset()), list[PlacedFinding]()
     for each in wanted:
-        found += _secret_findings(facts, facts.secrets, each, workflows)
-    note = ", ".join(sorted({name for each in wanted for name in each.names} & _all_secrets(facts)))
-    return DoctorCheck(NAMES[3], note, found)
-
-
-def _all_secrets(facts: LiveFacts) -> frozenset[str]:
-    return (facts.secrets or frozenset()) | (facts.environment_secrets or frozenset())
-
-
-def _secret_findings(
-    facts: LiveFacts, secrets: frozenset[str], requirement: Requirement, workflows: Mapping[str, Workflow]
-) -> Iterator[PlacedFinding]:
-    """Find what agents would sign in with in none of the places that their jobs can read."""
-    if _is_given(requirement, secrets):
-        return
-    hint = requirement.step(facts.repository_url)
-    if not _is_given(requirement, _all_secrets(facts)):
-        message = f"GitHub has no secret for the agent. {requirement.why}"
-        is_sure = facts.environment_secrets is not None
-        finding = Finding("agent-secret-missing", message, hint=hint)
-        yield requirement.paths[0], finding if is_sure else warning("agent-secret-missing", message, hint=hint)
-        return
-    wanted = {name.lower() for name in requirement.names}
-    for path in requirement.paths:
-        if path in workflows and wanted & secrets_of_callers(workflows[path]):
+        if not _is_given(each, all_secrets):
+            message = f"GitHub has no secret for the agent. {each.why}"
+            finding = Finding("agent-secret-missing", message, hint=each.step(facts.repository_url))
+            if facts.environment_secrets is None:
+                finding = warning("agent-secret-missing", message, hint=finding.hint)
+            found.append((each.paths[0], finding))
+        elif not _is_given(each, facts.secrets):
             message = f"The agent's secret is in the environment `{ENVIRONMENT}` only, which this workflow cannot read."
             place = SECRETS_PAGE.at(facts.repository_url)
-            advice = (
+            hint = (
                 f"Add it to the repository under {place}: GitHub passes no secrets of environments to called workflows."
             )
-            yield path, warning("agent-secret-out-of-reach", message, hint=advice)
+            finding = warning("agent-secret-out-of-reach", message, hint=hint)
+            names = {name.lower() for name in each.names}
+            called = (path for path in each.paths if path in workflows and names & secrets_of_callers(workflows[path]))
+            found += [(path, finding) for path in called]
+    note = ", ".join(sorted({name for each in wanted for name in each.names} & all_secrets))
+    return DoctorCheck(NAMES[3], note, found)
 
 
 def _is_given(requirement: Requirement, secrets: frozenset[str]) -> bool:
@@ -279,22 +259,21 @@ def _is_given(requirement: Requirement, secrets: frozenset[str]) -> bool:
     return all(present) if requirement.needs_all else any(present)
 
 
-def _logins_check(facts: LiveFacts, needed: Sequence[Requirement]) -> DoctorCheck:
-    wanted = [each for each in needed if each.kind == "variable"]
+def _logins_check(facts: LiveFacts, wanted: Sequence[Requirement]) -> DoctorCheck:
     if not wanted:
         return DoctorCheck(NAMES[4], "no workflow takes a token from a secret")
     if facts.variables is None:
         return _skipped_check(facts, "variables", NAMES[4], VARIABLES_PAGE)
     if facts.secrets is None:
         return _skipped_check(facts, "secrets", NAMES[4], SECRETS_PAGE)
+    given = sorted(each.unless for each in wanted if each.unless in facts.secrets)
     found: list[PlacedFinding] = []
     for each in wanted:
         (variable,) = each.names
-        if variable in facts.variables and each.unless not in facts.secrets:
+        if variable in facts.variables and each.unless not in given:
             message = f"The variable {variable} names an account, but its token, the secret {each.unless}, is missing."
             hint = f"Add the secret {each.unless}, or delete the variable: it does not name the job's own token."
             found.append((each.paths[0], Finding("login-without-token", message, hint=hint)))
-    given = sorted(each.unless for each in wanted if each.unless in facts.secrets)
     return DoctorCheck(NAMES[4], f"tokens: {', '.join(given)}" if given else "the job's own token writes", found)
 
 
@@ -302,25 +281,23 @@ def _rules_check(facts: LiveFacts) -> DoctorCheck:
     if facts.rules is None:
         return _skipped_check(facts, "rules", NAMES[5], RULES_PAGE)
     found = [
-        *_rule_findings(facts, facts.work_branch, _REFUSING, _COVERS),
+        *_work_branch_findings(facts),
         *_rule_findings(facts, facts.default_branch, _AT_MERGE, "keeps accord's pull requests from being merged into"),
-        *((WORKFLOWS, finding) for finding in _way_findings(facts)),
     ]
     for branch in facts.protected or ():
         if branch.startswith(f"{facts.prefix}/"):
             hint = f"Exclude `{facts.prefix}/**` under {BRANCHES_PAGE.at(facts.repository_url)}."
             message = f"A branch protection rule covers `{branch}`, so pushes to it may be refused."
-            found.append((WORKFLOWS, warning("branch-protected", message, hint=hint)))
+            found.append(warning("branch-protected", message, hint=hint))
+    note = "rulesets, and protection rules of existing branches"
     if facts.protected is None:
-        reason = facts.unread.get("protected", "not read")
-        return DoctorCheck(NAMES[5], f"rulesets only; protection rules: {reason}", found)
-    return DoctorCheck(NAMES[5], "rulesets, and protection rules of existing branches", found)
+        note = f"rulesets only; protection rules: {facts.unread.get('protected', 'not read')}"
+    return DoctorCheck(NAMES[5], note, [(WORKFLOWS, finding) for finding in found])
 
 
 def preflight_findings(facts: LiveFacts) -> list[Finding]:
     """Find reasons for which GitHub would refuse the branch or the pull request of a result."""
-    rules = _rule_findings(facts, facts.work_branch, _REFUSING, _COVERS)
-    found = [*(finding for _, finding in rules), *_way_findings(facts)]
+    found = [*_work_branch_findings(facts)]
     place = ACTIONS_PAGE.at(facts.repository_url)
     if facts.may_create_pulls is None:
         message = f"The token of {facts.login} may not ask whether pull requests are allowed."
@@ -333,16 +310,14 @@ def preflight_findings(facts: LiveFacts) -> list[Finding]:
     return found
 
 
-def _way_findings(facts: LiveFacts) -> Iterator[Finding]:
+def _work_branch_findings(facts: LiveFacts) -> Iterator[Finding]:
+    yield from _rule_findings(facts, facts.work_branch, _REFUSING, "covers branches of work items, such as")
     if facts.in_the_way:
         refused = way_refusal(f"{facts.in_the_way}/…", facts.in_the_way)
         yield Finding("branch-in-the-way", refused.message, hint=refused.hint)
 
 
-_COVERS = "covers branches of work items, such as"
-
-
-def _rule_findings(facts: LiveFacts, branch: str, rules: Mapping[str, str], says: str) -> Iterator[PlacedFinding]:
+def _rule_findings(facts: LiveFacts, branch: str, rules: Mapping[str, str], says: str) -> Iterator[Finding]:
     for rule in (facts.rules or {}).get(branch, ()):
         if rule in rules and not (rule == SIGNATURES and facts.login.endswith("[bot]")):
             message = f'The rule "{rules[rule]}" {says} `{branch}`.'
@@ -351,4 +326,4 @@ def _rule_findings(facts: LiveFacts, branch: str, rules: Mapping[str, str], says
             hint = f"Exclude {which} under {place}, or let the account that pushes bypass the rule."
             if rule == SIGNATURES:
                 hint = f"GitHub signs only commits of bots: use `GITHUB_TOKEN` or the token of an app. {hint}"
-            yield WORKFLOWS, warning("branch-rule", message, hint=hint)
+            yield warning("branch-rule", message, hint=hint)
