@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
 from accord.workflows.expressions import Node, Reference, all_reads, embedded_expressions, parse_condition, reads
-from accord.workflows.models import Job, Output, Step, Workflow, run_default
+from accord.workflows.models import Job, Step, Workflow, run_default
 from accord.workflows.trust import CALLED, Actor, value_of
 from accord.workflows.writes import written_names
 
@@ -24,11 +25,15 @@ class OutputLink(NamedTuple):
     """A link of an output's chain."""
 
     path: str
-    job: str = ""  # empty for an output of the workflow
+    value: Any
+    job: str = ""  # empty for an output of a workflow
     name: str = ""  # of the output
+    uses: str = ""  # the called workflow that it is in; empty for the first one
+    read: Reference = ()  # by which the caller of that workflow reads the output
 
 
-_End = tuple[tuple[OutputLink, ...], Reference]
+_Chain = tuple[OutputLink, ...]
+_End = tuple[_Chain, Reference]
 """The end of a chain: an output of a step, or of a job of another workflow. Without a reference, the chain goes on."""
 
 
@@ -54,37 +59,32 @@ class Wiring(Frozen):
 
     workflow: Workflow
     called: Mapping[str, Workflow]
-    depth: int = 0
-    """How many calls lead to the workflow."""
-
-    judged: dict[tuple[str, str], Break | None] = field(default_factory=dict)
-    """The outputs of called workflows that were followed, by ``uses`` and name; None for those that may be set."""
 
     def break_of(self, value: Any, path: str) -> Break | None:
         """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
-        return next((end for end in self._ends(value, OutputLink(path)) if isinstance(end, Break)), None)
+        return next((end for end in self._ends(OutputLink(path, value)) if isinstance(end, Break)), None)
 
     def crossed_output(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
         """Find where an output is connected to another output's source instead of its own; a comparison is neither."""
-        ends = [end for end in self._ends(value, OutputLink(path, name=name)) if not isinstance(end, Break)]
+        ends = [end for end in self._ends(OutputLink(path, value, name=name)) if not isinstance(end, Break)]
         chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
-        values = [value, *(self.workflow.jobs[link.job].outputs[link.name] for link in chain if link.job)]
-        if not ref or any(map(_is_computed, values)):
+        if any(ref[-1] == name for _, ref in ends) or not ref or any(_is_computed(link.value) for link in chain):
             return None
-        if any(ref[-1] == name for _, ref in ends):
-            return self._crossed_in_call(ref, chain[-1], others) if len(ends) == 1 else None
-        link = next(link for link in reversed(chain) if link.name.lower() == name)
-        return Break(link, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`")
+        last = max(i for i, link in enumerate(chain, 1) if link.name.lower() == name)
+        read = next((link.read for link in chain[last:] if link.read), ref)
+        reason = f"{'.'.join(read)} is the source of the output `{ref[-1]}`"
+        return _for_caller(Break(chain[last - 1], reason), chain[:last])
 
     def idle_at(self, value: Any) -> str:
         """Return the place of a condition that keeps an output from being set in every run; empty without one."""
-        found = [end for end in self._ends(value, OutputLink("")) if not isinstance(end, Break)]
+        found = [end for end in self._ends(OutputLink("", value)) if not isinstance(end, Break)]
         places = [next(self._idle_parts(chain, ref), "") for chain, ref in found]
         return places[0] if places and all(places) else ""
 
-    def _idle_parts(self, chain: tuple[OutputLink, ...], ref: Reference) -> Iterator[str]:
+    def _idle_parts(self, chain: _Chain, ref: Reference) -> Iterator[str]:
         """Yield the conditions of the jobs and the step on a chain that are false unless the caller skips the run."""
-        jobs = {link.job: self.workflow.jobs[link.job] for link in chain if link.job}
+        jobs = {link.job: self.workflow.jobs[link.job] for link in chain if link.job and not link.uses}
+        ref = next((link.read for link in chain if link.read), ref)
         found = self.workflow.job(ref[1]) if ref[0] != "steps" else None
         jobs |= {found[0]: found[1]} if found else {}
         yield from (pointer("jobs", name, "if") for name, job in jobs.items() if _is_idle(job))
@@ -92,22 +92,26 @@ class Wiring(Frozen):
             if step.id.lower() == ref[1] and _is_idle(step):
                 yield pointer("jobs", chain[-1].job) + step.place + "/if"
 
-    def _ends(self, value: Any, start: OutputLink) -> Iterator[Break | _End]:
-        """Yield the ends of all sources of a value. Each output of a job is followed once."""
-        walks, seen = [self._sources(value, (start,))], set[OutputLink]()
+    def _ends(self, start: OutputLink) -> Iterator[Break | _End]:
+        """Yield the ends of all sources of a value. Each output of a job or a called workflow is followed once."""
+        first: _Chain = (start,)
+        walks, seen = [(first, self._sources(first))], set[tuple[str, str]]()
         while walks:
-            found = next(walks[-1], None)
+            chain, sources = walks[-1]
+            found = next(sources, None)
             if found is None:
                 walks.pop()
-            elif isinstance(found, Break) or found[1]:
+            elif isinstance(found, Break):
+                yield _for_caller(found, chain)
+            elif found[1]:
                 yield found
-            elif (link := found[0][-1]) not in seen:
-                seen.add(link)
-                walks.append(self._sources(self.workflow.jobs[link.job].outputs[link.name], found[0]))
+            elif (key := (found[0][-1].uses, found[0][-1].path)) not in seen:
+                seen.add(key)
+                walks.append((found[0], self._sources(found[0])))
 
-    def _sources(self, value: Any, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
-        """Yield where a value, which is that of the last link, comes from."""
-        link = chain[-1]
+    def _sources(self, chain: _Chain) -> Iterator[Break | _End]:
+        """Yield where the value of the last link comes from."""
+        link, value = chain[-1], chain[-1].value
         references = reads(value)
         stray = [ref for ref in references or () if not link.job and ref[0] in {"steps", "needs"}]
         sources = [ref for ref in references or () if ref[0] in ({"steps", "needs"} if link.job else {"jobs"})]
@@ -121,50 +125,24 @@ class Wiring(Frozen):
             is_empty, is_constant = _EMPTY.fullmatch(str(value)) is not None, not (link.job or references)
             reason = f"its value {value!r} comes from no {'step' if link.job else 'job'}"
             yield Break(link, reason, is_empty=is_empty, is_constant=is_constant)
+        workflow = self.called[link.uses] if link.uses else self.workflow
         for ref in () if stray else sources:
             if ref[0] != "steps":
-                yield from self._of_job(ref, chain)
+                yield from self._of_job(ref, chain, workflow)
                 continue
-            job = self.workflow.jobs[link.job]
-            found = _unset(job.steps, ref, link, set(), run_default("shell", job, self.workflow))
+            job = workflow.jobs[link.job]
+            found = _unset(job.steps, ref, link, set(), run_default("shell", job, workflow))
             if found or len(ref) == 4:
                 yield found or (chain, ref)
 
-    def _break_in_call(self, uses: str, name: str, link: OutputLink) -> Break | None:
-        """Return why a called workflow does not set an output; None if it may, or is not at hand."""
-        inner = self._callee(uses)
-        if inner is None or (uses, name) in self.judged:
-            found = self.judged.get((uses, name))
-            return found and found._replace(link=link)
-        self.judged[uses, name] = None  # for workflows that call each other
-        output = inner.output(name)
-        found = inner.break_of(output.value, link.path) if output else Break(link, f'{uses} has no output "{name}"')
-        self.judged[uses, name] = found and (_break_behind(uses, link, found) if output else found)
-        return self.judged[uses, name]
-
-    def _crossed_in_call(self, ref: Reference, link: OutputLink, others: Collection[str]) -> Break | None:
-        _, job = (self.workflow.job(ref[1]) if ref[0] != "steps" else None) or ("", None)
-        inner = self._callee(job.uses) if job else None
-        output = inner.output(ref[-1]) if inner else None
-        found = inner.crossed_output(ref[-1], output.value, link.path, others) if inner and output else None
-        return _break_behind(job.uses, link, found) if job and found else None
-
-    def _callee(self, uses: str) -> Wiring | None:
-        target = self.called.get(uses)
-        if target is None or target.on.workflow_call is None or self.depth == _MOST_CALLS:
-            return None
-        return Wiring(target, self.called, self.depth + 1, self.judged)
-
-    def output(self, name: str) -> Output | None:
-        """Return an output of the workflow by its name in lower case."""
-        outputs = self.workflow.on.workflow_call.outputs if self.workflow.on.workflow_call else {}
-        return next((each for key, each in outputs.items() if key.lower() == name), None)
-
-    def _of_job(self, ref: Reference, chain: tuple[OutputLink, ...]) -> Iterator[Break | _End]:
+    def _of_job(self, ref: Reference, chain: _Chain, workflow: Workflow) -> Iterator[Break | _End]:
         """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
         link = chain[-1]
-        job_id, job = (self.workflow.job(ref[1]) if ref[1:] else None) or ("", None)
-        if link.job and (len(ref) < 3 or ref[1] not in map(str.lower, self.workflow.jobs[link.job].needs)):
+        job_id, job = (workflow.job(ref[1]) if ref[1:] else None) or ("", None)
+        target = self.called.get(job.uses) if job else None
+        is_deep = sum(bool(link.read) for link in chain) >= _MOST_CALLS
+        call = target.on.workflow_call if target and not is_deep else None
+        if link.job and (len(ref) < 3 or ref[1] not in map(str.lower, workflow.jobs[link.job].needs)):
             yield Break(link, f'that job does not need a job "{(*ref, "")[1]}"')
         elif ref[2:] == ("result",):
             return
@@ -172,21 +150,32 @@ class Wiring(Frozen):
             yield Break(link, f"{'.'.join(ref)} is not an output of a job")
         elif job is None:
             yield Break(link, f"the job `{ref[1]}` does not exist")
-        elif job.uses:
-            yield self._break_in_call(job.uses, ref[3], link) or (chain, ref)
-        elif (output := next((key for key in job.outputs if key.lower() == ref[3]), None)) is None:
-            yield Break(OutputLink(link.path, job_id, ref[3]), f'the job "{job_id}" has no output "{ref[3]}"')
-        elif (following := OutputLink(pointer("jobs", job_id, "outputs", output), job_id, output)) in chain:
-            yield Break(link, f"{'.'.join(ref)} comes from itself")
+        elif job.uses and call is None:
+            yield chain, ref
         else:
-            yield (*chain, following), ()
+            values = {key: each.value for key, each in call.outputs.items()} if call else job.outputs
+            name = next((key for key in values if key.lower() == ref[3]), None)
+            if name is None:
+                owner, missing = f'the job "{job_id}"', OutputLink(link.path, "", job_id, ref[3])
+                yield Break(link if call else missing, f'{job.uses if call else owner} has no output "{ref[3]}"')
+                return
+            following = OutputLink(pointer("jobs", job_id, "outputs", name), values[name], job_id, name, link.uses)
+            if following in chain:
+                yield Break(link, f"{'.'.join(ref)} comes from itself")
+            elif call:
+                yield (*chain, OutputLink(pointer("outputs", name), values[name], "", name, job.uses, ref)), ()
+            else:
+                yield (*chain, following), ()
 
 
-def _break_behind(uses: str, link: OutputLink, found: Break) -> Break:
-    """Return a break of a called workflow as one of its caller's link."""
-    file = uses.partition("/")[2]
-    hint = f"# in {file}:\n{found.hint}" if found.hint else f"Connect the output in `{file}`."
-    return found._replace(link=link, reason=f"in `{uses}`, {found.reason}", hint=hint)
+def _for_caller(found: Break, chain: _Chain) -> Break:
+    """Return a break at the end of a chain as one of the first workflow's link."""
+    for before, link in reversed([*pairwise(chain)]):
+        if link.read:
+            file = link.uses.partition("/")[2]
+            hint = f"# in {file}:\n{found.hint}" if found.hint else f"Connect the output in `{file}`."
+            found = found._replace(link=before, reason=f"in `{link.uses}`, {found.reason}", hint=hint)
+    return found
 
 
 def _unset(
