@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Any
@@ -71,6 +71,12 @@ def finding_of(code: str, text: str, path: str = "") -> Finding:
 def warning(code: str, message: str, path: str = "", *, hint: str = "") -> Finding:
     """Make a finding that is reported and stops nothing."""
     return Finding(code, message, path, Severity.WARNING, hint=hint)
+
+
+def first_of(findings: Sequence[Finding], what: str = "") -> Iterator[Finding]:
+    """Yield the first finding of a file, if it has any, with how many more there are."""
+    rest = f" More {what}in this file: {len(findings) - 1}." if findings[1:] else ""
+    yield from (replace(each, message=each.message + rest) for each in findings[:1])
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from accord.agents import REGISTRY_PATH
-from accord.agents.registry_rules import registry_from
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
 from accord.core.findings import DoctorCheck, Finding, warning
 from accord.doctor.settings import LiveFacts, gather_settings, setting_checks
@@ -51,7 +49,7 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
         loops_check(
             facts.workflows,
             {*label_names(root), *_labels_on_github(read_labels)},
-            _review_bots(root),
+            facts.review_bots,
             None if isinstance(live, str) else live.secrets,
         ),
         config_check(root, has_starts="start" in loops_in(_text_of(facts.workflows))),
@@ -71,14 +69,6 @@ def _labels_on_github(read_labels: Callable[[], tuple[str, Sequence[Label]]] | s
         raise
     except AccordError:  # the check of the labels says so
         return []
-
-
-def _review_bots(root: Path) -> Sequence[str]:
-    path = root / REGISTRY_PATH
-    try:
-        return registry_from(path.read_bytes() if path.is_file() else None).review_bots
-    except BrokenContract:  # the check of the registry says so
-        return ()
 
 
 def loops_check(

@@ -88,21 +88,16 @@ def gives_agent_text(step: Step | None, output: str) -> bool:
     return output in _WORDS or (action is not None and output not in {*action.outputs, *_OF_RUN.outputs})
 
 
-def agent_steps(workflow: Workflow, job: Job, known: KnownAgents) -> Iterator[tuple[Step, tuple[Step, ...]]]:
-    """Yield the steps of a job that start an agent, each with the steps that use its action."""
-    for step, users in job.nested_steps():
-        is_skipped = str(step.given.get("skip")).lower() == "true"
+def agent_steps(workflow: Workflow, job: Job, known: KnownAgents) -> Iterator[Step]:
+    """Yield the steps of a job that start an agent: by their action, a script, or an input that usually is one."""
+    for step in job.nested_steps():
+        is_shell = bool(step.uses) and action_name(step) != "actions/github-script"
+        inputs = [str(text) for name, text in step.given.items() if is_shell and name.lower() in COMMAND_INPUTS]
+        where: Sequence[Workflow | Job | Step] = (workflow, job, step, *step.users)
         if known.action(step):
-            yield from () if is_skipped else [(step, users)]
-        elif any(starts_agent(text, known.programs, (workflow, job, step, *users)) for text in _texts_of(step)):
-            yield step, users
-
-
-def _texts_of(step: Step) -> Iterator[str]:
-    """Yield the shell scripts of a step, and the inputs of its action that usually are one."""
-    yield from step.shell_texts
-    if step.uses and action_name(step) != "actions/github-script":
-        yield from (str(text) for name, text in step.given.items() if name.lower() in COMMAND_INPUTS)
+            yield from () if str(step.given.get("skip")).lower() == "true" else [step]
+        elif any(starts_agent(text, known.programs, where) for text in (*step.shell_texts, *inputs)):
+            yield step
 
 
 def starts_agent(
@@ -145,7 +140,7 @@ def _read(ref: Reference, workflow: Workflow, job: Job, depth: int) -> Iterator[
     """Yield the texts that a reference may have in a job, as far as files tell."""
     match ref:
         case ("steps", name, "outputs", output):
-            steps = [step for step, _ in job.nested_steps() if step.id.lower() == name]
+            steps = [step for step in job.nested_steps() if step.id.lower() == name]
             yield from (text for step in steps for each in step.script_texts for text in assigned_texts(output, each))
         case ("needs", name, "outputs", output) if depth < _DEEPEST:
             _, other = workflow.job(name) or ("", None)

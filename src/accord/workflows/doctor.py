@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from accord.core.findings import DoctorCheck, Finding, PlacedFinding, Severity, pointer, warning
+from accord.core.findings import DoctorCheck, Finding, PlacedFinding, Severity, first_of, pointer, warning
 from accord.workflows.agents import agent_steps
 from accord.workflows.facts import REGISTRY, WORKFLOWS, RepositoryFacts, RepositoryFiles
-from accord.workflows.models import Job, Workflow
+from accord.workflows.models import Job
 from accord.workflows.requirements import check_grants, named_secrets
 from accord.workflows.rules import contract_findings, is_runner
 from accord.workflows.tokens import check_agents, check_outsiders, check_unknown_actions
@@ -37,45 +37,33 @@ def examine_workflows(
         DoctorCheck("registry", read.registry_note, read.registry_findings),
         DoctorCheck("workflows", f"{len(facts.workflows)} files", read.unreadable),
     ]
+    things = _things(facts)
     for name, check in CHECKS.items():
-        placed = read.with_lines(check(facts))
-        count, what = _looked_at(name, facts)
-        checks.append(DoctorCheck(name, f"{count} {what}" if count else f"no {what}", placed, is_skipped=not count))
+        count, what = things.get(name, (len(facts.workflows), "workflows"))
+        note = f"{count} {what}" if count else f"no {what}"
+        checks.append(DoctorCheck(name, note, read.with_lines(check(facts)), is_skipped=not count))
+    if report.failure or not facts.workflows:
+        return [*checks, DoctorCheck(ZIZMOR, report.failure if facts.workflows else "no workflows", is_skipped=True)]
     known = {(path, finding.path) for check in checks for path, finding in check.findings if finding.code == UNPINNED}
     audits = [each for each in report.audits if (each.path, each.place) not in known or each.name != "unpinned-uses"]
-    return [*checks, _zizmor_check(facts, replace(report, audits=audits), read)]
+    found = read.with_lines(audit_findings(replace(report, audits=audits), facts.workflows, facts.actions))
+    return [*checks, DoctorCheck(ZIZMOR, f"{len(report.read)} workflows and actions", found)]
 
 
-def _zizmor_check(facts: RepositoryFacts, report: AuditReport, read: RepositoryFiles) -> DoctorCheck:
-    if report.failure or not facts.workflows:
-        return DoctorCheck(ZIZMOR, report.failure if facts.workflows else "no workflows", is_skipped=True)
-    note = f"{len(report.read)} workflows and actions"
-    return DoctorCheck(ZIZMOR, note, read.with_lines(audit_findings(report, facts.workflows, facts.actions)))
-
-
-def _looked_at(name: str, facts: RepositoryFacts) -> tuple[int, str]:
-    """Return how many things a check looks at, and their name: one that looks at none says nothing."""
-    workflows = facts.workflows.values()
-    jobs = [job for workflow in workflows for job in workflow.jobs.values()]
-    match name:
-        case "agent jobs" | "caches":
-            with_agent = (_has_agent(facts, each, job) for each in workflows for job in each.jobs.values())
-            return sum(with_agent), "jobs with agents"
-        case "call permissions":
-            return sum(bool(job.uses) for job in jobs), "calls of workflows"
-        case "secrets":
-            called = sum(bool(job.uses) for job in jobs)
-            return called + len(facts.agents), "calls of workflows and agents of the registry"
-        case "called files":
-            scripts = {path for job in jobs for step, _ in job.nested_steps() for path in step.scripts}
-            return len(facts.actions) + len(scripts), "actions and scripts"
-        case "runners":
-            return sum(is_runner(workflow) for workflow in workflows), "runner workflows"
-    return len(workflows), "workflows"
-
-
-def _has_agent(facts: RepositoryFacts, workflow: Workflow, job: Job) -> bool:
-    return any(agent_steps(workflow, job, facts.known))
+def _things(facts: RepositoryFacts) -> Mapping[str, tuple[int, str]]:
+    """Return how many things a check looks at, and their name, for those that do not look at all workflows."""
+    jobs = [(workflow, job) for workflow in facts.workflows.values() for job in workflow.jobs.values()]
+    calls = sum(bool(job.uses) for _, job in jobs)
+    with_agents = sum(any(agent_steps(workflow, job, facts.known)) for workflow, job in jobs), "jobs with agents"
+    scripts = {path for _, job in jobs for step in job.nested_steps() for path in step.scripts}
+    return {
+        "agent jobs": with_agents,
+        "caches": with_agents,
+        "call permissions": (calls, "calls of workflows"),
+        "secrets": (calls + len(facts.agents), "calls of workflows and agents of the registry"),
+        "called files": (len(facts.actions) + len(scripts), "actions and scripts"),
+        "runners": (sum(map(is_runner, facts.workflows.values())), "runner workflows"),
+    }
 
 
 _BLOCKED_EVENT = "pull_request_target"
@@ -165,15 +153,11 @@ def check_scripts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         for file, finding in script_findings(path, facts.workflows, facts.flagged):
             key = (file, finding.path, finding.hint)
             worst[key] = min(worst.get(key, finding), finding, key=lambda each: each.severity)
-    warnings: dict[str, list[Finding]] = {}
-    for (file, _, _), finding in worst.items():
-        if finding.severity is Severity.WARNING:
-            warnings.setdefault(file, []).append(finding)
-        else:
-            yield file, finding
-    for file, (first, *more) in warnings.items():
-        rest = f" More in this file: {len(more)}." if more else ""
-        yield file, replace(first, message=first.message + rest)
+    for file in dict.fromkeys(file for file, _, _ in worst):
+        found = [finding for (where, _, _), finding in worst.items() if where == file]
+        yield from ((file, finding) for finding in found if finding.severity is Severity.ERROR)
+        mild = [finding for finding in found if finding.severity is Severity.WARNING]
+        yield from ((file, finding) for finding in first_of(mild))
 
 
 def check_events(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
@@ -195,7 +179,7 @@ def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             job_id
             for job_id, job in workflow.jobs.items()
             if str(workflow.cache_mode if job.cache_mode is None else job.cache_mode) not in {"none", "read"}
-            and _has_agent(facts, workflow, job)
+            and any(agent_steps(workflow, job, facts.known))
         ]
         if jobs:
             named = ", ".join(f"`{job_id}`" for job_id in jobs)

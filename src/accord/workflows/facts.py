@@ -12,13 +12,15 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from accord.agents import REGISTRY_PATH
 from accord.agents.registry import Agent, Registry, shipped_registry
 from accord.agents.registry_rules import registry_from
 from accord.core.errors import BrokenContract
-from accord.core.findings import PlacedFinding, has_errors, pointer, warning, with_lines
+from accord.core.findings import Finding, PlacedFinding, has_errors, pointer, warning, with_lines
 from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
@@ -31,6 +33,7 @@ from accord.workflows.models import CompositeAction, Job, Step, Workflow, run_de
 
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
+Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class RepositoryFacts(Frozen):
@@ -48,6 +51,7 @@ class RepositoryFacts(Frozen):
     """The paths of the repository's composite actions that its workflows use."""
     flagged: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Pointers of the scripts that zizmor names, by the files that it read."""
+    review_bots: Sequence[str] = ()
     missing: Sequence[PlacedFinding] = ()
     """Workflows and actions that are called and are not in the repository, or cannot be read."""
 
@@ -67,67 +71,61 @@ class RepositoryFiles:
         lines, sources = self.lines, self.sources
         return [(path, with_lines([each], lines.get(path, {}), sources.get(path, ""))[0]) for path, each in found]
 
-    def read(self, root: Path, path: str) -> Any:
-        """Read a YAML file, and remember its lines. Raises BrokenContract where it cannot be read."""
-        raw = read_inside(root, path)
-        document = read_mapping(raw)
-        self.lines[path], self.sources[path] = document.lines, raw.decode("utf-8", "replace")
-        return document.value
+    def read(self, root: Path, path: str, shape: type[Shape], broken: list[PlacedFinding]) -> Shape | None:
+        """Read a YAML file, and remember its lines; None for one that cannot be read, whose findings are added."""
+        try:
+            raw = read_inside(root, path)
+            document = read_mapping(raw)
+            self.lines[path], self.sources[path] = document.lines, raw.decode("utf-8", "replace")
+            return read_shape(shape, document.value)
+        except BrokenContract as error:
+            broken += self.with_lines((path, finding) for finding in error.findings)
+            return None
 
 
 def read_repository(root: Path, repository: str = "") -> tuple[RepositoryFacts, RepositoryFiles]:
     """Read the workflows and the registry of a repository, a name or an owner; from git's `origin` when not given."""
     files = RepositoryFiles()
-    workflows = _read_workflows(root, files)
-    registry, names = _read_registry(root, files)
-    agents = {name: registry.agents[name] for name in names} if registry else {}
+    if not is_inside(root, root / WORKFLOWS):
+        files.unreadable.append((WORKFLOWS, LINK_OUT))
+    found = [] if files.unreadable else sorted((root / WORKFLOWS).glob("*.y*ml"))
+    paths = [file.relative_to(root).as_posix() for file in found]
+    read = {path: files.read(root, path, Workflow, files.unreadable) for path in paths}
     origin = None if repository else read_origin(root)
     repository = origin.repository if origin else repository
-    merged = registry or shipped_registry()
-    default = {name: agent for name, agent in merged.agents.items() if name == merged.default_agent}
     called = CalledFiles(root, files, repository)
-    workflows = {path: called.with_calls(path, workflow) for path, workflow in workflows.items()}
-    owner, known = repository.partition("/")[0], known_agents(merged)
+    registry, agents = _read_registry(root, files)
     return RepositoryFacts(
-        workflows, owner, agents, known, default, actions=called.paths, missing=called.missing
+        {path: called.with_calls(path, workflow) for path, workflow in read.items() if workflow},
+        owner=repository.partition("/")[0],
+        agents=agents,
+        known=known_agents(registry),
+        default_agent={name: agent for name, agent in registry.agents.items() if name == registry.default_agent},
+        actions=called.paths,
+        review_bots=registry.review_bots,
+        missing=called.missing,
     ), files
 
 
-def _read_workflows(root: Path, files: RepositoryFiles) -> dict[str, Workflow]:
-    workflows: dict[str, Workflow] = {}
-    folder = root / WORKFLOWS
-    if not is_inside(root, folder):
-        files.unreadable.append((WORKFLOWS, LINK_OUT))
-        return workflows
-    for file in sorted(folder.glob("*.y*ml")):
-        path = file.relative_to(root).as_posix()
-        try:
-            workflows[path] = read_shape(Workflow, files.read(root, path))
-        except BrokenContract as broken:
-            files.unreadable += files.with_lines((path, finding) for finding in broken.findings)
-    return workflows
-
-
-def _read_registry(root: Path, files: RepositoryFiles) -> tuple[Registry | None, list[str]]:
+def _read_registry(root: Path, files: RepositoryFiles) -> tuple[Registry, dict[str, Agent]]:
     """Return the repository's registry merged with the shipped one, and the enabled agents of its own."""
+    registry, agents = shipped_registry(), dict[str, Agent]()
     if not (root / REGISTRY_PATH).exists():
-        return None, []
-    files.registry_note = REGISTRY
+        return registry, agents
+    files.registry_note, findings = REGISTRY, list[Finding]()
     try:
         raw = read_inside(root, REGISTRY)
         document = read_mapping(raw)
         files.lines[REGISTRY] = document.lines
-        findings = KINDS["agent-registry"].check(document)
-        files.registry_findings = [(REGISTRY, finding) for finding in findings]
-        if has_errors(findings):
-            return None, []
-        registry = registry_from(raw)
+        findings += KINDS["agent-registry"].check(document)
+        if not has_errors(findings):
+            registry = registry_from(raw)
+            agents = {name: registry.agents[name] for name in document.value["agents"] if registry.agents[name].enabled}
+            files.registry_note = f"{len(agents)} agents in {REGISTRY}, merged with those that accord ships"
     except BrokenContract as broken:
-        files.registry_findings = [(REGISTRY, finding) for finding in broken.findings]
-        return None, []
-    names = [name for name in document.value["agents"] if registry.agents[name].enabled]
-    files.registry_note = f"{len(names)} agents in {REGISTRY}, merged with those that accord ships"
-    return registry, names
+        findings += broken.findings
+    files.registry_findings = [(REGISTRY, finding) for finding in findings]
+    return registry, agents
 
 
 _LOCAL = ("./", "$/")
@@ -170,7 +168,7 @@ class CalledFiles:
             if uses.startswith(_LOCAL) and not (self._root / uses[2:]).is_file():
                 self._add_missing(path, uses, f"{place}/uses")
             folder = run_default("working-directory", job, workflow)
-            steps = [self._filled_step(path, job, step, place, (), folder) for step in job.steps]
+            steps = [self._filled_step(path, job, step, place, folder=folder) for step in job.steps]
             jobs[job_id] = job.model_copy(update={"uses": uses, "steps": steps})
         return workflow.model_copy(update={"jobs": jobs})
 
@@ -181,22 +179,25 @@ class CalledFiles:
         return f"$/{path}" if is_own and (self._is_file(path) or self._action_file(f"$/{path}")) else uses
 
     def _filled_step(
-        self, path: str, job: Job, step: Step, place: str, users: tuple[str, ...], folder: str = ""
+        self, path: str, job: Job, step: Step, place: str, users: tuple[Step, ...] = (), folder: str = ""
     ) -> Step:
-        step = step.model_copy(update={"uses": self._local(step.uses)})
-        update: dict[str, Any] = {"scripts": self._scripts(path, step, folder), "file": path if users else ""}
-        if step.uses.startswith(_LOCAL):
+        uses, file, action = self._local(step.uses), None, None
+        update: dict[str, Any] = {"uses": uses, "scripts": self._scripts(path, step, folder), "users": users}
+        update["file"] = path if users else ""
+        if uses.startswith(_LOCAL):
             if "/" in self._repository:
-                update["own_name"] = posixpath.normpath(f"{self._repository}/{step.uses[2:]}").lower()
-            file = self._action_file(step.uses)
-            action = self._read_action(file) if file else None
-            if action and file and file not in users and len(users) < _MOST_LEVELS:
-                within = (*users, file)
-                inner = [self._filled_step(file, job, each, "/runs", within) for each in action.runs.steps]
-                update |= {"inner": tuple(inner), "action": action}
-            elif not file and not any(_is_checked_out(step.uses[2:], each) for each in job.steps):
-                self._add_missing(path, step.uses, f"{place}{step.place}/uses")
-        return step.model_copy(update=update)
+                update["own_name"] = posixpath.normpath(f"{self._repository}/{uses[2:]}").lower()
+            file = self._action_file(uses)
+            if file is None and not any(_is_checked_out(uses[2:], each) for each in job.steps):
+                self._add_missing(path, uses, f"{place}{step.place}/uses")
+        if file and file not in {path, *(each.file for each in users)} and len(users) < _MOST_LEVELS:
+            if file not in self._actions:
+                self._actions[file] = self._files.read(self._root, file, CompositeAction, self.missing)
+            action = update["action"] = self._actions[file]
+        step = step.model_copy(update=update)
+        within = action.runs.steps if action else []
+        inner = tuple(self._filled_step(file or "", job, each, "/runs", (*users, step)) for each in within)
+        return step.model_copy(update={"inner": inner})
 
     def _add_missing(self, path: str, uses: str, place: str) -> None:
         """Say once for each file that a call leads nowhere."""
@@ -211,16 +212,6 @@ class CalledFiles:
 
     def _is_file(self, path: str) -> bool:
         return os.path.isfile(self._root / path) and is_inside(self._root, self._root / path)
-
-    def _read_action(self, path: str) -> CompositeAction | None:
-        """Read an action; None for one that cannot be read, which is a finding."""
-        if path not in self._actions:
-            self._actions[path] = None
-            try:
-                self._actions[path] = read_shape(CompositeAction, self._files.read(self._root, path))
-            except BrokenContract as broken:
-                self.missing += self._files.with_lines((path, finding) for finding in broken.findings)
-        return self._actions[path]
 
     def _scripts(self, path: str, step: Step, folder: str) -> dict[str, str]:
         """Return the shell scripts of the repository that a step's script runs, also in containers, by path."""

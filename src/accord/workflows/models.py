@@ -114,6 +114,9 @@ class Step(_Open):
     file: SkipJsonSchema[str] = Field("", exclude=True)
     """The path of the action that it is in; empty for a step of a workflow."""
 
+    users: SkipJsonSchema[tuple[Step, ...]] = Field((), exclude=True)
+    """The steps whose actions it is in, the outermost first; without their own inner steps."""
+
     inner: SkipJsonSchema[tuple[Step, ...]] = Field((), exclude=True)
     """The steps of the repository's composite action that it uses."""
 
@@ -133,10 +136,15 @@ class Step(_Open):
     env: ValuesOrText = {}
 
     @property
-    def defaults(self) -> dict[str, Any]:
-        """The defaults of the inputs of its action, if that is the repository's own."""
-        inputs = self.action.inputs if self.action else {}
-        return {name: given.default for name, given in inputs.items() if given.default is not None}
+    def route(self) -> tuple[str, ...]:
+        """Its place in its job: that of each step whose action it is in, and its own."""
+        return (*(user.place for user in self.users), self.place)
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The inputs of its action, with the defaults of one that is the repository's own."""
+        declared = self.action.inputs if self.action else {}
+        return {name: each.default for name, each in declared.items() if each.default is not None} | self.given
 
     @property
     def shell_texts(self) -> tuple[str, ...]:
@@ -154,7 +162,7 @@ _GROUPS = ("parallel", "background")
 """Keys of a step whose value may be steps: GitHub starts those of ``parallel`` at once, others in the background."""
 
 
-_NOT_READ: dict[str, Any] = {"file": "", "inner": (), "action": None, "scripts": {}, "own_name": ""}
+_NOT_READ: dict[str, Any] = {"file": "", "users": (), "inner": (), "action": None, "scripts": {}, "own_name": ""}
 """Fields of a step that no file sets."""
 
 _MOST_STEPS = 5000
@@ -201,15 +209,15 @@ class Job(_Open):
     cache_mode: str | None = Field(None, alias="cache-mode")
     steps: StepList = []
 
-    def nested_steps(self) -> Iterator[tuple[Step, tuple[Step, ...]]]:
-        """Yield each step, followed by those of the action that it uses, with the steps that use the action."""
-        return itertools.islice(_nested_steps(self.steps, ()), _MOST_STEPS)
+    def nested_steps(self) -> Iterator[Step]:
+        """Yield each step, followed by those of the action that it uses."""
+        return itertools.islice(_nested_steps(self.steps), _MOST_STEPS)
 
 
-def _nested_steps(steps: Iterable[Step], users: tuple[Step, ...]) -> Iterator[tuple[Step, tuple[Step, ...]]]:
+def _nested_steps(steps: Iterable[Step]) -> Iterator[Step]:
     for step in steps:
-        yield step, users
-        yield from _nested_steps(step.inner, (*users, step))
+        yield step
+        yield from _nested_steps(step.inner)
 
 
 class ActionInput(_Open):
@@ -263,6 +271,10 @@ class Workflow(_Open):
         """Return the values of a filter of an event, of which there may be one or several."""
         given = self.filters(event).get(name)
         return [str(value) for value in (given if isinstance(given, list) else [given]) if value is not None]
+
+    def permissions_of(self, job: Job) -> dict[str, str] | str | None:
+        """Return the permissions that a job declares, or its workflow for it."""
+        return self.permissions if job.permissions is None else job.permissions
 
     def job(self, name: str) -> tuple[str, Job] | None:
         """Find a job by its id, as expressions do, without regard to case."""

@@ -7,6 +7,8 @@ does. Source: GitHub documentation, "Webhook events and payloads" and "Contexts"
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -94,10 +96,8 @@ def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Orig
 
     An expression that cannot be read counts as the text of writers.
     """
-    found = _OWN
-    for _, _, origin in _final_sources(_Source(place, str(text), is_script)):
-        found |= origin
-    return found
+    sources = _final_sources(_Source(place, str(text), is_script))
+    return functools.reduce(operator.or_, (origin for _, _, origin in sources), _OWN)
 
 
 def leaves_of(place: RunPlace, text: object) -> Iterator[tuple[RunPlace, Reference]]:
@@ -119,17 +119,13 @@ def _final_sources(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin
             yield at, (), _CODE
         for ref in _references(source):
             taken = _taken_from(at, ref)
-            if isinstance(taken, Origin):
-                yield at, ref, _origin_within_reach(at, ref, taken) & source.counts
-            else:
+            if not isinstance(taken, Origin):
                 waiting += [each._replace(counts=each.counts & source.counts) for each in taken]
-
-
-def _origin_within_reach(place: RunPlace, ref: Reference, origin: Origin) -> Origin:
-    """Return texts of outsiders as those of writers where no outsider gets."""
-    actors = (Actor.HELPED, *([Actor.STARTER] if "comment" in ref else []))
-    is_theirs = not origin & _OUTSIDERS or any(map(place.is_reached_by, actors))
-    return origin if is_theirs else origin & ~_OUTSIDERS | _WRITERS
+                continue
+            actors = (Actor.HELPED, *([Actor.STARTER] if "comment" in ref else []))
+            if taken & _OUTSIDERS and not any(map(at.is_reached_by, actors)):
+                taken = taken & ~_OUTSIDERS | _WRITERS  # where no outsider gets
+            yield at, ref, taken & source.counts
 
 
 def _references(source: _Source) -> Iterator[Reference]:
@@ -144,19 +140,19 @@ def _taken_from(at: RunPlace, ref: Reference) -> Origin | list[_Source]:
     """Return the origin of a reference, or the texts that its value is taken from."""
     event = at.start.event
     match ref:
-        case ("inputs", "*"):
-            names = at.users[-1].defaults | at.users[-1].given if at.users else _declared_inputs(at) or ()
-            return [_Source(at, f"${{{{ inputs['{name}'] }}}}") for name in names]
         case ("inputs", name):
             return _of_input(at, name)
         case ("github", "event", "inputs", *names):
             return _taken_from(at, ("inputs", *names)) if event in {"workflow_dispatch", CALLED} else _OWN
-        case ("github", "event", *_) | ("github",) | ("github", "*"):
-            return _of_event(ref, event)
-        case ("github", name):
+        case ("github", name) if name not in {"event", "*"}:
             return _of_github(name, at.workflow, event)
+        case ("github", *_):
+            return _of_event(ref, event)
+        case ("env", "*"):
+            return [_Source(place, str(value)) for place, env in at.environments for value in env.values()]
         case ("env", name):
-            return _of_variable(at, name)
+            values = ((place, _with_lower_keys(env).get(name)) for place, env in at.environments)
+            return [_Source(place, str(value)) for place, value in values if value is not None][:1]
         case ("matrix", *_):
             return [_Source(at, str(at.job.strategy))]
         case ("steps", name, "outputs", output):
@@ -167,9 +163,12 @@ def _taken_from(at: RunPlace, ref: Reference) -> Origin | list[_Source]:
 
 
 def _of_input(at: RunPlace, name: str) -> Origin | list[_Source]:
-    if at.users:
-        user = replace(at, step=at.users[-1], users=at.users[:-1])
-        return [_Source(user, str(_with_lower_keys(at.users[-1].defaults | at.users[-1].given).get(name, "")))]
+    user = next(reversed(at.steps[:-1]), None)
+    if name == "*":
+        names = user.inputs if user else _declared_inputs(at) or ()
+        return [_Source(at, f"${{{{ inputs['{each}'] }}}}") for each in names]
+    if user:
+        return [_Source(replace(at, step=user), str(_with_lower_keys(user.inputs).get(name, "")))]
     declared = _declared_inputs(at)
     if declared is None or (name in declared and declared[name].type in _FIXED_TYPES):
         return _OWN
@@ -192,19 +191,11 @@ def _with_lower_keys(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name.lower(): value for name, value in values.items()}
 
 
-def _of_variable(at: RunPlace, name: str) -> list[_Source]:
-    if name == "*":
-        return [_Source(place, str(value)) for place, env in at.environments for value in env.values()]
-    values = ((place, _with_lower_keys(env).get(name)) for place, env in at.environments)
-    return next(([_Source(place, str(value))] for place, value in values if value is not None), [])
-
-
 def _of_step(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     """Return the origin of a step's output: an agent's words, or the lines of the script that name it."""
-    found = step_beside(at, name)
-    if found is None:
+    step = step_beside(at, name)
+    if step is None:
         return _OWN
-    step, users = found
     if gives_agent_text(step, output):
         return _agent_text(at)
     if not any(step.script_texts):
@@ -212,14 +203,13 @@ def _of_step(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     lines = [
         line for text in step.script_texts for line in lines_of(text) if output in map(str.lower, _WORD.findall(line))
     ]
-    return [_Source(replace(at, step=step, users=users), line, is_script=True, counts=_CODE) for line in lines]
+    return [_Source(replace(at, step=step), line, is_script=True, counts=_CODE) for line in lines]
 
 
-def step_beside(at: RunPlace, name: str) -> tuple[Step, tuple[Step, ...]] | None:
-    """Return the step with an id beside a place, in its job or its action, with the steps that use the action."""
+def step_beside(at: RunPlace, name: str) -> Step | None:
+    """Return the step with an id beside a place, in its job or its action."""
     file = at.step.file if at.step else ""
-    beside = ((step, users) for step, users in at.job.nested_steps() if step.file == file)
-    return next((each for each in beside if each[0].id.lower() == name), None)
+    return next((each for each in at.job.nested_steps() if each.file == file and each.id.lower() == name), None)
 
 
 def _agent_text(at: RunPlace) -> Origin:
@@ -233,7 +223,7 @@ def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     job_id, job = at.workflow.job(name) or ("", None)
     values = _with_lower_keys(job.outputs) if job else {}
     if output in values:
-        return [_Source(replace(at, job_id=job_id, step=None, users=()), str(values[output]))]
+        return [_Source(replace(at, job_id=job_id, step=None), str(values[output]))]
     text = _agent_text(at) if gives_agent_text(None, output) else _OWN
     return text | (_CODE if _NAMED_HEAD.search(output) else _OWN)
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from accord.agents.registry import Agent
-from accord.core.findings import Finding, PlacedFinding, Severity, pointer
+from accord.core.findings import Finding, PlacedFinding, Severity, first_of, pointer
 from accord.core.frozen import Frozen
 from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE, SettingsPage
 from accord.workflows.expressions import secrets_in
@@ -77,37 +76,30 @@ def required_settings(
 
     ``approves``: the configuration has approvals posted as such.
     """
-    found = [*_settings(workflows, approves=approves), *_agent_secrets(workflows, agents), *_logins(workflows)]
-    using = tuple(
-        _calls(workflows, lambda job: any(map(_OF_ACCORD.fullmatch, [job.uses, *(s.uses for s in job.steps)])))
-    )
-    if using:
-        why = "Work items and loops are driven by labels, and GitHub creates missing ones in grey."
-        found.append(Requirement("labels", (), why, LABELS_PAGE, using))
-    return found
-
-
-def _settings(workflows: Mapping[str, Workflow], *, approves: bool) -> Iterator[Requirement]:
-    opening = _calls(workflows, _opens_pulls)
-    reviewing = _calls(
-        workflows,
-        lambda job: bool(_REVIEW.fullmatch(job.uses)) and (approves or job.given.get("approvals") == "approve"),
-    )
-    if opening:
+    found: list[Requirement] = []
+    if opening := _calls(workflows, _opens_pulls):
         why = "Pull requests are opened with the job's own token, which GitHub refuses in a new repository."
-        yield Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, tuple(opening), unless=_other_token(opening))
-    elif reviewing:
+        unless = _other_token(opening)
+        found.append(Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, tuple(opening), unless=unless))
+    elif reviewing := _calls(
+        workflows, lambda job: _REVIEW.fullmatch(job.uses) and (approves or job.given.get("approvals") == "approve")
+    ):
         why = "Reviews are posted with the job's own token, whose approvals are comments until the setting is on."
         paths, unless = tuple(reviewing), _other_token(reviewing)
-        yield Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, paths, unless=unless, is_required=False)
-
-
-def _agent_secrets(workflows: Mapping[str, Workflow], agents: Mapping[str, Agent]) -> Iterator[Requirement]:
+        found.append(
+            Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, paths, unless=unless, is_required=False)
+        )
     for name, agent in agents.items():
-        wanted = {secret.lower() for secret in agent.required_secrets}
-        paths = tuple(path for path, workflow in workflows.items() if wanted & named_secrets(workflow))
-        if paths:
-            yield secrets_of(name, agent, paths)
+        if paths := _readers(workflows, *agent.required_secrets):
+            found.append(secrets_of(name, agent, paths))
+    for secret, variable in (("ACCORD_TOKEN", "ACCORD_LOGIN"), ("ACCORD_REVIEW_TOKEN", "ACCORD_REVIEW_LOGIN")):
+        if paths := _readers(workflows, secret):
+            why, page = "An app cannot ask for its own login, and accord counts only its own texts.", VARIABLES_PAGE
+            found.append(Requirement("variable", (variable,), why, page, paths, unless=secret, is_required=False))
+    if using := _calls(workflows, lambda job: any(map(_OF_ACCORD.fullmatch, (job.uses, *(s.uses for s in job.steps))))):
+        why = "Work items and loops are driven by labels, and GitHub creates missing ones in grey."
+        found.append(Requirement("labels", (), why, LABELS_PAGE, tuple(using)))
+    return found
 
 
 def secrets_of(name: str, agent: Agent, paths: tuple[str, ...] = ()) -> Requirement:
@@ -117,14 +109,10 @@ def secrets_of(name: str, agent: Agent, paths: tuple[str, ...] = ()) -> Requirem
     return Requirement("secret", secrets, f"The agent `{name}` signs in with it.", SECRETS_PAGE, paths, needs_all)
 
 
-def _logins(workflows: Mapping[str, Workflow]) -> Iterator[Requirement]:
-    """Yield the variables that name the account of a token that a workflow takes from a secret."""
-    for secret, variable in (("ACCORD_TOKEN", "ACCORD_LOGIN"), ("ACCORD_REVIEW_TOKEN", "ACCORD_REVIEW_LOGIN")):
-        paths = tuple(path for path, workflow in workflows.items() if secret.lower() in named_secrets(workflow))
-        if paths:
-            why = "An app cannot ask for its own login, and accord counts only its own texts."
-            page = VARIABLES_PAGE
-            yield Requirement("variable", (variable,), why, page, paths, unless=secret, is_required=False)
+def _readers(workflows: Mapping[str, Workflow], *secrets: str) -> tuple[str, ...]:
+    """Return the workflows that read one of these secrets."""
+    wanted = {secret.lower() for secret in secrets}
+    return tuple(path for path, workflow in workflows.items() if wanted & named_secrets(workflow))
 
 
 def named_secrets(workflow: Workflow) -> set[str]:
@@ -137,7 +125,7 @@ def secrets_of_callers(workflow: Workflow) -> set[str]:
     return secrets_in([job.secrets for job in workflow.jobs.values()])
 
 
-def _calls(workflows: Mapping[str, Workflow], is_meant: Callable[[Job], bool]) -> dict[str, Sequence[Job]]:
+def _calls(workflows: Mapping[str, Workflow], is_meant: Callable[[Job], object]) -> dict[str, Sequence[Job]]:
     found = {path: [job for job in workflow.jobs.values() if is_meant(job)] for path, workflow in workflows.items()}
     return {path: jobs for path, jobs in found.items() if jobs}
 
@@ -181,21 +169,18 @@ _CALL_OF_ACCORD = re.compile(r"[\w.-]+/accord/\.github/workflows/(reusable-[\w.-
 def check_grants(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find jobs that grant less than the workflow that they call needs."""
     for path, workflow in facts.workflows.items():
-        unsure = []
+        unsure = list[Finding]()
         for job_id, job in workflow.jobs.items():
-            needed = needed_by_call(job, facts.workflows)
-            declared = workflow.permissions if job.permissions is None else job.permissions
+            needed, declared = needed_by_call(job, facts.workflows), workflow.permissions_of(job)
             if declared is None and workflow.events == ("workflow_call",):
                 continue  # it gets what its callers grant, and they are checked
             granted = levels_of(_DEFAULT if declared is None else declared)
             missing = {scope: level for scope, level in needed.items() if not is_granted(granted, scope, level)}
-            if missing and declared is None:
-                unsure.append(_grant_finding(job_id, job, needed, missing, is_sure=False))
-            elif missing:
-                yield path, _grant_finding(job_id, job, needed, missing, is_sure=True)
-        if unsure:
-            more = f" More jobs in this file: {len(unsure) - 1}." if unsure[1:] else ""
-            yield path, replace(unsure[0], message=unsure[0].message + more)
+            if missing:
+                finding = _grant_finding(job_id, job, needed, missing, is_sure=declared is not None)
+                yield from [(path, finding)] if declared is not None else ()
+                unsure += [finding] if declared is None else []
+        yield from ((path, finding) for finding in first_of(unsure, "jobs "))
 
 
 def needed_by_call(job: Job, workflows: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Permissions:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
+from accord.core.findings import Finding, PlacedFinding, Severity, first_of, pointer, warning
 from accord.workflows.agents import action_name, agent_steps, written_scopes
 from accord.workflows.commands import commands_of, program_of
 from accord.workflows.expressions import parse_condition, secrets_in
@@ -53,7 +53,7 @@ def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             if not nested:
                 continue
             places = [RunPlace(facts.workflows, path, start, job_id) for start in starts]
-            everywhere = [replace(at, step=step, users=users) for at in places for step, users in nested]
+            everywhere = [replace(at, step=step) for at in places for step in nested]
             steps = everywhere[: len(nested)]
             tokens = dict.fromkeys(token for at in places for token in _job_token(at))
             tokens |= dict.fromkeys(token for at in everywhere for token in _tokens_of(facts, at))
@@ -113,10 +113,10 @@ def _tokens_of(facts: RepositoryFacts, at: RunPlace) -> Iterator[_Token]:
             name = action.app_token_unless[0]
             hint = f"with:\n  {name}: {'true' if name.startswith('use_') else '${{ github.token }}'}"
             yield _Token(says, _EVERYTHING, _outer(at), hint)
-    for step, users in at.earlier:
+    for step in at.earlier:
         is_kept = str(step.given.get("persist-credentials", "true")).lower() != "false"
         if step.uses.partition("@")[0].lower() == "actions/checkout" and is_kept:
-            where = replace(at, step=step, users=users)
+            where = replace(at, step=step)
             for name in [each for each in ("token", "ssh-key") if each in step.given]:
                 stored = _Value(name, str(step.given[name]), where, _below(where, "with", name), "checkout")
                 yield from _tokens_in(stored, is_token=True)
@@ -134,8 +134,8 @@ def _tokens_in(value: _Value, *, is_token: bool) -> Iterator[_Token]:
             case ("secrets", name) if is_token:
                 says = f"the secret `{name.upper()}` {where}"
                 yield _Token(says, _EVERYTHING, value.pointer, hint)
-            case ("steps", name, "outputs", output) if "token" in output and (found := step_beside(at, name)):
-                step, scopes = found[0], _scopes_of_app(found[0])
+            case ("steps", name, "outputs", output) if "token" in output and (step := step_beside(at, name)):
+                scopes = _scopes_of_app(step)
                 if step.uses and scopes:
                     says = f"a token of `{action_name(step)}` {where}"
                     says += f" ({', '.join(scopes)})" if scopes != _EVERYTHING else ""
@@ -172,8 +172,8 @@ def _values_of(at: RunPlace) -> Iterator[_Value]:
 
 def _left_values(at: RunPlace) -> Iterator[_Value]:
     """Yield what earlier steps leave for later ones: scripts in variables and files, actions that log in."""
-    for step, users in at.earlier:
-        where = replace(at, step=step, users=users)
+    for step in at.earlier:
+        where = replace(at, step=step)
         if _LOGS_IN.search(action_name(step)):
             yield from (
                 _Value(name, str(text), where, _below(where, "with", name), "") for name, text in step.given.items()
@@ -194,7 +194,7 @@ def _outer(at: RunPlace) -> str:
 
 
 def _below(at: RunPlace, *parts: str) -> str:
-    return _outer(at) + ("" if at.users else pointer(*parts))
+    return _outer(at) + ("" if at.steps[1:] else pointer(*parts))
 
 
 def _plain(name: str) -> str:
@@ -251,7 +251,7 @@ def check_unknown_actions(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         seen = set[str]()
         for job_id, job in workflow.jobs.items():
             at = RunPlace(facts.workflows, path, Start(CALLED, path), job_id)
-            steps = [replace(at, step=step, users=users) for step, users in job.nested_steps()]
+            steps = [replace(at, step=step) for step in job.nested_steps()]
             for where in (at, *steps):
                 name = action_name(where.step) if where.step else job.uses.partition("@")[0]
                 is_known = where.step is not None and facts.known.action(where.step) is not None
@@ -290,20 +290,18 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     files = facts.workflows
     for path, workflow in files.items():
         starts = starts_of_strangers(path, files)
-        found: list[tuple[str, str, str]] = []
+        found = list[Finding]()
         for job_id, job in workflow.jobs.items() if starts else ():
-            actions = (facts.known.action(step) for step, _ in agent_steps(workflow, job, facts.known))
+            actions = (facts.known.action(step) for step in agent_steps(workflow, job, facts.known))
             if _is_computed(workflow, job_id) or any(action and action.is_for_writers for action in actions):
                 continue
             places = [RunPlace(files, path, start, job_id) for start in starts]
             places = [at for at in places if not any(_is_computed(files[p], j) for p, j in at.start.calls)]
-            found += [(job_id, at.start.event, has) for at in places if (has := _possessions(facts, at))][:1]
-        for job_id, event, has in found[:1]:
-            more = f" More jobs in this file: {len(found) - 1}." if found[1:] else ""
-            message = (
-                f"Anyone can start the job `{job_id}` with `{event}`, and it has {has}. Ask first who it is.{more}"
-            )
-            yield path, warning("job-for-anyone", message, pointer("jobs", job_id), hint=f"if: {_condition(event)}")
+            for event, has in [(at.start.event, has) for at in places if (has := _possessions(facts, at))][:1]:
+                message = f"Anyone can start the job `{job_id}` with `{event}`, and it has {has}. Ask first who it is."
+                hint = f"if: {_condition(event)}"
+                found.append(warning("job-for-anyone", message, pointer("jobs", job_id), hint=hint))
+        yield from ((path, finding) for finding in first_of(found, "jobs "))
 
 
 def _condition(event: str) -> str:
@@ -334,10 +332,10 @@ def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
     workflow, job = at.workflow, at.job
     if not at.is_reached_by(Actor.STARTER):
         return ""
-    places = [replace(at, step=step, users=users) for step, users in job.nested_steps()]
+    places = [replace(at, step=step) for step in job.nested_steps()]
     steps = [place.step for place in places if place.step]
     reached = [place.step for place in places if place.step and place.is_reached_by(Actor.STARTER)]
-    has_agent = any(step is agent for step in reached for agent, _ in agent_steps(workflow, job, facts.known))
+    has_agent = any(step is agent for step in reached for agent in agent_steps(workflow, job, facts.known))
     is_guarded = not has_agent and (any(map(checks_person, steps)) or (steps and not reached))
     shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]
     texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]

@@ -93,25 +93,21 @@ def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = f
 
 def starts_of_strangers(path: str, files: Mapping[str, Workflow]) -> list[Start]:
     """Return the ways in which strangers start a workflow: not by a ``workflow_run`` that only follows others."""
-    return [start for start in dict.fromkeys(starts_of(path, files)) if _is_of_strangers(start, files)]
-
-
-def _is_of_strangers(start: Start, files: Mapping[str, Workflow]) -> bool:
-    names = files[start.path].filter_values("workflow_run", "workflows") if start.event == "workflow_run" else []
-    before = {workflow.name: set(workflow.events) for workflow in files.values()}
-    is_foreign = not names or any(name not in before or before[name] & {*OUTSIDERS, CALLED} for name in names)
-    return start.event in STRANGERS and is_foreign
+    starts = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS]
+    events = {workflow.name: {*workflow.events} for workflow in files.values()}
+    own = {name for name, each in events.items() if not each & {*OUTSIDERS, CALLED}}
+    after = {start: files[start.path].filter_values("workflow_run", "workflows") for start in starts}
+    return [start for start in starts if start.event != "workflow_run" or not after[start] or {*after[start]} - own]
 
 
 class RunPlace(Frozen):
-    """A job or step in a workflow that started in one way; ``users`` are the steps whose actions the step is in."""
+    """A job or step in a workflow that started in one way."""
 
     files: Mapping[str, Workflow]
     path: str
     start: Start
     job_id: str
     step: Step | None = None
-    users: tuple[Step, ...] = ()
 
     @property
     def workflow(self) -> Workflow:
@@ -133,7 +129,7 @@ class RunPlace(Frozen):
     def shell(self) -> str:
         """The shell of the step's script: its own, or the default of the job or the workflow, which actions lack."""
         own = self.step.shell if self.step else ""
-        return own or run_default("shell", *(() if self.users else (self.job, self.workflow)))
+        return own or run_default("shell", *(() if self.steps[1:] else (self.job, self.workflow)))
 
     @property
     def token_permissions(self) -> tuple[dict[str, str] | str | None, str]:
@@ -142,9 +138,7 @@ class RunPlace(Frozen):
         None if no file does. Source: GitHub documentation, "Reusing workflows" (a called workflow keeps its caller's).
         """
         for path, job_id in ((self.path, self.job_id), *reversed(self.start.calls)):
-            workflow = self.files[path]
-            job = workflow.jobs[job_id]
-            declared = workflow.permissions if job.permissions is None else job.permissions
+            declared = self.files[path].permissions_of(self.files[path].jobs[job_id])
             if declared is not None:
                 return declared, path
         return None, ""
@@ -152,20 +146,20 @@ class RunPlace(Frozen):
     @property
     def steps(self) -> tuple[Step, ...]:
         """The step after those whose actions it is in; none for a job."""
-        return (*self.users, *([self.step] if self.step else []))
+        return (*self.step.users, self.step) if self.step else ()
 
     @property
     def environments(self) -> Iterator[tuple[RunPlace, dict[str, Any]]]:
         """The variables that the step gets, the innermost first: of its steps, the job and the workflow."""
-        levels = [(replace(self, step=step, users=self.users[:i]), step.env) for i, step in enumerate(self.steps)][::-1]
-        job = replace(self, step=None, users=())
-        levels += [(job, self.job.env), (job, self.workflow.env)]
-        return ((place, env) for place, env in levels if isinstance(env, dict))
+        levels: list[tuple[Step | None, object]] = [(step, step.env) for step in reversed(self.steps)]
+        levels += [(None, self.job.env), (None, self.workflow.env)]
+        return ((replace(self, step=step), env) for step, env in levels if isinstance(env, dict))
 
     @property
-    def earlier(self) -> Iterator[tuple[Step, tuple[Step, ...]]]:
-        """The steps of the job before this one, each with the steps that use its action."""
-        return itertools.takewhile(lambda each: each[0] is not self.step, self.job.nested_steps())
+    def earlier(self) -> Iterator[Step]:
+        """The steps of the job before this one; none for a job."""
+        route = self.step.route if self.step else None
+        return itertools.takewhile(lambda each: route not in (None, each.route), self.job.nested_steps())
 
     def _is_of(self, types: re.Pattern[str]) -> bool:
         """Return whether the event is of these types alone."""
@@ -184,8 +178,7 @@ class RunPlace(Frozen):
         if actor not in _ALONE:
             return True
         is_gated = any((workflow.jobs[job_id].model_extra or {}).get("environment") for workflow, job_id in jobs)
-        asking = (*(step for step, _ in self.earlier), *self.steps) if self.step else ()
-        return not (is_gated or self._is_of(_OF_WRITERS) or any(map(checks_person, asking)))
+        return not (is_gated or self._is_of(_OF_WRITERS) or any(map(checks_person, (*self.earlier, *self.steps))))
 
 
 # Conditions

@@ -30,6 +30,7 @@ class _Script(NamedTuple):
     is_surely_code: bool
 
 
+_TEXT = Origin.OUTSIDERS | Origin.WRITERS
 _READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:{}", "python": 'os.environ["{}"]'}
 """How languages other than those of Unix shells read a variable."""
 
@@ -50,8 +51,8 @@ def script_findings(
     starts = [*dict.fromkeys(starts_of(path, files))]
     found: list[PlacedFinding] = []
     for job_id, job in files[path].jobs.items():
-        for step, users in job.nested_steps():
-            places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
+        for step in job.nested_steps():
+            places = [RunPlace(files, path, start, job_id, step) for start in starts]
             named = (flagged or {}).get(step.file or path)
             if scripts := [*_scripts(step, places[0].pointer, named)] if places else []:
                 places = [place for place in places if place.is_reached_by(Actor.WRITER)]
@@ -86,24 +87,24 @@ def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
             continue  # a literal of JavaScript
         references = parsed.yields if parsed else [("an unreadable expression",)]
         graded = [
-            (severity, ref, place)
+            (Origin.OUTSIDERS not in origin, ref, place)
             for ref in references
             for place in places
-            if (severity := _grade(origin_of(place, f"${{{{ {'.'.join(ref)} }}}}")))
+            if (origin := origin_of(place, f"${{{{ {'.'.join(ref)} }}}}")) & _TEXT
         ]
         if not graded:
             continue
-        severity, ref, place = min(graded, key=lambda each: each[:2])
+        is_of_writers, ref, place = min(graded, key=lambda each: each[:2])
         variable = _variable(ref)
         read = _READ.get(script.language, '"${}"').format(variable)
         read = {"": f"JSON.parse({read})", "`": f"${{{read}}}"}.get(quote, read)
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {read}"
-        whose = "outsiders choose" if severity is Severity.ERROR else "people with write access or callers choose"
+        whose = "people with write access or callers choose" if is_of_writers else "outsiders choose"
         shown = ".".join(ref).removesuffix(".*")
         message = f"`{shown}` is inserted into the script, so text that {whose} can run. Pass it as a variable."
-        if place.users:
+        if place.steps[1:]:
             message += f" The action is used in the job `{place.job_id}` of `{place.path}`."
-        severity = severity if script.is_surely_code else Severity.WARNING
+        severity = Severity.ERROR if script.is_surely_code and not is_of_writers else Severity.WARNING
         yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint, quote=expression)
 
 
@@ -119,12 +120,6 @@ def _quotes_in(script: str) -> dict[str, str]:
         elif at[0] == "\n" and quote != "`":
             quote = ""
     return found
-
-
-def _grade(origin: Origin) -> Severity | None:
-    """Return how much it weighs that a text is inserted, by who chooses it."""
-    by_writers = Severity.WARNING if origin & Origin.WRITERS else None
-    return Severity.ERROR if origin & Origin.OUTSIDERS else by_writers
 
 
 def _variable(ref: Reference) -> str:
@@ -168,8 +163,8 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         starts = starts_of_strangers(path, files)
         for job_id, job in workflow.jobs.items() if starts else ():
             fetched = {start: set[str]() for start in starts}
-            for step, users in job.nested_steps():
-                places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
+            for step in job.nested_steps():
+                places = [RunPlace(files, path, start, job_id, step) for start in starts]
                 named = [(place, what) for place in places if (what := _checked_out(place, step, fetched[place.start]))]
                 found = [
                     _finding(place, *what, severity)
@@ -206,7 +201,11 @@ def _foreign_commands(place: RunPlace, step: Step, script: str, fetched: set[str
     """Yield the commands of a script that bring foreign code into the work tree; add the names of what they fetch."""
     for line in _commands(step, script):
         for at in _GIT.finditer(line):
-            if not _names_foreign(place, script, at["words"], fetched):
+            words = {f"{word}/" for word in re.split(r"[\s\"'`~]+", at["words"])}
+            names = re.findall(r"\$\{?(\w+)", at["words"])
+            texts = [at["words"], *(text for name in names for text in assigned_texts(name, script))]
+            is_fetched = any(word.startswith(f"{name}/") for word in words for name in fetched)
+            if not is_fetched and Origin.CODE not in origin_of(place, "\n".join(texts), is_script=True):
                 continue
             if at["verb"] in _NAMES:
                 fetched.update(["FETCH_HEAD"] * (at["verb"] == "fetch"), _NAMES[at["verb"]].findall(at["words"]))
@@ -229,20 +228,13 @@ def _commands(step: Step, script: str) -> Iterator[str]:
     yield from (at[0] for at in _PATCH.finditer("\n".join(lines_of(without_documents(script)))))
 
 
-def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) -> bool:
-    """Return whether words of a command name foreign code, themselves or through a variable of the script."""
-    assigned = [text for name in re.findall(r"\$\{?(\w+)", words) for text in assigned_texts(name, script)]
-    is_fetched = any(f"{word}/".startswith(f"{name}/") for word in re.split(r"[\s\"'`~]+", words) for name in fetched)
-    return is_fetched or Origin.CODE in origin_of(place, "\n".join([words, *assigned]), is_script=True)
-
-
 def _finding(place: RunPlace, what: str, where: str, severity: Severity) -> Finding:
     event = place.start.event
     shown = what if len(what) <= 100 else f"{what[:100]}…"
     why = f"a writer's approval starts it with `{event}`, and the code may have changed since"
     if severity is Severity.ERROR:
         why = f"outsiders start it with `{event}`, with secrets and the repository's own token"
-    job = f"action, used in the job `{place.job_id}` of `{place.path}`," if place.users else f"job `{place.job_id}`"
+    job = f"action, used in the job `{place.job_id}` of `{place.path}`," if place.steps[1:] else f"job `{place.job_id}`"
     message = f"The {job} checks out code of a pull request (`{shown}`), but {why}."
     hint = (
         "Run that code under `pull_request`, or check out `github.event.pull_request.base.sha` and read the change "

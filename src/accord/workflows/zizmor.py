@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accord.core.findings import Finding, PlacedFinding, Severity, pointer, warning
+from accord.core.findings import Finding, PlacedFinding, Severity, first_of, pointer, warning
 from accord.core.frozen import Frozen
 from accord.workflows.models import Workflow
 from accord.workflows.trust import Actor, RunPlace, starts_of_strangers
@@ -123,19 +123,17 @@ def audit_findings(
     report: AuditReport, files: Mapping[str, Workflow], actions: Collection[str]
 ) -> Iterator[PlacedFinding]:
     """Yield one finding for each audit in each file, graded by who can start the job, and the files not read."""
-    found: dict[tuple[str, str, Severity], list[Audit]] = {}
+    found: dict[tuple[str, str, Severity], list[Finding]] = {}
     for audit in report.audits:
-        if audit.is_sure and audit.name not in _LEFT_OUT:
-            found.setdefault((audit.path, audit.name, _severity(audit, files)), []).append(audit)
-    for (path, name, severity), audits in found.items():
-        first, more = audits[0], len(audits) - 1
-        rest = f" More in this file: {more}." if more else ""
-        hint = (
-            f"`accord doctor --fix` corrects most of these; see {first.url}." if name in _FIXED else f"See {first.url}."
-        )
-        message = f"zizmor, `{name}`: {first.says}.{rest}"
-        finding = Finding("workflow-risk", message, first.place, severity, first.line, hint=hint)
-        yield path, replace(finding, code="unpinned-action") if name == "unpinned-uses" else finding
+        if not audit.is_sure or audit.name in _LEFT_OUT:
+            continue
+        fixed = "`accord doctor --fix` corrects most of these; see" if audit.name in _FIXED else "See"
+        severity, message = _severity(audit, files), f"zizmor, `{audit.name}`: {audit.says}."
+        finding = Finding("workflow-risk", message, audit.place, severity, audit.line, hint=f"{fixed} {audit.url}.")
+        finding = replace(finding, code="unpinned-action") if audit.name == "unpinned-uses" else finding
+        found.setdefault((audit.path, audit.name, severity), []).append(finding)
+    for (path, _, _), findings in found.items():
+        yield from ((path, finding) for finding in first_of(findings))
     for path in sorted({*files, *actions} - report.read):
         message = "zizmor cannot read this file, so its permissions, pins and triggers were not checked."
         yield path, warning("workflow-unaudited", message, hint=f"Run `zizmor {path}` for the reason.")
