@@ -6,7 +6,7 @@ A correction is made only where the workflow does the same afterwards; for any o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from accord.core.errors import BrokenContract
@@ -75,22 +75,17 @@ def fix_workflow(text: str, resolve: Resolve, known: KnownAgents) -> Fixed:
         *_checkouts(text, workflow, places),
         *_permissions(workflow, places),
     ]
-    agent_jobs = [*_agent_jobs(workflow, known)]
-    fixed = _with_edits(text, [edit for edit, _ in found if edit])
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    fixed = View(text, (edit._replace(new=edit.new.replace("\n", line_end)) for edit, _ in found if edit)).text
     if _read(fixed) is None:
         return Fixed(text, left=(Fix("The corrected file could not be read, so it was left as it is."),))
-    fixes = tuple(fix for edit, fix in found if edit)
-    left = tuple(fix for edit, fix in found if not edit)
-    return Fixed(fixed, fixes, (*left, *agent_jobs), has_agent_job=bool(agent_jobs))
-
-
-def _agent_jobs(workflow: Workflow, known: KnownAgents) -> Iterator[Fix]:
-    """Name the jobs whose agent may write. Only a person knows which of their steps publish."""
-    for job_id, job in workflow.jobs.items():
-        declared = workflow.permissions if job.permissions is None else job.permissions
-        if written_scopes(declared) and any(agent_steps(workflow, job, known)):
-            message = f"The template shows two jobs in place of `{job_id}`, whose agent may write"
-            yield Fix(message, pointer("jobs", job_id))
+    agent_jobs = [
+        Fix(f"The template shows two jobs in place of `{job_id}`, whose agent may write", pointer("jobs", job_id))
+        for job_id, job in workflow.jobs.items()  # only a person knows which of their steps publish
+        if written_scopes(workflow.permissions_of(job)) and any(agent_steps(workflow, job, known))
+    ]
+    left = (*(fix for edit, fix in found if not edit), *agent_jobs)
+    return Fixed(fixed, tuple(fix for edit, fix in found if edit), left, has_agent_job=bool(agent_jobs))
 
 
 def _read(text: str) -> Workflow | None:
@@ -105,8 +100,9 @@ def _pins(text: str, workflow: Workflow, places: Mapping[str, Place], resolve: R
         place, named = places.get(path), _REMOTE.fullmatch(uses)
         if is_pinned(uses) or place is None or place.is_shared or named is None:
             continue
-        version, commit = _known_commit(named["repository"], named["ref"])
-        version, commit = (version, commit) if commit else (named["ref"], resolve(named["repository"], named["ref"]))
+        version, commit = PINS.get(named["repository"], ("", None))
+        if named["ref"] not in {version, version.rpartition(".")[0], version.partition(".")[0]}:
+            version, commit = named["ref"], resolve(named["repository"], named["ref"])
         if commit is None:
             message = f"`{uses}` is not pinned, because its commit is not known. Set `GITHUB_TOKEN` to ask GitHub."
             yield None, Fix(message, path)
@@ -117,12 +113,6 @@ def _pins(text: str, workflow: Workflow, places: Mapping[str, Place], resolve: R
         comment = "" if rest.strip() else f" # {version}"
         new = written.replace(f"@{named['ref']}", f"@{commit}") + comment
         yield Edit(place.start, place.end, new), Fix(f"Pinned `{uses}` to its commit.", path)
-
-
-def _known_commit(repository: str, ref: str) -> tuple[str, str | None]:
-    version, commit = PINS.get(repository, ("", ""))
-    names = {version, version.rpartition(".")[0], version.partition(".")[0]}
-    return (version, commit) if version and ref in names else (ref, None)
 
 
 def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_Found]:
@@ -169,12 +159,6 @@ def _may_write(workflow: Workflow, job: Job) -> bool:
     texts = [str(workflow.env), str(job.env), *(f"{step.run}{step.given}{step.env}" for step in job.steps)]
     is_known = not job.uses and all(not step.uses or step.uses.startswith(_READING_ACTIONS) for step in job.steps)
     return not is_known or any(map(_WRITES.search, texts))
-
-
-def _with_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with all edits, in the line ends that it has."""
-    line_end = "\r\n" if "\r\n" in text else "\n"
-    return View(text, (edit._replace(new=edit.new.replace("\n", line_end)) for edit in edits)).text
 
 
 def _column(text: str, index: int) -> int:
