@@ -211,6 +211,51 @@ def test_one_job_runs_and_publishes(on_github: Accord, workshop: Workshop, runni
     assert step.outputs == found
 
 
+WORK = "set -e; echo new > new.txt; git add new.txt; git -c user.name=a -c user.email=a@b.c commit -qm Work"
+OWN = ("origin/feature (", "needs no token that writes")
+BESIDE = (*OWN[1:], "origin/own (", "beside.bundle")
+LEFT = ("the changes undo 2 files of them: feature.txt, prompt.md",)
+PUSHED = {
+    "another branch's": (f"git switch -qc own; {WORK}; git push -q origin own:feature; git switch -q feature", 1, OWN),
+    "another tree's": (f"git worktree add -q ../own; cd ../own; {WORK}; git push -q origin HEAD:feature", 1, OWN),
+    "one that is taken back": (f"{WORK}; git push -q origin HEAD:feature; git reset -q --hard HEAD~", 1, OWN),
+    "one that stays": (f"{WORK}; git push -q origin HEAD:feature", 1, OWN),
+    "one before others": (f"{WORK}; git push -q origin HEAD:feature; echo more > more.txt", 2, OWN),
+    "an own branch": (f"git switch -qc own; {WORK}; git push -qu origin own; git switch -q feature", 0, BESIDE),
+    "no branch": (
+        f"git switch -q --detach; {WORK}; git push -q origin HEAD:refs/heads/own; git switch -q -",
+        0,
+        BESIDE,
+    ),
+    "an own branch's, taken back": (f"{WORK}; git push -q origin HEAD:own; git reset -q --hard HEAD~", 0, BESIDE),
+    "an own branch that stays": (f"git switch -qc own; {WORK}; git push -q origin own", 1, ("origin/own (", OWN[1])),
+    "nothing of the base": (f"git switch -q --no-track -c own origin/main; {WORK}", 4, LEFT),
+    "nothing of an orphan": (f"git switch -q --orphan own; {WORK}", 6, ("the changes undo 5 files of them",)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pushed", PUSHED)
+def test_own_pushes_of_an_agent_count_on_the_branch_of_the_run_and_are_named(
+    on_github: Accord, workshop: Workshop, agent: Agent, running: Any, pushed: str
+) -> None:
+    script, files, said = PUSHED[pushed]
+    on_github.file("agent.sh", f"git fetch -q; {script}")
+    workshop.person_commits("README.md", "by hand\n", "main")
+    before = workshop.tip()
+    ended = running()
+    assert ended.code == 0, ended.err
+    found, tip = ended.document, workshop.tip()
+    assert (found["changes-made"], found["files-changed"]) == ("true" if files else "false", str(files))
+    assert found["commit-sha"] == (tip if files else "")
+    assert (tip != before) == bool(files)
+    warnings = found["run-warnings"]
+    assert [text for text in said if text not in warnings] == []
+    assert ("pushed from here" in warnings, "is not in the changes" in warnings) == (OWN[1] in said, said == BESIDE)
+    assert [text for text in ("merge", "origin/main") if text in warnings] == []
+    assert on_github.document("publish", on_github.home / "run")["commit-sha"] == found["commit-sha"]
+
+
 @pytest.mark.slow
 def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, running: Any) -> None:
     before = workshop.tip()

@@ -25,7 +25,7 @@ from accord.core.errors import AccordError
 from accord.core.frozen import Frozen
 from accord.git.extraction import extract
 from accord.git.filters import read_settings
-from accord.git.index import work_trees
+from accord.git.index import files_below, work_trees
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import some_of
 from accord.git.program import UNTRUSTED, Git, GitFailed, own_repository
@@ -40,7 +40,7 @@ _MOST_LOG_BYTES = 4 * 1024 * 1024
 _SHORT = 7
 _STASH, _STASH_LOG = "refs/stash", "logs/refs/stash"
 _HEAD_OF = "HEAD of "
-_AWAY = "checkout: moving from "
+_AWAY, _PUSH = "checkout: moving from ", "update by push"
 _LOGGED = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
 _FORMAT = "--format=%(refname) %(objectname) %(symref)"
 _TRUSTED = ("refs/remotes/", "refs/heads/main", "refs/heads/master", "refs/replace/")
@@ -54,29 +54,32 @@ class Beside(Frozen):
     """
 
     commits: Mapping[str, str] = field(default_factory=dict)  # by place
-    fetched: frozenset[str] = frozenset()  # commits of remotes
+    fetched: frozenset[tuple[str, str]] = frozenset()  # branches of remotes with their commits
+    pushed: frozenset[tuple[str, str]] = frozenset()  # the same, of all pushes from here
     edits: Mapping[str, bytes] = field(default_factory=dict)  # of other work trees and submodules
     starts: Mapping[str, str] = field(default_factory=dict)  # commits of the submodules, by path
     state_files: Sequence[str] = ()  # patterns of files that agents make for themselves
 
 
 class Search(Frozen):
-    """The contents that are not kept: secrets of the job, and paths that were private before."""
+    """The work that is not kept: job secrets, paths that were private before, and commits on the run's branch."""
 
     secrets: Sequence[bytes]
     is_private: Callable[[str], bool]
+    delivered: Iterable[str] = ()
 
 
 def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[str]) -> Beside:
     """Find the work beside the work tree of ``git``, whose directory is its top. Raises GitFailed."""
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
-    commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_at(shared / _STASH_LOG)}
+    commits = dict(pushed := pushed_commits(shared))
+    commits |= {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_at(shared / _STASH_LOG)}
     commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _branches_switched_from(git)}
     fetched = set()
     for line in git("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace").split("\n"):
         commit, _, name = line.partition(" ")
         if name.startswith("refs/remotes/"):
-            fetched.add(commit)
+            fetched.add((name.removeprefix("refs/remotes/"), commit))
         elif name and name != _STASH:
             commits[name.removeprefix("refs/heads/")] = commit
     edits = dict[str, bytes]()
@@ -88,7 +91,17 @@ def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[s
     for path, start in submodules.items():
         if _is_submodule(git.directory, path, shared):
             edits[path] = _edits(git.directory / path, start or "HEAD", state_files)
-    return Beside(commits, frozenset(fetched), edits, dict(submodules), state_files)
+    return Beside(commits, frozenset(fetched), frozenset(pushed), edits, dict(submodules), state_files)
+
+
+def pushed_commits(directory: Path) -> list[tuple[str, str]]:
+    """Return the branches of remotes, such as ``origin/main``, to which git pushed from here, with the commits.
+
+    Git logs a push in other words than a fetch (``transport_update_tracking_ref`` in its transport.c).
+    """
+    logs = directory / "logs/refs/remotes"
+    logged = ((name, entry) for name in files_below(logs, "") for entry in reversed(_log_at(logs / name)))
+    return [(name, commit) for name, (commit, said) in logged if said == _PUSH]
 
 
 def _read_small(path: Path) -> str:
@@ -145,7 +158,7 @@ def _edits(folder: Path, base: str, state_files: Sequence[str]) -> bytes:
 def keep_work_beside(git: Git, start: str, before: Beside, folder: Path, search: Search) -> list[str]:
     """Write the new work beside a tree into a folder; return each place, with the command that brings it back.
 
-    Commits count that no earlier place, no remote and not HEAD has, whatever they start from.
+    Commits count that no earlier place and not HEAD has, and that were not fetched, whatever they start from.
     """
     try:
         return list(_keep(git, start, before, folder, search))
@@ -159,7 +172,8 @@ def _keep(git: Git, start: str, before: Beside, folder: Path, search: Search) ->
             old.unlink()
     now = look_beside(git, before.starts, before.state_files)
     with own_repository(git) as own:
-        known = {start, *before.commits.values(), *before.fetched, *now.fetched}
+        remote = before.fetched | before.pushed | (now.fetched - now.pushed)
+        known = {start, *before.commits.values(), *search.delivered, *(commit for _, commit in remote)}
         kept, left = dict[str, str](), dict[str, list[str]]()
         for name, commit in _new_places(own, {*known, *filter(None, [git.commit_of("HEAD")])}, now).items():
             if reason := _reason_not_to_keep(own, start, commit, known, [*kept.values()], search):

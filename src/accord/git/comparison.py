@@ -15,6 +15,7 @@ from dataclasses import field
 from functools import cached_property
 
 from accord.core.frozen import Frozen
+from accord.git.beside import pushed_commits
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
 from accord.git.index import (
     IndexEntry,
@@ -27,7 +28,7 @@ from accord.git.index import (
     untracked_files,
 )
 from accord.git.leaving_out import BY_FILTER, ELSEWHERE, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
-from accord.git.patches import changes_between, difference, paths_with_new_markers
+from accord.git.patches import Change, changes_between, difference, paths_with_new_markers
 from accord.git.paths import is_folder, some_of
 from accord.git.program import SUBMODULE, Git, GitFailed, is_ancestor, join_nul, split_nul
 from accord.git.secrets import refuse_secrets
@@ -60,6 +61,8 @@ class WorkTreeChanges(Frozen):
     marked: tuple[str, ...] = ()  # paths with the markers of a conflict
     unfinished: str = ""  # the merge that has not come to its end
     merged: tuple[str, ...] = ()  # commits that were merged
+    pushed: tuple[tuple[str, str], ...] = ()  # branches of remotes with the commits that were pushed there
+    undone: tuple[str, ...] = ()  # paths of commits before, which HEAD does not have, as they were without these
     steering: tuple[str, ...] = ()  # paths that steer agents or CI
 
 
@@ -71,7 +74,8 @@ def changes_since(
     ``own`` are the patterns that ``audit_changes`` takes.
     """
     with lay_over(snapshot) as ours:
-        comparison = _Comparison.of(snapshot, ours)
+        pushed = tuple(each for each in pushed_commits(snapshot.objects.parent) if each not in snapshot.beside.pushed)
+        comparison = _Comparison.of(snapshot, ours, pushed)
         changed, untouched = comparison.changed_paths()
         cloned = dict.fromkeys(files_of_clones(snapshot.top, comparison.nested, changed), ELSEWHERE)
         changed = [path for path in changed if path not in cloned and path not in comparison.nested]
@@ -99,18 +103,30 @@ def changes_since(
             tuple(paths_with_new_markers(ours, changes)),
             comparison.unfinished,
             comparison.merged,
+            pushed,
+            () if comparison.descends else tuple(_undone_paths(ours, snapshot, changes)),
             (*audit.steering, *audit.protected),
         )
 
 
-def _merged_commits(real: Git, start: str) -> tuple[str, ...]:
+def _undone_paths(ours: Git, before: Snapshot, changes: Sequence[Change]) -> Iterator[str]:
+    """Yield the paths that are as they were before the commits that HEAD does not go on from."""
+    found = before.agents_git().attempt("merge-base", before.commit, "HEAD").stdout.decode().split()
+    with suppress(GitFailed):  # a clone without the older trees
+        left = found[0] if found else ours.line("mktree")
+        old = {(change.path, change.was) for change in changes_between(ours, left, f"{before.commit}^{{tree}}")}
+        yield from (change.path for change in changes if (change.path, change.blob) in old)
+
+
+def _merged_commits(real: Git, start: str, pushed: Collection[tuple[str, str]]) -> tuple[str, ...]:
     """Return the commits of elsewhere that HEAD has since the start, by the agent's word, oldest first."""
     listed = real.attempt("rev-list", "--reverse", "--topo-order", "--ancestry-path", "--parents", f"{start}..HEAD")
     commits = [line.split() for line in listed.stdout.decode().splitlines()]
     own = {start, *(commit for commit, *_ in commits)}
     outside = [parent for _, *parents in commits for parent in parents if parent not in own]
-    ends = ("--merged=HEAD", f"--no-merged={start}", "--format=%(objectname)", "refs/remotes")
-    remote = real.attempt("for-each-ref", *ends).stdout.decode().split()
+    ends = ("--merged=HEAD", f"--no-merged={start}", "--format=%(refname:lstrip=2) %(objectname)", "refs/remotes")
+    branches = os.fsdecode(real.attempt("for-each-ref", *ends).stdout).splitlines()
+    remote = (commit for name, commit in (line.split(" ") for line in branches) if (name, commit) not in pushed)
     return tuple(dict.fromkeys([*remote, *outside]))
 
 
@@ -152,7 +168,7 @@ class _Comparison(Frozen):
         return {path: IndexEntry("", facts.split()[0], facts.split()[2]) for facts, _, path in split}
 
     @classmethod
-    def of(cls, before: Snapshot, ours: Git) -> _Comparison:
+    def of(cls, before: Snapshot, ours: Git, pushed: Collection[tuple[str, str]]) -> _Comparison:
         real, staged, unfinished = before.agents_git(), before.index, ""
         uncommitted, descends, merged = list[str](), True, tuple[str, ...]()
         with suppress(GitFailed, subprocess.TimeoutExpired):
@@ -160,7 +176,7 @@ class _Comparison(Frozen):
             unfinished = _unfinished_merge(real)
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
-            merged = _merged_commits(real, before.commit) if descends else ()
+            merged = _merged_commits(real, before.commit, pushed) if descends else ()
         untracked, nested = untracked_files(ours, real, BY_TREE)
         commit = entries_of(ours)
         seen = look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -31,6 +31,7 @@ from accord.runner.attempts import RunBudget, cost_of, last_turn, prepare_agent,
 from accord.runner.causes import INTERNAL_ERRORS
 from accord.runner.models import AgentNotStarted, InternalError, JobContext, RunRequest
 from accord.runner.record import Attempt, RunProgress
+from accord.runner.refs import short_name
 from accord.runner.registry import expiry_warnings
 from accord.text.redaction import redactor_for
 
@@ -215,6 +216,17 @@ def _merge_error(changes: WorkTreeChanges) -> InternalError | None:
     return InternalError(kind="merge-unfinished", detail=detail)
 
 
+def _warnings_about_commits(changes: WorkTreeChanges) -> Iterator[str]:
+    """Say what was pushed, and which files of earlier commits the agent left by going on from elsewhere."""
+    if changes.pushed:
+        places = some_of([f"{name} ({commit[:7]})" for name, commit in changes.pushed])
+        yield f"The agent or someone else pushed from here: {places}. An agent's job needs no token that writes."
+    if changes.undone:
+        count = "1 file" if len(changes.undone) == 1 else f"{len(changes.undone)} files"
+        what = f"The agent ended on a branch without all commits before the run, so the changes undo {count} of them"
+        yield f"{what}: {some_of(changes.undone)}."
+
+
 def _save_changes(
     request: RunRequest,
     job: JobContext,
@@ -234,13 +246,15 @@ def _save_changes(
     layout.make_writable(path)
     path.unlink(missing_ok=True)
     path.write_bytes(changes.patch)
-    record.merged, record.steering = changes.merged, changes.steering
+    record.merged, record.steering, record.pushed = changes.merged, changes.steering, changes.pushed
     record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     warnings = remarks_on(changes.left_out)
-    search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], snapshot.is_private)
+    hidden = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
+    search = Search(hidden, snapshot.is_private, record.pushed_to(short_name(request.context.pr_ref)))
     git, start = snapshot.agents_git(), snapshot.commit
     record.messages = own_messages(git, start)
     warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
+    warnings += _warnings_about_commits(changes)
     if (trouble := _merge_error(changes)) and record.error is None:
         record.error = trouble
     inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}

@@ -27,7 +27,7 @@ from accord.runner.conflicts import report_conflict
 from accord.runner.contract import check_result
 from accord.runner.models import Classification, InternalError, RunOutputs
 from accord.runner.outputs import FinishOptions, RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
-from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
+from accord.runner.publish import Publication, Published, audit_patch, publish_patch
 from accord.runner.record import Attempt, RunRecord, make_writable, open_regular, read_record
 from accord.runner.refs import short_name
 from accord.runner.stats import count_files, diff_stat, patch_stats
@@ -149,7 +149,8 @@ class _FinishedRun(Frozen):
         options, ref = self.options, self.record.context.pr_ref
         pull, warnings = self._pull()
         published = None
-        if patch.strip() and ref and (options.remote or options.connection_error):
+        has_work = bool(patch.strip() or self.record.pushed_to(short_name(ref)))
+        if has_work and ref and (options.remote or options.connection_error):
             publication = self._publication(patch, pull)
             published = self._push(publication, pull)
             if published.failure:
@@ -164,7 +165,7 @@ class _FinishedRun(Frozen):
         else:
             warnings = (*warnings, *self.unpublished_changes())
         body = options.pr_body if options.pr_body is not None else pull.body if pull else None
-        if body is None or options.log.is_dry_run or not is_delivered(published, has_changes=bool(stats)):
+        if body is None or options.log.is_dry_run or (stats and not published):
             return published, None, warnings
         analysis = completed_tasks(body, self.account, diff_stat(stats), options.environment, options.clock)
         return published, analysis, warnings
@@ -259,6 +260,7 @@ class _FinishedRun(Frozen):
             options.allows_steering,
             options.limits,
             record.merged,
+            record.pushed_to(short_name(context.pr_ref)),
             options.log,
         )
 

@@ -82,6 +82,7 @@ class Publication(Frozen):
     allows_steering: bool = False  # without it, steering and other protected files are not pushed
     limits: ChangeLimits = DEFAULT_LIMITS  # changes beyond them are never pushed
     merged: tuple[str, ...] = ()  # commits that the agent merged, as it says
+    pushed: tuple[str, ...] = ()  # commits that the agent pushed to the branch, as it says
     log: OperationLog = field(default_factory=OperationLog)
 
 
@@ -116,11 +117,6 @@ class Published(Frozen):
     was_there: bool = False  # pushed by the agent or by others
     flattened: tuple[str, ...] = ()  # commits that the agent merged and the branch does not have
     moved_to: str = ""  # a new branch, as the pull requests of the one that was asked for are over
-
-
-def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
-    """Return whether no change waits to be pushed; ``published`` is None if publishing was not attempted."""
-    return published.failure is None if published else not has_changes
 
 
 def publish_patch(remote: Remote, work: Publication, github: GitHub | None = None) -> Published:
@@ -174,12 +170,12 @@ class _Publisher(Frozen):
             facts = self._branch_facts()
             if facts.applied:
                 return self._result_of(f"{facts.applied}^", facts.applied)
+            if not work.patch.strip():
+                return self._pushed_before(facts)
             if self._is_over(facts.tip):
-                following = self.number + 1
-                beside = replace(
-                    self, branch=f"{self.first or self.branch}-{following}", first=self.first or self.branch
-                )
-                published = replace(beside, number=following).publish()
+                first, number = self.first or self.branch, self.number + 1
+                beside = replace(self, branch=f"{first}-{number}", first=first, number=number)
+                published = beside.publish()
                 return replace(published, moved_to=published.moved_to or beside.branch)
             tip = facts.tip or facts.base
             merged = self._merged_base(tip)
@@ -272,14 +268,21 @@ class _Publisher(Frozen):
     def _pushed_before(self, facts: BranchFacts) -> Published:
         """Return the commit after which the branch had all of the run's changes; nothing was new without one."""
         git, base = self.git, self.work.base_sha
-        if facts.tip in ("", base) or not base or not is_ancestor(git, base, facts.tip):
-            return Published()
+        if pushed := self._pushed_by_agent(facts.tip):
+            return self._result_of(base, pushed)
         paths = {change.path for change in patch_stats(self.work.patch)}
+        if not (paths and is_ancestor(git, base, facts.tip)):
+            return Published()
         for commit in git.line("rev-list", "--reverse", "--first-parent", f"{base}..{facts.tip}").split():
             if not paths & {change.path for change in changes_between(git, commit, facts.tip)}:
                 is_of_another_run = bool(runs_of(git, f"{commit}^!"))
                 return Published() if is_of_another_run else replace(self._result_of(base, commit), was_there=True)
         return Published()
+
+    def _pushed_by_agent(self, tip: str) -> str:
+        """Return the newest commit of a branch that the agent pushed itself; empty without one."""
+        listed = self.git.attempt("rev-list", f"{self.work.base_sha}..{tip}").stdout.decode().split()
+        return next((commit for commit in listed if commit in self.work.pushed), "")
 
     def _push(self, commit: str, branch: str, expected: str) -> DeliveredCommit | None:
         """Bring a commit to a branch that must still end at ``expected``; None if it moved, or in a dry run."""
@@ -353,7 +356,8 @@ class _Publisher(Frozen):
         own = own_paths_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
         audit = audit_changes(git, before, changes, self.work.patch, own=own)
         is_merge = len(git.line("rev-list", "--parents", "--max-count=1", commit).split()) > 2
-        count = len(changes) if is_merge else len(range_stats(git, before, commit))
+        first = self.work.base_sha if self._pushed_by_agent(commit) else before
+        count = len(changes) if is_merge and first == before else len(range_stats(git, first, commit))
         return _published_of(audit, paths_with_tokens(git, changes), commit, count)
 
 
