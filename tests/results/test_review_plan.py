@@ -342,6 +342,24 @@ def test_a_path_that_resembles_one_of_the_diff_is_reported_with_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "changes", "near"),
+    [
+        ("lib/deep/parser.py", ["src/parser.py", "src/writer.py"], "src/parser.py"),
+        ("parser.py", ["src/exports/parser.py"], "src/exports/parser.py"),
+        ("lib/index.ts", ["src/index.ts", "web/index.ts"], ""),
+        ("docs/reader.md", ["docs/readme.md"], ""),
+        ("docs/readme.md", ["docs/readmes.md"], "docs/readmes.md"),
+        ("src/config/settings.py", ["src/configs/setting.py"], ""),
+        ("src/create.py", ["src/update.py"], ""),
+    ],
+)
+def test_a_path_is_a_slip_if_one_edit_or_only_its_folder_is_wrong(path: str, changes: list[str], near: str) -> None:
+    notes = draft(needs_changes(comment(path, 1))).notes
+    hints = [finding.hint for finding in near_paths(notes, anchors_of([changed(name, LONG) for name in changes]))]
+    assert hints == ([f"Did you mean `{near}`?"] if near else [])
+
+
+@pytest.mark.parametrize(
     ("is_person", "told"),
     [(False, f"`gh api -X DELETE repos/accord/sandbox/pulls/{PULL.number}/reviews/7`"), (True, "#pullrequestreview-7")],
 )

@@ -36,8 +36,8 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     return spelling[matches[0]] if matches else None
 
 
-def correct_spelling(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was misspelt by a slip; None where the word is another one.
+def correct_spelling(word: str, known: Iterable[str], *, most: int = 2) -> str | None:
+    """Return the known word that was misspelt by a slip of at most so many edits; None where the word is another one.
 
     Case and separators do not count. A slip is one edit of a word of three letters or more, or two of a long word: a
     letter that is missing, added or another one (from five letters on), or two letters in each other's place. Digits
@@ -45,7 +45,7 @@ def correct_spelling(word: str, known: Iterable[str]) -> str | None:
     """
     if len(word) > _LONGEST_WORD:
         return None
-    near = [(edits, name) for name in known if (edits := _edits(word, name)) is not None]
+    near = [(edits, name) for name in known if (edits := _edits(word, name)) is not None and edits <= most]
     return min(near)[1] if near else None
 
 

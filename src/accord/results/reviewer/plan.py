@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -9,7 +10,7 @@ from typing import Any, TypeAlias
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
 from accord.core.frozen import Frozen
-from accord.core.suggest import did_you_mean
+from accord.core.suggest import correct_spelling
 from accord.engine.operations import LedgerEntry, Operation, OperationStatus, adopted_if, skipped_if
 from accord.engine.owner import is_over, pull_state
 from accord.github.models import InlineComment, NewReview, Review
@@ -207,10 +208,12 @@ def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
 
 
 def near_paths(notes: Iterable[Note], anchors: Anchors) -> Iterator[Finding]:
-    """Report paths that are not in the diff but look like one that is."""
-    for note in notes:
-        if not anchors.find(note.path, None) and (hint := did_you_mean(note.path, anchors.files)):
+    """Report paths that are not in the diff but differ from one that is by an edit, or only by their folder."""
+    for note in (each for each in notes if not anchors.find(each.path, None)):
+        same = [path for path in anchors.files if posixpath.basename(path) == posixpath.basename(note.path)]
+        if near := correct_spelling(note.path, anchors.files, most=1) or (same[0] if len(same) == 1 else ""):
             message = f"`{note.name}` is not in the diff, so the comment is in the body."
+            hint = f"Did you mean `{near}`?"
             yield warning("path-not-in-diff", message, pointer("review", "comments", note.at, "path"), hint=hint)
 
 
