@@ -427,6 +427,9 @@ def test_no_review_of_meta_completes_a_task_that_no_coder_worked_on(tmp_path: Pa
     advance(writer(folder), "INTEGRATE", role="Orchestrator")
 
 
+NOON = "2026-01-31T12:00:00Z"
+
+
 def by_hand(folder: Path, **changes: Any) -> None:
     status = json.loads((folder / "status.json").read_text())
     (folder / "status.json").write_text(json.dumps({**status, **changes}))
@@ -438,6 +441,10 @@ def by_hand(folder: Path, **changes: Any) -> None:
         {"mode": "lean"},
         {"mode": "lean", "current_state": "IMPLEMENT_LOOP", "user_decisions": []},
         {"user_decisions": SINGLE[:1]},
+        *(
+            {"user_decisions": [{**SINGLE[0], **said}, SINGLE[1]]}
+            for said in ({"question": "More?"}, {"asked_at": NOON})
+        ),
         {"user_decisions": [SINGLE[0], {**SINGLE[1], "answer": "per-batch"}]},
         {"user_decisions": [SINGLE[0], {**SINGLE[1], "status": "pending", "answer": None, "resolved_at": None}]},
         *({"current_state": state} for state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY")),
@@ -485,6 +492,29 @@ def test_a_change_by_hand_passes_the_integrator_only_after_its_ok(tmp_path: Path
         ALL_REVIEWED + outputs(("Integrator", "FAIL"), ("Integrator", "OK"), task="meta")
     )
     assert "session-altered" not in codes()
+
+
+@pytest.mark.parametrize(
+    ("lines", "ci", "found"),
+    [
+        *(
+            (outputs(("Integrator", status), task="meta"), "green", ["session-altered"])
+            for status in ("FAIL", "BLOCKED")
+        ),
+        (outputs(("Integrator", "FAIL"), task="meta"), "red", ["session-altered"]),
+        (outputs(("Integrator", "OK"), task="meta", meets_definition_of_done=False), "green", ["session-altered"]),
+        (outputs(("Integrator", "OK"), ("Integrator", "FAIL"), task="meta"), "red", []),  # it failed in RELEASE
+    ],
+)
+def test_a_new_output_of_the_integrator_that_is_not_ok_passes_nothing(
+    tmp_path: Path, lines: str, ci: str, found: list[str]
+) -> None:
+    folder = finished(tmp_path, "INTEGRATE")
+    (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
+    codes = changes_of(folder)
+    by_hand(folder, current_state="RELEASE", last_ci_result=ci)
+    (folder / "outputs.jsonl").write_text(ALL_REVIEWED + lines)
+    assert codes() == found
 
 
 @pytest.mark.parametrize("state", ["INTEGRATE", "RELEASE"])
@@ -559,6 +589,12 @@ def test_a_session_does_not_disappear(tmp_path: Path, state: str) -> None:
     before = read_session(make_session(tmp_path, state, blocked_from="PLAN", blocker="x"))
     after = replace(before, parts={name: Part(name) for name in before.parts})
     assert [(one.code, one.path) for one in hand_edits(before, after)] == [("artifact-missing", "/status.json")]
+
+
+def test_a_new_session_is_not_blocked_without_a_reason(tmp_path: Path) -> None:
+    after = read_session(make_session(tmp_path, "BLOCKED", mode="full", blocked_from="INTAKE"))
+    new = replace(after, parts={name: Part(name) for name in after.parts})
+    assert [one.code for one in hand_edits(new, after)] == ["blocker-missing"]
 
 
 LATER = {"asked_at": "2026-01-31T12:30:00Z", "resolved_at": "2026-01-31T12:30:00Z"}
@@ -674,6 +710,56 @@ def test_a_requested_correction_is_not_dropped_by_hand(
     assert {*codes()} == {"session-altered"}
     (folder / "outputs.jsonl").write_text(DESIGNED_BEFORE + outputs(("Architect", "OK"), task="meta"))
     assert codes() == after_ok
+
+
+@pytest.mark.parametrize(
+    ("status", "changes", "found"),
+    [
+        ("dispatched", corrected("queued"), ["session-altered"]),
+        ("dispatched", corrected("queued", None), []),  # the agent failed
+        ("completed", corrected("queued"), ["session-altered"]),
+        ("completed", corrected("dispatched"), ["session-altered"]),
+        ("completed", {"user_decisions": [{**REQUESTED, **LATER}], **corrected("queued")}, ["history-missing"]),
+    ],
+)
+def test_a_correction_begins_again_only_with_a_new_request(
+    tmp_path: Path, status: str, changes: dict[str, Any], found: list[str]
+) -> None:
+    texts = {"outputs.jsonl": DESIGNED, "approve-design-history.jsonl": LINE + "\n"}
+    made: Any = {"mode": "full", "user_decisions": [REQUESTED], "texts": texts}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", **made, **corrected(status))
+    codes = changes_of(folder)
+    by_hand(folder, **changes)
+    assert codes() == found
+    if "user_decisions" in changes:
+        (folder / "approve-design-history.jsonl").write_text(f"{LINE}\n{LINE.replace('T10', 'T13')}\n")
+        assert codes() == []
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize(
+    ("said", "changes", "added", "found"),
+    [
+        (APPROVED, {"current_state": "PLAN"}, "", ["session-altered"]),
+        (APPROVED, corrected("completed"), "", ["session-altered"]),
+        (ASKED_AGAIN, corrected("completed"), "", ["session-altered"]),
+        (REQUESTED, corrected("queued"), "", []),
+        (APPROVED, {"current_state": "PLAN"}, outputs(("Architect", "OK"), task="meta").replace("T09", "T11"), []),
+        (APPROVED, {"current_state": "PLAN"}, outputs(("Architect", "FAIL"), task="meta"), ["session-altered"]),
+    ],
+)
+def test_each_request_in_the_history_has_its_correction(
+    tmp_path: Path, said: dict[str, Any], changes: dict[str, Any], added: str, found: list[str], is_new: bool
+) -> None:
+    made: Any = {"mode": "full", "user_decisions": [decision("UD-APPROVE-DESIGN")]}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"outputs.jsonl": DESIGNED}, **made)
+    before = read_session(folder)
+    if is_new:
+        before = replace(before, parts={name: Part(name) for name in before.parts})
+    by_hand(folder, **{"user_decisions": [said], **changes})
+    (folder / "approve-design-history.jsonl").write_text(LINE + "\n")
+    (folder / "outputs.jsonl").write_text(DESIGNED + added)
+    assert {one.code for one in hand_edits(before, read_session(folder))} == {*found}
 
 
 @pytest.mark.parametrize("status", ["queued", "dispatched", "completed"])

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, pointer
@@ -36,6 +37,7 @@ from accord.sessions.models import (
     CORRECTORS,
     GATES,
     LOOPS,
+    CorrectionStatus,
     OutputEntry,
     SessionStatus,
     SessionTask,
@@ -63,6 +65,7 @@ def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
         yield Finding("artifact-missing", message, pointer(STATUS_FILE), hint="Restore the session.")
     elif before.status:
         yield from _status_findings(before, before.status, after)
+    yield from (*_block_findings(before, after), *_request_findings(before, after))
     for file in (HISTORY_FILE, OUTPUTS_FILE):  # a line that is not an entry counts for nothing, and may be corrected
         entries = before.parts[file].model or []
         if (after.parts[file].model or [])[: len(entries)] != entries:
@@ -93,13 +96,17 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     elif state not in ("", target) and target in LOOPS and not is_counted:
         message = f"This change takes the session from {state} to {target}, but counts no entry of it."
         yield Finding("session-altered", message, place, hint=_ALTERED)
+    yield from _decision_findings(before, old, after, now)
+
+
+def _block_findings(before: Session, after: Session) -> Iterator[Finding]:
+    """Find a block that lost the state before it, and one without its reason, which every command writes."""
     known = {one.code for one in before.parts[STATUS_FILE].findings}
     for one in after.parts[STATUS_FILE].findings:
-        is_lost = one.code == "blocked-from" and bool(old.blocked_from)
+        is_lost = one.code == "blocked-from" and before.status is not None and bool(before.status.blocked_from)
         if one.code not in known and (is_lost or one.code == "blocker-missing"):
             path = pointer(STATUS_FILE) + one.path
             yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=_ALTERED)
-    yield from _decision_findings(before, old, after, now)
 
 
 def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> str | None:
@@ -132,10 +139,10 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
     wrong = {one.path for one in before.parts[STATUS_FILE].findings}
     for i, decision in enumerate(old.user_decisions):
         kept = now.decision(decision.decision_id)
-        keys = _altered_keys(decision, kept) if kept and decision.decision_id not in GATES else []
+        keys = _altered_keys(decision, kept) if kept else []
         named = ", ".join(f"`{key}`" for key in keys if pointer("user_decisions", i, key) not in wrong)
         reason = f"No command changes {named}." if named else ""
-        if kept and decision.decision_id in GATES:
+        if kept and named and decision.decision_id in GATES:
             reason = _refusal_of_repeat(before, after, decision, kept)
         if reason or kept is None:
             did = "alters" if kept else "removes"
@@ -155,8 +162,15 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
 
 
 def _altered_keys(decision: UserDecision, kept: UserDecision) -> list[str]:
-    """Return the keys of a question's record that changed, and that no command changes any more."""
-    resolved = () if decision.status == "pending" else ("status", "answer", "resolution_reason")
+    """Return the keys of a question's record that changed, and that no command changes once it is asked or answered.
+
+    A gate has one record for all its questions: only an answer holds it.
+    """
+    is_gate = decision.decision_id in GATES
+    if is_gate and decision.status != "answered":
+        return []
+    resolved = ["status", "answer", *([] if is_gate else ["resolution_reason"])]
+    resolved = [] if decision.status == "pending" else resolved
     keys = [key for key in ("question", "asked_at", *resolved) if getattr(kept, key) != getattr(decision, key)]
     is_lost = is_about_security(decision.category) and not is_about_security(kept.category)
     return [*keys, *(["category"] if is_lost else [])]
@@ -164,8 +178,6 @@ def _altered_keys(decision: UserDecision, kept: UserDecision) -> list[str]:
 
 def _refusal_of_repeat(before: Session, after: Session, decision: UserDecision, kept: UserDecision) -> str:
     """Return why the answer of a gate could not be replaced, as it is when the gate is asked again."""
-    if decision.status != "answered" or (kept.status, kept.answer) == (decision.status, decision.answer):
-        return ""
     progress: str = status_of(before).correction_status
     is_asked = kept.status == "answered" or status_of(after).correction_status == "completed"
     is_shown = bool(_corrections(after.outputs)) or kept.asked_at != decision.asked_at
@@ -182,13 +194,39 @@ def _correction_findings(before: Session, old: SessionStatus, after: Session, no
     is_requested = said is not None and said.status == "answered" and is_change_request(said.answer or "")
     is_new = (now.correction_status, now.last_correction) != (old.correction_status, old.last_correction)
     is_new = is_new or (is_requested and not is_same)
+    ways = [*get_args(CorrectionStatus)]
+    is_back = ways.index(now.correction_status) < ways.index(old.correction_status)
+    is_failed = (old.correction_status, now.correction_status) == ("dispatched", "queued")  # its record is removed
+    is_failed = is_failed and not (now.last_correction.agent and _corrections(after.outputs))
     message = ""
     if is_new and now.correction_status == "completed" and not _is_corrected(before, after):
         message = "This change completes the correction of the design without an OK of the agent that was sent."
-    elif is_requested and is_same and now.correction_status == "none" != old.correction_status:
+    elif is_requested and is_same and is_back and not is_failed:
         message = f"This change drops the correction of the design, which was {old.correction_status}."
     if message:
         yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=_ALTERED)
+
+
+def _request_findings(before: Session, after: Session) -> Iterator[Finding]:
+    """Find requests for changes of the design without a line, and lines without the output that completes them."""
+    was, said = (one.status.decision(APPROVE_DESIGN) if one.status else None for one in (before, after))
+    known, lines = [one.answer for one in before.history], after.history[len(before.history) :]
+    answer = said.answer if said and said.status == "answered" else None
+    if was and said and answer in known and answer not in [one.answer for one in lines]:
+        is_adopted = was.status == "pending" and not is_before(before.history[-1].at, was.asked_at)
+        is_new = (was.status, was.asked_at) != (said.status, said.asked_at) and was.answer in (None, answer)
+        if is_new and not (is_adopted and known[-1] == answer):
+            message = f"{APPROVE_DESIGN} requests changes once more, but {HISTORY_FILE} has no new line."
+            yield Finding("history-missing", message, pointer(HISTORY_FILE), hint="Add the line.")
+    own = _corrections(after.outputs)
+    for i, line in enumerate(lines if own else ()):
+        until = lines[i + 1].at if i + 1 < len(lines) else ""
+        is_open = not until and line.answer == answer and status_of(after).correction_status != "completed"
+        is_earlier = was is not None and line.answer == was.answer and line.answer not in known
+        done = (one for one in own if not is_before(one.at, line.at) and not is_before(until, one.at))
+        if not (is_open or is_earlier or any(one.status == "OK" and one.meets_definition_of_done for one in done)):
+            message = f"No output completes the correction that the user requested: {short_name(line.answer)}"
+            yield Finding("session-altered", message, pointer(HISTORY_FILE), hint=_ALTERED)
 
 
 def _corrections(outputs: Sequence[OutputEntry]) -> list[OutputEntry]:

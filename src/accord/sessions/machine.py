@@ -353,20 +353,20 @@ def refusal_of_way(
     """Return why no moves lead from one state of work to another; None where they do.
 
     ``facts`` are those of the session after the moves, and ``earlier`` returns those from before and between them; one
-    that fulfils a guard is enough. DONE is read-only: the facts of the move into it are the last ones, and all its
-    guards count.
+    that fulfils all guards of a move is enough. DONE is read-only: the facts of the move into it are the last ones, and
+    all its guards count.
     """
 
     def refusal(begin: str, end: str) -> str:
         is_last = end == "DONE"
         judged = [guard for guard in _GUARDS[facts.mode, begin, end] if is_last or guard in _GUARDS_OF_FILES]
-        open_needs = ((guard, [*guard(facts, begin, end)]) for guard in judged)
-        return " ".join(
-            need.text
-            for guard, needs in open_needs
-            if needs and (is_last or all(any(guard(one, begin, end)) for one in earlier()))
-            for need in needs
-        )
+
+        def needs(one: SessionFacts) -> Iterator[Need]:
+            return (need for guard in judged for need in guard(one, begin, end))
+
+        open_needs = [*needs(facts)]
+        is_made = not is_last and any(not any(needs(one)) for one in earlier()) if open_needs else True
+        return "" if is_made else " ".join(need.text for need in open_needs)
 
     reached, refused = [source], dict[str, str]()
     for state in reached:

@@ -36,6 +36,7 @@ GATE_QUESTIONS = {
 }
 """The question of each gate, where none was worded."""
 
+_NOT_SENT = {"agent": None, "task_id": None, "at": None}
 _TAKE_BACK = "To take a wrong answer back, restore the session's files from before it."
 _NUMBER = re.compile(r"UD-(\d+)\Z")
 _PER_BATCH = re.compile(r"(review )?(per|each|every) ?(batch|task)|batch(es)?")
@@ -297,8 +298,11 @@ def dispatched_corrector(status: SessionStatus) -> str:
 
 
 def with_correction(session: Session, progress: Literal["queued", "completed"]) -> Record:
-    """Return the status with the progress of a correction of the design; one that failed is queued again."""
-    return _set_correction(status_value(session), progress)
+    """Return the status with the progress of a correction of the design; one that failed is queued, to no agent."""
+    value = _set_correction(status_value(session), progress)
+    if progress == "queued":
+        value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = {**_NOT_SENT}
+    return value
 
 
 def next_step(session: Session) -> SessionStep:
@@ -342,7 +346,7 @@ def _set_correction(value: Record, wanted: str) -> Record:
     approval = tracking.get("APPROVE_DESIGN") or {}
     if wanted != "none" or approval:
         approval["correction_status"] = wanted
-        approval.setdefault("last_correction_dispatch", {"agent": None, "task_id": None, "at": None})
+        approval.setdefault("last_correction_dispatch", {**_NOT_SENT})
         value["gate_tracking"] = {**tracking, "APPROVE_DESIGN": approval}
     return value
 
