@@ -1,5 +1,6 @@
 """Whether an agent fell silent, from real git."""
 
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,16 @@ def share_lane(project: Project, **head: Any) -> Path:
     return tree
 
 
-def own_count(project: Project, wp_id: str) -> int:
+LANE, OTHER_LANE = "kitty/mission-078-ships-lane-a", "kitty/mission-078-ships-lane-b"
+
+
+def own_of(project: Project, wp_id: str, branch: str = LANE) -> OwnCommits:
     mission = project.load()
-    return own_commits_of(mission, wp_id, "kitty/mission-078-ships-lane-a", git_of(mission), NOW).count
+    return own_commits_of(mission, wp_id, branch, git_of(mission), NOW)
+
+
+def own_count(project: Project, wp_id: str, branch: str = LANE) -> int:
+    return own_of(project, wp_id, branch).count
 
 
 def test_commits_of_an_earlier_work_package_in_the_lane_are_not_of_the_next(project: Project) -> None:
@@ -97,7 +105,80 @@ def test_commits_of_an_earlier_work_package_in_the_lane_are_not_of_the_next(proj
     assert own_count(project, "WP02") == 0
 
 
-LANE = "kitty/mission-078-ships-lane-a"
+REWRITTEN = {
+    "a rebase": ("rebase main",),
+    "a cherry-pick": ("reset --hard main", "cherry-pick ORIG_HEAD"),
+    "an amended commit": ("commit --amend --no-edit",),
+}
+
+
+@pytest.mark.parametrize("how", REWRITTEN)
+def test_commits_that_are_written_again_stay_those_of_an_earlier_work_package(project: Project, how: str) -> None:
+    tree = share_lane(project)
+    (tree / "a").write_text("x", encoding="utf-8")
+    project.git("add", "a", directory=tree)
+    project.commit("more work of WP01", at=OLD, directory=tree)
+    project.commit("base", at=NOW)
+    for command in REWRITTEN[how]:
+        project.git(*command.split(), directory=tree)
+    assert project.git("log", "-1", "--format=%at", LANE) < project.git("log", "-1", "--format=%ct", LANE)
+    assert (own_count(project, "WP01") > 0, own_count(project, "WP02")) == (True, 0)
+    (tree / "a").write_text("y", encoding="utf-8")
+    project.git("commit", "--all", "-m", "work of WP02", at=RECENT, directory=tree)
+    project.git("commit", "--amend", "--no-edit", directory=tree)
+    assert own_count(project, "WP02") == 1
+
+
+def share_project(project: Project) -> tuple[Path, Path]:
+    """Let WP01 begin in lane-a, and WP03, which does not depend on it, in lane-b."""
+    mine = begun(project).worktree("lane-a")
+    project.work_package("WP03", "code_change")
+    project.lanes(lane_a=["WP01"], lane_b=["WP03"])
+    project.event("WP03", "claimed", "in_progress", at=NOW - timedelta(hours=3))
+    return mine, project.worktree("lane-b")
+
+
+@pytest.mark.parametrize("source", [OTHER_LANE, "topic"])
+@pytest.mark.parametrize("how", ["--no-ff", "--ff-only", "--no-ff, and it is gone", "--ff-only, and it is gone"])
+def test_only_commits_that_came_from_another_branch_are_not_own(
+    project: Project, tmp_path: Path, how: str, source: str
+) -> None:
+    mine, theirs = share_project(project)
+    if source == "topic":
+        project.git("checkout", "-b", source, directory=theirs)
+    project.commit("others", at=RECENT, directory=theirs)
+    project.git("merge", how.partition(",")[0], "--no-edit", source, directory=mine)
+    if "gone" in how:
+        project.git("checkout", "--detach", directory=theirs)
+        project.git("branch", "-D", source)
+    elif source == OTHER_LANE:
+        assert own_count(project, "WP03", OTHER_LANE) == 1
+    assert own_of(project, "WP01") == OwnCommits()
+    clone = tmp_path / "clone"
+    project.git("clone", "--branch", LANE, str(project.root), str(clone))
+    project.commit("work elsewhere", directory=clone)
+    project.commit("work", directory=mine)
+    assert own_count(project, "WP01") == 1
+    project.git("pull", "--no-rebase", "--no-edit", str(clone), LANE, directory=mine)
+    assert own_count(project, "WP01") == 2
+
+
+@pytest.mark.parametrize("how", ["merge --no-ff --no-edit", "merge --ff-only", "reset --hard"])
+def test_a_lane_keeps_its_commits_where_another_takes_them(project: Project, tmp_path: Path, how: str) -> None:
+    mine, theirs = share_project(project)
+    project.commit("work", at=RECENT, directory=mine)
+    project.git(*how.split(), LANE, directory=theirs)
+    assert (own_count(project, "WP01"), own_count(project, "WP03", OTHER_LANE)) == (1, 0)
+    clone = Project(tmp_path / "clone")
+    project.git("clone", str(project.root), str(clone.root))
+    shutil.rmtree(clone.root / "kitty-specs")
+    (clone.root / "kitty-specs").symlink_to(project.root / "kitty-specs")
+    for needed, is_known in (["WP01"], True), ([], "no-ff" in how):
+        project.work_package("WP03", "code_change", dependencies=needed)
+        found = own_of(clone, "WP01")
+        assert (found.count, "nothing tells which made them" in found.error) == (int(is_known), not is_known)
+
+
 MERGES = {
     "fast-forward": [("merge", "--ff-only", LANE)],
     "a merge": [("merge", "--no-ff", "--no-edit", LANE)],
@@ -171,9 +252,7 @@ def test_a_merged_lane_of_a_dependency_is_not_own_work_even_if_it_is_newer(proje
     project.commit("reworked", at=RECENT, directory=tree)
     project.git("merge", "--quiet", "--no-ff", "-m", "merge", "kitty/mission-078-ships-lane-b", directory=mine)
     assert own_count(project, "WP02") == 0
-    assert (
-        own_commits_of(project.load(), "WP01", "kitty/mission-078-ships-lane-b", git_of(project.load()), NOW).count == 1
-    )
+    assert own_count(project, "WP01", OTHER_LANE) == 1
 
 
 @pytest.mark.slow

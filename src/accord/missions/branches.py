@@ -1,18 +1,19 @@
 """Facts of a mission's branches from git: own commits, merges, and whether work is stale. Reads only.
 
-A work package's own commits are on its lane's branch since it began, and touch its owned files where it names some.
-Merges, and what the target, the default branch, the mission's branch or a dependency's lane has, are not its own;
-commits that a merge of the lane brought to one of these still are.
+A work package's own commits were made on its lane's branch, by author and committer since it began, and touch its owned
+files where it names some. Merges, and commits that came from the target, the default branch, the mission's branch or
+any other branch, are not its own; those that a merge of the lane brought to one of these still are.
 """
 
 from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -69,7 +70,7 @@ def changed_missions(root: Path, base: str) -> tuple[str, set[str]]:
 class MissionGit:
     """The repository of a mission; refs are cached for one command."""
 
-    def __init__(self, root: Path, target: str, mission_branch: str, lanes: Collection[str]) -> None:
+    def __init__(self, root: Path, target: str, mission_branch: str, lanes: Set[str]) -> None:
         self.lanes = lanes
         self._git = Git(root)
         self._target = target
@@ -81,9 +82,9 @@ class MissionGit:
         return "origin" in (self._ask("remote") or "").split()
 
     def own_commits(
-        self, branch: str, began: datetime | None = None, owned: Sequence[str] = (), others: Collection[str] = ()
+        self, branch: str, began: datetime | None, owned: Sequence[str], others: Set[str], rivals: Set[str]
     ) -> OwnCommits:
-        """Return a branch's own commits since ``began``; ``owned`` are globs of paths, ``others`` further bases."""
+        """Return own commits of a branch since ``began``; ``owned`` are globs, ``others`` bases, ``rivals`` lanes."""
         if self._trouble:
             return OwnCommits(error=f"The commits cannot be read: {self._trouble}")
         head = self.refs(branch)  # here and at origin, either of which may be ahead
@@ -97,7 +98,8 @@ class MissionGit:
             return OwnCommits(error=f"The branch {branch} shares no commit with its base.")
         bases += [ref for name in others for ref in self.refs(name)]
         paths, since = ("--", *_pathspecs(owned)), int(began.timestamp()) if began else 0
-        times = self._commits(since, *head, "--not", *bases, *paths)
+        head += self.merged_heads(branch, head, since)
+        times = self._commits(since, "--first-parent", *head, "--not", *bases, *paths)
         if times is None:
             return OwnCommits(error=f"The commits of {branch} cannot be read: the repository lacks some of them.")
         # After a merge, the base has a and b, too: they are not on its first parents. A fast-forward leaves no other
@@ -106,26 +108,41 @@ class MissionGit:
         #   base  o---o---m        base and lane  o---a---b
         #          \     /
         #   lane    a---b
+        made, brought = self._reflog_of(branch)
         if began and not times:
-            only_own = ("--first-parent", "--exclude-first-parent-only")
-            times = self._commits(since, *only_own, *head, "--not", *bases, *paths) or {}
-            made = self._made_here(branch)
-            reached = self._commits(since, f"--since={since}", *head, *paths) if made else {}
-            times |= {name: time for name, time in (reached or {}).items() if name in made}
-        return OwnCommits(len(times), max(times.values(), default=None), names=tuple(times))
+            reached = self._commits(since, f"--max-age={since}", *head, *paths) or {}
+            chain = self._first_parents(head, since) - self._first_parents(bases, since) | made
+            times = {name: time for name, time in reached.items() if name in chain}
+        shared = self._first_parents([ref for name in rivals for ref in self.refs(name)], since) - made
+        own = {name: time for name, time in times.items() if name not in shared | brought}
+        if doubtful := not own and [name for name in times if name not in brought]:
+            found = ", ".join(doubtful[:_MOST_NAMES])
+            return OwnCommits(error=f"{branch} shares {found} with another lane, and nothing tells which made them.")
+        return OwnCommits(len(own), max(own.values(), default=None), names=tuple(own))
+
+    def _first_parents(self, refs: Sequence[str], since: int) -> set[str]:
+        """Return commits since then on first parents of refs; git's option to exclude these takes others along."""
+        return set(self._commits(since, f"--max-age={since}", "--first-parent", *refs, "--") or ()) if refs else set()
 
     def _commits(self, since: int, *arguments: str) -> dict[str, int] | None:
-        """Return the names and times of commits that are not merges, from ``since`` on; None where git fails."""
-        listed = self._ask("log", "--format=%h %ct", "--no-merges", "--full-history", *arguments)
+        """Return names and times of commits, not merges, committed and authored since then; None where git fails."""
+        listed = self._ask("log", "--format=%h %ct %at", "--no-merges", "--full-history", *arguments)
         if listed is None:
             return None
         times = (line.split() for line in listed.splitlines())
-        return {name: int(time) for name, time in times if int(time) >= since}
+        return {name: int(time) for name, time, authored in times if min(int(time), int(authored)) >= since}
 
-    def _made_here(self, branch: str) -> set[str]:
-        """Return the commits that git made on a branch in this clone, which its reflog tells from received ones."""
-        entries = self._answer("reflog", "--format=%h %gs", f"{HEADS}{branch}").splitlines()
-        return {line.split()[0] for line in entries if line.partition(" ")[2].startswith(_COMMITTING)}
+    def _reflog_of(self, branch: str) -> tuple[set[str], set[str]]:
+        """Return the commits that git made on a branch in this clone, and those that a fast-forward brought to it."""
+        lines = self._answer("reflog", "--format=%h %gs", f"{HEADS}{branch}").splitlines()
+        entries = [(name, action) for name, _, action in (line.partition(" ") for line in lines)]
+        made = {name for name, action in entries if action.startswith(_COMMITTING)}
+        brought, own = set[str](), (f"/{branch}", "/FETCH_HEAD", "}")  # from origin, such as @{u}
+        for (name, action), (before, _) in pairwise(entries):
+            source = action.removeprefix("merge ").removesuffix(": Fast-forward")
+            if action == f"merge {source}: Fast-forward" and not f"/{source}".endswith(own):
+                brought.update(self._answer("log", "--format=%h", name, "--not", before).split())
+        return made, brought - made
 
     def merge_problem(self, branch: str) -> str:
         """Return why the branch is not merged into the target; an empty string when it is."""
@@ -145,20 +162,12 @@ class MissionGit:
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
 
-    def merged_head(self, branch: str, since: datetime) -> str:
-        """Return the commit that the newest merge of a branch into the target brought, by its subject; or nothing.
-
-        A merge before ``since`` brought older work.
-        """
-        targets, among = self.refs(self.target_name), ("--min-parents=2", "--max-parents=2", "--fixed-strings")
-        merges = (
-            self._answer("log", "--format=%ct %P %s", *among, f"--grep={branch}", *targets, "--") if targets else ""
-        )
-        for line in merges.splitlines():
-            time, _, head, *words = line.replace("'", " ").split()
-            if int(time) >= int(since.timestamp()) and any(f"/{word}".endswith(f"/{branch}") for word in words):
-                return head
-        return ""
+    def merged_heads(self, branch: str, refs: Sequence[str], since: int) -> list[str]:
+        """Return the commits that merges of a branch since then brought to refs, by their subjects, newest first."""
+        among = ("--min-parents=2", "--max-parents=2", "--fixed-strings", f"--grep={branch}", f"--max-age={since}")
+        merges = self._answer("log", "--format=%P %s", *among, *refs, "--") if refs else ""
+        parts = (line.partition(" into ")[0].replace("'", " ").split() for line in merges.splitlines())
+        return [head for _, head, *words in parts if any(f"/{word}".endswith(f"/{branch}") for word in words)]
 
     def missing_commits(self, start: str, branch: str) -> tuple[str, int]:
         """Return the ref of a branch with the most commits that ``start`` does not have, and their number; or 0."""
@@ -334,7 +343,8 @@ def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: Mission
     if not lost:
         return None
     given = [event.at for event in events if event.to_lane in ("in_progress", "for_review")]
-    merged = git.merged_head(lost, max(given)) if given else ""
+    heads = git.merged_heads(lost, git.refs(git.target_name), int(max(given).timestamp())) if given else []
+    merged = next(iter(heads), "")
     handed_in = any(mission.known_status(name) in (*REVIEWING, "approved") for name in begun)
     return lost_lane(branch, lost, at, git.target_name, merged, begins=not handed_in, has_origin=git.has_origin)
 
@@ -345,8 +355,10 @@ def own_commits_of(
     """Return the own commits of a work package on the branch of its lane, since the present work ``began``."""
     began = began or began_at(mission.log.by_work_package.get(wp_id, ()))
     began = None if future_problem(began, now) else began  # a wrong clock wrote it; no commit can be younger
-    others = set(dependency_branches(mission, wp_id).values())
-    return git.own_commits(branch, began, mission.work_package(wp_id).head.owned_files, others)
+    others = {*dependency_branches(mission, wp_id).values()}
+    followers = {*dependency_branches(mission, wp_id, of_dependents=True).values()}  # its own commits go there next
+    rivals = git.lanes - others - followers - {branch}
+    return git.own_commits(branch, began, mission.work_package(wp_id).head.owned_files, others, rivals)
 
 
 def taken_along(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit, now: datetime) -> tuple[str, ...]:

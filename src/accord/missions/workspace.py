@@ -103,14 +103,18 @@ def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
     )
 
 
-def dependency_branches(mission: Mission, wp_id: str) -> dict[str, str]:
-    """Return the branch of each code change that a work package depends on, near or far, except its own lane's."""
-    names, found = [wp_id], dict[str, str]()
+def dependency_branches(mission: Mission, wp_id: str, *, of_dependents: bool = False) -> dict[str, str]:
+    """Return the branch of each code change that a work package depends on, near or far, except its own lane's.
+
+    ``of_dependents`` returns those of the code changes that depend on it.
+    """
+    names, found, known = [wp_id], dict[str, str](), mission.work_packages
     for name in names:
         with suppress(BrokenContract):
             found[name] = resolve_workspace(mission, name).branch_name or ""
-        known = mission.work_packages.get(name)
-        names += [other for other in (known.head.dependencies if known else ()) if other not in names]
+        needed = known[name].head.dependencies if name in known else []
+        near = [other for other, one in known.items() if name in one.head.dependencies] if of_dependents else needed
+        names += [other for other in near if other not in names]
     own = found.pop(wp_id, "")
     return {name: branch for name, branch in found.items() if branch not in ("", own)}
 
