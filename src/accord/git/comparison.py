@@ -17,16 +17,7 @@ from functools import cached_property
 from accord.core.frozen import Frozen
 from accord.git.beside import pushed_commits
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
-from accord.git.index import (
-    IndexEntry,
-    add_files,
-    blobs_of,
-    entries_of,
-    files_of_clones,
-    ignored_paths,
-    is_only_here,
-    untracked_files,
-)
+from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, ignored_paths, is_only_here, untracked_files
 from accord.git.leaving_out import BY_FILTER, ELSEWHERE, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
 from accord.git.patches import Change, changes_between, difference, paths_with_new_markers
 from accord.git.paths import is_folder, some_of
@@ -77,7 +68,7 @@ def changes_since(
         pushed = tuple(each for each in pushed_commits(snapshot.objects.parent) if each not in snapshot.beside.pushed)
         comparison = _Comparison.of(snapshot, ours, pushed)
         changed, untouched = comparison.changed_paths()
-        cloned = dict.fromkeys(files_of_clones(snapshot.top, comparison.nested, changed), ELSEWHERE)
+        cloned = {path: ELSEWHERE for path in changed if path.startswith(comparison.clones)}
         changed = [path for path in changed if path not in cloned and path not in comparison.nested]
         pointers = _known_pointers(comparison, changed)
         left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
@@ -149,6 +140,7 @@ class _Comparison(Frozen):
     seen: Mapping[str, Seen]
     staged: Mapping[str, IndexEntry]  # the repository's own index now, if it can be read
     nested: Sequence[str]
+    clones: tuple[str, ...]
     unfinished: str
     uncommitted: Collection[str]  # paths of that index that differ from HEAD
     descends: bool  # HEAD goes on from the commit before; an index of elsewhere does not tell what was staged
@@ -177,10 +169,12 @@ class _Comparison(Frozen):
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
             merged = _merged_commits(real, before.commit, pushed) if descends else ()
-        untracked, nested = untracked_files(ours, real, BY_TREE)
+        untracked, nested, clones = untracked_files(ours, real, BY_TREE)
         commit = entries_of(ours)
         seen = look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))
-        return cls(before, ours, commit, seen, staged, nested, unfinished, frozenset(uncommitted), descends, merged)
+        return cls(
+            before, ours, commit, seen, staged, nested, clones, unfinished, frozenset(uncommitted), descends, merged
+        )
 
     def changed_paths(self) -> tuple[list[str], list[str]]:
         """Return the paths that differ, and those that were uncommitted before and do not."""

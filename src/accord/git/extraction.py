@@ -14,16 +14,7 @@ from pathlib import Path
 from accord.core.errors import Refused, WrongUsage
 from accord.core.frozen import Frozen
 from accord.git.filters import LFS, Settings, filtered_content, is_pointer_file, read_settings, stays_as_stored
-from accord.git.index import (
-    IndexEntry,
-    add_files,
-    blobs_of,
-    entries_of,
-    files_of_clones,
-    is_only_here,
-    submodules,
-    untracked_files,
-)
+from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
 from accord.git.leaving_out import (
     BY_FILTER,
     ELSEWHERE,
@@ -107,8 +98,8 @@ def _stage_changes(
             excluded.add(os.path.relpath(without.resolve(), scratch.directory.resolve()))
         entries = entries_of(scratch)
         clear_flags(scratch, entries)
-        untracked, nested = untracked_files(scratch, git, "--exclude-standard")
-        cloned = dict.fromkeys(files_of_clones(scratch.directory, nested, untracked), ELSEWHERE)
+        untracked, _, clones = untracked_files(scratch, git, "--exclude-standard")
+        cloned = {path: ELSEWHERE for path in untracked if path.startswith(clones)}
         listed = dict.fromkeys([*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))])
         changed = [path for path in listed if path not in excluded and path not in cloned]
         kept_back = cloned | _stage_files(scratch, start, entries, changed, state_files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def entries_of(git: Git) -> dict[str, IndexEntry]:
 
 def stage_all(git: Git) -> list[str]:
     """Add the work tree to the index, except what is ignored or cannot be stored; return the repositories within."""
-    untracked, nested = untracked_files(git, git, "--exclude-standard")
+    untracked, nested, _ = untracked_files(git, git, "--exclude-standard")
     add_files(git, [*untracked, *split_nul(git("ls-files", "--modified", "-z"))])
     return nested
 
@@ -80,8 +80,8 @@ def _quote_path(path: str) -> bytes:
     return b'"' + escaped + b'"'
 
 
-def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str]]:
-    """List the files that the index does not have, except those that git's option ``rule`` hides; and repositories.
+def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str], tuple[str, ...]]:
+    """List files that the index does not have and ``rule``, git's option, does not hide; repositories; and clones.
 
     The files of a repository within count, except those of a submodule, which is one entry itself, and of another work
     tree of this repository, which is ``real``.
@@ -93,13 +93,8 @@ def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str
     files = [path for path in listed if not path.endswith("/")]
     within = [path for folder in nested for path in files_below(git.directory, folder)]
     within = sorted({*within} - ignored_paths(git, within))
-    return [*files, *(path for path in places if path in known), *within], nested
-
-
-def files_of_clones(top: Path, nested: Iterable[str], paths: Iterable[str]) -> list[str]:
-    """Return the paths that are in a repository within that has a remote."""
-    clones = tuple(f"{folder}/" for folder in nested if Git(top / folder, UNTRUSTED).attempt("remote").stdout)
-    return [path for path in paths if path.startswith(clones)]
+    clones = tuple(f"{path}/" for path in nested if Git(git.directory / path, UNTRUSTED).attempt("remote").stdout)
+    return [*files, *(path for path in places if path in known), *within], nested, clones
 
 
 def is_only_here(folder: Path) -> bool:

@@ -263,15 +263,10 @@ def words(cause: str) -> re.Pattern[str]:
     pattern += rf"|(?<![\w/.`-])(?i:{'|'.join(kinds)})(?![\w/-]|\.\w)" if kinds else ""
     pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=[:)\s]|$)" if cause in _EXCEPTIONS else ""
     pattern = pattern.replace("'", "['\u2019]") + _MORE_WORDS.get(cause, "")
-    pattern += _missing_package() if cause == "not-installed" else ""
+    if cause == "not-installed":  # what Node.js and CLIs say without a package, or a part of it for one platform
+        packages = "|".join(agent.install.package for agent in shipped_registry().agents.values() if agent.install)
+        pattern += rf"|(?i:\bcannot find (?:module|package) ['\"]|\bmissing optional dependency )(?:{packages})(?!\w)"
     return re.compile(pattern)
-
-
-def _missing_package() -> str:
-    """Match what Node.js and CLIs say without the package of an agent, or a part of it for one platform."""
-    installs = (agent.install for agent in shipped_registry().agents.values())
-    packages = "|".join(re.escape(install.package) for install in installs if install)
-    return rf"|(?i:\bcannot find (?:module|package) ['\"]|\bmissing optional dependency )(?:{packages})(?!\w)"
 
 
 DESCRIBED = re.compile(

@@ -116,8 +116,7 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
         if _TRYING.match(line) or _is_report(line, scope):
             is_counted = not (_TRYING.match(line) and account.has_worked)
             if is_counted:
-                is_git = rules.GIT_ERROR.match(line) is not None
-                above = takewhile(_REMOTE.match, reversed(lines[: number - 1])) if is_git else ()
+                above = takewhile(_REMOTE.match, reversed(lines[: number - 1] if rules.GIT_ERROR.match(line) else ()))
                 found.append(_error_in(line, *above))
         elif found and is_counted:
             found[-1] = _with_dump(found[-1], line)
@@ -172,7 +171,6 @@ def _is_report(line: str, scope: _Scope) -> bool:
 
 
 def _error_in(line: str, *others: str) -> AgentError:
-    """Return the error in a line, with what the server said in others."""
     error = error_from(" ".join((line.strip(), *others)), line)
     if error.status is None and (worded := _STATUS_WORDED.search(line)):
         return replace(error, status=int(worded[1]), is_status_worded=True)
