@@ -706,7 +706,7 @@ def test_line_ends_that_were_escaped_twice_are_named_once(name: str) -> None:
 
 
 IN_BODIES = """
-criteria-missing criterion-unboxed objective-long options-too-few placeholder-left quote-missing scope-empty
+body-fenced criteria-missing criterion-unboxed objective-long options-too-few placeholder-left quote-missing scope-empty
 scope-outside scope-overlap scope-unread section-empty section-missing section-repeated spec-path-missing
 spec-section-missing trade-off-missing
 """
@@ -760,6 +760,26 @@ MESSAGES = [
     *(
         (blocked_with("spec-gap", text), "blocker-type-unknown", "Did you mean `spec-gap`?")
         for text in ("spec-gpa", "specgap", "spec_gap", "`SPEC_GAP`, I think")
+    ),
+    (
+        plan(labelled(task("a"), "task:refinement", *TASK_LABELS[1:])),
+        "label-forbidden",
+        "`task:refinement` does not fit the body, which has the sections of a task. Use `task:implement`.",
+    ),
+    (
+        plan(labelled(refinement("a"), "task:implement", *TASK_LABELS[1:3])),
+        "label-forbidden",
+        "`task:implement` does not fit the body, which has the sections of a refinement. Use `task:refinement`.",
+    ),
+    (
+        report("blocked", "Type: spec-gap\nThe spec lacks a number."),
+        "blocker-description",
+        "only the label `Type`, so accord cannot tell whether it is complete. Add the lines `Description:`,",
+    ),
+    (
+        report("validation-failure", "Tried: the make run"),
+        "validation-step-missing",
+        "only the label `Tried`, so accord cannot tell whether it is complete. Add the lines `Step:` and `Outside:`.",
     ),
     (plan(task("a", "b"), task("b", "c"), task("c", "a"), task("d")), "dependency-cycle", "a → b → c → a"),
 ]

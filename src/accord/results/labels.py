@@ -168,6 +168,8 @@ def check_allowed(
         allowed = CREATION_RULES[kind][category]
         if label not in allowed and (label in KNOWN_NAMES or not allowed):
             message = f"`{label}` is not a label of a {'new ' if category in SET_ONCE else ''}{kind.word}."
+            if category is Category.TYPE:
+                message = f"`{label}` does not fit the body, which has the sections of a {kind.word}."
             hint = f"Use {_choice(allowed)}." if allowed else "Remove it."
             yield Finding("label-forbidden", message, path + pointer(i), hint=hint)
 

@@ -146,8 +146,7 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
     below_title = _TITLE.sub("", summary)
     reading, options = _read_blocker(below_title)
     if not reading.is_labelled:
-        message = "The summary has no labels, so accord cannot tell whether it is complete."
-        hint = "Add the lines `Type:`, `Description:`, `Options:`, `Recommendation:` and `Impact:`."
+        message, hint = _label_gaps(reading, "Type", "Description", "Options", "Recommendation", "Impact")
         yield warning("blocker-description", message, "/summary", hint=hint)
         return
     blocker = _blocker_type(reading, summary.removesuffix(below_title) + reading.outside)
@@ -168,6 +167,15 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
         yield _gap("blocker-impact", "The summary names no impact.", hint, reading, "impact")
     if blocker in SPEC_BLOCKERS:
         yield from _check_spec(reading)
+
+
+def _label_gaps(reading: Reading, *lines: str) -> tuple[str, str]:
+    """Return the message and the hint for a text with one label at most, by the lines that it needs."""
+    found = [line for line in lines if line.lower() in reading.parts]
+    labels = f"only the label `{found[0]}`" if len(found) == 1 else "no labels"
+    *most, last = (f"`{line}:`" for line in lines if [line] != found)
+    message = f"The summary has {labels}, so accord cannot tell whether it is complete."
+    return message, f"Add the lines {', '.join(most)} and {last}."
 
 
 def _gap(code: str, message: str, hint: str, reading: Reading, *parts: str) -> Finding:
@@ -272,8 +280,7 @@ def _check_validation(summary: str) -> Iterator[Finding]:
     }
     missing = [part for part in needed if not reading.has(part)]
     if missing and not reading.is_labelled:
-        message = "The summary has no labels, so accord cannot tell whether it is complete."
-        hint = "Add the lines `Step:`, `Tried:` and `Outside:`."
+        message, hint = _label_gaps(reading, "Step", "Tried", "Outside")
         yield warning("validation-step-missing", message, "/summary", hint=hint)
     elif missing:
         lines = " and ".join(f"`{part.title()}:`" for part in missing)
