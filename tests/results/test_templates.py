@@ -937,25 +937,40 @@ def test_the_template_is_guessed_when_no_label_tells() -> None:
 
 
 OBJECTIVE, SCOPE, IN, OUT = "## Objective\n", "## Scope\n", "### In Scope\n", "### Out of Scope\n"
+WITH_CODE = task_body(context="```py\na()\n```\n\n~~~\nb\n~~~")
+FENCED = {
+    "markdown": f"```markdown\n{TASK}```",
+    "code inside": f"\n```md\n{WITH_CODE}```\n",
+    "a longer fence": f"````\n{WITH_CODE}````",
+    "tildes and CRLF": f"~~~ Markdown\n{TASK}~~~".replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", FENCED)
+def test_a_body_in_a_fence_has_one_finding(name: str) -> None:
+    assert [each.code for each in body_findings(read_body(FENCED[name]), ItemKind.TASK, "/body")] == ["body-fenced"]
+
+
+def test_a_body_that_begins_and_ends_with_code_is_not_in_a_fence() -> None:
+    assert codes(f"```\na\n```\n\n{TASK}\n```\nb\n```") == set()
+    assert "body-fenced" not in codes(f"```\na\n```\n\n{TASK.replace('## Objective', '')}\n```\nb\n```")
+
+
+BELOW = ["Write it as `### In Scope` under `Scope`.", "Write it as `### Out of Scope` under `Scope`."]
 LEVELS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "too deep": ([(OBJECTIVE, f"#{OBJECTIVE}")], ["Write it as `## Objective`."]),
     "as a title": ([(OBJECTIVE, "# Objective\n")], ["Write it as `## Objective`."]),
-    "a part of a section too deep": ([(OUT, f"#{OUT}")], ["Write it as `### Out of Scope`."]),
-    "both parts as sections": (
-        [(IN, IN[1:]), (OUT, OUT[1:])],
-        ["Write it as `### In Scope`.", "Write it as `### Out of Scope`."],
-    ),
-    "a section beside its parts": (
-        [(f"{SCOPE}\n", f"#{SCOPE}\n")],
-        ["Write it as `## Scope`.", *["Write the `Scope` above it as `## Scope`."] * 2],
-    ),
-    "a part in another section": (
-        [(IN, "## Notes\n\nMore.\n\n#" + IN[1:])],
-        ["Move it below `Scope`, as `### In Scope`.", "Move it below `Scope`, as `### Out of Scope`."],
-    ),
+    "a part of a section too deep": ([(OUT, f"#{OUT}")], BELOW[1:]),
+    "both parts as sections": ([(IN, IN[1:]), (OUT, OUT[1:])], BELOW),
+    "a section beside its parts": ([(f"{SCOPE}\n", f"#{SCOPE}\n")], ["Write it as `## Scope`.", *BELOW]),
+    "parts in another section": ([(IN, "## Notes\n\nMore.\n\n" + IN)], BELOW),
     "everything too deep": (
         [("# ", "## ")],
-        [f"Write it as `{line.strip()}`." for line in TASK.splitlines() if line.startswith("#")],
+        [
+            f"Write it as `{line.strip()}`{' under `Scope`' if line[2] == '#' else ''}."
+            for line in TASK.splitlines()
+            if line.startswith("#")
+        ],
     ),
 }
 
@@ -968,12 +983,10 @@ def test_a_heading_of_another_level_has_the_hint_to_write_it_as_the_template_doe
         body = body.replace(old, new)
     findings = [each for each in body_findings(read_body(body), ItemKind.TASK, "/body") if "missing" in each.code]
     assert [(each.code, each.hint) for each in findings] == [("section-missing", hint) for hint in hints]
+    lines = body.split("\n")
     for each in findings:
-        line = int(re.findall("line ([0-9]+)", each.message)[0]) - 1
-        heading = each.hint.split("`")[1]
-        if each.hint.startswith("Write it"):
-            body = "\n".join([*body.split("\n")[:line], heading, *body.split("\n")[line + 1 :]])
-    assert "Move" in hints[0] or codes(body) == set()
+        lines[int(re.findall("line ([0-9]+)", each.message)[0]) - 1] = each.hint.split("`")[1]
+    assert codes("\n".join(line for line in lines if line not in ("## Notes", "More."))) == set()
 
 
 def test_a_hostile_reference_section_does_not_hold_up_the_check() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import correct_spelling
@@ -20,6 +19,8 @@ from accord.results.bodies import (
     Body,
     Heading,
     is_same,
+    read_body,
+    section_count,
 )  # fmt: skip
 from accord.results.contents import reference_gaps
 from accord.results.labels import ItemKind
@@ -27,7 +28,6 @@ from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
 from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed_entries
-from accord.text.markdown import bare_title
 from accord.text.outline import Section, blank_code, code_of, seen_text, verbatim_words
 
 _ISSUE = re.compile(r"#\d")
@@ -44,6 +44,7 @@ _SENTENCE_BREAK = re.compile(
 _ASIDE = re.compile(r"`[^`]*`|\([^()]*\)")
 """Code, or a remark in brackets."""
 
+_FENCED = re.compile(r"\s*(`{3,}|~{3,})[ \t\r]*(?:(?:markdown|md)[ \t\r]*)?\n(.*\n)\1\s*", re.DOTALL | re.IGNORECASE)
 _CRITERION = re.compile(r"[^\w\n]*criterion[\W\d_]*", re.IGNORECASE)
 _LETTER = re.compile(r"\w")
 _PATHS_LEFT_OVER = "path/to/"
@@ -57,6 +58,12 @@ def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
     """Check a body against the template of its kind. ``path`` points at the body."""
     if escaped := line_end_findings(body.text, path):
         yield from escaped
+        return
+    if (fenced := _FENCED.fullmatch(body.text)) and section_count(read_body(fenced[2]), kind) > section_count(
+        body, kind
+    ):
+        message = "The body is in a code fence from its first to its last line, so its headings are code."
+        yield Finding("body-fenced", message, path, hint="Remove these two lines.")
         return
     for heading in TEMPLATES[kind]:
         same = body.find_all(heading)
@@ -175,18 +182,12 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
 
 def _missing_section(body: Body, heading: Heading) -> tuple[str, str]:
     """Return the message and the hint for a section that is missing."""
-    bare = f"`{'#' * heading.level} {heading.title}`"
-    wanted = bare + (f" under `{heading.parent}`" if heading.parent else "")
+    wanted = f"`{'#' * heading.level} {heading.title}`" + (f" under `{heading.parent}`" if heading.parent else "")
     for section in body.sections:
         if is_same(section.title, heading.title):
             where = f"line {section.line} of the body has it at level {section.level}"
             where += f" under `{section.parent}`" if section.parent else ""
-            hint = f"Write it as {bare}."
-            if section.level == heading.level:
-                hint = f"Write the `{heading.parent}` above it as `{'#' * (heading.level - 1)} {heading.parent}`."
-            if not is_same(_parent_of(section, heading, body), heading.parent):
-                hint = f"Move it below `{heading.parent}`, as {bare}."
-            return f"The section {wanted} is missing; {where}.", hint
+            return f"The section {wanted} is missing; {where}.", f"Write it as {wanted}."
     required = {heading.title.casefold() for headings in TEMPLATES.values() for heading in headings}
     titles = {section.title: section for section in body.sections if section.title.casefold() not in required}
     near = titles.get(correct_spelling(heading.title, titles) or "")
@@ -194,14 +195,6 @@ def _missing_section(body: Body, heading: Heading) -> tuple[str, str]:
         return f"The section {wanted} is missing.", "Add it."
     where = f"line {near.line} of the body has `{near.title}`"
     return f"The section {wanted} is missing; {where}.", f"Did you mean `{heading.title}`?"
-
-
-def _parent_of(section: Section, heading: Heading, body: Body) -> str:
-    """Return the title above a section once each heading of a template has its level; empty if it needs none."""
-    levels = {bare_title(each.title): each.level for each in chain(*TEMPLATES.values())}
-    above = (each for each in reversed(body.sections) if each.line < section.line)
-    near = (each for each in above if levels.get(bare_title(each.title), each.level) < heading.level)
-    return next((each.title for each in near if heading.parent), "")
 
 
 def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
