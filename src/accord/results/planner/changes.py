@@ -103,7 +103,7 @@ def compare(item: PlannedItem, issue: Issue, plan: Plan, facts: PlanFacts, issue
         parts.append("state")
     title = merge("title", item.title.strip(), issue.title.strip(), text_digest)
     old = content_of(issue)
-    content = merge("body", name_owners(item.content, item_numbers(plan, issues)), old, body_digest)
+    content = merge("body", with_numbers(item.content, plan, issues), old, body_digest)
     labels, has_conflict = merge_labels(record.labels, issue.labels, item.labels)
     if labels is not None:
         parts.append("labels")
@@ -125,9 +125,8 @@ def compare_update(
     update: PlannedWorkItemUpdate, issue: Issue, plan: Plan, facts: PlanFacts, issues: Mapping[str, Issue]
 ) -> Comparison:
     """Compare an issue with an update of it: what differs after this update was applied is a person's edit."""
-    old, content = content_of(issue), None
-    if update.body is not None:
-        content = _with_old_ticks(name_owners(update.body, item_numbers(plan, issues), plan.names), old)
+    old = content_of(issue)
+    content = None if update.body is None else _with_old_ticks(with_numbers(update.body, plan, issues), old)
     labels = None if update.labels is None else labels_after_update(issue, update.labels)
     parts = () if content in (None, old) else ("body",)
     if labels is not None and {*map(str.lower, labels)} != {*map(str.lower, issue.labels)}:
@@ -136,9 +135,9 @@ def compare_update(
     return Comparison(issue, () if is_applied else parts, parts if is_applied else (), None, content, labels)
 
 
-def item_numbers(plan: Plan, issues: Mapping[str, Issue]) -> dict[str, int]:
-    """Return the numbers that replace names in bodies."""
-    return {name: issue.number for name, issue in issues.items() if name in plan.names}
+def with_numbers(text: str, plan: Plan, issues: Mapping[str, Issue]) -> str:
+    """Return a text with the numbers of items in place of their names as owners."""
+    return name_owners(text, {name: issue.number for name, issue in issues.items() if name in plan.names}, plan.names)
 
 
 def _with_old_ticks(content: str, old: str) -> str:

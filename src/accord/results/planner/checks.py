@@ -59,14 +59,11 @@ def check_facts(plan: Plan, facts: PlanFacts, *, reaches_any: bool = False) -> l
                 found += _missing_issue(reference, facts, pointer("create", i, "blockedBy", j))
     for owner, path in numbered_owners(plan):
         found += _missing_issue(owner, facts, path)
-    if not reaches_any:
-        changes = [(reference, pointer("close", i)) for i, reference in enumerate(plan.result.close)]
-        updates = enumerate(plan.result.update)
-        changes += [(update.work_item_id, pointer("update", i, "workItemID")) for i, update in updates]
-        found += [finding for reference, path in changes for finding in _check_work_item(reference, facts, path)]
     for i, reference in enumerate(plan.result.close):
+        found += _check_target(reference, facts, pointer("close", i), reaches_any=reaches_any)
         found += _check_close(reference, facts, pointer("close", i))
     for i, update in enumerate(plan.result.update):
+        found += _check_target(update.work_item_id, facts, pointer("update", i, "workItemID"), reaches_any=reaches_any)
         found += _check_update(update, facts, pointer("update", i))
     return [*found, *_check_lengths(plan, facts), *_check_labels_exist(plan, facts)]
 
@@ -99,8 +96,9 @@ def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
             yield Finding("secret-in-name", message, path, hint="Use another name.")
 
 
-def _check_work_item(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
-    issue = existing_issue(reference, facts)
+def _check_target(reference: str, facts: PlanFacts, path: str, *, reaches_any: bool) -> Iterator[Finding]:
+    yield from _missing_issue(reference, facts, path)
+    issue = None if reaches_any else existing_issue(reference, facts)
     if issue and not is_work_item(issue) and not latest_record(issue, facts.token, facts.identity):
         message = f"#{issue.number} is not a work item: it has no type label, and no plan made it."
         hint = "Leave it out, or pass `--any-issue` to `accord apply`."
@@ -108,7 +106,6 @@ def _check_work_item(reference: str, facts: PlanFacts, path: str) -> Iterator[Fi
 
 
 def _check_close(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
-    yield from _missing_issue(reference, facts, path)
     issue = existing_issue(reference, facts)
     if issue and is_reopened(issue, facts.token):
         message = f"#{issue.number} was closed and reopened since, so accord does not close it again."
@@ -119,7 +116,6 @@ def _check_close(reference: str, facts: PlanFacts, path: str) -> Iterator[Findin
 
 def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) -> Iterator[Finding]:
     """Check that an update reaches an open item, and fits its kind."""
-    yield from _missing_issue(update.work_item_id, facts, path + "/workItemID")
     issue = existing_issue(update.work_item_id, facts)
     if issue is None:
         return

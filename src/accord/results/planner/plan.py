@@ -109,12 +109,9 @@ def plan_operations(
         for issue in left
         if not reason_to_keep(issue, facts.token)
     ]
-    named = filter(None, (existing_issue(reference, facts) for reference in plan.result.close))
-    closes = {
-        issue.number: CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open or is_back), issue)
-        for issue in named
-        for is_back in [is_reopened(issue, facts.token)]
-    }
+    named = (existing_issue(reference, facts) for reference in plan.result.close)
+    closable = (issue for issue in named if issue and not is_reopened(issue, facts.token))
+    closes = [CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open), issue) for issue in closable]
     return [
         *creates,
         *_removals(plan, facts, comparisons),
@@ -122,7 +119,7 @@ def plan_operations(
         *_dependencies(plan, facts, comparisons),
         *_names(plan, facts, comparisons, order),
         *vanished,
-        *closes.values(),
+        *closes,
         *_updates(plan, facts),
     ]
 
@@ -184,5 +181,4 @@ def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:
         issue = existing_issue(update.work_item_id, facts)
         if issue and (update.body is not None or update.labels is not None):
             found = compare_update(update, issue, plan, facts, facts.items)
-            is_done = found.is_settled or not found.parts
-            yield UpdateWorkItem(f"#{issue.number}", skipped_if(is_done), issue, update)
+            yield UpdateWorkItem(f"#{issue.number}", skipped_if(found.is_settled or not found.parts), issue, update)

@@ -54,10 +54,10 @@ def item_findings(name: str, comparison: Comparison, path: str = "") -> Iterator
     """Warn of changes of the plan that an issue does not get: it is closed, or a person edited the same part."""
     shown = f"#{comparison.issue.number} `{name}`"
     if comparison.all_parts and comparison.is_settled:
-        message = f"{shown} is closed and stays as it is; the plan changed {_with_and(comparison.all_parts)}."
+        message = f"{shown} is closed and stays as it is; the plan changed {' and '.join(comparison.all_parts)}."
         yield warning("item-closed", message, path, hint="Reopen it and apply the plan again, or plan another item.")
     elif comparison.kept:
-        parts = _with_and(comparison.kept)
+        parts = " and ".join(comparison.kept)
         message = f"{shown} was edited since accord wrote it, so accord does not apply the plan's {parts}."
         update = ", or write an `update` whose body has the person's words too" if comparison.kept == ("body",) else ""
         yield warning("item-edited", message, path, hint=f"Edit the issue by hand{update}.")
@@ -65,7 +65,7 @@ def item_findings(name: str, comparison: Comparison, path: str = "") -> Iterator
 
 def _vanished_items(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
     """Warn of items that stay open though the plan has them no longer."""
-    names = [_issue_name(issue, facts.token) for issue in facts.vanished]
+    names = [f"#{issue.number} `{_temp_id(issue, facts)}`" for issue in facts.vanished]
     if closes_vanished:
         for issue, name in zip(facts.vanished, names, strict=True):
             if reason := reason_to_keep(issue, facts.token):
@@ -77,15 +77,6 @@ def _vanished_items(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Find
         yield warning("item-vanished", f"{names_of(names, _MOST_NAMED)} {verb} open.", hint=hint)
 
 
-def _issue_name(issue: Issue, token: str) -> str:
-    record = record_of(issue, token)
-    return f"#{issue.number} `{record.temp_id}`" if record else f"#{issue.number}"
-
-
-def _with_and(parts: tuple[str, ...]) -> str:
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-
-
 def differences(
     plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison], *, closes_vanished: bool, with_texts: bool
 ) -> list[dict[str, Any]]:
@@ -93,37 +84,32 @@ def differences(
 
     ``change`` is create, update, unchanged, edited (only a person's edit differs), closed, close or vanished.
     """
-    found: list[dict[str, Any]] = []
-    for item in plan.result.create:
-        entry: dict[str, Any] = {"item": item.temp_id, "id": None, "title": item.title}
-        entry |= {"change": "create", "parts": [], "kept": []}
-        if comparison := comparisons.get(item.temp_id):
-            entry |= _change_entry(comparison, with_texts=with_texts)
-        found.append(entry)
+    found = [
+        _entry(item.temp_id, item.title, comparisons.get(item.temp_id), with_texts=with_texts) for item in plan.items
+    ]
     for issue in facts.vanished:
-        record = record_of(issue, facts.token)
-        closes = closes_vanished and not reason_to_keep(issue, facts.token)
-        entry = {"item": record.temp_id if record else "", "id": str(issue.number), "title": issue.title}
-        found.append({**entry, "change": "close" if closes else "vanished", "parts": [], "kept": []})
+        change = "close" if closes_vanished and not reason_to_keep(issue, facts.token) else "vanished"
+        found.append({**_entry(_temp_id(issue, facts), issue.title, Comparison(issue)), "change": change})
     for update in plan.result.update:
         if target := existing_issue(update.work_item_id, facts):
-            record = record_of(target, facts.token)
-            entry = {"item": record.temp_id if record else "", "title": target.title}
-            comparison = compare_update(update, target, plan, facts, facts.items)
-            found.append(entry | _change_entry(comparison, with_texts=with_texts))
+            compared = compare_update(update, target, plan, facts, facts.items)
+            found.append(_entry(_temp_id(target, facts), target.title, compared, with_texts=with_texts))
     return found
 
 
-def _change_entry(comparison: Comparison, *, with_texts: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"id": str(comparison.issue.number), "change": _change_of(comparison)}
-    entry |= {"parts": list(comparison.parts), "kept": list(comparison.kept)}
-    return entry | ({"diff": difference(comparison)} if with_texts and entry["change"] == "update" else {})
+def _temp_id(issue: Issue, facts: PlanFacts) -> str:
+    record = record_of(issue, facts.token)
+    return record.temp_id if record else ""
 
 
-def _change_of(comparison: Comparison) -> str:
-    if not comparison.all_parts:
-        return "unchanged"
-    return "closed" if comparison.is_settled else "update" if comparison.parts else "edited"
+def _entry(name: str, title: str, found: Comparison | None, *, with_texts: bool = False) -> dict[str, Any]:
+    entry: dict[str, Any] = {"item": name, "id": None, "title": title, "change": "create", "parts": [], "kept": []}
+    if found is None:
+        return entry
+    change = "closed" if found.is_settled else "update" if found.parts else "edited"
+    entry["change"] = change if found.all_parts else "unchanged"
+    entry |= {"id": str(found.issue.number), "parts": list(found.parts), "kept": list(found.kept)}
+    return entry | ({"diff": difference(found)} if with_texts and entry["change"] == "update" else {})
 
 
 def near_duplicates(plan: Plan, new: Iterable[int], others: Sequence[Issue]) -> Iterator[Finding]:

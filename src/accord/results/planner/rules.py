@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,10 +29,7 @@ _MOST_SUGGESTIONS = 20
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,17})")
 
 
-_LIKE_NUMBER = re.compile(
-    r"\s*(?:(?:GH-|issue )?#?|(?P<place>https?://\S*/issues/|[\w.-]+/[\w.-]+#))0*(?P<number>[1-9][0-9]{0,17})\s*",
-    re.ASCII | re.IGNORECASE,
-)
+_LIKE_NUMBER = re.compile(r"(?ai)(?:(?:GH-|issue )?#?|(https?://\S*/issues/|[\w.-]+/[\w.-]+#))0*([1-9][0-9]{0,17})")
 """A number that is written otherwise, such as ``GH-12``, ``012`` or the address of an issue."""
 
 
@@ -105,7 +102,6 @@ class Plan(Frozen):
             *found,
             *_check_references(self),
             *_check_owners(self),
-            *_check_closed(self),
             *_check_dependency_counts(self),
             *_check_order(self),
             *_check_changes(self),
@@ -168,8 +164,7 @@ def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
         path = pointer("create", i, "tempID")
         if not item.temp_id.strip():
             yield Finding("schema", "The tempID is empty.", path, hint="Give the item a name.")
-        elif plan.positions[item.temp_id] != i:
-            first = plan.positions[item.temp_id]
+        elif (first := plan.positions[item.temp_id]) != i:
             message = f"The tempID `{item.temp_id}` is already used by create/{first}."
             yield Finding("duplicate-temp-id", message, path, hint="Give this item another one.")
         elif (other := _spelled_otherwise(item.temp_id, plan.positions)) and plan.positions[other] < i:
@@ -184,8 +179,7 @@ def _spelled_otherwise(reference: str, names: Mapping[str, int]) -> str | None:
 
 def _like_a_number(reference: str, names: Mapping[str, int]) -> str | None:
     """Return the tempID that is the same number as a reference, which may mean an existing item, too."""
-    is_name = reference in names and item_number(reference) is not None
-    return reference if is_name else _spelled_otherwise(reference, names)
+    return reference if reference in names and item_number(reference) else _spelled_otherwise(reference, names)
 
 
 def _ambiguous(reference: str, name: str, path: str) -> Finding:
@@ -217,37 +211,42 @@ def check_length(length: int, limit: int, path: str) -> Iterator[Finding]:
 
 
 def _check_references(plan: Plan) -> Iterator[Finding]:
+    closed = {item_number(reference) for reference in plan.result.close}
     unknown = 0
     for i, item in enumerate(plan.result.create):
         for j, reference in enumerate(item.blocked_by):
-            path = pointer("create", i, "blockedBy", j)
+            path, number = pointer("create", i, "blockedBy", j), item_number(reference)
             if reference == item.temp_id:
                 hint = "Remove it from its `blockedBy`."
                 yield Finding("self-reference", f"`{reference}` blocks itself.", path, hint=hint)
             elif other := _like_a_number(reference, plan.positions):
                 yield _ambiguous(reference, other, path)
-            elif reference not in plan.positions and item_number(reference) is None:
+            elif reference not in plan.positions and number is None:
                 unknown += 1
-                others = (name for name in plan.positions if name != item.temp_id)
-                yield _unknown_name(reference, others, path, unknown)
+                yield _unknown_name(reference, plan, item.temp_id, path, unknown)
+            elif number and number in closed:
+                message = f"`{item.temp_id}` waits for #{number}, which this plan closes."
+                hint = "Remove it from `blockedBy`, or do not close it."
+                yield warning("closed-reference", message, path, hint=hint)
 
 
-def _unknown_name(reference: str, names: Iterable[str], path: str, count: int, shown: str = "") -> Finding:
-    """Report an unknown name, the first ones with a suggestion: each of those is compared with every name."""
-    message = f"{shown}`{reference}` is neither a tempID of this result nor a work item number."
+def _unknown_name(reference: str, plan: Plan, own: str, path: str, count: int, sign: str = "") -> Finding:
+    """Report an unknown name, the first ones with a suggestion: each of those is compared with every other name."""
+    owner = "The owner " if sign else ""
+    message = f"{owner}`{sign}{reference}` is neither a tempID of this result nor a work item number."
     hint = "Use a number like 42, or a tempID of this result."
     if count <= _MOST_SUGGESTIONS:
-        known = [*names]
+        known = [f"{sign}{name}" for name in plan.positions if name != own]
         listed = f", or a tempID of this result: {names_of([f'`{name}`' for name in known])}" if known else ""
-        hint = did_you_mean(reference, known) or _number_hint(reference) or f"Use a number like 42{listed}."
+        hint = did_you_mean(f"{sign}{reference}", known) or _number_hint(reference, f"Use a number like 42{listed}.")
     return Finding("unknown-reference", message, path, hint=hint)
 
 
-def _number_hint(reference: str) -> str:
-    """Return the hint to use the number that a reference has; empty where it has none."""
-    if not (like := _LIKE_NUMBER.fullmatch(reference)):
-        return ""
-    return f"Use `{like['number']}`{' if that is an issue of this repository' if like['place'] else ''}."
+def _number_hint(reference: str, other: str) -> str:
+    """Return the hint to use the number that a reference has, else another hint."""
+    like = _LIKE_NUMBER.fullmatch(reference.strip())
+    where = " if that is an issue of this repository" if like and like[1] else ""
+    return f"Use `{like[2]}`{where}." if like else other
 
 
 def numbered_owners(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -258,7 +257,6 @@ def numbered_owners(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _bodies(result: PlannerResult) -> Iterator[tuple[str, str, str]]:
-    """Yield each body with its pointer and the tempID of its item."""
     yield from ((item.body, pointer("create", i, "body"), item.temp_id) for i, item in enumerate(result.create))
     yield from ((update.body or "", pointer("update", i, "body"), "") for i, update in enumerate(result.update))
 
@@ -274,23 +272,10 @@ def _check_owners(plan: Plan) -> Iterator[Finding]:
                 yield _ambiguous(f"owned by #{owner}", numbered[owner], path)
             elif not (owner in names or owner.isdigit() or owner.startswith("<")):
                 unknown += 1
-                yield _unknown_name(
-                    f"#{owner}", (f"#{name}" for name in names if name != own), path, unknown, "The owner "
-                )
+                yield _unknown_name(owner, plan, own, path, unknown, "#")
         for owner in filter(plan.names.__contains__, all_owners(text[:BODY_CHARS], names, is_bare=True)):
             message = f"The owner `{owner}` has no `#`, so it does not become the number of its issue."
             yield warning("unknown-reference", message, path, hint=f"Did you mean `#{owner}`?")
-
-
-def _check_closed(plan: Plan) -> Iterator[Finding]:
-    closed = {item_number(reference) for reference in plan.result.close}
-    for i, item in enumerate(plan.result.create):
-        for j, reference in enumerate(item.blocked_by):
-            number = None if reference in plan.positions else item_number(reference)
-            if number and number in closed:
-                message = f"`{item.temp_id}` waits for #{number}, which this plan closes."
-                hint = "Remove it from `blockedBy`, or do not close it."
-                yield warning("closed-reference", message, pointer("create", i, "blockedBy", j), hint=hint)
 
 
 def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
@@ -343,9 +328,8 @@ def _check_update(update: PlannedWorkItemUpdate, path: str) -> Iterator[Finding]
 def _wrong_number(reference: str, plan: Plan, path: str) -> Finding | None:
     if item_number(reference) is None:
         message = f"`{reference}` is not a work item number."
-        return Finding(
-            "unknown-reference", message, path, hint=_number_hint(reference) or "Use its number, such as `42`."
-        )
+        hint = _number_hint(reference, "Use its number, such as `42`.")
+        return Finding("unknown-reference", message, path, hint=hint)
     other = _like_a_number(reference, plan.positions)
     return _ambiguous(reference, other, path) if other else None
 

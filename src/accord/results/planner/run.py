@@ -13,9 +13,9 @@ from accord.engine.operations import OperationStatus, apply_in_order, planned_se
 from accord.engine.receipts import Item, Outcome, Receipt, report_errors
 from accord.github.models import Issue, IssueChange, NotThere
 from accord.github.once import send_once
-from accord.results.bodies import UPDATED, BodyParts, marked_body, name_owners, split_body
+from accord.results.bodies import UPDATED, BodyParts, marked_body, split_body
 from accord.results.labels import Category, category_of
-from accord.results.planner.changes import compare, compare_update, item_numbers, reason_to_keep, to_issue_change
+from accord.results.planner.changes import compare, compare_update, reason_to_keep, to_issue_change, with_numbers
 from accord.results.planner.checks import check_facts, check_names
 from accord.results.planner.facts import PlanFacts, gather_facts, own_issues
 from accord.results.planner.plan import (
@@ -184,7 +184,7 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Pl
 
 def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: PlanOptions) -> Issue:
     token, identity, item = ledger.facts.token, ledger.facts.identity, operation.item
-    content = name_owners(item.content, item_numbers(ledger.plan, ledger.issues), ledger.plan.names)
+    content = with_numbers(item.content, ledger.plan, ledger.issues)
     record = record_for(item.temp_id, item.title, content, item.labels, item.blocker_numbers(ledger.issues))
     body = with_record(BodyParts(content), token, record).join()
     horizon = github.server_time() - timedelta(seconds=CLOCK_SKEW_SECONDS)
@@ -252,7 +252,7 @@ def _remove_dependency(github: GitHub, operation: RemoveDependency, ledger: Ledg
 
 def _name_owners(github: GitHub, issue: Issue, ledger: Ledger) -> Issue:
     parts, token = split_body(issue.body), ledger.facts.token
-    content = name_owners(parts.content, item_numbers(ledger.plan, ledger.issues), ledger.plan.names)
+    content = with_numbers(parts.content, ledger.plan, ledger.issues)
     if content == parts.content:
         return issue
     record = record_of(issue, token)
@@ -277,8 +277,7 @@ def _close(github: GitHub, operation: CloseWorkItem, ledger: Ledger, options: Pl
 
 def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
     found = compare_update(operation.update, issue, ledger.plan, ledger.facts, ledger.issues)
-    digest = update_digest(operation.update)
-    body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, sum=digest)
+    body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, sum=update_digest(operation.update))
     github.change_issue(issue.number, IssueChange(body, found.labels))
 
 

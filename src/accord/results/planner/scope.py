@@ -17,10 +17,8 @@ from accord.results.bodies import SPEC_REFERENCE
 from accord.results.planner.rules import Plan, item_number
 
 if TYPE_CHECKING:
-    from accord.results.models import PlannerResult
     from accord.results.run_options import PlanOptions
 
-_ISSUE = re.compile(r"#?([1-9][0-9]{0,17})")
 _NAMED = re.compile(r"(session|mission):\s*(\S.*)", re.DOTALL)
 _WORD = re.compile(r"[^\s`'\"()<>\[\]]+")
 _QUOTES = "`'\"<>"
@@ -45,25 +43,12 @@ def plan_run_key(plan: Plan, options: PlanOptions) -> str:
         place, _, number = issues.pop().rpartition("#")
         is_here = not place or place.lower() == options.repository.lower()
         return run_key_of_request(f"#{number}") if is_here else _digest_key("issue", f"{place}#{number}".lower())
-    return default_run_key(_canonical(plan), options.repository)
-
-
-def _canonical(plan: Plan) -> PlannerResult:
-    """Return the result with existing items by their bare numbers, since ``#42`` and ``42`` are the same item."""
-
-    def bare(reference: str) -> str:
-        return reference if reference in plan.positions else str(item_number(reference) or reference)
-
-    create = [each.model_copy(update={"blocked_by": [*map(bare, each.blocked_by)]}) for each in plan.result.create]
-    update = [each.model_copy(update={"work_item_id": bare(each.work_item_id)}) for each in plan.result.update]
-    changes = {"create": create, "close": [*map(bare, plan.result.close)], "update": update}
-    return plan.result.model_copy(update=changes)
+    return default_run_key(plan.result, options.repository)
 
 
 def requested_issue(options: PlanOptions) -> int:
     """Return the number of the issue that is the request of a plan; 0 for any other request."""
-    issue = None if options.run_key else _ISSUE.fullmatch(options.request.strip())
-    return int(issue[1]) if issue else 0
+    return 0 if options.run_key else item_number(options.request.strip()) or 0
 
 
 def run_key_of_request(request: str) -> str:
@@ -72,8 +57,8 @@ def run_key_of_request(request: str) -> str:
     A text that mentions a file is not its path: it may ask for anything about that file.
     """
     words = " ".join(request.split())
-    if issue := _ISSUE.fullmatch(words):
-        return f"issue-{issue[1]}"
+    if number := item_number(words):
+        return f"issue-{number}"
     if named := _NAMED.fullmatch(words):
         return _digest_key(named[1], named[2])
     if sentence := _SPEC_REQUEST.fullmatch(words):
