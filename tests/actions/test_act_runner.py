@@ -108,7 +108,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     "no-branch": failing("infrastructure infrastructure retry", "The agent\u2019s job ended before the run did:"),
     "no-credential": failing(
         "auth auth manual",
-        "The agent\u2019s credential is missing: The agent \u2019gemini\u2019 needs GEMINI_API_KEY, which",
+        "A credential is missing: The agent \u2019gemini\u2019 needs GEMINI_API_KEY, which",
     ),
 }
 """Outputs that are not listed are those of a skipped call; addresses in a summary are not compared."""

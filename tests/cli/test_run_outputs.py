@@ -333,6 +333,7 @@ def test_a_terminal_learns_of_a_missing_run_and_an_invalid_branch(on_github: Acc
 REFUSED = {
     "run --agent codex --prompt-file p.md --pr-ref refs/tags/v1": ("logic", "refs/tags/v1"),
     "run --agent codex --max-runtime-minutes soon": ("logic", "max-runtime-minutes"),
+    "run --agent codex --prompt-file p.md --pr-ref feature": ("auth", "GITHUB_TOKEN"),
     "publish nowhere --pr-ref FETCH_HEAD": ("infrastructure", "FETCH_HEAD"),
     "publish nowhere --no-such-option": ("infrastructure", "no-such-option"),
     "outputs --agent codex --exit-code 1 --stdout nowhere": ("infrastructure", "nowhere"),
@@ -343,7 +344,7 @@ REFUSED = {
 def test_a_step_whose_command_is_refused_leaves_all_outputs_with_the_reason(accord: Accord, words: str) -> None:
     category, named = REFUSED[words]
     accord.monkeypatch.setenv("GITHUB_REPOSITORY", "octo-org/demo")
-    accord.monkeypatch.setenv("GITHUB_TOKEN", "a-token-of-the-job")
+    accord.monkeypatch.setenv("GITHUB_TOKEN", "" if named == "GITHUB_TOKEN" else "a-token-of-the-job")
     step = accord.in_step(annotates=False)
     assert accord(*words.split()).code == 2
     found = step.outputs

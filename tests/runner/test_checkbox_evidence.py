@@ -29,6 +29,8 @@ EVIDENCE: list[tuple[str, list[int], float]] = [
     ("- [x] Add tests\n\n" + "More text.\n" * 20_000, [0], STRONG),
     ("Add tests is not done.\n\n" + "More text.\n" * 20_000 + "\n- [x] Add tests", [], 0.0),
     ("- [x] add tests.", [0], WEAK), ("- [x] **Add tests**", [0], WEAK),
+    ("I could not run CI, but:\n\n- [x] Add tests\n- [x] Fix docs", [0, 1], STRONG),
+    ("- [x] Add tests ✅", [0], WEAK), ("- [x] ✔️ Add tests.", [0], WEAK), ("- [x] Add tests… ☑", [0], WEAK),
     ("- [x] [Add tests](tests/test_a.py)", [0], WEAK), ("- [x] Add tests\n- [x] fix docs", [0, 1], WEAK),
 ]  # fmt: skip
 NONE = [

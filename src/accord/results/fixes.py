@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from accord.core.findings import pointer
+from accord.core.findings import count_of, pointer
 from accord.core.fixes import Fix
 from accord.results.labels import STATUS_AT_CREATION, Category, in_category
 
@@ -46,8 +46,7 @@ def fix_implementation(value: dict[str, Any]) -> tuple[dict[str, Any], list[Fix]
         fixes.append(Fix("Removed the code fence around the patch.", "/patch"))
     counted, wrong = recount(patch)
     if wrong:
-        hunks = "1 hunk" if wrong == 1 else f"{wrong} hunks"
-        fixes.append(Fix(f"Counted the lines of {hunks} again.", "/patch"))
+        fixes.append(Fix(f"Counted the lines of {count_of(wrong, 'hunk')} again.", "/patch"))
     return ({**value, "patch": counted} if fixes else value), fixes
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 from accord.agents.registry import Registry
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError
-from accord.core.findings import sentence
+from accord.core.findings import count_of, sentence
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.beside import RefChanges, Search, commands_to_undo, guard_refs, keep_work_beside, write_new
 from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
@@ -222,9 +222,8 @@ def _warnings_about_commits(changes: WorkTreeChanges) -> Iterator[str]:
         places = some_of([f"{name} ({commit[:7]})" for name, commit in changes.pushed])
         yield f"The agent or someone else pushed from here: {places}. An agent's job needs no token that writes."
     if changes.undone:
-        count = "1 file" if len(changes.undone) == 1 else f"{len(changes.undone)} files"
-        what = f"The agent ended on a branch without all commits before the run, so the changes undo {count} of them"
-        yield f"{what}: {some_of(changes.undone)}."
+        files = f"{count_of(len(changes.undone), 'file')} of them: {some_of(changes.undone)}."
+        yield f"The agent ended on a branch without all commits before the run, so the changes undo {files}"
 
 
 def _save_changes(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from accord.core.clock import Clock
 from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
-from accord.core.findings import Finding
+from accord.core.findings import Finding, count_of
 from accord.core.frozen import Frozen
 from accord.files.store import write_whole
 from accord.git.paths import some_of
@@ -312,8 +312,7 @@ def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> t
     elif not published.files_changed:
         warnings.append("The branch already had all of the run's changes.")
     elif dry_run:
-        files = "1 file" if published.files_changed == 1 else f"{published.files_changed} files"
-        warnings.append(f"Dry run: {files} would be pushed to `{ref}`.")
+        warnings.append(f"Dry run: {count_of(published.files_changed, 'file')} would be pushed to `{ref}`.")
     return tuple(warnings)
 
 

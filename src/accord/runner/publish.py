@@ -185,8 +185,7 @@ class _Publisher(Frozen):
                 return self._publish_beside(facts, conflict)
             if not changes:
                 return self._pushed_before(facts)
-            left = () if merged else work.merged
-            flattened = tuple(each for each in left if not is_ancestor(git, each, tip))
+            flattened = tuple(each for each in work.merged if not (merged or is_ancestor(git, each, tip)))
             published = replace(self._checked_result(tip, commit), flattened=flattened)
             delivery = self._push(commit, self.branch, facts.tip)
             if work.log.is_dry_run:

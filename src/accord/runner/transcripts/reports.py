@@ -78,7 +78,8 @@ _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
     r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? |\bcode E)"
     r"(?:(?<=: )\[)?([45]\d\d)(?=[\]:;,.)]|$| [{(\"]| [A-Z]| from\b| [45]\d\d\b| page not found"
-    r"| [\w -]{0,40}\b(?:limit|quota)\b| [a-z_]*[a-rt-z_]: \S+$)"
+    r"| [\w -]{0,40}\b(?:limit|quota)\b| [a-z_]*[a-rt-z_]: \S+$"
+    r"|(?<=\b[Ee]rror: \d{3}) (?!of\b|[\w-]*s\b)[a-z])"
 )
 """Statuses in a program's line, where ``status_in`` knows only those that are called so; counts have a plural."""
 
