@@ -122,7 +122,7 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
     is_list = not is_out and any(_is_list(block) for block in blocks)
     known: dict[Block | None, ScopeEntry] = {None: top}
     labels: dict[Block | None, ScopeEntry] = {}
-    places: dict[Block | None, int] = {}
+    has_path = False
     for block in blocks:
         items: list[Block | None] = [*(each for each in block.around if each.kind == "item"), None]
         is_first = bool(len(items) > 1 and block.texts) and items[0] not in known
@@ -133,10 +133,7 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
         nested: list[tuple[int, ScopeEntry]] = []  # lines of code above deeper ones
         for line, text in lines:
             if is_text and (text.rstrip("*_").endswith((":", "\uff1a")) or _BOLD.fullmatch(text)):
-                idle = places.get(place, 0)  # what is above this label and has nothing
-                while idle < len(above.inner) and not (above.inner[idle].paths or above.inner[idle].inner):
-                    idle += 1
-                places[place], is_next = idle, bool(above.paths) or idle < len(above.inner)
+                is_next = has_path or bool(above.paths)
                 labels[place] = label = _title(text, line, is_out=is_out)
                 label.has_more = label.is_phrase and (is_next or label.is_negated)
                 label.is_negated &= is_next or is_out
@@ -146,6 +143,7 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
             last = every[-1] if is_text and every else None
             entry.is_vague |= last is not None and last.line == line - 1 and last.is_vague and not last.paths
             every.append(entry)
+            has_path |= bool(entry.paths)
             known |= {items[0]: entry} if is_first else {}
             if is_text and not entry.paths:
                 labels.pop(place, None)
