@@ -14,7 +14,7 @@ from accord.agents.providers import Codec
 from accord.core.documents import short_name
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning
-from accord.core.suggest import MISSPELLED, did_you_mean, nearest
+from accord.core.suggest import correct_spelling, did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
 
 OUTPUT_MIB = 64
@@ -34,7 +34,7 @@ def unknown_keys(model: type[BaseModel], keys: Iterable[object], place: str = ""
     """Report the keys that a model does not know: those near a known one as errors, as it would have no effect."""
     for key in (key for key in keys if isinstance(key, str) and key not in model.model_fields):
         path = place + pointer(key)
-        if near := nearest(key, model.model_fields, cutoff=MISSPELLED):
+        if near := correct_spelling(key, model.model_fields):
             yield Finding(
                 "agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=f"Did you mean `{near}`?"
             )

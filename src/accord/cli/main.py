@@ -23,7 +23,7 @@ from accord.cli.options import FlagOption, Group
 from accord.cli.output import Printed, guard_streams, next_lines, one_line, print_json, stdout_error
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
-from accord.core.suggest import did_you_mean, nearest
+from accord.core.suggest import correct_spelling, did_you_mean
 
 HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Everyday": {
@@ -312,7 +312,7 @@ def _suggestion(name: str, prefix: str, known: Iterable[str]) -> str:
     if not name.startswith(prefix):
         return did_you_mean(name, known)
     rest = name.removeprefix(prefix)
-    near = nearest(rest, [each.removeprefix(prefix) for each in known if each.startswith(prefix)], cutoff=0.75)
+    near = correct_spelling(rest, [each.removeprefix(prefix) for each in known if each.startswith(prefix)])
     return f"Did you mean `{prefix}{near}`?" if near and near != f"NO_{rest}" else ""
 
 
@@ -346,7 +346,7 @@ def _path(context: click.Context, name: str) -> Iterator[click.Context]:
         rest = name.removeprefix(f"{context.auto_envvar_prefix}_")
         words = {each.upper().replace("-", "_"): each for each in context.command.list_commands(context)}
         begun = [word for word in words if rest.startswith(f"{word}_")]
-        word = max(begun, key=len) if begun else nearest(rest.partition("_")[0], words)
+        word = max(begun, key=len) if begun else correct_spelling(rest.partition("_")[0], words)
         command = context.command.get_command(context, words[word]) if word else None
         if word is None or command is None:
             return

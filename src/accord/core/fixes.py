@@ -22,7 +22,7 @@ from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, part_with_role, role_names, wrapping_keys
 from accord.core.shapes import Located, format_of, keys_at, sole_entry, value_at
-from accord.core.suggest import MISSPELLED, nearest
+from accord.core.suggest import correct_spelling
 
 _ROUNDS = 10
 """A corrected key can show faults below it: one round for each level of the deepest contract, and more."""
@@ -161,7 +161,7 @@ def _rename_keys(parent: dict[str, Any], known: Sequence[str], named: set[str], 
         (key, wanted)
         for key in unknown
         for wanted in absent
-        if (key in named or wanted in named) and nearest(key, [wanted], cutoff=MISSPELLED)
+        if (key in named or wanted in named) and correct_spelling(key, [wanted])
     ]
     for key, wanted in pairs:
         if sum(key == one or wanted == other for one, other in pairs) == 1:

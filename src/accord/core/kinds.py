@@ -13,7 +13,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors, pointer, with_lines
 from accord.core.frozen import Frozen
 from accord.core.shapes import DocumentFormat, Located, format_of, keys_at, read_shape, sole_entry
-from accord.core.suggest import did_you_mean, nearest
+from accord.core.suggest import correct_spelling, did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -246,7 +246,7 @@ def role_names() -> list[str]:
 
 def misspelled_role(value: Mapping[str, Any]) -> str | None:
     """Return the key that stands for `role`: near to it, with a known role as its value, in any case."""
-    near = [key for key in value if nearest(key.strip(), ["role"], cutoff=0.75)]
+    near = [key for key in value if correct_spelling(key.strip(), ["role"])]
     near = [key for key in near if str(value[key]).strip().lower() in role_names()]
     return near[0] if len(near) == 1 and "role" not in value else None
 

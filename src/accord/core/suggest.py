@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-MISSPELLED = 0.85
-"""The similarity from which an unknown key is a known one, misspelled."""
-
 _LONGEST_WORD = 100
 """Comparing longer words takes too long, and they are not typing mistakes."""
 
@@ -23,17 +20,6 @@ _PARTS = re.compile(r"[^\W_]?[^\W_A-Z]+|[A-Z]+")
 _SHORTEST_PART = 3
 """A shorter part of a name is never a slip: `requestedBy` is not `requestedAt`, and `src/b.py` is not `src/a.py`. Only
 in a path one may have a letter more or less: `src/aa.py` may be `src/a.py`."""
-
-
-def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the known word closest to ``word``, ignoring case; None if none is as similar as ``cutoff`` (0 to 1)."""
-    from difflib import get_close_matches
-
-    if len(word) > _LONGEST_WORD:
-        return None
-    spelling = {name.lower(): name for name in known}
-    matches = get_close_matches(word.lower(), spelling, n=1, cutoff=cutoff)
-    return spelling[matches[0]] if matches else None
 
 
 def correct_spelling(word: str, known: Iterable[str], *, most: int = 2) -> str | None:
