@@ -37,21 +37,15 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
     except AccordError as error:
         live = error.message.removesuffix(".")
         connect = live if isinstance(error, Stopped) else connect
-    approves = approves_in(root)
-    is_private = None if isinstance(live, str) else live.is_private
+    is_private, secrets = (None, None) if isinstance(live, str) else (live.is_private, live.secrets)
+    needed = required_settings(facts.workflows, facts.default_agent, approves=approves_in(root))
     read_labels = connect if isinstance(connect, str) else cache(partial(_read_labels, connect))
+    labels = {*label_names(root), *_labels_on_github(read_labels)}
     return [
         *label_checks(root, read_labels),
-        *setting_checks(
-            live, required_settings(facts.workflows, facts.default_agent, approves=approves), facts.workflows
-        ),
+        *setting_checks(live, needed, facts.workflows),
         *examine_workflows(root, facts, files, is_private),
-        loops_check(
-            facts.workflows,
-            {*label_names(root), *_labels_on_github(read_labels)},
-            facts.review_bots,
-            None if isinstance(live, str) else live.secrets,
-        ),
+        loops_check(facts.workflows, labels, facts.review_bots, secrets),
         config_check(root, has_starts="start" in loops_in(_text_of(facts.workflows))),
         kit_check(root),
     ]

@@ -179,10 +179,6 @@ def _hide_substitutions(script: str) -> str | None:
     return None if depth or "`" in text else text
 
 
-def _unquoted_word(word: str) -> str:
-    return _QUOTES.sub(lambda hit: hit[1] or hit[2] or re.sub(r"\\(.)", r"\1", hit[3] or ""), word)
-
-
 @lru_cache(maxsize=512)
 def commands_of(script: str) -> Sequence[Sequence[str]]:
     """Return the words of each command of a script, unquoted, also behind wrappers and in substitutions.
@@ -196,7 +192,8 @@ def commands_of(script: str) -> Sequence[Sequence[str]]:
 def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
     for words in _split(_CASE.sub("", script) if "esac" in script else script) if depth <= _DEEPEST else ():
         nested = [text for word in words for text in _substitutions(word)]
-        for command in started_commands([_unquoted_word(word) for word in words]):
+        plain = [_QUOTES.sub(lambda at: at[1] or at[2] or re.sub(r"\\(.)", r"\1", at[3] or ""), word) for word in words]
+        for command in started_commands(plain):
             yield command
             if (program := program_of(command[0])) in _RUN_TEXT or program == "env":
                 nested += [
@@ -227,7 +224,9 @@ def _substitutions(word: str) -> Iterator[str]:
 def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the commands that a simple command may start: itself, and those behind wrappers."""
     start = 0
-    while start < len(words) and (words[start] in KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
+    while start < len(words) and (
+        words[start] in KEYWORDS or words[start] in "{}" or _ASSIGNMENT.fullmatch(words[start])
+    ):
         start += 1
     command = words[start:]
     for _ in range(_MOST_WRAPPERS):
@@ -246,7 +245,7 @@ def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
         skipped = wrapper in _WITH_ARGUMENT
         for i, word in enumerate(command):
             before = command[i - 1] if i else ""
-            if word.startswith("-") or _is_assignment(word) or before in _NAMES_PERSON:
+            if word.startswith("-") or _ASSIGNMENT.fullmatch(word) or before in _NAMES_PERSON:
                 continue
             may_be_value = before.startswith("-") and program_of(word) not in _WRAPPERS
             if not skipped and not may_be_value:
@@ -264,10 +263,6 @@ def shell_operands(words: Sequence[str]) -> Sequence[str]:
     while at < len(words) and words[at].startswith(("-", "+")):
         at += 2 if _WITH_NAME.fullmatch(words[at]) else 1
     return words[at:]
-
-
-def _is_assignment(word: str) -> bool:
-    return _ASSIGNMENT.fullmatch(word) is not None
 
 
 def program_of(word: str) -> str:

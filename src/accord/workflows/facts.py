@@ -188,7 +188,7 @@ class CalledFiles:
             if "/" in self._repository:
                 update["own_name"] = posixpath.normpath(f"{self._repository}/{uses[2:]}").lower()
             file = self._action_file(uses)
-            if file is None and not any(_is_checked_out(uses[2:], each) for each in job.steps):
+            if file is None and not any(_checks_out(each, uses[2:]) for each in job.steps):
                 self._add_missing(path, uses, f"{place}{step.place}/uses")
         if file and file not in {path, *(each.file for each in users)} and len(users) < _MOST_LEVELS:
             if file not in self._actions:
@@ -226,14 +226,13 @@ class CalledFiles:
             mounts |= {at[2]: at[1] for words in commands for at in map(_MOUNT.search, words) if at}
             for first, second in dict.fromkeys((words[0], [*words, ""][1]) for words in commands):
                 word = second if first in {"source", "."} and second else first
-                for name in dict.fromkeys(
-                    _repository_path(each, mounts, folders) for each in (posixpath.join(below, word), word)
-                ):
-                    text = None if name in scripts else self._read_script(name, is_sourced=word != first)
-                    if text is not None:
-                        scripts[name] = text
-                        waiting.append(text)
-                        break
+                paths = (_repository_path(each, mounts, folders) for each in (posixpath.join(below, word), word))
+                read = (
+                    (path, self._read_script(path, is_sourced=word != first)) for path in paths if path not in scripts
+                )
+                if found := next(((path, text) for path, text in read if text is not None), None):
+                    scripts |= [found]
+                    waiting.append(found[1])
         return scripts
 
     def _read_script(self, path: str, *, is_sourced: bool) -> str | None:
@@ -255,7 +254,7 @@ def _repository_path(word: str, mounts: Mapping[str, str], folders: Mapping[str,
     return posixpath.normpath(f"{folders.get(first, first)}{slash}{rest}")
 
 
-def _is_checked_out(path: str, step: Step) -> bool:
+def _checks_out(step: Step, path: str) -> bool:
     """Return whether a step checks out something at a path or above it."""
     folder = posixpath.normpath(str(step.given.get("path") or "-"))
     return "checkout" in step.uses and f"{posixpath.normpath(path)}/".startswith(f"{folder}/")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from accord.agents.registry import Agent
-from accord.core.findings import Finding, PlacedFinding, Severity, first_of, pointer
+from accord.core.findings import Finding, PlacedFinding, first_of, pointer, warning
 from accord.core.frozen import Frozen
 from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE, SettingsPage
 from accord.workflows.expressions import secrets_in
@@ -176,10 +176,20 @@ def check_grants(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                 continue  # it gets what its callers grant, and they are checked
             granted = levels_of(_DEFAULT if declared is None else declared)
             missing = {scope: level for scope, level in needed.items() if not is_granted(granted, scope, level)}
-            if missing:
-                finding = _grant_finding(job_id, job, needed, missing, is_sure=declared is not None)
-                yield from [(path, finding)] if declared is not None else ()
-                unsure += [finding] if declared is None else []
+            if not missing:
+                continue
+            lines = ", ".join(f"`{scope}: {level}`" for scope, level in missing.items())
+            says = f"`{job.uses.partition('@')[0]}` needs {lines}, which the job `{job_id}` does not grant"
+            kept = job.permissions if isinstance(job.permissions, dict) else {}
+            wanted = [f"  {scope}: {level}" for scope, level in highest_levels(kept, needed).items()]
+            place = pointer("jobs", job_id, *(() if job.permissions is None else ("permissions",)))
+            hint = "\n".join(["permissions:", *wanted])
+            if declared is None:  # so it gets the repository's default, which no file tells
+                says += ". The job declares no permissions, and the default of a new repository is read-only."
+                unsure.append(warning("permission-missing", says, place, hint=hint))
+            else:
+                says += ", so GitHub does not start this workflow."
+                yield path, Finding("permission-missing", says, place, hint=hint)
         yield from ((path, finding) for finding in first_of(unsure, "jobs "))
 
 
@@ -233,18 +243,3 @@ def highest_levels(*each: Permissions) -> dict[str, str]:
     for permissions in each:
         found |= {scope: level for scope, level in permissions.items() if not is_granted(found, scope, level)}
     return dict(sorted(found.items()))
-
-
-def _grant_finding(job_id: str, job: Job, needed: Permissions, missing: Permissions, *, is_sure: bool) -> Finding:
-    """Make the finding; a warning if the job gets the repository's default permissions, which no file tells."""
-    lines = ", ".join(f"`{scope}: {level}`" for scope, level in missing.items())
-    message = f"`{job.uses.partition('@')[0]}` needs {lines}, which the job `{job_id}` does not grant"
-    if is_sure:
-        message += ", so GitHub does not start this workflow."
-    else:
-        message += ". The job declares no permissions, and the default of a new repository is read-only."
-    place = pointer("jobs", job_id, *(() if job.permissions is None else ("permissions",)))
-    kept = job.permissions if isinstance(job.permissions, dict) else {}
-    wanted = [f"  {scope}: {level}" for scope, level in highest_levels(kept, needed).items()]
-    severity = Severity.ERROR if is_sure else Severity.WARNING
-    return Finding("permission-missing", message, place, severity, hint="\n".join(["permissions:", *wanted]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, first_of, pointer, warning
 from accord.workflows.agents import action_name, agent_steps, written_scopes
@@ -116,10 +116,9 @@ def _tokens_of(facts: RepositoryFacts, at: RunPlace) -> Iterator[_Token]:
     for step in at.earlier:
         is_kept = str(step.given.get("persist-credentials", "true")).lower() != "false"
         if step.uses.partition("@")[0].lower() == "actions/checkout" and is_kept:
-            where = replace(at, step=step)
-            for name in [each for each in ("token", "ssh-key") if each in step.given]:
-                stored = _Value(name, str(step.given[name]), where, _below(where, "with", name), "checkout")
-                yield from _tokens_in(stored, is_token=True)
+            stored = {name: text for name, text in step.given.items() if name in {"token", "ssh-key"}}
+            for value in _inputs_of(replace(at, step=step), stored, "checkout"):
+                yield from _tokens_in(value, is_token=True)
 
 
 def _tokens_in(value: _Value, *, is_token: bool) -> Iterator[_Token]:
@@ -154,13 +153,15 @@ def _scopes_of_app(step: Step) -> tuple[str, ...]:
     )
 
 
+def _inputs_of(at: RunPlace, given: Mapping[str, Any], kind: str) -> list[_Value]:
+    return [_Value(name, str(text), at, _below(at, "with", name), kind) for name, text in given.items()]
+
+
 def _values_of(at: RunPlace) -> Iterator[_Value]:
     """Yield the inputs and the variables that an agent's step gets, of each name the innermost."""
-    if at.step:
-        for name, text in at.step.given.items():
-            yield _Value(name, str(text), at, _below(at, "with", name), "with")
-        yield from (_Value("", text, at, _below(at, "run"), "run") for text in at.step.shell_texts[:1] if text)
     scripts = at.step.shell_texts if at.step else ()
+    yield from _inputs_of(at, at.step.given if at.step else {}, "with")
+    yield from (_Value("", text, at, _below(at, "run"), "run") for text in scripts[:1] if text)
     runs = (words for text in scripts for words in commands_of(text) if program_of(words[0]) == "awf")
     seen = {name for words in runs for name in _KEPT_BACK.findall(" ".join(words))}
     for where, env in at.environments:
@@ -174,10 +175,7 @@ def _left_values(at: RunPlace) -> Iterator[_Value]:
     """Yield what earlier steps leave for later ones: scripts in variables and files, actions that log in."""
     for step in at.earlier:
         where = replace(at, step=step)
-        if _LOGS_IN.search(action_name(step)):
-            yield from (
-                _Value(name, str(text), where, _below(where, "with", name), "") for name, text in step.given.items()
-            )
+        yield from _inputs_of(where, step.given if _LOGS_IN.search(action_name(step)) else {}, "")
         place = _below(where, *(("run",) if step.run else ("with", "script")))
         yield from (_Value("", text, where, place, "run") for text in left_texts(step, where.shell))
 
@@ -219,8 +217,9 @@ def _may_write(job_id: str, tokens: list[_Token]) -> Finding:
 def _open_input_findings(facts: RepositoryFacts, at: RunPlace, has_token: bool) -> Iterator[Finding]:
     """Find inputs that let everybody start an agent: an error beside a token that may write."""
     action = facts.known.action(at.step) if at.step else None
-    for name, text in at.step.given.items() if action and at.step else ():
-        if action and _plain(name) in map(_plain, action.opened_by) and "*" in re.split(r"[\s,]+", str(text)):
+    opening = {*map(_plain, action.opened_by)} if action else set[str]()
+    for name, text in at.step.given.items() if at.step else ():
+        if _plain(name) in opening and "*" in re.split(r"[\s,]+", str(text)):
             beside = ", beside a token that may write" if has_token else ""
             message = f"`{name}` lets people without write access start the agent of the job `{at.job_id}`{beside}."
             severity = Severity.ERROR if has_token else Severity.WARNING
@@ -251,12 +250,10 @@ def check_unknown_actions(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         seen = set[str]()
         for job_id, job in workflow.jobs.items():
             at = RunPlace(facts.workflows, path, Start(CALLED, path), job_id)
-            steps = [replace(at, step=step) for step in job.nested_steps()]
-            for where in (at, *steps):
+            for where in (at, *(replace(at, step=step) for step in job.nested_steps())):
                 name = action_name(where.step) if where.step else job.uses.partition("@")[0]
-                is_known = where.step is not None and facts.known.action(where.step) is not None
-                uses = where.step.uses if where.step else name
-                if not name or is_known or name in seen or _NO_AGENT.match(uses):
+                is_known = name in seen or (where.step and facts.known.action(where.step))
+                if not name or is_known or _NO_AGENT.match((where.step or job).uses):
                     continue
                 if key := next(_model_keys(facts, where), None):
                     seen.add(name)
@@ -332,17 +329,14 @@ def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
     workflow, job = at.workflow, at.job
     if not at.is_reached_by(Actor.STARTER):
         return ""
-    places = [replace(at, step=step) for step in job.nested_steps()]
-    steps = [place.step for place in places if place.step]
-    reached = [place.step for place in places if place.step and place.is_reached_by(Actor.STARTER)]
+    steps = [*job.nested_steps()]
+    reached = [step for step in steps if replace(at, step=step).is_reached_by(Actor.STARTER)]
     has_agent = any(step is agent for step in reached for agent in agent_steps(workflow, job, facts.known))
     is_guarded = not has_agent and (any(map(checks_person, steps)) or (steps and not reached))
     shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]
     texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]
     named = [f"`{name.upper()}`" for name in sorted(secrets_in(texts) - {"github_token"})]
     writes = not is_guarded and {"contents", *_EVERYTHING} & {*written_scopes(at.token_permissions[0])}
-    parts = ["`contents: write`"] if writes else []
-    parts += (
-        ["all secrets"] if job.secrets == "inherit" else [f"the secrets {', '.join(named)}"] if named[1:] else named
-    )
-    return " and ".join(parts)
+    secrets = f"{'the secrets ' if named[1:] else ''}{', '.join(named)}"
+    parts = ["`contents: write`" if writes else "", "all secrets" if job.secrets == "inherit" else secrets]
+    return " and ".join(filter(None, parts))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from accord.core.findings import Finding, PlacedFinding, Severity, pointer
 from accord.workflows.agents import COMMAND_INPUTS, assigned_texts
 from accord.workflows.commands import commands_of, without_documents
-from accord.workflows.expressions import Reference, embedded_expressions, parse
+from accord.workflows.expressions import embedded_expressions, parse
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step, Workflow
 from accord.workflows.origins import Origin, lines_of, origin_of
@@ -34,6 +34,7 @@ _TEXT = Origin.OUTSIDERS | Origin.WRITERS
 _READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:{}", "python": 'os.environ["{}"]'}
 """How languages other than those of Unix shells read a variable."""
 
+_RESERVED = re.compile(r"\AGITHUB_|\ARUNNER_")
 _JAVASCRIPT = re.compile(
     r"""//[^\n]*|/\*(?:[\s\S]*?\*/|[\s\S]*)|(?P<expression>\$\{\{(?P<inner>(?:[^}$]|\}(?!\}))*)\}\})"""
     r"""|\\[\s\S]|(?P<quote>['"`])|\n"""
@@ -95,7 +96,8 @@ def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
         if not graded:
             continue
         is_of_writers, ref, place = min(graded, key=lambda each: each[:2])
-        variable = _variable(ref)
+        words = "_".join([part for part in ref if part not in {"*", "outputs"}][-2:])  # two, so that it is never PATH
+        variable = _RESERVED.sub("EVENT_", re.sub(r"\W", "_", words).upper())
         read = _READ.get(script.language, '"${}"').format(variable)
         read = {"": f"JSON.parse({read})", "`": f"${{{read}}}"}.get(quote, read)
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {read}"
@@ -120,12 +122,6 @@ def _quotes_in(script: str) -> dict[str, str]:
         elif at[0] == "\n" and quote != "`":
             quote = ""
     return found
-
-
-def _variable(ref: Reference) -> str:
-    """Return a variable's name of two words, so that it is never PATH, and none that the runner sets itself."""
-    words = [part for part in ref if part not in {"*", "outputs"}]
-    return re.sub(r"\AGITHUB_|\ARUNNER_", "EVENT_", re.sub(r"\W", "_", "_".join(words[-2:])).upper())
 
 
 # Code

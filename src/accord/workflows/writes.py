@@ -64,6 +64,9 @@ _OPEN = chr(0xE000)
 _NAMED_FILE = re.compile(rf"\${_FILE}\Z|\$\{{{_FILE}:?[-?=][^{{}}]*\}}\Z")
 _NO_FILE = re.compile(rf"{DOLLAR}?\{{?{_FILE}\}}?")
 _CLEARED = re.compile(rf"\bunset\b(?:(?!\bunset\b)[^\n;])*\b{_FILE}\b|\b{_FILE}=")
+_CLEARING = {("unset", _FILE), (f"{_FILE}=/dev/null",), ("export", f"{_FILE}=/dev/null")}
+"""Commands behind which nothing writes to the file."""
+
 _VARIABLE = re.compile(r"\$(\w+)")
 _SETTING = re.compile(r"::set-output[ ]+name=([^:]*)")
 _LINE = re.compile(r"([^=<]*)(?:<<([^=]*)\Z|.*)")
@@ -148,7 +151,8 @@ def _run_commands(
     for before, command, after in changes:
         depth += before
         is_sure = not depth and not command.before.strip("\r\n;") and not command.is_piped
-        if body < 0 and is_sure and _is_end(command.words, is_cleared=is_cleared):
+        is_end = command.words[:1] == ["exit"] or (is_cleared and tuple(command.words) in _CLEARING)
+        if body < 0 and is_sure and is_end:
             break
         follows_name = bool(last.words) and last.words[-1] in uncalled
         is_body = follows_name and command.before.strip("\r\n") == "()" and command.words[:1] == ["{"]
@@ -166,12 +170,6 @@ def _depth_of(parts: Iterable[str]) -> int:
     """Return how many blocks the keywords at the beginning of a command, or brackets, open, less those they close."""
     leading = [*takewhile({*KEYWORDS, *_LEVELS}.__contains__, parts)]
     return sum(_LEVELS.get(each, 0) for each in leading)
-
-
-def _is_end(words: Sequence[str], *, is_cleared: bool) -> bool:
-    """Return whether nothing behind a command writes to the file, as it ends the script or takes the file's name."""
-    clears = {("unset", _FILE), (f"{_FILE}=/dev/null",), ("export", f"{_FILE}=/dev/null")}
-    return words[:1] == ["exit"] or (is_cleared and tuple(words) in clears)
 
 
 def _is_known(text: str, programs: Collection[str], functions: Collection[str], files: Collection[str]) -> bool:
@@ -219,13 +217,7 @@ def _output_text(commands: Sequence[SimpleCommand], functions: Collection[str]) 
 
 
 def _program(command: SimpleCommand) -> str:
-    return _call(command.words)[0]
-
-
-def _call(words: Sequence[str]) -> Sequence[str]:
-    """Return the name of the program that a command starts, of a script that a shell reads, and its arguments."""
-    path, *arguments = _program_words(words)
-    return [program_of(path), *arguments]
+    return program_of(_program_words(command.words)[0])
 
 
 def _program_words(words: Sequence[str]) -> Sequence[str]:
@@ -237,7 +229,7 @@ def _program_words(words: Sequence[str]) -> Sequence[str]:
 
 def _printed_text(command: SimpleCommand) -> str:
     """Return what a command prints, with ``$`` for what the script does not tell."""
-    program, *arguments = _call(command.words)
+    program, arguments = _program(command), _program_words(command.words)[1:]
     if program in _SILENT or (program == "printf" and arguments[:1] == ["-v"]):
         return ""
     if program == "echo":
@@ -257,14 +249,14 @@ def _are_literal(names: Iterable[str], commands: Iterable[SimpleCommand], functi
     """Tell whether the names at the beginning of texts are variables that only get values of the script."""
     values = defaultdict[str, list[str]](list)
     for command in commands:
-        words = _call(command.words)
-        for i, word in enumerate(words[1:] if words[0] in functions else (), 1):
+        path, *words = _program_words(command.words)
+        for i, word in enumerate(words if program_of(path) in functions else (), 1):
             for name in (f"${i}", "$@", "$*"):
                 values[name].append(word)
-        if words[:3:2] == ["for", "in"]:
-            values[f"${words[1]}"] += words[3:]
-        if words[0] in {"mapfile", "read", "readarray"}:
-            values |= {f"${word}": ["$?"] for word in words[1:]}
+        if [path, *words[1:2]] == ["for", "in"]:
+            values[f"${words[0]}"] += words[2:]
+        if path in {"mapfile", "read", "readarray"}:
+            values |= {f"${word}": ["$?"] for word in words}
         for at in filter(None, map(_ASSIGNED.match, command.words)):
             values[f"${at[1]}"].append("$?" if at[2] else at[3])
     todo, seen = list(names), set[str]()
