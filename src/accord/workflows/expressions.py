@@ -6,6 +6,7 @@ documentation, "Evaluate expressions in workflows and actions".
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
@@ -23,8 +24,7 @@ _TOKEN = re.compile(
     r"(?:(?<!\s)\s+)?(?P<text>'(?:[^']|'')*'|[-+]?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])"
     r"|[A-Za-z_][\w-]*|&&|\|\||[!<>=]=|[()\[\],.!<>*])"
 )
-_CONSTANTS = {"true": True, "false": False, "null": None}
-_LITERALS = frozenset({*_CONSTANTS, "nan", "infinity"})
+_CONSTANTS = {"true": True, "false": False, "null": None, "nan": math.nan, "infinity": math.inf}
 _VERDICTS = frozenset({"contains", "startswith", "endswith", "hashfiles", "success", "failure", "always", "cancelled"})
 """Functions whose result is true, false or a digest."""
 
@@ -129,7 +129,7 @@ class _ExpressionParser:
             self._expect(")")
         else:
             word = self._take()
-            if word[0] in "'+-" or word[0].isdigit() or word.lower() in _LITERALS:
+            if word[0] in "'+-" or word[0].isdigit() or word.lower() in _CONSTANTS:
                 return Node("literal", value=_literal(word))
             if not (word[0].isalpha() or word[0] == "_"):
                 raise SyntaxError(word)
@@ -187,9 +187,9 @@ class _ExpressionParser:
 def _literal(word: str) -> str | float | bool | None:
     if word[0] == "'":
         return word[1:-1].replace("''", "'")
-    if "0x" in word.lower():
-        return float(int(word, 16))
-    return _CONSTANTS[word.lower()] if word.lower() in _CONSTANTS else float(word)
+    if word.lower() in _CONSTANTS:
+        return _CONSTANTS[word.lower()]
+    return float(int(word, 16)) if "0x" in word.lower() else float(word)
 
 
 def reads(value: Any) -> list[Reference] | None:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from enum import Enum
+from enum import IntEnum
 from types import EllipsisType
 from typing import Any
 
@@ -50,20 +50,18 @@ CALLED = "workflow_call"
 """Stands for the unknown event of a caller in another repository."""
 
 
-class Actor(Enum):
+class Actor(IntEnum):
     """The person who acts: a writer, an outsider, or an outsider for whom no writer labels, comments or approves.
 
-    The last one starts a run alone, at an item that a writer may have opened or labelled before.
+    The first one calls a runner and does not skip it. The last one starts a run alone, at an item that a writer may
+    have opened or labelled before.
     """
 
-    WRITER = 0
-    HELPED = 1
-    ALONE = 2
-    STARTER = 3
-
-
-_ALONE = {Actor.ALONE, Actor.STARTER}
-"""Outsiders whom no writer helps with this event."""
+    CALLER = 0
+    WRITER = 1
+    HELPED = 2
+    ALONE = 3
+    STARTER = 4
 
 
 class Start(Frozen):
@@ -173,9 +171,9 @@ class RunPlace(Frozen):
             actor = Actor.ALONE
         jobs = [(self.files[path], job_id) for path, job_id in (*self.start.calls, (self.path, self.job_id))]
         runs = all(_runs(workflow, job_id, event, actor, set()) for workflow, job_id in jobs)
-        if not runs or any(_is_off(step.condition, event, actor) for step in self.steps):
+        if not runs or any(is_off(step.condition, event, actor) for step in self.steps):
             return False
-        if actor not in _ALONE:
+        if actor < Actor.ALONE:
             return True
         is_gated = any((workflow.jobs[job_id].model_extra or {}).get("environment") for workflow, job_id in jobs)
         return not (is_gated or self._is_of(_OF_WRITERS) or any(map(checks_person, (*self.earlier, *self.steps))))
@@ -213,13 +211,13 @@ def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[s
         return True
     name, job = found
     seen.add(name)
-    if _is_off(job.condition, event, actor):
+    if is_off(job.condition, event, actor):
         return False
     condition = parse_condition(job.condition)
     if condition and condition.calls & _STATUS:
         return True
     needed = [each for need in job.needs if (each := workflow.job(need))]
-    if actor in _ALONE and any(checks_person(step) for _, each in needed for step in each.steps):
+    if actor >= Actor.ALONE and any(checks_person(step) for _, each in needed for step in each.steps):
         return False
     return all(_runs(workflow, need, event, actor, seen) for need, _ in needed)
 
@@ -230,15 +228,15 @@ def checks_person(step: Step) -> bool:
     return any(_CHECKS_PERSON.search(text) for text in texts)
 
 
-def _is_off(condition: object, event: str, actor: Actor) -> bool:
+def is_off(condition: object, event: str, actor: Actor) -> bool:
     """Return whether a condition is surely false."""
     parsed = parse_condition(condition)
-    return parsed is not None and not value_of(parsed, event, actor)
+    return parsed is not None and not _value_of(parsed, event, actor)
 
 
-def value_of(node: Node, event: str, actor: Actor) -> _ExpressionValue:
+def _value_of(node: Node, event: str, actor: Actor) -> _ExpressionValue:
     """Return the value of an expression for the event of a person; of ``and`` and ``or`` only whether it is true."""
-    parts = [value_of(part, event, actor) for part in node.parts]
+    parts = [_value_of(part, event, actor) for part in node.parts]
     match node.kind, parts:
         case "literal", _:
             return node.value
@@ -292,11 +290,13 @@ def _call_value(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
 
 def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
     match reference:
+        case ("inputs", "skip") if actor is Actor.CALLER:
+            return False
         case ("github", "event_name"):
             return _U if event == CALLED else event
         case ("github", "repository" | "repository_owner") | ("github", "event", "repository", "full_name"):
             return _REPOSITORY
-        case ("github", "actor" | "triggering_actor") if actor in _ALONE and event not in _OF_CODE:
+        case ("github", "actor" | "triggering_actor") if actor >= Actor.ALONE and event not in _OF_CODE:
             return _OTHER
         case ("github", "event", *_) if not has_part(reference, event):
             return None
@@ -304,8 +304,8 @@ def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
             "labels" in part or ("comment" in event and name in {"issue", "discussion"})
         ):
             return _U
-        case ("github", "event", *part) if actor is not Actor.WRITER:
-            rules, name = _OF_OUTSIDER | (_OF_ALONE if actor in _ALONE else {}), ".".join(part)
+        case ("github", "event", *part) if actor > Actor.WRITER:
+            rules, name = _OF_OUTSIDER | (_OF_ALONE if actor >= Actor.ALONE else {}), ".".join(part)
             return next((value for pattern, value in rules.items() if pattern.fullmatch(name)), _U)
     return _U
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
-from accord.workflows.expressions import Node, Reference, all_reads, embedded_expressions, parse_condition, reads
-from accord.workflows.models import Job, Step, Workflow, run_default
-from accord.workflows.trust import CALLED, Actor, value_of
+from accord.workflows.expressions import Reference, all_reads, embedded_expressions, reads
+from accord.workflows.models import Step, Workflow, run_default
+from accord.workflows.trust import CALLED, Actor, is_off
 from accord.workflows.writes import written_names
 
 
@@ -48,6 +47,7 @@ class Break(NamedTuple):
 
 
 _OPERATOR = re.compile(r"'[^']*'|([=!<>]|\w\s*\()")
+_RUN = CALLED, Actor.CALLER
 _MOST_CALLS = 10
 """GitHub's limit for workflows that call each other."""
 
@@ -68,7 +68,9 @@ class Wiring(Frozen):
         """Find where an output is connected to another output's source instead of its own; a comparison is neither."""
         ends = [end for end in self._ends(OutputLink(path, value, name=name)) if not isinstance(end, Break)]
         chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
-        if any(ref[-1] == name for _, ref in ends) or not ref or any(_is_computed(link.value) for link in chain):
+        values = [each for link in chain for each in embedded_expressions(str(link.value))]
+        is_computed = any(hit[1] for each in values for hit in _OPERATOR.finditer(each))
+        if not ref or is_computed or any(ref[-1] == name for _, ref in ends):
             return None
         last = max(i for i, link in enumerate(chain, 1) if link.name.lower() == name)
         read = next((link.read for link in chain[last:] if link.read), ref)
@@ -87,9 +89,9 @@ class Wiring(Frozen):
         ref = next((link.read for link in chain if link.read), ref)
         found = self.workflow.job(ref[1]) if ref[0] != "steps" else None
         jobs |= {found[0]: found[1]} if found else {}
-        yield from (pointer("jobs", name, "if") for name, job in jobs.items() if _is_idle(job))
+        yield from (pointer("jobs", name, "if") for name, job in jobs.items() if is_off(job.condition, *_RUN))
         for step in jobs[chain[-1].job].steps if ref[0] == "steps" else ():
-            if step.id.lower() == ref[1] and _is_idle(step):
+            if step.id.lower() == ref[1] and is_off(step.condition, *_RUN):
                 yield pointer("jobs", chain[-1].job) + step.place + "/if"
 
     def _ends(self, start: OutputLink) -> Iterator[Break | _End]:
@@ -207,45 +209,26 @@ def _unset(
     return None
 
 
-def _is_computed(value: Any) -> bool:
-    return any(hit[1] for each in embedded_expressions(str(value)) for hit in _OPERATOR.finditer(each))
-
-
-def _is_idle(part: Step | Job) -> bool:
-    condition = parse_condition(part.condition)
-    return condition is not None and not value_of(_unskipped_condition(condition), CALLED, Actor.WRITER)
-
-
-def _unskipped_condition(node: Node) -> Node:
-    """Return a condition as it is where the caller does not skip the run."""
-    if node.reference == ("inputs", "skip"):
-        return Node("literal", value=False)
-    return replace(node, parts=tuple(map(_unskipped_condition, node.parts)))
-
-
 def inputs_of(workflow: Workflow) -> set[str]:
     """Return the inputs that a workflow reads, in lower case, ``*`` for all of them.
 
     A value counts only if the repository's action that gets it reads it.
     """
     jobs = [job.model_dump(by_alias=True, exclude={"steps"}) for job in workflow.jobs.values()]
-    steps = (step for job in workflow.jobs.values() for step in job.steps)
-    return _named_inputs([workflow.env, *jobs]) | _inputs_of_steps(steps)
+    steps = [_parts_with_effect(step) for job in workflow.jobs.values() for step in job.steps]
+    return _named_inputs([workflow.env, *jobs, *steps])
 
 
 def inputs_of_action(step: Step) -> set[str]:
     """Return the inputs that the composite action of a step reads."""
-    outputs = step.action.outputs.values() if step.action else ()
-    return _named_inputs([each.value for each in outputs]) | _inputs_of_steps(step.inner)
+    outputs = [each.value for each in step.action.outputs.values()] if step.action else []
+    return _named_inputs([*outputs, *map(_parts_with_effect, step.inner)])
 
 
-def _inputs_of_steps(steps: Iterable[Step]) -> set[str]:
-    found = set[str]()
-    for step in steps:
-        used = inputs_of_action(step)
-        given = [value for key, value in step.given.items() if not step.inner or used & {key.lower(), "*"}]
-        found |= _named_inputs([step.model_dump(by_alias=True, exclude={"given"}), given])
-    return found
+def _parts_with_effect(step: Step) -> list[Any]:
+    used = inputs_of_action(step)
+    given = [value for key, value in step.given.items() if not step.inner or used & {key.lower(), "*"}]
+    return [step.model_dump(by_alias=True, exclude={"given"}), given]
 
 
 def _named_inputs(node: Any) -> set[str]:
