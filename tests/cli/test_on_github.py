@@ -353,6 +353,13 @@ def test_an_item_shows_what_it_waits_for_and_where_it_may_move(accord: Accord) -
     assert accord("items", "show", "seven").code == 2
 
 
+def test_an_issue_that_is_not_a_work_item_is_shown_without_moves(accord: Accord, stage: Stage) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="A question", labels=["status:pending"])
+    shown = accord.document("items", "show", "1")
+    assert (shown["moves"], [found["code"] for found in shown["findings"]]) == ([], ["not-a-work-item"])
+    assert "#1 is not a work item" in accord("items", "show", "1").out
+
+
 def test_of_a_pull_request_the_work_item_that_it_closes_is_shown(accord: Accord, tmp_path: Path) -> None:
     pulls = [
         {"title": f"Pull {body}", "head": "work/one", "body": body, **base}

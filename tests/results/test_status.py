@@ -10,7 +10,7 @@ from support.stage import Stage
 from accord.core.errors import BrokenContract
 from accord.github.models import IssueChange
 from accord.results.status import WORK_ITEM, StatusFacts, is_work_item, move_work_item, open_blockers, plan_move
-from accord_sandbox.planting import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
 
 STATES = ["pending", "ready", "in-progress", "review", "approved", "blocked", "needs-refinement", "closed"]
 CLOSE = IssueChange(state="closed", state_reason="completed")
@@ -100,8 +100,8 @@ def test_only_a_person_takes_up_again_what_waits_for_a_person(stage: Stage, sour
     ("labels", "said"),
     [
         (["task:implement"], "no status label"),
-        (["status:ready", "status:review"], "`status:ready` and `status:review`"),
-        (["status:paused"], "status:paused"),
+        (["task:implement", "status:ready", "status:review"], "`status:ready` and `status:review`"),
+        (["task:implement", "status:paused"], "status:paused"),
     ],
 )
 def test_an_item_whose_labels_say_nothing_clear_is_not_guessed_at(stage: Stage, labels: list[str], said: str) -> None:
@@ -120,8 +120,39 @@ def test_a_status_label_in_another_case_is_the_same_status(stage: Stage) -> None
     assert github.requests.write == 1
 
 
-def test_an_issue_that_is_not_a_work_item_is_not_moved(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("labels", "code"),
+    [
+        ([], "not-a-work-item"),
+        (["status:pending"], "not-a-work-item"),
+        (["status:pending", "task:unknown"], "not-a-work-item"),
+        (["status:pending", "task:implement", "task:refinement"], "type-unclear"),
+    ],
+)
+def test_only_an_issue_with_one_type_is_moved(stage: Stage, labels: list[str], code: str) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="T", labels=labels)
+    assert code_of(stage, 1, "ready").startswith(f"{code}: ")
     assert code_of(stage, 12, "ready").startswith("unknown-reference: ")
+
+
+def test_without_a_type_label_only_an_issue_that_accord_made_is_moved(stage: Stage) -> None:
+    stage.apply(plan(task("a")))
+    path = f"/repos/{stage.repository}/issues"
+    body = stage.get(f"{path}/1")["body"].replace(" run=", " was=")
+    stage.send("POST", path, token=STRANGER_TOKEN, title="Mine", body=body)
+    for number in (1, 2):
+        stage.send("PUT", f"{path}/{number}/labels", labels=["status:pending"])
+    assert move_work_item(stage.adapter(), 1, "ready").is_change
+    assert code_of(stage, 2, "ready").startswith("not-a-work-item: ")
+
+
+def test_a_closed_item_loses_the_status_label_that_it_still_has(stage: Stage) -> None:
+    number = item(stage, "ready")
+    stage.adapter().change_issue(number, CLOSE)
+    for is_change in (True, False):
+        assert move_work_item(stage.adapter(), number, "closed").is_change == is_change
+        (shown,) = stage.snapshot()
+        assert (shown["state"], shown["labels"]) == ("closed", ["priority:low", "task:implement"])
 
 
 def test_work_items_are_the_issues_with_a_type_label(stage: Stage) -> None:

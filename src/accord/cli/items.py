@@ -50,6 +50,7 @@ from accord.results.status import (
     item_of,
     move_work_item,
     newest_items,
+    type_findings,
 )
 
 if TYPE_CHECKING:
@@ -166,6 +167,9 @@ def show(given: _ShowItemArguments) -> int:
             item = detail_of(issue, gather_facts(way.github, issue)) | more
             refused = read_refused_labels(way.github, issue.number, issue.labels, cache(way.github.identity))
             item["refused_labels"] = [{"label": one.label, "by": one.by} for one in refused]
+            found = list(type_findings(issue, way.github.identity))
+            item |= {"moves": [], "findings": [one.as_json() for one in found]} if found else {}
+            notes = [*(one.text for one in refused), *(one.text for one in found)]
             handoff = handoff_of(way.github, issue, SystemClock())
             leave_outputs(base)
         except BrokenContract as broken:
@@ -179,7 +183,7 @@ def show(given: _ShowItemArguments) -> int:
     folder = given.root or (None if given.repo else Path())
     documents = [*filter(None, [handoff]), *(documents_of(folder, issue.number) if folder else [])]
     item["documents"] = [document.as_json() for document in documents]
-    present(given, item, [*_detail_lines(item, documents), *(one_line(one.text) for one in refused)])
+    present(given, item, [*_detail_lines(item, documents), *map(one_line, notes)])
     return 0
 
 

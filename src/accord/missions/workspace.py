@@ -104,10 +104,7 @@ def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
 
 
 def dependency_branches(mission: Mission, wp_id: str, *, of_dependents: bool = False) -> dict[str, str]:
-    """Return the branch of each code change that a work package depends on, near or far, except its own lane's.
-
-    ``of_dependents`` returns those of the code changes that depend on it.
-    """
+    """Return the branches of the code changes that a work package needs, or that need it, except its own lane's."""
     names, found, known = [wp_id], dict[str, str](), mission.work_packages
     for name in names:
         with suppress(BrokenContract):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
@@ -19,6 +19,7 @@ from accord.github.models import Identity, Issue, IssueChange, NotThere, Pull, R
 from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
 from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of
+from accord.results.planner.record import latest_record
 from accord.text.markers import take_markers
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class MoveWorkItem(Operation, op="move-work-item"):
     @property
     def is_change(self) -> bool:
         """Whether there is anything to write."""
-        return self.source != self.target
+        return self.source != self.target or self.labels != self.issue.labels
 
 
 def status_if_clear(issue: Issue) -> str | None:
@@ -121,22 +122,21 @@ def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> Move
     """Plan a move; without ``facts`` the labels decide. Raises BrokenContract, naming the legal moves."""
     source = current_status(issue)
     key, number = f"#{issue.number} to {target}", issue.number
-    if source == target:
+    kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
+    if source == target and (source != CLOSED or kept == issue.labels):
         return MoveWorkItem(key, OperationStatus.SKIPPED, issue, source, target, issue.labels, number=number)
-    if reason := WORK_ITEM.refusal(source, target, facts):
+    if source != target and (reason := WORK_ITEM.refusal(source, target, facts)):
         finding = finding_of("illegal-move", f"#{issue.number} cannot move: {reason}")
         hint = f"Reopen it: `gh issue reopen {issue.url}`." if source == CLOSED else finding.hint
         raise BrokenContract.of(replace(finding, hint=hint))
-    kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     labels = kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
     return MoveWorkItem(key, None, issue, source, target, labels, number=number)
 
 
 def plan_cleared(issue: Issue) -> Iterator[MoveWorkItem]:
     """Yield the move that takes the status labels off an item that a person or a merge closed."""
-    kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
-    if is_work_item(issue) and not issue.is_open and len(kept) < len(issue.labels):
-        yield MoveWorkItem(f"#{issue.number} to {CLOSED}", None, issue, "", CLOSED, kept, number=issue.number)
+    if is_work_item(issue) and not issue.is_open:
+        yield from (move for move in [plan_move(issue, CLOSED)] if move.is_change)
 
 
 def legal_moves(issue: Issue, facts: StatusFacts) -> list[str]:
@@ -149,6 +149,16 @@ def legal_moves(issue: Issue, facts: StatusFacts) -> list[str]:
 def is_work_item(issue: Issue) -> bool:
     """Return whether an issue is a work item: not a pull request, and with a type label."""
     return not issue.is_pull and any(label in KNOWN_NAMES for label in in_category(issue.labels, Category.TYPE))
+
+
+def type_findings(issue: Issue, identity: Callable[[], Identity], token: str = "") -> Iterator[Finding]:
+    """Find an issue that is not one work item: it has both type labels, or none and no marker of a plan."""
+    if {*ItemKind} <= {*issue.labels}:
+        message = f"#{issue.number} has both type labels, {' and '.join(f'`{kind}`' for kind in ItemKind)}."
+        yield Finding("type-unclear", message, hint="Remove one of them.")
+    elif not is_work_item(issue) and not latest_record(issue, token, identity()):
+        message = f"#{issue.number} is not a work item: it has no type label, and no plan made it."
+        yield Finding("not-a-work-item", message, hint=f"Give it a type label, such as `{ItemKind.TASK}`.")
 
 
 def newest_items(github: GitHub, *, status: str | None, state: str, limit: int) -> tuple[list[Issue], int | None]:
@@ -173,6 +183,8 @@ def newest_items(github: GitHub, *, status: str | None, state: str, limit: int) 
 def move_work_item(github: GitHub, number: int, target: str, log: OperationLog | None = None) -> MoveWorkItem:
     """Move a work item in one request. Raises BrokenContract for an illegal move."""
     issue = find_work_item(github, number)
+    for found in type_findings(issue, github.identity):
+        raise BrokenContract.of(found)
     move = plan_move(issue, target, gather_facts(github, issue, target))
     write = partial(apply_move, github, move)
     (log or OperationLog()).write(move.op, move.key, write, number=number, found=move.found)
@@ -194,7 +206,7 @@ def gather_facts(github: GitHub, issue: Issue, target: str | None = None) -> Sta
 
 
 def find_work_item(github: GitHub, number: int) -> Issue:
-    """Read a work item. Raises BrokenContract when the number is not one of an issue."""
+    """Read an issue. Raises BrokenContract when the number is not one of an issue."""
     issue = github.issue(number)
     if issue is None or issue.is_pull:
         message = f"The repository has no work item #{number}."

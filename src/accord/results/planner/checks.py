@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
@@ -34,7 +35,7 @@ from accord.results.labels import (
 from accord.results.planner.match import same_title
 from accord.results.planner.record import content_limit, is_reopened, latest_record, update_digest
 from accord.results.planner.rules import Plan, check_length, item_number, numbered_owners, split_temp_id
-from accord.results.status import StatusFacts, is_work_item, legal_moves
+from accord.results.status import StatusFacts, is_work_item, legal_moves, type_findings
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
@@ -99,10 +100,8 @@ def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
 def _check_target(reference: str, facts: PlanFacts, path: str, *, reaches_any: bool) -> Iterator[Finding]:
     yield from _missing_issue(reference, facts, path)
     issue = None if reaches_any else existing_issue(reference, facts)
-    if issue and not is_work_item(issue) and not latest_record(issue, facts.token, facts.identity):
-        message = f"#{issue.number} is not a work item: it has no type label, and no plan made it."
-        hint = "Leave it out, or pass `--any-issue` to `accord apply`."
-        yield Finding("not-a-work-item", message, path, hint=hint)
+    for found in type_findings(issue, lambda: facts.identity, facts.token) if issue and not is_work_item(issue) else ():
+        yield replace(found, path=path, hint="Leave it out, or pass `--any-issue` to `accord apply`.")
 
 
 def _check_close(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:

@@ -52,8 +52,8 @@ def record_of(issue: Issue, token: str) -> ItemRecord | None:
 
 
 def latest_record(issue: Issue, token: str, identity: Identity) -> ItemRecord | None:
-    """Read the record of this run key, else that of another run by the same author; None without one."""
-    if record := record_of(issue, token):
+    """Read the record of this run key, if any, else that of another run by the same author; None without one."""
+    if token and (record := record_of(issue, token)):
         return record
     others = find_markers(issue.body, ITEM) if identity.counts(issue.author) else []
     return _read_record(others[-1]) if others else None
