@@ -68,7 +68,8 @@ def changes_since(
         pushed = tuple(each for each in pushed_commits(snapshot.objects.parent) if each not in snapshot.beside.pushed)
         comparison = _Comparison.of(snapshot, ours, pushed)
         changed, untouched = comparison.changed_paths()
-        cloned = {path: ELSEWHERE for path in changed if path.startswith(comparison.clones)}
+        clones = tuple(f"{folder}/" for folder, is_cloned in comparison.nested.items() if is_cloned)
+        cloned = {path: ELSEWHERE for path in changed if path.startswith(clones)}
         changed = [path for path in changed if path not in cloned and path not in comparison.nested]
         pointers = _known_pointers(comparison, changed)
         left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
@@ -139,8 +140,7 @@ class _Comparison(Frozen):
     commit: Mapping[str, IndexEntry]
     seen: Mapping[str, Seen]
     staged: Mapping[str, IndexEntry]  # the repository's own index now, if it can be read
-    nested: Sequence[str]
-    clones: tuple[str, ...]
+    nested: Mapping[str, bool]  # repositories within, and whether each is a clone
     unfinished: str
     uncommitted: Collection[str]  # paths of that index that differ from HEAD
     descends: bool  # HEAD goes on from the commit before; an index of elsewhere does not tell what was staged
@@ -169,12 +169,10 @@ class _Comparison(Frozen):
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
             merged = _merged_commits(real, before.commit, pushed) if descends else ()
-        untracked, nested, clones = untracked_files(ours, real, BY_TREE)
+        untracked, nested = untracked_files(ours, real, BY_TREE)
         commit = entries_of(ours)
         seen = look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))
-        return cls(
-            before, ours, commit, seen, staged, nested, clones, unfinished, frozenset(uncommitted), descends, merged
-        )
+        return cls(before, ours, commit, seen, staged, nested, unfinished, frozenset(uncommitted), descends, merged)
 
     def changed_paths(self) -> tuple[list[str], list[str]]:
         """Return the paths that differ, and those that were uncommitted before and do not."""

@@ -98,7 +98,8 @@ def _stage_changes(
             excluded.add(os.path.relpath(without.resolve(), scratch.directory.resolve()))
         entries = entries_of(scratch)
         clear_flags(scratch, entries)
-        untracked, _, clones = untracked_files(scratch, git, "--exclude-standard")
+        untracked, nested = untracked_files(scratch, git, "--exclude-standard")
+        clones = tuple(f"{folder}/" for folder, is_cloned in nested.items() if is_cloned)
         cloned = {path: ELSEWHERE for path in untracked if path.startswith(clones)}
         listed = dict.fromkeys([*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))])
         changed = [path for path in listed if path not in excluded and path not in cloned]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -36,9 +36,9 @@ def entries_of(git: Git) -> dict[str, IndexEntry]:
     return found
 
 
-def stage_all(git: Git) -> list[str]:
+def stage_all(git: Git) -> Collection[str]:
     """Add the work tree to the index, except what is ignored or cannot be stored; return the repositories within."""
-    untracked, nested, _ = untracked_files(git, git, "--exclude-standard")
+    untracked, nested = untracked_files(git, git, "--exclude-standard")
     add_files(git, [*untracked, *split_nul(git("ls-files", "--modified", "-z"))])
     return nested
 
@@ -80,8 +80,8 @@ def _quote_path(path: str) -> bytes:
     return b'"' + escaped + b'"'
 
 
-def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str], tuple[str, ...]]:
-    """List files that the index does not have and ``rule``, git's option, does not hide; repositories; and clones.
+def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], dict[str, bool]]:
+    """List files that the index does not have and ``rule``, git's option, does not hide; repositories, and if cloned.
 
     The files of a repository within count, except those of a submodule, which is one entry itself, and of another work
     tree of this repository, which is ``real``.
@@ -93,8 +93,8 @@ def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str
     files = [path for path in listed if not path.endswith("/")]
     within = [path for folder in nested for path in files_below(git.directory, folder)]
     within = sorted({*within} - ignored_paths(git, within))
-    clones = tuple(f"{path}/" for path in nested if Git(git.directory / path, UNTRUSTED).attempt("remote").stdout)
-    return [*files, *(path for path in places if path in known), *within], nested, clones
+    cloned = {path: Git(git.directory / path, UNTRUSTED).attempt("remote").stdout != b"" for path in nested}
+    return [*files, *(path for path in places if path in known), *within], cloned
 
 
 def is_only_here(folder: Path) -> bool:

@@ -92,7 +92,7 @@ def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot 
     taken_at, top, settings = time.time_ns(), Path(name), read_settings(directory)
     git = Git(top, config=settings.without_filters)
     index = entries_of(git)
-    untracked, nested, _ = untracked_files(git, git, BY_TREE)
+    untracked, nested = untracked_files(git, git, BY_TREE)
     within = [path for folder in nested for path in files_below(top, folder)]
     seen = look(top, dict.fromkeys([*index, *untracked, *within]))
     _settle(max((each.changed for each in seen.values()), default=0))
