@@ -14,7 +14,7 @@ from accord.agents.providers import Codec
 from accord.core.documents import short_name
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning
-from accord.core.suggest import correct_spelling, did_you_mean
+from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
 
 OUTPUT_MIB = 64
@@ -34,10 +34,8 @@ def unknown_keys(model: type[BaseModel], keys: Iterable[object], place: str = ""
     """Report the keys that a model does not know: those near a known one as errors, as it would have no effect."""
     for key in (key for key in keys if isinstance(key, str) and key not in model.model_fields):
         path = place + pointer(key)
-        if near := correct_spelling(key, model.model_fields):
-            yield Finding(
-                "agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=f"Did you mean `{near}`?"
-            )
+        if hint := did_you_mean(key, model.model_fields):
+            yield Finding("agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=hint)
         else:
             message = f"Unknown key `{short_name(key)}`; accord ignores it."
             hint = f"Remove it, or use one of: {', '.join(sorted(model.model_fields))}."

@@ -157,12 +157,7 @@ def _fix_shape(model: type[BaseModel], value: dict[str, Any]) -> Iterator[Fix]:
 def _rename_keys(parent: dict[str, Any], known: Sequence[str], named: set[str], path: str) -> Iterator[Fix]:
     """Rename unknown keys that are near to exactly one absent key; ``named`` are the keys that are wrong."""
     unknown, absent = [key for key in parent if key not in known], [key for key in known if key not in parent]
-    pairs = [
-        (key, wanted)
-        for key in unknown
-        for wanted in absent
-        if (key in named or wanted in named) and correct_spelling(key, [wanted])
-    ]
+    pairs = [(key, near) for key in unknown for near in absent if {key, near} & named and correct_spelling(key, [near])]
     for key, wanted in pairs:
         if sum(key == one or wanted == other for one, other in pairs) == 1:
             items = [(wanted if name == key else name, child) for name, child in parent.items()]

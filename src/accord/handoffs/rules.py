@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, pointer, warning
-from accord.core.suggest import correct_spelling
+from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
 from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
 from accord.handoffs.models import (
@@ -149,10 +149,8 @@ def unread_keys(part: Any, known: Any = None, model: Any = Handoff, place: str =
         elif key in keys:
             message = f"`{key}` belongs in `metadata`."
             yield warning("misplaced-artifact", message, pointer(key), hint="Move it there.")
-        elif value is not None and key not in kept:
-            near = correct_spelling(key, keys)
-            message, hint = f"Unknown key `{short_name(key)}`.", f"Did you mean `{near}`?"
-            yield from [warning("key-misspelled", message, place + pointer(key), hint=hint)] if near else ()
+        elif value is not None and key not in kept and (hint := did_you_mean(key, keys)):
+            yield warning("key-misspelled", f"Unknown key `{short_name(key)}`.", place + pointer(key), hint=hint)
 
 
 class FieldChange(NamedTuple):

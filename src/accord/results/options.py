@@ -122,7 +122,8 @@ def has_trade_off(option: str) -> bool | None:
     option = seen_text(option)
     named = _NAME.match(option)
     first, *rest = (option[named.end() :] if named else option).split("\n")
-    lines = [line for line in _BARE.sub("", "\n".join(rest)).split("\n") if not _is_empty_part(line)]
+    lines = _BARE.sub("", "\n".join(rest)).split("\n")
+    lines = [line for line in lines if not (label := _OF_PART.match(line)) or says_something(line[label.end() :])]
     text = "\n".join((first, *lines))
     labelled = _TRADE_OFF.search(option)
     if (labelled and not says_something(labelled[1])) or not says_something(option):
@@ -166,11 +167,6 @@ def _name_of(text: str) -> str:
     return text[: end.start()] if end else text
 
 
-def _is_empty_part(line: str) -> bool:
-    label = _OF_PART.match(line)
-    return label is not None and not says_something(line[label.end() :])
-
-
 def is_named(title: str) -> bool:
     """Return whether a title names an option by a number or a letter: then entries below it are its parts."""
     named = _TITLE.match(title)
@@ -203,17 +199,14 @@ def _in_section_of_parts(text: str) -> tuple[str, ...]:
     named = {_own_name(text): text for text in map(_without_sign, _in_layout(section))}
     names = [_own_name(_without_sign(option)) for option in options]
     same = match_names(names, named)
-    found = [_behind(min(name, same[name], key=len), named[same[name]]) for name in names if name in same]
+    parts = ((named[same[name]], min(name, same[name], key=len)) for name in names if name in same)
+    found = [text[text.lower().find(name) + len(name) :].lstrip(_AROUND_NAME) for text, name in parts]
     found = [*_counted_pieces(section)] if len(found) < len(options) else found
     return tuple(map("{}: {}".format, options, found)) if len(found) == len(options) else ()
 
 
 def _own_name(text: str) -> str:
     return _name_of(text).strip(_AROUND_NAME).lower()
-
-
-def _behind(name: str, text: str) -> str:
-    return text[text.lower().find(name) + len(name) :].lstrip(_AROUND_NAME)
 
 
 def options_among(text: str, free: str, labels: frozenset[str]) -> Options:

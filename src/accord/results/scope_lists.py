@@ -119,7 +119,8 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
     """
     every: list[ScopeEntry] = []
     blocks = [*blocks]
-    is_list = not is_out and any(_is_list(block) for block in blocks)
+    kinds = {each.kind for block in blocks for each in (block, *block.around)}
+    is_list = not is_out and not kinds.isdisjoint(("fence", "code", "table", "item"))
     known: dict[Block | None, ScopeEntry] = {None: top}
     labels: dict[Block | None, ScopeEntry] = {}
     has_path = False
@@ -164,10 +165,6 @@ def _read_blocks(top: ScopeEntry, blocks: Iterable[Block], *, is_out: bool) -> N
     entries = {path for each in every if not each.is_sentence for path in each.paths}
     for each in every:
         each.has_more |= not each.named <= listed or (each.is_sentence and not entries.issuperset(each.paths))
-
-
-def _is_list(block: Block) -> bool:
-    return block.kind in ("fence", "code", "table") or any(each.kind == "item" for each in block.around)
 
 
 def _title(text: str, line: int, *, is_out: bool) -> ScopeEntry:
