@@ -221,6 +221,11 @@ PUSHED = {
     "one that is taken back": (f"{WORK}; git push -q origin HEAD:feature; git reset -q --hard HEAD~", 1, OWN),
     "one that stays": (f"{WORK}; git push -q origin HEAD:feature", 1, OWN),
     "one before others": (f"{WORK}; git push -q origin HEAD:feature; echo more > more.txt", 2, OWN),
+    "one that it takes off": (
+        f"{WORK}; git push -q origin HEAD:feature; git reset -q --hard HEAD~; git push -qf origin HEAD:feature",
+        0,
+        OWN,
+    ),
     "an own branch": (f"git switch -qc own; {WORK}; git push -qu origin own; git switch -q feature", 0, BESIDE),
     "no branch": (
         f"git switch -q --detach; {WORK}; git push -q origin HEAD:refs/heads/own; git switch -q -",
@@ -252,7 +257,7 @@ def test_own_pushes_of_an_agent_count_on_the_branch_of_the_run_and_are_named(
     warnings = found["run-warnings"]
     assert [text for text in said if text not in warnings] == []
     assert ("pushed from here" in warnings, "is not in the changes" in warnings) == (OWN[1] in said, said == BESIDE)
-    assert [text for text in ("merge", "origin/main") if text in warnings] == []
+    assert [text for text in ("merge", "origin/main", "already had") if text in warnings] == []
     assert on_github.document("publish", on_github.home / "run")["commit-sha"] == found["commit-sha"]
 
 

@@ -107,8 +107,7 @@ def check_step(*, is_published: bool) -> None:
         raise WrongUsage(f"`GITHUB_OUTPUT` names {path}, which cannot be written.", hint="Set a writable file.")
     for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if is_published else ():
         if not os.environ.get(name, "").strip():
-            refusal = _NoToken if name == "GITHUB_TOKEN" else WrongUsage
-            raise refusal(
+            raise (_NoToken if name == "GITHUB_TOKEN" else WrongUsage)(
                 f"`{name}` is not set, but changes are to be pushed to `--pr-ref`.",
                 hint="Set it, or pass `--no-publish` and publish with `accord publish` in another job.",
             )

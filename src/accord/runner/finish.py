@@ -161,7 +161,7 @@ class _FinishedRun(Frozen):
                 else:
                     warnings = (*warnings, *self.unpublished_changes())
                 return published, None, warnings
-            warnings = (*warnings, *_publication_warnings(published, ref, dry_run=options.log.is_dry_run))
+            warnings = (*warnings, *_publication_warnings(published, ref, patch, dry_run=options.log.is_dry_run))
         else:
             warnings = (*warnings, *self.unpublished_changes())
         body = options.pr_body if options.pr_body is not None else pull.body if pull else None
@@ -294,7 +294,7 @@ def _path_warnings(changes: Published) -> list[str]:
     return [f"{what}: {some_of(paths)}." for what, paths in about if paths]
 
 
-def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> tuple[str, ...]:
+def _publication_warnings(published: Published, ref: str, patch: bytes, *, dry_run: bool) -> tuple[str, ...]:
     warnings = _path_warnings(published)
     if published.delivery and published.delivery.problem:
         warnings.append(f"The commit was pushed, so GitHub did not sign it: {published.delivery.problem}")
@@ -310,7 +310,7 @@ def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> t
         where = f"The branch already had the run's changes, in commit {published.commit_sha[:7]}"
         warnings.append(f"{where}: the agent or someone else pushed them. An agent's job needs no token that writes.")
     elif not published.files_changed:
-        warnings.append("The branch already had all of the run's changes.")
+        warnings += ["The branch already had all of the run's changes."] if patch.strip() else []
     elif dry_run:
         warnings.append(f"Dry run: {count_of(published.files_changed, 'file')} would be pushed to `{ref}`.")
     return tuple(warnings)
