@@ -392,12 +392,12 @@ def test_a_change_with_many_outputs_is_judged_in_proportion_to_them(
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
     before = read_session(folder)
     by_hand(folder, current_state="INTEGRATE")
-    failed = outputs(("Coder", "OK"), ("Reviewer", "FAIL"))
+    failed, spent = outputs(("Coder", "OK"), ("Reviewer", "FAIL")), ["retry-budget", "session-altered"]
     passed = "".join(outputs(("Reviewer", "OK"), ("QA", "OK"), task=task) for task in reviewed)
 
     def judge(size: int) -> None:
         (folder / "outputs.jsonl").write_text(WORKED_ON + failed * size + passed + failed)
-        assert [one.code for one in hand_edits(before, read_session(folder))] == codes
+        assert [one.code for one in hand_edits(before, read_session(folder))] == [*codes, *spent]
 
     assert not grows_too_fast(judge, 1_000, noticed=0.1)
 
@@ -486,7 +486,7 @@ def test_a_change_by_hand_passes_the_integrator_only_after_its_ok(tmp_path: Path
     folder = finished(tmp_path, "INTEGRATE")
     (folder / "outputs.jsonl").write_text(ALL_REVIEWED + outputs(("Integrator", "FAIL"), task="meta"))
     codes = changes_of(folder)
-    by_hand(folder, current_state=target)
+    by_hand(folder, current_state=target, retry_counts={"meta": {"FIX_BUILD": 1}})
     assert "session-altered" in codes()
     (folder / "outputs.jsonl").write_text(
         ALL_REVIEWED + outputs(("Integrator", "FAIL"), ("Integrator", "OK"), task="meta")
@@ -532,7 +532,7 @@ def test_a_change_by_hand_goes_back_to_tasks_only_for_one_that_was_open(tmp_path
     folder = finished(tmp_path, "INTEGRATE")
     (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
     codes = changes_of(folder)
-    by_hand(folder, current_state="IMPLEMENT_LOOP")
+    by_hand(folder, current_state="IMPLEMENT_LOOP", retry_counts={"T-001": {"FIX_TESTS": 1}})
     assert codes() == ["session-altered"]
     (folder / "outputs.jsonl").write_text(ALL_REVIEWED + outputs(("QA", "FAIL"), ("Coder", "OK"), ("QA", "OK")))
     assert codes() == []
@@ -628,6 +628,180 @@ def test_a_count_falls_only_after_a_decision_on_its_loop(
     assert codes() == found
 
 
+DESIGN = "UD-APPROVE-DESIGN"
+SECOND = outputs(("Coder", "OK"), task="T-002")
+GATE_ASKED, ASKING = [decision(DESIGN)], [*SINGLE, decision()]
+ASKED_SECURITY = outputs(("Security", "NEEDS_DECISION")).replace("Looked at.", "medium: Log the token?")
+
+
+@pytest.mark.parametrize(
+    ("state", "decisions", "lines", "found"),
+    [
+        *(
+            ("APPROVE_DESIGN", GATE_ASKED, outputs((role, "OK"), task="meta"), "")
+            for role in ("SpecAgent", "Architect")
+        ),
+        *(
+            ("APPROVE_DESIGN", GATE_ASKED, outputs((role, "OK"), task="meta"), "state-forbids")
+            for role in ("Coder", "Planner", "QA", "Integrator")
+        ),
+        ("APPROVE_DESIGN", GATE_ASKED, outputs(("Coder", "OK")), "state-forbids"),
+        ("PLAN", GATES[:1], outputs(("Planner", "OK"), task="meta"), ""),
+        ("PLAN", GATES[:1], outputs(("Coder", "DISPATCHED")), "state-forbids"),
+        ("IMPLEMENT_LOOP", GATES[:1], outputs(("Coder", "OK")), "state-forbids"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "OK")), ""),
+        ("ASK_USER", ASKING, outputs(("Coder", "OK")), "state-forbids"),
+        ("ASK_USER", ASKING, outputs(("Researcher", "NEEDS_INFO")), ""),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("QA", "NEEDS_DECISION")), "status-of-other-role"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "NEEDS_INFO")), "status-of-other-role"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Reviewer", "DISPATCHED")), "status-of-other-role"),
+        ("IMPLEMENT_LOOP", SINGLE, SECOND, "state-forbids"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "DISPATCHED"), task="T-002"), "state-forbids"),
+        ("IMPLEMENT_LOOP", SINGLE, WORKED_ON, ""),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "FAIL")) + SECOND, "state-forbids"),
+        ("IMPLEMENT_LOOP", SINGLE, ASKED_SECURITY, "session-altered"),
+        (
+            "IMPLEMENT_LOOP",
+            [*SINGLE, decision(question="T-001: medium: Log the token?")],
+            ASKED_SECURITY,
+            "session-altered",
+        ),
+    ],
+)
+def test_a_change_adds_no_output_that_no_command_takes(
+    tmp_path: Path, state: str, decisions: list[Any], lines: str, found: str
+) -> None:
+    texts = {"tasks.yaml": TASKS}
+    folder = make_session(tmp_path, state, mode="full", user_decisions=decisions, texts=texts)
+    codes = changes_of(folder)
+    (folder / "outputs.jsonl").write_text(lines)
+    assert codes() == ([found] if found else [])
+
+
+@pytest.mark.parametrize("state", ["PLAN", "INTEGRATE"])
+def test_a_session_that_passes_a_state_in_a_change_may_have_outputs_of_it(tmp_path: Path, state: str) -> None:
+    folder = finished(tmp_path, "INTEGRATE")
+    by_hand(folder, current_state=state)
+    codes = changes_of(folder)
+    by_hand(folder, current_state="INTEGRATE")
+    (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
+    assert codes() == []
+
+
+@pytest.mark.parametrize(
+    ("question", "category", "found"),
+    [
+        (None, None, ["session-altered"]),
+        ("Is the name fine?", "security", ["session-altered"]),
+        ("T-001: medium: Log the token?", "security", []),
+    ],
+)
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_each_question_of_security_is_asked(
+    tmp_path: Path, question: str | None, category: str | None, found: list[str], is_asked: bool
+) -> None:
+    """Also once more after other outputs, and in a session that is new."""
+    first = decision("UD-1", "answered", question="T-001: medium: Log the token?", category="security")
+    said = [*SINGLE, *([first] if is_asked else [])]
+    texts = {"outputs.jsonl": outputs(("Coder", "OK")) + (ASKED_SECURITY if is_asked else "")}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=said, texts=texts)
+    before = read_session(folder)
+    lines = (folder / "outputs.jsonl").read_text() + outputs(("Reviewer", "OK")) + ASKED_SECURITY
+    (folder / "outputs.jsonl").write_text(lines)
+    if question:
+        name = f"UD-{1 + is_asked}"
+        asked = decision(name, "answered", question=question, category=category, **LATER)
+        by_hand(folder, user_decisions=[*said, asked])
+    after = read_session(folder)
+    new = replace(before, parts={name: Part(name) for name in before.parts})
+    assert [one.code for one in hand_edits(before, after)] == found
+    assert [one.code for one in hand_edits(new, after)] == found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "lines", "found"),
+    [
+        ("in-progress", "in-progress", "", ["state-forbids"]),
+        ("in-progress", "completed", "", ["state-forbids"]),
+        ("not-started", "implemented", SECOND, ["state-forbids"]),
+        ("implemented", "in-progress", "", []),
+        ("implemented", "in-progress", outputs(("Coder", "DISPATCHED"), task="T-002"), []),
+        # it was implemented, and opened again
+        ("in-progress", "implemented", WORKED_ON + outputs(("Coder", "DISPATCHED")), []),
+        ("in-progress", "implemented", outputs(("Coder", "OK"), ("Coder", "DISPATCHED")) + SECOND, ["state-forbids"]),
+        ("blocked", "blocked", "", []),
+    ],
+)
+def test_a_change_starts_no_task_before_those_that_it_depends_on(
+    tmp_path: Path, first: str, second: str, lines: str, found: list[str]
+) -> None:
+    def plan(*statuses: str) -> str:
+        one, two = statuses
+        return TASKS.replace("not-started  #", f"{one}  #").replace("status: not-started\n", f"status: {two}\n")
+
+    texts = {"tasks.yaml": plan("in-progress", "not-started"), "outputs.jsonl": ""}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=SINGLE, texts=texts)
+    codes = changes_of(folder)
+    (folder / "tasks.yaml").write_text(plan(first, second))
+    (folder / "outputs.jsonl").write_text(lines)
+    assert [code for code in codes() if code != "review-open"] == found
+
+
+FAILED, FIXED = outputs(("QA", "FAIL")), outputs(("Coder", "DISPATCHED"), ("Coder", "OK"))
+PASSED_AGAIN = FIXED + outputs(("Reviewer", "OK"), ("QA", "OK"))
+TESTS = [{"T-001": {"FIX_TESTS": count}} for count in range(4)]
+BUILD = outputs(("Integrator", "FAIL"), task="meta")
+
+
+@pytest.mark.parametrize(
+    ("was", "lines", "now", "found"),
+    [
+        ({}, FIXED, TESTS[1], ""),
+        ({}, FIXED, {}, "session-altered"),
+        ({}, (FIXED + FAILED) * 3, TESTS[3], ""),
+        ({}, (FIXED + FAILED) * 3, TESTS[2], "session-altered"),
+        ({}, (FIXED + FAILED) * 5, {}, "retry-budget session-altered"),
+        ({}, (FIXED + FAILED) * 5, TESTS[3], "retry-budget"),
+        ({}, FIXED + outputs(("Security", "BLOCKED")) + FIXED, TESTS[1], "session-altered"),
+        ({}, FIXED + outputs(("Coder", "OK"), task="meta"), TESTS[1], ""),
+        ({}, outputs(("Coder", "OK"), task="meta"), {}, "session-altered"),
+        ({}, outputs(("Reviewer", "OK"), ("QA", "OK"), ("Coder", "OK")), {}, ""),
+        (TESTS[3], PASSED_AGAIN, TESTS[3], "retry-budget"),
+        (TESTS[3], "", {}, "session-altered"),
+        (TESTS[3], FIXED + FAILED + FIXED, TESTS[2], "retry-budget session-altered"),
+        ({}, BUILD * 2, {}, "session-altered"),
+        ({}, BUILD + outputs(("Integrator", "OK"), task="meta"), {"meta": {"FIX_BUILD": 1}}, ""),
+        ({}, BUILD * 5, {"meta": {"FIX_BUILD": 3}}, "retry-budget"),
+    ],
+)
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_each_round_of_fixes_counts_until_the_user_decides(
+    tmp_path: Path, was: dict[str, Any], lines: str, now: dict[str, Any], found: str, is_decided: bool
+) -> None:
+    first = outputs(("Coder", "OK")) + FAILED
+    tasks = TASKS.replace("not-started  #", "implemented  #")
+    entries = {"T-001": {"FIX_TESTS": {"outputs": 0, "count": 3}}}
+    folder = make_session(
+        tmp_path,
+        "IMPLEMENT_LOOP",
+        mode="full",
+        user_decisions=SINGLE,
+        texts={"tasks.yaml": tasks, "outputs.jsonl": first},
+        retry_counts=was,
+        fix_entries=entries if was else {},
+    )
+    codes = changes_of(folder)
+    said = ("T-001 FIX_TESTS: again?", "T-001 FIX_SECURITY: again?", "meta FIX_BUILD: again?")
+    asked = [decision(f"UD-{i}", "answered", question=text) for i, text in enumerate(said, start=1)]
+    by_hand(
+        *(folder,),
+        retry_counts={"T-001": {}, "meta": {}} | now,
+        user_decisions=[*SINGLE, *(asked if is_decided else [])],
+    )
+    (folder / "outputs.jsonl").write_text(first + lines)
+    assert codes() == ([] if is_decided else found.split())
+
+
 def corrected(status: str | None, at: str | None = AT) -> dict[str, Any]:
     sent = {"agent": "Architect", "task_id": "meta", "at": at} if at else None
     return {"gate_tracking": {"APPROVE_DESIGN": {"correction_status": status, "last_correction_dispatch": sent}}}
@@ -641,13 +815,13 @@ DESIGNED_BEFORE = DESIGNED.replace(AT, BEFORE_AT)
     ("recorded", "added", "at", "found"),
     [
         ("", "", AT, []),  # another tool's
-        ("", outputs(("Coder", "OK")), AT, []),
+        ("", outputs(("Researcher", "OK")), AT, []),
         (DESIGNED_BEFORE, "", AT, ["session-altered"]),
         (DESIGNED_BEFORE, "", None, ["session-altered"]),
         (DESIGNED_BEFORE, "", "2026-01-31T08:00:00Z", ["session-altered"]),
         *(
             (DESIGNED_BEFORE, outputs((role, "OK"), task="meta"), AT, ["session-altered"])
-            for role in ("QA", "Designer")
+            for role in ("Researcher", "Designer")
         ),
         (DESIGNED_BEFORE, outputs(("Architect", "FAIL"), task="meta"), AT, ["session-altered"]),
         (DESIGNED_BEFORE, outputs(("Architect", "OK")), AT, ["session-altered"]),

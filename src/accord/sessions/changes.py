@@ -43,13 +43,13 @@ from accord.sessions.models import (
     SessionTask,
     UserDecision,
 )
-from accord.sessions.moves import early_tasks, facts_of, fallen_counts, unaccepted_loops
+from accord.sessions.moves import early_tasks, facts_of, unaccepted_loops
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.questions import repeat_finding
+from accord.sessions.replay import ALTERED, line_findings
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
 
 _TEXTS = {"at", "summary", "findings", "review_comments"}
-_ALTERED = "Restore it, and make the change with `accord session`."
 
 
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
         yield Finding("artifact-missing", message, pointer(STATUS_FILE), hint="Restore the session.")
     elif before.status:
         yield from _status_findings(before, before.status, after)
-    yield from (*_block_findings(before, after), *_request_findings(before, after))
+    yield from (*_block_findings(before, after), *_request_findings(before, after), *line_findings(before, after))
     for file in (HISTORY_FILE, OUTPUTS_FILE):  # a line that is not an entry counts for nothing, and may be corrected
         entries = before.parts[file].model or []
         if (after.parts[file].model or [])[: len(entries)] != entries:
@@ -89,13 +89,13 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     )
     if before.mode != after.mode:
         message = f"This change makes a session of the mode {before.mode} one of the mode {after.mode}."
-        yield Finding("session-altered", message, pointer(STATUS_FILE, "mode"), hint=_ALTERED)
+        yield Finding("session-altered", message, pointer(STATUS_FILE, "mode"), hint=ALTERED)
     elif state and target and (refusal := _refusal_of_way(before, old, after, now)) is not None:
         message = f"This change takes the session from {state} to {target}, where no move leads. {refusal}"
-        yield Finding("session-altered", message.strip(), place, hint=_ALTERED)
+        yield Finding("session-altered", message.strip(), place, hint=ALTERED)
     elif state not in ("", target) and target in LOOPS and not is_counted:
         message = f"This change takes the session from {state} to {target}, but counts no entry of it."
-        yield Finding("session-altered", message, place, hint=_ALTERED)
+        yield Finding("session-altered", message, place, hint=ALTERED)
     yield from _decision_findings(before, old, after, now)
 
 
@@ -106,7 +106,7 @@ def _block_findings(before: Session, after: Session) -> Iterator[Finding]:
         is_lost = one.code == "blocked-from" and before.status is not None and bool(before.status.blocked_from)
         if one.code not in known and (is_lost or one.code == "blocker-missing"):
             path = pointer(STATUS_FILE) + one.path
-            yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=_ALTERED)
+            yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=ALTERED)
 
 
 def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> str | None:
@@ -134,7 +134,7 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
-    """Find questions that are gone, altered or closed, counts that fell, and corrections that no command makes so."""
+    """Find questions that are gone, altered or closed, and corrections that no command makes so."""
     place = pointer(STATUS_FILE, "user_decisions")
     wrong = {one.path for one in before.parts[STATUS_FILE].findings}
     for i, decision in enumerate(old.user_decisions):
@@ -147,7 +147,7 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
         if reason or kept is None:
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}. {reason}"
-            yield Finding("session-altered", message.strip(), place, hint=_ALTERED)
+            yield Finding("session-altered", message.strip(), place, hint=ALTERED)
     for i, kept in enumerate(now.user_decisions):
         asked = old.decision(kept.decision_id)
         if kept != asked:
@@ -155,9 +155,6 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
             is_security = is_of_security(kept.question, category, after.outputs)
             found = closing_finding(kept, f"{place}/{i}", is_security=is_security)
             yield from [found] if found else []
-    for task, loop in fallen_counts(old, now, before.outputs):
-        message = f"This change sets the count of {task} in {loop} back, and the user did not decide on it since."
-        yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=_ALTERED)
     yield from _correction_findings(before, old, after, now)
 
 
@@ -204,7 +201,7 @@ def _correction_findings(before: Session, old: SessionStatus, after: Session, no
     elif is_requested and is_same and is_back and not is_failed:
         message = f"This change drops the correction of the design, which was {old.correction_status}."
     if message:
-        yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=_ALTERED)
+        yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=ALTERED)
 
 
 def _request_findings(before: Session, after: Session) -> Iterator[Finding]:
@@ -226,7 +223,7 @@ def _request_findings(before: Session, after: Session) -> Iterator[Finding]:
         done = (one for one in own if not is_before(one.at, line.at) and not is_before(until, one.at))
         if not (is_open or is_earlier or any(one.status == "OK" and one.meets_definition_of_done for one in done)):
             message = f"No output completes the correction that the user requested: {short_name(line.answer)}"
-            yield Finding("session-altered", message, pointer(HISTORY_FILE), hint=_ALTERED)
+            yield Finding("session-altered", message, pointer(HISTORY_FILE), hint=ALTERED)
 
 
 def _corrections(outputs: Sequence[OutputEntry]) -> list[OutputEntry]:
@@ -268,7 +265,7 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
     for name in known.keys() - {task.id for task in after.plan} if after.tasks else ():
         if known[name] != "not-started":
             message = f"This change removes {name}, which was {known[name]}."
-            yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks"), hint=_ALTERED)
+            yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks"), hint=ALTERED)
     for i, task in enumerate(after.plan):
         old = before.task(task.id)
         lost = planned_reviews(old) - planned_reviews(task) if old and old.status != "completed" else ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import product
@@ -112,20 +112,20 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
 
 def entered_fixes(session: Session, role: str, task_id: str) -> dict[tuple[str, str], bool]:
     """Return the tasks and fix loops that new work of an agent enters, and whether they were counted for it already."""
-    status, outputs = status_of(session), session.outputs
+    entered = reviews.fixed_loops(session.plan, task_id, role, session.outputs)
+    return {one: is_counted(status_of(session), session.outputs, role, task_id, one) for one in entered}
 
-    def is_counted(task: str, loop: str) -> bool:
-        entry = status.fix_entries.get(task, {}).get(loop)
-        if entry and not any(one.agent == role and one.task_id in (task, "meta") for one in outputs[entry.outputs :]):
-            return True
-        is_inside, retries = status.current_state == loop and status.fix_task in (None, task, task_id), status.retries
-        count = entry.count if entry else 0
-        is_reset = retries(task, loop) < count
-        has_entered = is_inside or (entry is not None and not is_reset)
-        return has_entered and retries(task, loop) > (0 if is_reset else count)  # another tool counted it
 
-    entered = reviews.fixed_loops(session.plan, task_id, role, outputs)
-    return {one: is_counted(*one) for one in entered}
+def is_counted(
+    status: SessionStatus, outputs: Sequence[OutputEntry], role: str, task_id: str, fix: tuple[str, str]
+) -> bool:
+    """Return whether an entry of a task into a fix loop was counted before the new work of an agent that follows it."""
+    entry, count = status.fix_entries.get(fix[0], {}).get(fix[1]), status.retries(*fix)
+    if entry and not any(one.agent == role and one.task_id in (fix[0], "meta") for one in outputs[entry.outputs :]):
+        return True
+    is_inside = machine.working_state(status) == fix[1] and status.fix_task in (None, fix[0], task_id)
+    is_kept = entry is not None and count >= entry.count
+    return (is_inside or is_kept) and count > (entry.count if entry and is_kept else 0)  # another tool counted it
 
 
 def spent_fix(session: Session, role: str, task_id: str) -> tuple[str, str] | None:
@@ -152,29 +152,26 @@ def _asking_hint(session: Session, task: str, loop: str) -> str:
     return f"Ask how to continue with `{asking}`, and record the answer."
 
 
-def is_decided(status: SessionStatus, outputs: Sequence[OutputEntry], task_id: str, loop: str) -> bool:
+def is_decided(status: SessionStatus, outputs: Sequence[OutputEntry], task_id: str, loop: str, until: str = "") -> bool:
     """Return whether the user answered a question about a fix loop of a task, asked since the last output about it.
 
-    The question names both. Where the session has no output, other tools ask in their own words.
+    The question names both. Where the session has no output, other tools ask in their own words. Answers later than
+    ``until`` do not count.
     """
     last = next((one.at for one in reversed(outputs) if one.task_id == task_id), "")
     names = {task_id, loop} if outputs else set()
     decisions = [one for one in status.user_decisions if one.decision_id not in GATES and one.status == "answered"]
-    return any(names <= {*_WORDS.findall(one.question)} and not is_before(one.asked_at, last) for one in decisions)
-
-
-def fallen_counts(old: SessionStatus, now: SessionStatus, outputs: Sequence[OutputEntry]) -> Iterator[tuple[str, str]]:
-    """Yield each task and fix loop whose count fell although the user did not decide on it."""
-    for task, loop in product(old.retry_counts, LOOPS):
-        if now.retries(task, loop) < old.retries(task, loop) and not is_decided(now, outputs, task, loop):
-            yield task, loop
+    known = (one for one in decisions if not (is_before(one.asked_at, last) or is_before(until, one.resolved_at or "")))
+    return any(names <= {*_WORDS.findall(one.question)} for one in known)
 
 
 def check_counts(session: Session, after: Session) -> None:
     """Raise BrokenContract where a change sets a count of retries back, and the user did not decide about its task."""
-    for task, loop in fallen_counts(status_of(session), status_of(after), session.outputs):
-        message = f"{short_name(task)} went through {loop}, and the user did not decide on it since."
-        raise refuse("The count stays.", Finding("retry-budget", message, hint=_asking_hint(session, task, loop)))
+    old, now = status_of(session), status_of(after)
+    for fix in product(old.retry_counts, LOOPS):
+        if now.retries(*fix) < old.retries(*fix) and not is_decided(now, session.outputs, *fix):
+            message = f"{short_name(fix[0])} went through {fix[1]}, and the user did not decide on it since."
+            raise refuse("The count stays.", Finding("retry-budget", message, hint=_asking_hint(session, *fix)))
 
 
 def early_tasks(session: Session) -> list[str]:

@@ -54,19 +54,23 @@ def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, s
     """
     results: dict[str, str] = {}
     for output in outputs:
-        if output.task_id not in (task.id, "meta"):
-            continue
-        if output.agent == "Coder":
-            results.clear()
-            if output.status == "OK" and not output.meets_definition_of_done:
-                results["Coder"] = _NOT_DONE
-        for role in _asked_for(output):
-            results.pop(role, None)
-        if output.agent in REVIEWS:
-            results[output.agent] = _result(output)
-        if output.task_id == task.id:
-            results.update(dict.fromkeys(output.waived_reviews, WAIVED))
+        if output.task_id in (task.id, "meta"):
+            record_result(results, task.id, output)
     return results
+
+
+def record_result(results: dict[str, str], task_id: str, output: OutputEntry) -> None:
+    """Change the results of a task's reviews by an output on the task, or on ``meta``."""
+    if output.agent == "Coder":
+        results.clear()
+        if output.status == "OK" and not output.meets_definition_of_done:
+            results["Coder"] = _NOT_DONE
+    for role in _asked_for(output):
+        results.pop(role, None)
+    if output.agent in REVIEWS:
+        results[output.agent] = _result(output)
+    if output.task_id == task_id:
+        results.update(dict.fromkeys(output.waived_reviews, WAIVED))
 
 
 def planned_reviews(task: SessionTask) -> set[str]:
@@ -104,8 +108,12 @@ def fixed_loops(
     for task in tasks if role == "Coder" else ():
         is_begun = task.status != "not-started" or any(output.task_id == task.id for output in outputs)
         if is_begun and task_id in (task.id, "meta"):
-            failed = (one for one, result in reviews_of(task, outputs).items() if result in FAILED)
-            yield from ((task.id, LOOP_OF[one]) for one in failed)
+            yield from ((task.id, loop) for loop in failed_loops(reviews_of(task, outputs)))
+
+
+def failed_loops(results: Mapping[str, str]) -> list[str]:
+    """Return the fix loops that follow the results of a task's reviews."""
+    return [LOOP_OF[role] for role, result in results.items() if result in FAILED]
 
 
 def _failed_outputs(outputs: Sequence[OutputEntry]) -> dict[str, OutputEntry]:

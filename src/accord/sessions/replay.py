@@ -1,0 +1,148 @@
+"""The outputs that a change adds to a session, each judged in its order as `accord dispatch --take` judges it. Pure.
+
+Commands between them leave no line. So a line is refused only where none of them makes it legal, and the counts and
+questions that the lines ask for are the least. Source: global agent contract, "Role boundaries (hard constraint)",
+"Task status lifecycle", "ASK_USER protocol" and "Status enum - usage guide".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from accord.core.documents import short_name
+from accord.core.findings import Finding, pointer
+from accord.sessions.decision_rules import check_gate, question_of_security
+from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Session
+from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before, working_state
+from accord.sessions.models import LOOPS, REVIEWS, OutputEntry, SessionStatus
+from accord.sessions.moves import is_counted, is_decided
+from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
+from accord.sessions.reviews import DISPATCHED, failed_loops, record_result
+from accord.sessions.rules import MOST_RETRIES
+
+ALTERED = "Restore it, and make the change with `accord session`."
+_ROLE_OF = {**STATUS_OF_ONE_ROLE, DISPATCHED: "Coder"}
+_READY = ("implemented", "completed")
+_BEGUN = ("in-progress", *_READY)
+_HINT = "Remove the line, and take outputs with `accord dispatch --take`."
+
+
+def line_findings(before: Session, after: Session) -> Iterator[Finding]:
+    """Find new lines of ``outputs.jsonl`` that no command writes, and effects of them that the other files lack."""
+    now = after.status
+    if now and [*after.outputs[: len(before.outputs)]] == [*before.outputs]:
+        yield from (*_role_findings(before, after, now), *_start_findings(before, after))
+        yield from (*_count_findings(before, after, now), *_question_findings(before, after, now))
+
+
+def _role_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
+    """Find statuses of other roles, and work in states that the session was not in or that a gate keeps it from."""
+    states, said = _states_between(before.status, now, after), after.outputs[len(before.outputs) :]
+    for agent, status in dict.fromkeys((one.agent, one.status) for one in said):
+        if (only := _ROLE_OF.get(status, agent)) != agent:
+            message = f"Only {only} returns {status}, not {agent}."
+            yield Finding("status-of-other-role", message, pointer(OUTPUTS_FILE), hint=_HINT)
+    for agent in dict.fromkeys(one.agent for one in said):
+        if states.isdisjoint(WORK_STATES[agent]):
+            message = f"{agent} works only in {', '.join(WORK_STATES[agent])}, and the session was not there."
+            yield Finding("state-forbids", message, pointer(OUTPUTS_FILE), hint=_HINT)
+
+
+def _states_between(old: SessionStatus | None, now: SessionStatus, session: Session) -> set[str]:
+    """Return the states of work that a session could be in during a change, as far as its gates let it."""
+    order, still_asked = ORDER[session.mode], [one for one in old.pending if one in now.pending] if old else []
+    if still_asked and old and old.current_state == now.current_state == "ASK_USER":
+        return {"ASK_USER"}
+    ends = [LOOP_BASE.get(state, state) for state in (working_state(old) if old else order[0], working_state(now))]
+    is_reopened = ends[0] == "DONE" or now.reopened_at != (old.reopened_at if old else None)
+    first, last = (0, len(order)) if is_reopened or {*ends} - {*order} else sorted(map(order.index, ends))
+    states = {*order[first : last + 1]}
+    if not states.isdisjoint(INTEGRATION):  # a failed review leads back
+        states.add("IMPLEMENT_LOOP")
+    return {one for one in states if not any(check_gate(now, name) for name in gates_before(one, session.mode))}
+
+
+def _start_findings(before: Session, after: Session) -> Iterator[Finding]:
+    """Find work on a task while one that it depends on was not implemented; without a line of it, at no time."""
+    ready, later = ({task.id for task in one.plan if task.status in _READY} for one in (before, after))
+    old, ever, waiting = {task.id: task for task in before.plan}, ready | later, dict[str, list[str]]()
+    needs = {
+        task.id: [name for name in task.depends_on if task.id not in old or name in old[task.id].depends_on]
+        for task in after.plan
+    }
+    if all(one.status == DISPATCHED for one in after.outputs if one.agent == "Coder"):
+        ready = ever  # it sets its tasks to implemented in tasks.yaml
+    for one in after.outputs[len(before.outputs) :]:
+        is_work = one.agent == "Coder"
+        if is_work or one.waived_reviews:
+            waits = [name for name in needs.get(one.task_id, ()) if is_work and name not in ready]
+            waiting[one.task_id] = waiting.get(one.task_id) or waits
+        if one.waived_reviews or (is_work and one.status == "OK" and one.meets_definition_of_done):
+            ready, ever = ready | {one.task_id}, ever | {one.task_id}
+        elif (is_work and one.status != "OK") or (one.status == "BLOCKED" and one.agent in REVIEWS):
+            ready = ready - {one.task_id}
+    for i, task in enumerate(after.plan):
+        was = old[task.id].status if task.id in old else "not-started"
+        is_begun = bool(old) and was not in _BEGUN and task.status in _BEGUN
+        if waits := waiting.get(task.id, [name for name in needs[task.id] if is_begun and name not in ever]):
+            message = f"This change starts {task.id}, which depends on {', '.join(waits)}."
+            place, hint = pointer(TASKS_FILE, "tasks", i), f"Set it to not-started, and implement {waits[0]} first."
+            yield Finding("state-forbids", message, place, hint=hint)
+
+
+def _count_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
+    """Find entries into fix loops beyond the limit, and counts below the entries that the lines show."""
+    old, since = before.status, dict[tuple[str, str], Sequence[OutputEntry]]()
+    least = {(task, loop): old.retries(task, loop) for task, loop in product(old.retry_counts, LOOPS)} if old else {}
+    for i, one, entered, last in _entries(after):
+        for key in entered if i >= len(before.outputs) else ():
+            known = None if key in since else old  # an entry from before the change
+            is_known = known is not None and is_counted(known, after.outputs[:i], one.agent, one.task_id, key)
+            is_free = is_decided(now, since.get(key, before.outputs), *key, one.at)
+            least[key] = 0 if is_free else least.get(key, 0) + (not is_known)
+            since[key] = [last[key[0]]]
+            if least[key] == MOST_RETRIES + 1:
+                message = f"{key[0]} went through {key[1]} {MOST_RETRIES} times, the limit, and was worked on again."
+                yield Finding("retry-budget", message, pointer(OUTPUTS_FILE), hint=_HINT)
+    for (task, loop), count in least.items():
+        counted, least_count = now.retries(task, loop), min(count, MOST_RETRIES)
+        if counted < least_count and not is_decided(now, since.get((task, loop), before.outputs), task, loop):
+            said = f"{task} entered {loop} {least_count} times, but its count is {counted}"
+            message = f"{said}, and the user did not decide on it since."
+            yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=ALTERED)
+
+
+def _entries(session: Session) -> Iterator[tuple[int, OutputEntry, list[tuple[str, str]], dict[str, OutputEntry]]]:
+    """Yield each line with the fix loops that its work enters, and the last line of each task up to it."""
+    results, builds = {task.id: dict[str, str]() for task in session.plan}, dict[str, str]()
+    last = dict[str, OutputEntry]()
+    for i, one in enumerate(session.outputs):
+        names = [*results] if one.task_id == "meta" else [one.task_id]
+        begun = [name for name in names if name in last and one.agent == "Coder"]
+        entered = [(name, loop) for name in begun for loop in failed_loops(results.get(name, {}))]
+        if one.agent == "Integrator" and builds.get(one.task_id) == "FAIL":
+            entered = [(one.task_id, "FIX_BUILD")]
+        last[one.task_id] = one
+        yield i, one, entered, last
+        if "Integrator" in (one.agent, *one.waived_reviews):
+            builds[one.task_id] = one.status
+        for name in names:
+            record_result(results.get(name, {}), name, one)
+
+
+def _question_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
+    """Find outputs of Security that ask the user, without their questions."""
+    asked, last = Counter[str](), {one.task_id: (one.agent, one.summary) for one in before.outputs}
+    for one in after.outputs[len(before.outputs) :]:
+        said = (one.agent, one.summary)
+        if (one.agent, one.status) == ("Security", "NEEDS_DECISION") and last.get(one.task_id) != said:
+            asked[question_of_security(one.task_id, one.summary)] += 1
+        last[one.task_id] = said
+    written = Counter(one.question for one in now.user_decisions)
+    written.subtract(one.question for one in (before.status.user_decisions if before.status else ()))
+    for question, count in asked.items():
+        if written[question] < count:
+            message = f"Security asks the user, but `user_decisions` lacks the question: {short_name(question)}"
+            yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=ALTERED)
