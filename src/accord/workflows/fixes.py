@@ -108,8 +108,7 @@ def _pins(text: str, workflow: Workflow, places: Mapping[str, Place], resolve: R
             yield None, Fix(message, path)
             continue
         written = text[place.start : place.end]
-        line_end = text.find("\n", place.end)
-        rest = text[place.end : line_end if line_end >= 0 else len(text)]
+        rest = text[place.end :].partition("\n")[0]
         comment = "" if rest.strip() else f" # {version}"
         new = written.replace(f"@{named['ref']}", f"@{commit}") + comment
         yield Edit(place.start, place.end, new), Fix(f"Pinned `{uses}` to its commit.", path)
@@ -180,7 +179,6 @@ def _without_token(text: str, path: str, places: Mapping[str, Place]) -> Edit | 
         return Edit(first, first, f"{setting}, " if given.is_flow else f"{setting}\n{' ' * _column(text, first)}")
     if step.is_flow:
         return Edit(uses.end, uses.end, f", with: {{{setting}}}")
-    end = text.find("\n", uses.end)
-    end = len(text) if end < 0 else end - (text[end - 1] == "\r")
+    end = uses.end + len(text[uses.end :].partition("\n")[0].removesuffix("\r"))
     indent = " " * _column(text, uses.key)
     return Edit(end, end, f"\n{indent}with:\n{indent}  {setting}")

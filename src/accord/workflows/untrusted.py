@@ -148,13 +148,16 @@ _NAMES = {
 _RUNS = re.compile(r"exec|spawn|subprocess|system|\b(?:run|sh|call)\w*\(|\$`")
 """A line of JavaScript or Python that starts a program."""
 
-_BY = {Actor.ALONE: Severity.ERROR, Actor.HELPED: Severity.WARNING}
-"""How much a checkout weighs by the people who get it to run: an outsider alone, or one whom a writer helps."""
+_BY = {
+    Actor.ALONE: (Severity.ERROR, "outsiders start it with `{}`, with secrets and the repository's own token"),
+    Actor.HELPED: (Severity.WARNING, "a writer's approval starts it with `{}`, and the code may have changed since"),
+}
+"""How much a checkout weighs, and why, by who gets it to run: an outsider alone, or one whom a writer helps."""
 
 
 def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find steps that check out the code of a pull request in runs with secrets that outsiders start."""
-    files, known = facts.workflows, set[tuple[str, str]]()
+    files, found = facts.workflows, dict[tuple[str, str], Finding]()
     for path, workflow in files.items():
         starts = starts_of_strangers(path, files)
         for job_id, job in workflow.jobs.items() if starts else ():
@@ -162,16 +165,15 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             for step in job.nested_steps():
                 places = [RunPlace(files, path, start, job_id, step) for start in starts]
                 named = [(place, what) for place in places if (what := _checked_out(place, step, fetched[place.start]))]
-                found = [
-                    _finding(place, *what, severity)
+                findings = [
+                    _finding(place, *what, severity, why)
                     for place, what in named
-                    for actor, severity in _BY.items()
+                    for actor, (severity, why) in _BY.items()
                     if place.is_reached_by(actor)
                 ]
-                finding = min(found, key=lambda each: each.severity, default=None)
-                if finding and (step.file or path, finding.path) not in known:
-                    known.add((step.file or path, finding.path))
-                    yield step.file or path, finding
+                for finding in sorted(findings, key=lambda each: each.severity)[:1]:
+                    found.setdefault((step.file or path, finding.path), finding)
+    yield from ((file, finding) for (file, _), finding in found.items())
 
 
 def _checked_out(place: RunPlace, step: Step, fetched: set[str]) -> tuple[str, str] | None:
@@ -224,14 +226,10 @@ def _commands(step: Step, script: str) -> Iterator[str]:
     yield from (at[0] for at in _PATCH.finditer("\n".join(lines_of(without_documents(script)))))
 
 
-def _finding(place: RunPlace, what: str, where: str, severity: Severity) -> Finding:
-    event = place.start.event
+def _finding(place: RunPlace, what: str, where: str, severity: Severity, why: str) -> Finding:
     shown = what if len(what) <= 100 else f"{what[:100]}…"
-    why = f"a writer's approval starts it with `{event}`, and the code may have changed since"
-    if severity is Severity.ERROR:
-        why = f"outsiders start it with `{event}`, with secrets and the repository's own token"
     job = f"action, used in the job `{place.job_id}` of `{place.path}`," if place.steps[1:] else f"job `{place.job_id}`"
-    message = f"The {job} checks out code of a pull request (`{shown}`), but {why}."
+    message = f"The {job} checks out code of a pull request (`{shown}`), but {why.format(place.start.event)}."
     hint = (
         "Run that code under `pull_request`, or check out `github.event.pull_request.base.sha` and read the change "
         "with `gh pr diff`."
