@@ -49,7 +49,7 @@ def test_our_runners_keep_the_contract_with_its_defaults_and_offer_exactly_their
     at_hand = {f"$/.github/workflows/{other.name}": typed(other) for other in FOLDER.glob("*.yml")}
     assert runner_findings(typed(path), at_hand) == []
     assert list(call_of(path)["outputs"]) == list(described_outputs())
-    defaults = {each.name: json.dumps(each.default).strip('"') for each in INPUTS if each.default is not None}
+    defaults = {name: json.dumps(each.default).strip('"') for name, each in INPUTS.items() if each.default is not None}
     assert {name: call_of(path)["inputs"][name]["default"] for name in defaults} == defaults
 
 
@@ -69,7 +69,7 @@ def test_the_values_of_inputs_and_outputs_are_those_of_the_contract_and_describe
     shown = {
         name: given["description"] for part in ("inputs", "outputs") for name, given in call_of(path)[part].items()
     }
-    ours = {**described_outputs(), **{each.name: each.description for each in INPUTS}}
+    ours = {**described_outputs(), **{name: each.description for name, each in INPUTS.items()}}
     for name, values in VALUES.items():
         assert (shown[name].endswith(f"{values}."), ours[name].endswith(f"{values}.")) == (True, True), name
     code = {"error-category": ErrorCategory, "error-type": ErrorOrigin, "error-recovery": Recovery}
@@ -148,6 +148,6 @@ def test_a_failed_run_fails_neither_the_agents_job_nor_the_step_that_publishes()
 def test_the_agent_is_given_every_input_of_the_contract_that_is_about_its_task() -> None:
     (run,) = [step for step in steps_of(read_yaml(ALL)) if step["name"] == "Run the agent"]
     names = {"pr_number": "pull", "sandbox": "sandbox-mode"}
-    names |= {name: name.replace("_", "-") for each in INPUTS if (name := each.name) not in names}
+    names |= {name: name.replace("_", "-") for name in INPUTS if name not in names}
     for name in {*names} - {"skip", "workflows_ref", "environment"}:
         assert run["with"][names[name]] == f"${{{{ inputs.{name} }}}}", name

@@ -28,8 +28,8 @@ def test_a_runner_that_keeps_the_contract_has_no_finding() -> None:
 
 
 def test_the_contract_in_the_code_is_the_contract() -> None:
-    assert {wanted.name: wanted.type for wanted in contract.INPUTS} == INPUTS
-    assert [wanted.name for wanted in contract.INPUTS if wanted.is_required] == ["prompt_file"]
+    assert {name: wanted.type for name, wanted in contract.INPUTS.items()} == INPUTS
+    assert [name for name, wanted in contract.INPUTS.items() if wanted.required] == ["prompt_file"]
     assert list(contract.OUTPUTS) == OUTPUTS
     assert set(OUTPUTS) <= set(RunOutputs().as_outputs())
 

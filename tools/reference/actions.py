@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def contract_inputs() -> str:
     """Name the inputs that every runner takes, by their type."""
     by_type: dict[str, list[str]] = {}
-    for one in contract.INPUTS:
-        by_type.setdefault(one.type, []).append(f"`{one.name}`" + " (required)" * one.is_required)
+    for name, one in contract.INPUTS.items():
+        by_type.setdefault(one.type or "", []).append(f"`{name}`" + " (required)" * one.required)
     return "\n".join(f"- {kind}: {', '.join(names)}" for kind, names in by_type.items())
 
 

@@ -8,45 +8,34 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from accord.core.findings import Finding, pointer, warning
-from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import reads
-from accord.workflows.models import Workflow, WorkflowCall
+from accord.workflows.models import Input, Workflow, WorkflowCall
 from accord.workflows.untrusted import script_findings
 from accord.workflows.wiring import Wiring, inputs_of, inputs_of_action
 
-InputType = Literal["string", "boolean", "number"]
-
-
-class RunnerInput(Frozen):
-    """An input of every runner, with the contract's default where it names one."""
-
-    name: str
-    type: InputType
-    description: str
-    is_required: bool = False
-    default: str | int | None = None  # None where callers may expect nothing
-
-
-INPUTS = (
-    RunnerInput("skip", "boolean", "Run nothing and succeed.", default=False),
-    RunnerInput("prompt_file", "string", "Path of the prompt.", is_required=True),
-    RunnerInput("mode", "string", "Purpose of the run: keepalive, autofix or verifier."),
-    RunnerInput("pr_number", "string", "Number of the pull request."),
-    RunnerInput("pr_ref", "string", "Branch to check out and to push to."),
-    RunnerInput("base_ref", "string", "Branch to merge the work into."),
-    RunnerInput("workflows_ref", "string", "Ref to take the runner's scripts from.", default="main"),
-    RunnerInput("max_runtime_minutes", "number", "Time limit of the agent in minutes.", default=45),
-    RunnerInput("environment", "string", "GitHub environment, such as agent-standard or agent-high-privilege."),
-    RunnerInput("sandbox", "string", "Sandbox mode of the agent."),
-    RunnerInput("safety_strategy", "string", "Safety strategy of the agent."),
-    RunnerInput("appendix", "string", "Text to add after the prompt."),
-    RunnerInput("iteration", "string", "Number of the loop's iteration."),
-)
+INPUTS: Mapping[str, Input] = {
+    "skip": Input(type="boolean", description="Run nothing and succeed.", default=False),
+    "prompt_file": Input(type="string", description="Path of the prompt.", required=True),
+    "mode": Input(type="string", description="Purpose of the run: keepalive, autofix or verifier."),
+    "pr_number": Input(type="string", description="Number of the pull request."),
+    "pr_ref": Input(type="string", description="Branch to check out and to push to."),
+    "base_ref": Input(type="string", description="Branch to merge the work into."),
+    "workflows_ref": Input(type="string", description="Ref to take the runner's scripts from.", default="main"),
+    "max_runtime_minutes": Input(type="number", description="Time limit of the agent in minutes.", default=45),
+    "environment": Input(
+        type="string", description="GitHub environment, such as agent-standard or agent-high-privilege."
+    ),
+    "sandbox": Input(type="string", description="Sandbox mode of the agent."),
+    "safety_strategy": Input(type="string", description="Safety strategy of the agent."),
+    "appendix": Input(type="string", description="Text to add after the prompt."),
+    "iteration": Input(type="string", description="Number of the loop's iteration."),
+}
+"""The inputs of every runner, with the contract's default where it names one: else callers may expect nothing."""
 
 OUTPUTS = (
     "final-message", "final-message-summary", "exit-code", "changes-made", "commit-sha", "files-changed",
@@ -77,7 +66,6 @@ CALL = pointer("on", "workflow_call")
 
 _INPUTS = CALL + "/inputs"
 _OUTPUTS = CALL + "/outputs"
-_CONTRACT = {wanted.name: wanted for wanted in INPUTS}
 _SEVERAL = 4
 _MOST = (len(INPUTS) + len(OUTPUTS)) // 2 + 1
 
@@ -124,45 +112,41 @@ def is_runner(workflow: Workflow) -> bool:
     prompt = {name.lower(): given for name, given in call.inputs.items()}.get("prompt_file")
     if prompt and "default" not in prompt.model_fields_set:
         return True
-    common = len(_CONTRACT.keys() & call.inputs.keys()) + len(set(OUTPUTS) & call.outputs.keys())
+    common = len(INPUTS.keys() & call.inputs.keys()) + len(set(OUTPUTS) & call.outputs.keys())
     return common >= (_MOST if prompt else _SEVERAL)
 
 
 def _input_findings(call: WorkflowCall) -> Iterator[Finding]:
-    for wanted in INPUTS:
-        path = _INPUTS + pointer(wanted.name)
-        if wanted.name not in call.inputs:
-            message = f"The input `{wanted.name}` of the runner contract is missing. Add it."
-            yield Finding("missing-input", message, _INPUTS, hint=_input_yaml(wanted))
+    for name, wanted in INPUTS.items():
+        path = _INPUTS + pointer(name)
+        if (given := call.inputs.get(name)) is None:
+            hint = f"{name}:\n  description: {_quoted_text(wanted.description)}\n  type: {wanted.type}\n"
+            hint += f"  required: {str(wanted.required).lower()}"
+            hint += "" if wanted.default is None else f"\n  default: {_yaml_value(wanted.default)}"
+            message = f"The input `{name}` of the runner contract is missing. Add it."
+            yield Finding("missing-input", message, _INPUTS, hint=hint)
             continue
-        given = call.inputs[wanted.name]
         if given.type != wanted.type:
             actual = f"has the type {given.type}" if given.type else "has no type"
-            message = f"The input `{wanted.name}` {actual}. The contract requires {wanted.type}."
+            message = f"The input `{name}` {actual}. The contract requires {wanted.type}."
             yield Finding("input-type", message, path, hint=f"type: {wanted.type}")
-        if given.required != wanted.is_required:
-            must = "must be required" if wanted.is_required else "must be optional, because callers may leave it out"
-            message = f"The input `{wanted.name}` {must}."
-            yield Finding("input-required", message, path, hint=f"required: {str(wanted.is_required).lower()}")
+        if given.required != wanted.required:
+            must = "must be required" if wanted.required else "must be optional, because callers may leave it out"
+            message = f"The input `{name}` {must}."
+            yield Finding("input-required", message, path, hint=f"required: {str(wanted.required).lower()}")
         default = False if wanted.type == "boolean" and given.default is None else given.default
         if wanted.default not in (None, default):
             value = _yaml_value(wanted.default)
-            message = f"The input `{wanted.name}` does not default to `{value}`, as callers of the contract expect."
+            message = f"The input `{name}` does not default to `{value}`, as callers of the contract expect."
             yield Finding("input-default", message, path, hint=f"default: {value}")
     for name, given in call.inputs.items():
-        if name not in _CONTRACT and given.required:
+        if name not in INPUTS and given.required:
             message = (
                 f"The required input `{name}` is not in the runner contract, so callers of any runner cannot call this "
                 "workflow. Make it optional with a default."
             )
             hint = 'required: false\ndefault: ""'
             yield Finding("agent-input-required", message, _INPUTS + pointer(name), hint=hint)
-
-
-def _input_yaml(wanted: RunnerInput) -> str:
-    lines = [f"{wanted.name}:", f"  description: {_quoted_text(wanted.description)}", f"  type: {wanted.type}"]
-    lines += [f"  required: {str(wanted.is_required).lower()}"]
-    return "\n".join(lines if wanted.default is None else [*lines, f"  default: {_yaml_value(wanted.default)}"])
 
 
 def _yaml_value(value: str | int) -> str:
@@ -255,7 +239,7 @@ def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, 
             if given.required:
                 message = f"`{job.uses}` requires the input `{name}`, which is not passed. Pass it on."
                 yield Finding("missing-input", message, path, hint=hint)
-            elif name in call.inputs and name in _CONTRACT and not read & {name.lower(), "*"}:
+            elif name in call.inputs and name in INPUTS and not read & {name.lower(), "*"}:
                 message = f"The input `{name}` is not passed to `{job.uses}`. Pass it on."
                 yield Finding("input-unused", message, path, hint=hint)
             else:
