@@ -164,8 +164,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
     for name in (*OUTPUTS, *(CAPABILITY_OUTPUTS if declared else ())):
         if name in call.outputs:
             continue
-        hint = f"{name}:\n  description: {_quoted_text(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
-        hint += _job_output(workflow, source, name)
+        hint = f"{name}:\n  description: {_quoted_text(texts[name])}\n  {_from_job(workflow, source, name)}"
         if name in CAPABILITY_OUTPUTS:
             message = f"The output `{name}` is missing, though `{declared[0]}` of the same record is there. Add it."
             yield Finding("outputs-incomplete", message, _OUTPUTS, hint=hint)
@@ -181,10 +180,9 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
             found = wiring.crossed_output(name, output.value, place, OUTPUTS)
         if found and (name in _NAMED_BY_CONTRACT or not found.is_constant):
             message = f"The output `{name}` does not come from the run: {found.reason}. Connect it to a step."
-            hint = f"value: ${{{{ jobs.{source}.outputs.{name} }}}}" + _job_output(workflow, source, name)
-            if found.link.job:
-                hint = _from_step(workflow, found.link.job, found.link.name)
-            yield Finding("output-unwired", message, found.link.path, hint=found.hint or hint)
+            link, value = found.link, _from_job(workflow, source, name)
+            hint = found.hint or (_from_step(workflow, link.job, link.name) if link.job else value)
+            yield Finding("output-unwired", message, link.path, hint=hint)
         elif name in _NAMED_BY_CONTRACT and (at := wiring.idle_at(output.value)):
             idle.setdefault(at, name)
     for at, name in idle.items():
@@ -199,10 +197,10 @@ def _most_named(values: Iterable[Any], known: Sequence[str], default: str) -> st
     return max(named, key=named.count) if named else next(reversed(known), default)
 
 
-def _job_output(workflow: Workflow, source: str, name: str) -> str:
-    """Return the lines that the job lacks for an output, where it has steps of its own."""
-    job = workflow.jobs.get(source)
-    return "" if job is None or job.uses or name in job.outputs else "\n" + _from_step(workflow, source, name)
+def _from_job(workflow: Workflow, source: str, name: str) -> str:
+    """Return the value of an output as YAML, with the lines that its job lacks, where it has steps of its own."""
+    job, value = workflow.jobs.get(source), f"value: ${{{{ jobs.{source}.outputs.{name} }}}}"
+    return value if job is None or job.uses or name in job.outputs else f"{value}\n{_from_step(workflow, source, name)}"
 
 
 def _from_step(workflow: Workflow, job_id: str, name: str) -> str:

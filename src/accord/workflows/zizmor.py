@@ -128,7 +128,8 @@ def audit_findings(
         if not audit.is_sure or audit.name in _LEFT_OUT:
             continue
         fixed = "`accord doctor --fix` corrects most of these; see" if audit.name in _FIXED else "See"
-        severity, message = _severity(audit, files), f"zizmor, `{audit.name}`: {audit.says}."
+        severity = Severity.ERROR if _is_open(audit, files) else Severity.WARNING
+        message = f"zizmor, `{audit.name}`: {audit.says}."
         finding = Finding("workflow-risk", message, audit.place, severity, audit.line, hint=f"{fixed} {audit.url}.")
         finding = replace(finding, code="unpinned-action") if audit.name == "unpinned-uses" else finding
         found.setdefault((audit.path, audit.name, severity), []).append(finding)
@@ -139,12 +140,10 @@ def audit_findings(
         yield path, warning("workflow-unaudited", message, hint=f"Run `zizmor {path}` for the reason.")
 
 
-def _severity(audit: Audit, files: Mapping[str, Workflow]) -> Severity:
-    """Return how much a finding weighs: an error where outsiders start the job that it makes open to them."""
-    job_id = audit.place.split("/")[2:3]
-    workflow = files.get(audit.path)
-    if workflow is None or audit.name not in _OF_STARTERS or not job_id or job_id[0] not in workflow.jobs:
-        return Severity.WARNING
+def _is_open(audit: Audit, files: Mapping[str, Workflow]) -> bool:
+    """Return whether outsiders start the job that a finding makes open to them."""
+    job_id, workflow = "".join(audit.place.split("/")[2:3]), files.get(audit.path)
+    if workflow is None or audit.name not in _OF_STARTERS or job_id not in workflow.jobs:
+        return False
     starts = starts_of_strangers(audit.path, files)
-    is_open = any(RunPlace(files, audit.path, start, job_id[0]).is_reached_by(Actor.STARTER) for start in starts)
-    return Severity.ERROR if is_open else Severity.WARNING
+    return any(RunPlace(files, audit.path, start, job_id).is_reached_by(Actor.STARTER) for start in starts)
