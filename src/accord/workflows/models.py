@@ -80,18 +80,17 @@ class WorkflowSecret(_Open):
 NamedInputs = Annotated[dict[str, Annotated[Input, BeforeValidator(_mapping)]], BeforeValidator(_mapping)]
 
 
-class WorkflowCall(_Open):
-    """Inputs, outputs and secrets of a reusable workflow."""
-
-    inputs: NamedInputs = {}
-    outputs: Annotated[dict[str, Annotated[Output, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
-    secrets: Annotated[dict[str, Annotated[WorkflowSecret, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
-
-
 class Dispatch(_Open):
     """Inputs of a workflow that people start."""
 
     inputs: NamedInputs = {}
+
+
+class WorkflowCall(Dispatch):
+    """Inputs, outputs and secrets of a reusable workflow."""
+
+    outputs: Annotated[dict[str, Annotated[Output, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    secrets: Annotated[dict[str, Annotated[WorkflowSecret, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
 
 
 class Triggers(_Open):

@@ -15,6 +15,7 @@ from accord.workflows.facts import RepositoryFacts
 from accord.workflows.leftovers import left_texts
 from accord.workflows.models import Job, Step, Workflow
 from accord.workflows.origins import leaves_of, step_beside
+from accord.workflows.requirements import levels_of
 from accord.workflows.trust import CALLED, Actor, RunPlace, Start, checks_person, starts_of, starts_of_strangers
 
 _TOKEN_NAMES = frozenset({"github_token", "gh_token", "gh_enterprise_token", "github_enterprise_token"})
@@ -104,8 +105,7 @@ def _tokens_of(facts: RepositoryFacts, at: RunPlace) -> Iterator[_Token]:
     for value in _values_of(at):
         is_token = _plain(value.name) in (names if value.kind == "with" else _TOKEN_NAMES)
         yield from _tokens_in(value, is_token=is_token)
-    granted, _ = at.token_permissions
-    has_identity = granted == "write-all" or (isinstance(granted, dict) and granted.get("id-token") == "write")
+    has_identity = levels_of(at.token_permissions[0] or {}).get("id-token") == "write"
     if action and action.app_token_unless is not None and at.step and has_identity:
         given = {_plain(name): str(text) for name, text in at.step.given.items()}
         if all(given.get(_plain(name), "").lower() in ("", "false") for name in action.app_token_unless):
