@@ -5,7 +5,7 @@ Source: global agent contract, "Required repository artifacts", "ASK_USER protoc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,6 @@ from accord.sessions.folder import (
     Session,
     read_parts,
     session_at,
-    status_of,
 )
 from accord.sessions.machine import SessionFacts, refusal_of_way, working_state
 from accord.sessions.models import (
@@ -65,7 +64,9 @@ def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
         yield Finding("artifact-missing", message, pointer(STATUS_FILE), hint="Restore the session.")
     elif before.status:
         yield from _status_findings(before, before.status, after)
-    yield from (*_block_findings(before, after), *_request_findings(before, after), *line_findings(before, after))
+    if after.status:
+        yield from (*_design_findings(before, after, after.status), *_block_findings(before, after))
+        yield from line_findings(before, after, after.status)
     for file in (HISTORY_FILE, OUTPUTS_FILE):  # a line that is not an entry counts for nothing, and may be corrected
         entries = before.parts[file].model or []
         if (after.parts[file].model or [])[: len(entries)] != entries:
@@ -134,7 +135,7 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
-    """Find questions that are gone, altered or closed, and corrections that no command makes so."""
+    """Find questions that are gone, altered or closed."""
     place = pointer(STATUS_FILE, "user_decisions")
     wrong = {one.path for one in before.parts[STATUS_FILE].findings}
     for i, decision in enumerate(old.user_decisions):
@@ -142,8 +143,9 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
         keys = _altered_keys(decision, kept) if kept else []
         named = ", ".join(f"`{key}`" for key in keys if pointer("user_decisions", i, key) not in wrong)
         reason = f"No command changes {named}." if named else ""
-        if kept and named and decision.decision_id in GATES:
-            reason = _refusal_of_repeat(before, after, decision, kept)
+        if kept and named and decision.decision_id in GATES:  # a correction is judged by itself
+            found = repeat_finding(decision.decision_id, decision.answer or "", "completed")
+            reason = found.message if found else ""
         if reason or kept is None:
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}. {reason}"
@@ -155,7 +157,6 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
             is_security = is_of_security(kept.question, category, after.outputs)
             found = closing_finding(kept, f"{place}/{i}", is_security=is_security)
             yield from [found] if found else []
-    yield from _correction_findings(before, old, after, now)
 
 
 def _altered_keys(decision: UserDecision, kept: UserDecision) -> list[str]:
@@ -163,88 +164,66 @@ def _altered_keys(decision: UserDecision, kept: UserDecision) -> list[str]:
 
     A gate has one record for all its questions: only an answer holds it.
     """
-    is_gate = decision.decision_id in GATES
-    if is_gate and decision.status != "answered":
-        return []
-    resolved = ["status", "answer", *([] if is_gate else ["resolution_reason"])]
-    resolved = [] if decision.status == "pending" else resolved
-    keys = [key for key in ("question", "asked_at", *resolved) if getattr(kept, key) != getattr(decision, key)]
+    keys = ["question", "asked_at", "status", "answer", "resolution_reason"]
+    if decision.decision_id in GATES:
+        keys = keys[:4] if decision.status == "answered" else []
+    elif decision.status == "pending":
+        keys = keys[:2]
+    keys = [key for key in keys if getattr(kept, key) != getattr(decision, key)]
     is_lost = is_about_security(decision.category) and not is_about_security(kept.category)
     return [*keys, *(["category"] if is_lost else [])]
 
 
-def _refusal_of_repeat(before: Session, after: Session, decision: UserDecision, kept: UserDecision) -> str:
-    """Return why the answer of a gate could not be replaced, as it is when the gate is asked again."""
-    progress: str = status_of(before).correction_status
-    is_asked = kept.status == "answered" or status_of(after).correction_status == "completed"
-    is_shown = bool(_corrections(after.outputs)) or kept.asked_at != decision.asked_at
-    if is_asked and is_shown and _is_corrected(before, after):
-        progress = "completed"
-    found = repeat_finding(decision.decision_id, decision.answer or "", progress)
-    return found.message if found else ""
-
-
-def _correction_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
-    """Find a correction of the design that is completed without its output, or dropped while its answer stays."""
-    was, said = old.decision(APPROVE_DESIGN), now.decision(APPROVE_DESIGN)
-    is_same = was is not None and said is not None and (was.answer, was.asked_at) == (said.answer, said.asked_at)
-    is_requested = said is not None and said.status == "answered" and is_change_request(said.answer or "")
-    is_new = (now.correction_status, now.last_correction) != (old.correction_status, old.last_correction)
-    is_new = is_new or (is_requested and not is_same)
-    ways = [*get_args(CorrectionStatus)]
-    is_back = ways.index(now.correction_status) < ways.index(old.correction_status)
-    is_failed = (old.correction_status, now.correction_status) == ("dispatched", "queued")  # its record is removed
-    is_failed = is_failed and not (now.last_correction.agent and _corrections(after.outputs))
-    message = ""
-    if is_new and now.correction_status == "completed" and not _is_corrected(before, after):
-        message = "This change completes the correction of the design without an OK of the agent that was sent."
-    elif is_requested and is_same and is_back and not is_failed:
-        message = f"This change drops the correction of the design, which was {old.correction_status}."
-    if message:
+def _design_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
+    """Find requests for changes of the design without a line, and corrections that are dropped."""
+    was, said = before.status.decision(APPROVE_DESIGN) if before.status else None, now.decision(APPROVE_DESIGN)
+    known, last = [one.answer for one in before.history], _request_of(said)
+    is_same = was is not None and said is not None and (was.asked_at, was.question) == (said.asked_at, said.question)
+    is_new = was is not None and was.answer in (None, last) and not (_request_of(was) and is_same)
+    if was and is_new and last in known and last not in [one.answer for one in after.history[len(known) :]]:
+        is_adopted = was.status == "pending" and not is_before(before.history[-1].at, was.asked_at)
+        if not (is_adopted and known[-1] == last):
+            message = f"{APPROVE_DESIGN} requests changes once more, but {HISTORY_FILE} has no new line."
+            yield Finding("history-missing", message, pointer(HISTORY_FILE), hint="Add the line.")
+    for text in _dropped_requests(before, after, now, is_same=is_same):
+        message = f"This change drops a correction of the design, or lacks the OK of its agent: {short_name(text)}"
         yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=ALTERED)
 
 
-def _request_findings(before: Session, after: Session) -> Iterator[Finding]:
-    """Find requests for changes of the design without a line, and lines without the output that completes them."""
-    was, said = (one.status.decision(APPROVE_DESIGN) if one.status else None for one in (before, after))
-    known, lines = [one.answer for one in before.history], after.history[len(before.history) :]
-    answer = said.answer if said and said.status == "answered" else None
-    if was and said and answer in known and answer not in [one.answer for one in lines]:
-        is_adopted = was.status == "pending" and not is_before(before.history[-1].at, was.asked_at)
-        is_new = (was.status, was.asked_at) != (said.status, said.asked_at) and was.answer in (None, answer)
-        if is_new and not (is_adopted and known[-1] == answer):
-            message = f"{APPROVE_DESIGN} requests changes once more, but {HISTORY_FILE} has no new line."
-            yield Finding("history-missing", message, pointer(HISTORY_FILE), hint="Add the line.")
-    own = _corrections(after.outputs)
-    for i, line in enumerate(lines if own else ()):
-        until = lines[i + 1].at if i + 1 < len(lines) else ""
-        is_open = not until and line.answer == answer and status_of(after).correction_status != "completed"
-        is_earlier = was is not None and line.answer == was.answer and line.answer not in known
-        done = (one for one in own if not is_before(one.at, line.at) and not is_before(until, one.at))
-        if not (is_open or is_earlier or any(one.status == "OK" and one.meets_definition_of_done for one in done)):
-            message = f"No output completes the correction that the user requested: {short_name(line.answer)}"
-            yield Finding("session-altered", message, pointer(HISTORY_FILE), hint=ALTERED)
+def _dropped_requests(before: Session, after: Session, now: SessionStatus, *, is_same: bool) -> Iterator[str]:
+    """Yield requests whose correction is over without an output of the agent that was sent, or is set back.
 
-
-def _corrections(outputs: Sequence[OutputEntry]) -> list[OutputEntry]:
-    return [one for one in outputs if one.task_id == "meta" and one.agent in CORRECTORS]
-
-
-def _is_corrected(before: Session, after: Session) -> bool:
-    """Return whether an output of the agent that was sent completes a correction, or other tools keep outputs.
-
-    It is a new one, or followed the dispatch that was recorded before the change.
+    Where no agent that corrects a design has an output, other tools keep the outputs.
     """
-    old, now, own = status_of(before), status_of(after), _corrections(after.outputs)
-    sent, known = old.last_correction, _corrections(before.outputs)
-    since = sent.at if old.correction_status == "dispatched" else None
-    done = [
-        one
-        for i, one in enumerate(own)
-        if (i >= len(known) and one.agent in (sent.agent, now.last_correction.agent))
-        or (since and one.agent == sent.agent and not is_before(one.at, since))
-    ]
-    return not own or any(one.status == "OK" and one.meets_definition_of_done for one in done)
+    old, said, lines = before.status, now.decision(APPROVE_DESIGN), after.history[len(before.history) :]
+    was, progress = (old.decision(APPROVE_DESIGN), old.correction_status) if old else (None, "none")
+    known, is_over = [one.answer for one in before.history], now.correction_status == "completed"
+    first, last = _request_of(was), _request_of(said)
+    requests = [(one.answer, one.at) for one in lines if one.answer != first or first in known]
+    if was and first and progress != "completed":
+        requests = [(first, was.resolved_at or ""), *requests]
+    own = [one for one in after.outputs if one.task_id == "meta" and one.agent in CORRECTORS]
+    done = [one for one in own if one.status == "OK" and one.meets_definition_of_done]
+    sent, ways = {one.last_correction.agent for one in (old, now) if one} - {None}, [*get_args(CorrectionStatus)]
+    is_back = ways.index(now.correction_status) < ways.index(progress)
+    if (progress, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
+        is_back = bool(own and now.last_correction.agent)
+    if first and first == last and is_same and is_back:
+        yield first
+    for i, (text, at) in enumerate(requests, start=1):
+        until = requests[i][1] if i < len(requests) else None
+        ended = [one for one in done if not is_before(one.at, at) and not is_before(until or "", one.at)]
+        is_shown = any(until or not sent or one.agent in sent for one in ended)
+        is_shown = is_shown or not (own or (first and is_same and text != last))
+        is_open = until is None and text == last and not is_over
+        is_asked = until is None and said is not None and said.status == "pending" and not is_over
+        if not is_open and (is_asked or not is_shown):
+            yield text
+
+
+def _request_of(decision: UserDecision | None) -> str:
+    answer = decision.answer if decision and decision.status == "answered" else None
+    return answer if answer and is_change_request(answer) else ""
 
 
 def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:

@@ -29,10 +29,9 @@ _BEGUN = ("in-progress", *_READY)
 _HINT = "Remove the line, and take outputs with `accord dispatch --take`."
 
 
-def line_findings(before: Session, after: Session) -> Iterator[Finding]:
+def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find new lines of ``outputs.jsonl`` that no command writes, and effects of them that the other files lack."""
-    now = after.status
-    if now and [*after.outputs[: len(before.outputs)]] == [*before.outputs]:
+    if [*after.outputs[: len(before.outputs)]] == [*before.outputs]:
         yield from (*_role_findings(before, after, now), *_start_findings(before, after))
         yield from (*_count_findings(before, after, now), *_question_findings(before, after, now))
 
