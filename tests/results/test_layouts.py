@@ -276,6 +276,8 @@ OPTIONS = [
     ("We can ", "({letter}) {name}, with {text}", ", or "),
     ("We can ", "({roman}) {name}, with {text}", ", or "),
     ("Options:\n", "({roman}) {name}: {text}", "\n"),
+    ("Options:\n\n**Two ways were weighed:**\n\n", "- {name}: {text}", "\n"),
+    ("- **Options**: ", "Plan {letter}: {name}\n  - It is {text}", "\n"),
 ]
 
 
@@ -536,6 +538,11 @@ UNUSUAL: dict[str, tuple[str, str, str]] = {
     "more words": ("Step: a\nTried: b\nWhy the cause is outside the task: c", "validation-step-missing", "warning"),
     "an indented list": (
         f"{HEAD}Options:\n    - wait, which costs a day\n    - mock it, which hides faults\n{TAIL}",
+        "",
+        "",
+    ),
+    "a sentence above plain lines": (
+        f"{HEAD}Options: Two ways were weighed.\n\nRetry: more code\n\nBuffer: more memory\n{TAIL}",
         "",
         "",
     ),

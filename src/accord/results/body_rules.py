@@ -26,9 +26,8 @@ from accord.results.contents import reference_gaps
 from accord.results.labels import ItemKind
 from accord.results.scope_entries import wider_entries
 from accord.results.scope_words import NONE
-from accord.text.block_syntax import Block
 from accord.text.criteria import unboxed_entries
-from accord.text.outline import Section, blank_code, code_of, seen_text, verbatim_words
+from accord.text.outline import Section, seen_text
 
 _ISSUE = re.compile(r"#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
@@ -145,11 +144,17 @@ def _has_sentences(section: Section) -> bool:
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
-    from accord.results.options import trade_off_gaps  # imported here: its patterns take as long as ten bodies
+    # imported here: their patterns take as long as ten bodies
+    from accord.results.layouts import unwrapped_text
+    from accord.results.options import labelled_options, trade_off_gaps
 
     options = body.find(OPTIONS)
-    found = _options(body, options) if options else []
-    if options and len(found) < 2:
+    if options is None:
+        return
+    others = (each for each in body.sections if each.level == options.level and each is not options)
+    texts = [_source_of(body, options), *(f"{each.title}\n{_source_of(body, each)}" for each in others)]
+    found = labelled_options(*map(unwrapped_text, texts)).found
+    if len(found) < 2:
         message = f"`Options` lists {len(found)} of at least two options."
         yield Finding("options-too-few", message, path, hint="List each with its trade-offs.")
     for message, is_sure in trade_off_gaps(found):
@@ -204,36 +209,7 @@ def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
     return heading.may_be_none or not NONE.fullmatch(text)
 
 
-def _options(body: Body, options: Section) -> list[str]:
-    """Return the options as a plain text tells them, or the entries of lists if that is not clear.
-
-    A list is not one of options if it has parts of them, or the name of an option above it.
-    """
-    from accord.results.layouts import unwrapped_text
-    from accord.results.options import has_trade_off, is_named, is_none, is_part, labelled_options
-
-    others = (each for each in body.sections if each.level == options.level and each is not options)
-    texts = [_source_of(body, options), *(f"{each.title}\n{_source_of(body, each)}" for each in others)]
-    is_list = not any(is_part(block.content) or is_named(block.content) for block in options.blocks)
-    blank, words = (
-        [*labelled_options(*map(shown, map(unwrapped_text, texts))).found] for shown in (blank_code, verbatim_words)
-    )
-    entries = [entry for entry in _entries(options) if is_list and not is_none(entry)]
-    readings = blank, entries, words
-    clear = (found for found in readings if len(found) > 1 and all(map(has_trade_off, found)))
-    return next(clear, None) or max(readings, key=len)
-
-
 def _source_of(body: Body, top: Section) -> str:
     """Return the text below the heading of a section, with the sections in it."""
     end = next((each.line - 1 for each in body.sections if each.line > top.line and each.level <= top.level), None)
     return "\n".join(body.text.replace("\r\n", "\n").split("\n")[top.line : end])
-
-
-def _entries(section: Section) -> list[str]:
-    """Return the entries of a section's lists at the top level, each with what is below it."""
-    found: dict[Block, list[str]] = {}
-    for block in section.blocks:
-        if items := [each for each in block.around if each.kind == "item"]:
-            found.setdefault(items[-1], []).extend((*block.texts, *code_of(block)))
-    return [text for entry in found.values() if (text := "\n".join(entry)).strip()]

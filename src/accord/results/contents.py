@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice, zip_longest
+from collections.abc import Iterator
+from itertools import zip_longest
 
 from accord.core.texts import is_nothing
 from accord.text.outline import seen_text
 
 _LETTER = re.compile(r"\w")
-_NAME_GAP = re.compile(r"\W")
-_MOST_NAME_GAPS = 20
-"""Gaps between the words of a name that are looked at, as the words before each are copied."""
-
 _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}"
 """Two letters of a script without spaces between words: about one word."""
 
@@ -210,23 +206,3 @@ def _is_set_off(hit: re.Match[str]) -> bool:
     elif not _SET_OFF_LEAD.search(lead[-9:]):
         return False
     return _names_section(hit.string[start : hit.start()])
-
-
-def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return for each name the known one that is the same, else one that begins with it, or with which it begins."""
-    whole = dict.fromkeys(filter(None, known))
-    longer: dict[str, str] = {}
-    for name in whole:
-        for start in _starts(name):
-            longer.setdefault(start, name)
-    found = {
-        name: next((each for each in (name, longer.get(name, ""), *_starts(name)) if each in whole), "")
-        for name in names
-    }
-    return {name: same for name, same in found.items() if same}
-
-
-def _starts(name: str) -> list[str]:
-    """Return the first words of a name, the most first."""
-    gaps = islice(_NAME_GAP.finditer(name, 1), _MOST_NAME_GAPS)
-    return [name[: gap.start()] for gap in gaps][::-1]

@@ -7,34 +7,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress, pairwise, zip_longest
+from itertools import compress, zip_longest
 
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
-from accord.results.contents import SENTENCE_WORDS, match_names, says_something, word_count
+from accord.results.contents import SENTENCE_WORDS, says_something, word_count
 from accord.results.layouts import is_table_rule
-from accord.text.outline import seen_text
+from accord.text.outline import seen_text, verbatim_words
 
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii")
 _SIGN = r"(?-i:[1-9A-Ha-h]|[Ii]{1,3}|[Ii]?[Vv]|[Vv][Ii]{1,3})"
 """The number or letter of an option."""
 
+_TITLED = (
+    rf"(?P<word>[^\W\d_]{{2,20}})[ \t]+\(?(?P<sign>{_SIGN}|(?-i:[0A-Za-z]))(?!_?[^\W_])\)?[*_]{{0,3}}[ \t]*"
+    r"(?:(?=[:\uff1a.)(\u2013\u2014-])|(?<=[*_])|$)"
+)
+"""A word and a number or a letter, as in ``Plan A: Wait``."""
+
 _MARK = re.compile(
     r"^(?P<indent>[ \t]*)(?P<mark>[-*+\u2022\u2013\u00b7\u2023\u2192\u25cf\u25aa](?=[ \t])"
     rf"|\(?(?:\d{{1,2}}|{_SIGN})[.)]|\#{{2,6}}"
-    r"|(?=[*_]{0,3}options?\b[ \t]*[*_]*[\w]\b)|[*_]{2}(?=[\w`#\[])|[A-H](?=[:\uff1a]))[ \t]*(?=\S)",
+    rf"|(?=[*_]{{0,3}}{_TITLED})|[*_]{{2}}(?=[\w`#\[])|[A-H](?=[:\uff1a]))[ \t]*(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
 _COUNT = re.compile(
-    rf"(?<![\w(])(?:\((?P<bracketed>{_SIGN})\)|(?P<dotted>{_SIGN})[.):](?:[*_]{{2}})?(?=[ \t])"
-    rf"|options?[ \t]+(?P<named>{_SIGN})\b)",
+    rf"(?<![\w(])(?P<word>(?P<open>\()|options?[ \t]+)?(?P<sign>{_SIGN})"
+    r"(?(open)\)|(?(word)\b|[.):](?:[*_]{2})?(?=[ \t])))",
     re.IGNORECASE,
 )
+"""A number or a letter within a line, as in ``(a)``, ``1.`` and ``option B``."""
+
 _TITLE = re.compile(
     r"(?:^(?P<lead>[ \t]*(?P<entry>(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)?"
     r"(?:(?P<heading>\#{1,6})[ \t]+(?:\d{1,2}(?:\.\d{1,2})*[.)]?[ \t]+)?)?[*_]{0,3})|(?<=[.;][ \t]))"
-    rf"(?P<word>[^\W\d_]{{2,20}})[ \t]+\(?(?P<sign>{_SIGN}|(?-i:[0A-Za-z]))(?!_?[^\W_])\)?[*_]{{0,3}}[ \t]*"
-    r"(?:(?=[:\uff1a.)(\u2013\u2014-])|(?<=[*_])|$)",
+    rf"{_TITLED}",
     re.IGNORECASE | re.MULTILINE,
 )
 """A word and a number or a letter with which a line or a sentence begins, as in ``### Plan A: Wait``."""
@@ -45,6 +52,9 @@ _NAMED_LINE = re.compile(
 )
 _LETTER = re.compile(r"\w")
 _AROUND_NAME = "*_` \t:\uff1a\u2013\u2014-"
+_MOST_NAMES = 50
+"""Options whose trade-offs are looked for in a section of their own."""
+
 _NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
 _ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
 _NAME = re.compile(
@@ -100,13 +110,8 @@ _ENTRY_NUMBER = re.compile(r"^[ \t]*(?:[-*+\u2022][ \t]+)?\d{1,2}[.)][ \t](?![^\
 """The number of an entry in a list, unless the count goes on in its line."""
 
 
-_BULLET = r"(?:[-*+\u2022][ \t]|\d{1,2}[.)])"
-_ABOVE_PARTS = re.compile(
-    rf"^(?=\S)(?!{_BULLET}|{_PART})(?=[^\n]*\w)[^\n]*\n(?=(?:[ \t]*\n)?[ \t]*{_BULLET}{_PART})",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A line above a list of parts: the name of their option."""
-
+_LINE = re.compile(r"^(?P<indent>[ \t]*)(?=\S)", re.MULTILINE)
+_CLAUSE_END = re.compile(rf";\s*(?!{_PART})", re.IGNORECASE)
 _CLAUSE = re.compile(rf"[,;.!?\uff0c\u3001\u3002]\s*(?!{_PART})\w", re.IGNORECASE)
 
 
@@ -175,14 +180,24 @@ def is_named(title: str) -> bool:
 
 def labelled_options(text: str, *others: str) -> Options:
     """Read the options of a text in the first layout that gives at least two. Others may have their trade-offs."""
-    text, *rest = (_NEW_LINE.sub("\n", each) for each in (text, *others))
+    text, *rest = (_NEW_LINE.sub("\n", verbatim_words(each)) for each in (text, *others))
+    below = _without_lead(text)
     parts = ["", *(each[label.start() :] for each in rest if (label := _PART_LINE.search(each)))]
-    found = next(filter(None, (_in_section_of_parts(f"{text}\n{part}") for part in parts)), ()) or _in_layout(text)
+    found = next(filter(None, (_in_section_of_parts(f"{below}\n{part}") for part in parts)), ()) or _in_layout(below)
     is_list = bool(_of_table(text)) or _MARK.search(text) is not None
     if not is_list and _NO_OPTION.match(text):
         return Options(())
     is_clear = is_list or len(found) > 1 or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
     return Options(tuple(option for option in found if not is_none(option)), is_clear=is_clear)
+
+
+def _without_lead(text: str) -> str:
+    """Return a text without the sentence above its options, such as "Two ways were weighed:"."""
+    first, _, rest = text.strip().partition("\n")
+    mark, end = _MARK.match(first), first.rstrip("*_ ")[-1:]
+    is_sentence = end in {":", "\uff1a"} or (end == "." and not mark and not _NAMED_LINE.match(first))
+    is_name = is_part(rest.lstrip()) or (mark is not None and (mark["mark"] != "**" or "\n**" in rest))
+    return rest if rest and is_sentence and not is_name and word_count(first) >= SENTENCE_WORDS else text
 
 
 def _in_layout(text: str) -> tuple[str, ...]:
@@ -194,12 +209,12 @@ def _in_section_of_parts(text: str) -> tuple[str, ...]:
     if (label := _PART_LINE.search(text)) is None:
         return ()
     options, section = _in_layout(text[: label.start()]), text[label.end() :]
-    if len(options) < 2 or any(map(has_trade_off, options)):
+    if not 1 < len(options) <= _MOST_NAMES or any(map(has_trade_off, options)):
         return ()
     named = {_own_name(text): text for text in map(_without_sign, _in_layout(section))}
     names = [_own_name(_without_sign(option)) for option in options]
-    same = match_names(names, named)
-    parts = ((named[same[name]], min(name, same[name], key=len)) for name in names if name in same)
+    pairs = ((_same_name(name, named), name) for name in names)
+    parts = ((named[same], min(name, same, key=len)) for same, name in pairs if same)
     found = [text[text.lower().find(name) + len(name) :].lstrip(_AROUND_NAME) for text, name in parts]
     found = [*_counted_pieces(section)] if len(found) < len(options) else found
     return tuple(map("{}: {}".format, options, found)) if len(found) == len(options) else ()
@@ -207,6 +222,12 @@ def _in_section_of_parts(text: str) -> tuple[str, ...]:
 
 def _own_name(text: str) -> str:
     return _name_of(text).strip(_AROUND_NAME).lower()
+
+
+def _same_name(name: str, others: Iterable[str]) -> str:
+    """Return the other name that is the same, else the longest that begins with it or with which it begins."""
+    same = (each for each in others if f"{each} ".startswith(f"{name} ") or f"{name} ".startswith(f"{each} "))
+    return max(same, key=lambda each: (each == name, len(each)), default="")
 
 
 def options_among(text: str, free: str, labels: frozenset[str]) -> Options:
@@ -231,31 +252,21 @@ def option_starts(text: str, labels: frozenset[str], *, is_any: bool) -> list[in
 
     With ``is_any``, titles of another word that is not in ``labels`` count if there is neither.
     """
-    counts: dict[tuple[str, str, str], list[int]] = {}
-    for hit in _TITLE.finditer(text):
-        word = hit["word"].lower()
-        kind, value = _count_of(hit["sign"])
-        count = counts.setdefault(("" if word in _TITLE_WORDS else word, hit["heading"] or "", kind), [])
-        if value == len(count) + 1:
-            count.append(hit.start())
-    named = [count for (word, *_), count in counts.items() if not word and len(count) > 1]
-    others = [count for (word, *_), count in counts.items() if is_any and word not in labels and len(count) > 1]
-    tables = [[start] for start in _option_tables(text)][:1]
+    counts = [(word, [hit.start() for hit in hits]) for (word, *_), hits in _counts(text, _TITLE).items()]
+    named = [starts for word, starts in counts if word == "option" and len(starts) > 1]
+    others = [starts for word, starts in counts if is_any and word not in labels and len(starts) > 1]
+    heads = ((start, table[0]) for start, table in _tables(text))
+    tables = [[start] for start, head in heads if any(key.lower() in _OPTION_HEADS or is_named(key) for key in head)]
     return max(named or tables or others, key=len, default=[])
 
 
-def _option_tables(text: str) -> Iterator[int]:
-    """Yield where a table begins that has a column of options."""
-    for row, following in pairwise(_ROW.finditer(text)):
-        is_head = row.end() + 1 == following.start() and is_table_rule(following[1])
-        heads = [cell.strip(" \t*_") for cell in row[1].split("|")] if is_head else []
-        if any(head.lower() in _OPTION_HEADS or is_named(head) for head in heads):
-            yield row.start()
-
-
-def _titled_parts(text: str) -> tuple[str, ...]:
-    """Return each line above a list of parts, with these."""
-    return _pieces(text, [(title.start(), title.start()) for title in _ABOVE_PARTS.finditer(text)])
+def _tables(text: str) -> Iterator[tuple[int, list[list[str]]]]:
+    """Yield where each table with a head begins, and the cells of its rows."""
+    rows = [*_ROW.finditer(text)]
+    rules = [i for i, row in enumerate(rows) if i and is_table_rule(row[1])]
+    for i, end in zip(rules, [*(following - 1 for following in rules[1:]), len(rows)], strict=False):
+        lines = (row[1].rstrip().removesuffix("|") for row in (rows[i - 1], *rows[i + 1 : end]))
+        yield rows[i - 1].start(), [[cell.strip() for cell in line.split("|")] for line in lines]
 
 
 def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
@@ -270,13 +281,14 @@ def _list_entries(text: str, sign: str = "") -> tuple[str, ...]:
     marks = [mark for mark in _without_part_marks(text) if mark["mark"].startswith(sign)]
     kinds = [_kind(mark["mark"]) for mark in marks]
     beside = [kind == kinds[0] and _depth(mark) < _depth(marks[0]) + 2 for kind, mark in zip(kinds, marks, strict=True)]
-    return _pieces(text, [mark.span() for mark in compress(marks, beside)])
+    starts = [(mark.start(), mark.start("sign") if mark["sign"] else mark.end()) for mark in compress(marks, beside)]
+    return _pieces(text, starts)
 
 
-def _without_part_marks(text: str) -> Iterator[re.Match[str]]:
+def _without_part_marks(text: str, pattern: re.Pattern[str] = _MARK) -> Iterator[re.Match[str]]:
     """Yield the marks of entries and headings, except parts of options and marks that are deeper below these."""
     part_depth: int | None = None
-    for mark in _MARK.finditer(text):
+    for mark in pattern.finditer(text):
         depth = _depth(mark)
         if part_depth is not None and depth > part_depth:
             continue
@@ -294,26 +306,25 @@ def _kind(mark: str) -> str:
     return _count_of(sign)[0] if sign.isalnum() else mark if not sign or sign[0] in "*_#" else "bullet"
 
 
-def _counted_titles(text: str) -> tuple[str, ...]:
-    """Return the texts below titles of one form that count, such as Plan A … Plan B …, if no list begins before."""
-    title, mark = _TITLE.search(text), _MARK.search(text)
-    is_first = title and not title["entry"] and not (mark and mark.start() < title.start())
-    return _counted_pieces(text, _TITLE) if is_first else ()
+def _counts(text: str, pattern: re.Pattern[str] = _COUNT) -> dict[tuple[str, int, str], list[re.Match[str]]]:
+    """Return what counts in a text, such as (a) … (b) … or Option 1 … Option 2 …, by word, heading and kind of sign."""
+    counts: dict[tuple[str, int, str], list[re.Match[str]]] = {}
+    for hit in pattern.finditer(text):
+        word = (hit["word"] or "").strip().lower()
+        kind, value = _count_of(hit["sign"])
+        key = "option" if word.rstrip("s") in _TITLE_WORDS else word, hit[0].count("#"), kind
+        count = counts.setdefault(key, [])
+        if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
+            count.append(hit)
+    return counts
 
 
 def _counted_pieces(text: str, pattern: re.Pattern[str] = _COUNT) -> tuple[str, ...]:
-    """Return the pieces of the longest count in a text, such as (a) … (b) … or Option 1 … Option 2 …."""
-    best: list[tuple[int, int]] = []
-    counts: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for hit in pattern.finditer(text):
-        at = hit.start(hit.lastgroup or "")
-        kind, value = _count_of(hit[hit.lastgroup or ""])
-        count = counts.setdefault((text[hit.start() : at].casefold(), kind), [])
-        if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
-            begin = at if text[hit.end() : hit.end() + 1] in _SEPARATORS | {".", ")"} else hit.end()
-            count.append((hit.start(), begin))
-            best = max(best, count, key=len)
-    return _pieces(text, best)
+    """Return the texts behind the signs of the longest count in a text."""
+    longest = max(_counts(text, pattern).values(), key=len, default=[])
+    ends = _SEPARATORS | {".", ")"}
+    begins = (hit.start("sign") if text[hit.end() : hit.end() + 1] in ends else hit.end() for hit in longest)
+    return _pieces(text, [(hit.start(), begin) for hit, begin in zip(longest, begins, strict=True)])
 
 
 def _count_of(sign: str) -> tuple[str, int]:
@@ -329,10 +340,8 @@ def _of_table(text: str) -> tuple[str, ...]:
 
     A lone row is a criterion for the columns, if no head says that it is an option or a part of one.
     """
-    rows = [match[1].rstrip().removesuffix("|") for match in _ROW.finditer(text)]
-    rules = [i for i, row in enumerate(rows) if is_table_rule(row)]
-    lines = (rows[rules[0] - 1], *rows[rules[0] + 1 :]) if len(rules) == 1 and rules[0] else ()
-    table = [[cell.strip() for cell in line.split("|")] for line in lines]
+    tables = [cells for _, cells in _tables(text)]
+    table = tables[0] if len(tables) == 1 else []
     if not table or all(map(is_part, table[0])):
         return ()
     head, firsts = table[0], [row[0] for row in table[1:]]
@@ -356,31 +365,21 @@ def _option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
 
 def _of_lines(text: str) -> tuple[str, ...]:
     """Return the lines with the parts below them, if each has a name and a text."""
-    lines = _without_parts(line.strip() for line in text.splitlines())
+    lines = _pieces(text, [(line.start(), line.start()) for line in _without_part_marks(text, _LINE)])
     return lines if all("\n" in line or _NAMED_LINE.match(line) for line in lines) else ()
-
-
-def _without_parts(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return texts, with the parts of an option behind it."""
-    found: list[str] = []
-    for text in filter(_LETTER.search, texts):
-        if found and is_part(text):
-            found[-1] += f"\n{text}"
-        else:
-            found.append(text)
-    return tuple(found)
 
 
 def _clauses(text: str) -> tuple[str, ...]:
     """Return the clauses of a text without a list, or the text of one that has no clearer layout."""
-    return _without_parts([text.strip()] if _MARK.search(text) else (piece.strip() for piece in text.split(";")))
+    pieces = [text] if _MARK.search(text) else _CLAUSE_END.split(text)
+    return tuple(piece.strip() for piece in pieces if _LETTER.search(piece))
 
 
 _LAYOUTS = (
-    _counted_titles,
     _of_table,
-    lambda text: _list_entries(text) or _titled_parts(text),
+    _list_entries,
     lambda text: _list_entries(text, "#"),
+    lambda text: _counted_pieces(text, _TITLE),
     _counted_pieces,
     _of_lines,
     _clauses,

@@ -232,7 +232,7 @@ def _options(reading: Reading) -> Options:
         text = reading.parts["options"]
         first, rest = ("", text) if text.startswith("    ") else text.partition("\n")[::2]
         others = (text for name, text in reading.parts.items() if name != "options")
-        return labelled_options(*map(blank_code, (f"{first}\n{dedent(rest)}", *others)))
+        return labelled_options(f"{first}\n{dedent(rest)}", *others)
     others = (reading.parts.get(name, "") for name in ("type", "description", "spec", "section", "quote"))
     text, free = (blank_code("\n\n".join(each)) for each in ((*others, reading.free), (reading.free,)))
     return options_among(text, free, _LABEL_WORDS)
