@@ -851,6 +851,7 @@ def test_a_correction_is_completed_only_with_its_output(
 
 
 REQUESTED = decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: a")
+REDESIGNED = outputs(("Architect", "OK"), task="meta").replace("T09", "T11")
 ASKED_AGAIN, APPROVED = decision("UD-APPROVE-DESIGN", asked_at=LATER["asked_at"]), {**GATES[0], **LATER}
 
 
@@ -918,7 +919,8 @@ def test_a_correction_begins_again_only_with_a_new_request(
         (APPROVED, corrected("completed"), "", ["session-altered"]),
         (ASKED_AGAIN, corrected("completed"), "", ["session-altered"]),
         (REQUESTED, corrected("queued"), "", []),
-        (APPROVED, {"current_state": "PLAN"}, outputs(("Architect", "OK"), task="meta").replace("T09", "T11"), []),
+        (APPROVED, {"current_state": "PLAN", **corrected("none")}, REDESIGNED, []),
+        (APPROVED, corrected("completed", None), REDESIGNED, ["session-altered"]),
         (APPROVED, {"current_state": "PLAN"}, outputs(("Architect", "FAIL"), task="meta"), ["session-altered"]),
     ],
 )

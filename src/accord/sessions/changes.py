@@ -204,7 +204,7 @@ def _dropped_requests(before: Session, after: Session, now: SessionStatus, *, is
         requests = [(first, was.resolved_at or ""), *requests]
     own = [one for one in after.outputs if one.task_id == "meta" and one.agent in CORRECTORS]
     done = [one for one in own if one.status == "OK" and one.meets_definition_of_done]
-    sent, ways = {one.last_correction.agent for one in (old, now) if one} - {None}, [*get_args(CorrectionStatus)]
+    sent, ways = {one.last_correction.agent for one in (old, now) if one}, [*get_args(CorrectionStatus)]
     is_back = ways.index(now.correction_status) < ways.index(progress)
     if (progress, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
         is_back = bool(own and now.last_correction.agent)
@@ -213,7 +213,7 @@ def _dropped_requests(before: Session, after: Session, now: SessionStatus, *, is
     for i, (text, at) in enumerate(requests, start=1):
         until = requests[i][1] if i < len(requests) else None
         ended = [one for one in done if not is_before(one.at, at) and not is_before(until or "", one.at)]
-        is_shown = any(until or not sent or one.agent in sent for one in ended)
+        is_shown = any(until or one.agent in sent for one in ended)
         is_shown = is_shown or not (own or (first and is_same and text != last))
         is_open = until is None and text == last and not is_over
         is_asked = until is None and said is not None and said.status == "pending" and not is_over

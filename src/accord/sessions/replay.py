@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding, pointer
+from accord.core.findings import Finding, count_of, pointer
 from accord.sessions.decision_rules import check_gate, question_of_security
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Session
 from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before, working_state
@@ -108,8 +108,8 @@ def _count_findings(before: Session, after: Session, now: SessionStatus) -> Iter
     for (task, loop), count in least.items():
         counted, least_count = now.retries(task, loop), min(count, MOST_RETRIES)
         if counted < least_count and not is_decided(now, since.get((task, loop), before.outputs), task, loop):
-            said = f"{task} entered {loop} {least_count} times, but its count is {counted}"
-            message = f"{said}, and the user did not decide on it since."
+            entries = f"{short_name(task)} entered {loop} {count_of(least_count, 'time')}"
+            message = f"{entries}, but its count is {counted}, and the user did not decide on it since."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=ALTERED)
 
 
