@@ -7,36 +7,36 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from accord.core.frozen import Frozen
-from accord.results.scope_entries import FILE_NAME
-from accord.results.scope_words import NONE, is_sure
+from accord.results.scope_words import NONE, OWNED, is_file, is_sure, names_file
 
-_ASIDE = re.compile(r"\(.*\)|.*[:\uff1a]", re.DOTALL)
+_SILENT = re.compile(rf"(?:\(.*\)|.*[:\uff1a]|{NONE.pattern})?", re.IGNORECASE | re.DOTALL)
+"""Entries that say nothing of paths: remarks in brackets, titles with nothing below, and ``None``."""
 
 
-@dataclass
+class Doubt(IntEnum):
+    """The doubt that the words of an entry cast on its paths, from the least to the most."""
+
+    PLAIN = 0
+    WORDED = 1  # other words are beside the paths
+    COUNTED = 2  # the entry is unread, and its paths count
+    LEFT_OUT = 3  # the entry and all below it are unread
+
+
+@dataclass(eq=False)
 class ScopeEntry:
-    """An entry of a list, a line or a row: its paths, those in it, and whether it names more than was read."""
+    """An entry of a list, a line or a row: its paths, those that its description mentions, and the entries in it."""
 
     line: int
     text: str
     paths: list[str] = field(default_factory=list)
+    mentions: set[str] = field(default_factory=set)
+    doubt: Doubt = Doubt.PLAIN
     inner: list[ScopeEntry] = field(default_factory=list)
-    named: set[str] = field(default_factory=set)  # paths in its description
-    has_more: bool = False
-    is_title: bool = False
-    is_bare: bool = False  # its path is one plain word, as the first word of a description
-    is_word: bool = False  # its paths are plain words, which may be folders of what is below
-    can_title: bool = False  # its paths begin with a capital, and have no sign of a path
-    is_phrase: bool = False  # words that no form explains are beside its path, which may turn its meaning
-    is_remark: bool = False  # in scope, in a paragraph beside a list, such words make a sentence about its path
-    is_sentence: bool = False  # in scope, its path is an entry only if another entry has it
-    is_vague: bool = False  # out of scope, such words may make an exception of its path, or of those below
-    is_owned: bool = False
-    is_negated: bool = False
 
     @property
     def folder(self) -> str:
@@ -44,103 +44,131 @@ class ScopeEntry:
         name = posixpath.basename(self.paths[0]) if len(self.paths) == 1 else "."
         return "" if "." in name or is_file(name) else self.paths[0]
 
+    @property
+    def has_file(self) -> bool:
+        """Whether a path has an extension, a wildcard, a slash behind it, or the name of a file."""
+        has_form = any(names_file(each) or is_file(each) for each in self.paths)
+        return has_form or any(f"{each}/" in self.text for each in self.paths[:1])
 
-def is_file(name: str) -> bool:
-    """Return whether a plain name is a file's, such as ``Makefile``; one in capitals may be a word."""
-    return FILE_NAME.fullmatch(name) is not None and not name.isupper()
+    @property
+    def is_word(self) -> bool:
+        """Whether its paths are plain words, which may be folders, titles or a description."""
+        is_marked = "`" in self.text or self.has_file or any("/" in each for each in self.paths)
+        return bool(self.paths) and not is_marked
+
+    @property
+    def can_title(self) -> bool:
+        """Whether it has no path, or words with a capital, such as ``UI/UX``."""
+        has_capitals = all(each[0].isalpha() and not each[0].islower() for each in self.paths)
+        return not self.paths or (has_capitals and "`" not in self.text and not self.has_file)
+
+    @property
+    def is_title(self) -> bool:
+        """Whether it is only a title of the entries in it."""
+        return self.can_title and self.has_paths
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether an entry in it has a path."""
+        return any(each.paths for inner in self.inner for each in _entries(inner))
+
+
+class ScopeTitle(ScopeEntry):
+    """A heading, a line in bold, or one that ends with a colon. Its path is the folder of those below it."""
 
 
 class _Above(Frozen):
-    """The folders above an entry: those that it is read in, from the outer one on, and those that it may be in."""
+    """The folder that entries are read in, the one that they may be in, and whether they are below a path."""
 
-    folders: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    folder: str = ""
+    other: str = ""
     is_path: bool = False
-    is_vague: bool = False
 
 
 @dataclass
 class _Tree:
-    """The lines that are unread, the paths in scope for the list of those out of scope, and what words above are."""
+    """The lines that are unread, the paths of entries, and whether words with a capital are titles in this list."""
 
-    unread: list[tuple[int, str]]
-    listed: Set[str] | None
+    is_out: bool
+    listed: set[str]
     has_titles: bool
+    unread: list[tuple[int, str]] = field(default_factory=list)
 
 
-def collect_paths(top: ScopeEntry, unread: list[tuple[int, str]], listed: Set[str] | None) -> list[str]:
-    """Return the paths of an entry and of those in it, and add the lines that are not wholly read."""
-    return _collect(top, _Above(), unread, _Tree(unread, listed, _has_titles(top)))
+def collect_paths(top: ScopeTitle, *, is_out: bool) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return the paths of an entry and of those in it, and the lines that are not wholly read."""
+    every = [*_entries(top)]
+    listed = {path for each in every for path in each.paths if path not in each.mentions}
+    words = (each for each in every if each.paths and each.is_title)
+    has_titles = any(_is_apart(path, each.paths[0]) for each in words for path in _nearest(each.inner))
+    tree = _Tree(is_out, listed, has_titles)
+    return _collect(top, _Above(), tree, tree.unread), tree.unread
 
 
-def _collect(entry: ScopeEntry, above: _Above, vague: list[tuple[int, str]], tree: _Tree) -> list[str]:
-    """Return the paths of an entry and of those in it; what names none below a path describes that path, or is vague.
+def _collect(entry: ScopeEntry, above: _Above, tree: _Tree, silent: list[tuple[int, str]]) -> list[str]:
+    """Return the paths of an entry and of those in it.
 
-    Below a path, an entry that does not begin with its own may be an exception: it is unread, and its folder stays.
-    Out of scope, so may be one with a description, and the folder stays beside others below it.
+    An entry without one describes the path above, unless others below that have paths; elsewhere it is unread.
     """
-    if not entry.text:
+    line, is_head, has_paths = (entry.line, entry.text), isinstance(entry, ScopeTitle), entry.has_paths
+    if is_head and entry.inner and entry.is_word:
+        entry.paths = []
+    barring = Doubt.LEFT_OUT if not above.is_path else Doubt.WORDED if tree.is_out else Doubt.COUNTED
+    is_barred = entry.doubt >= barring and bool(entry.paths or has_paths or not above.is_path)
+    is_unclear = entry.is_word and not has_paths  # a name or a description
+    is_unclear |= has_paths and not entry.paths  # a label
+    if is_barred or (is_unclear and above.is_path):
+        tree.unread.append(line)
         return []
-    is_out, is_vague, folder = tree.listed is not None, above.is_vague or entry.is_vague, entry.folder
-    if entry.is_title:
-        _settle(entry)
-        folder = entry.folder
-    elif entry.can_title and not above.folders and has_paths(entry):
-        entry.is_title = True
-        entry.paths = entry.paths if is_out and not tree.has_titles else []
-    own = [_within(above.folders, path) for path in entry.paths]
-    lost: list[tuple[int, str]] = []
+    if is_head and not entry.paths:
+        _doubt_titles(entry.inner)
+    inside, lost, count = _inside(entry, above, tree), list[tuple[int, str]](), len(tree.unread)
     inner: list[str] = []
-    before = len(tree.unread)
-    is_inner = bool(own) and not entry.is_title
     for each in entry.inner:
-        each.paths = [path for path in each.paths if not is_inner or folder or is_sure(path)]
-        folders, others = _folders(entry, folder, each, above, tree)
-        inner += _collect(each, _Above(folders, others, is_inner, is_vague), lost, tree)
-    has_unread = is_out and (len(tree.unread) > before or bool(lost))
-    entry.is_phrase |= is_out and bool(lost)
-    is_beside = above.is_path and entry.is_bare and not any(map(is_file, entry.paths))
-    if is_beside and not inner:  # one word, perhaps about the path above
-        (vague if _is_remark(entry) else tree.unread).append((entry.line, entry.text))
-        return []
-    if not own or inner or entry.is_title:
-        vague += lost
-    entry.has_more |= not inner and own != [_within(above.others, path) for path in entry.paths]
-    is_answer = entry.is_title or NONE.fullmatch(entry.text) or _ASIDE.fullmatch(entry.text)
-    is_barred = bool(own or inner) and (entry.is_negated or (above.is_path and (entry.is_phrase or not own)))
-    is_barred |= (is_vague or entry.has_more) and any(path.rstrip("*/") in (tree.listed or ()) for path in own)
-    if entry.has_more or is_barred:
-        tree.unread.append((entry.line, entry.text))
-    elif not (own or inner or is_answer):
-        vague.append((entry.line, entry.text))
-    if is_barred:
-        return []
-    is_whole = entry.has_more or (is_out and (has_unread or entry.is_owned))
-    return inner if inner and folder and not is_whole else own + inner
+        each.paths = [path for path in each.paths if entry.folder or not inside.is_path or is_sure(path)]
+        inner += _collect(each, inside, tree, lost)
+    if inner or not inside.is_path:
+        silent += lost
+    if not (entry.paths or has_paths or is_head or _SILENT.fullmatch(entry.text)):
+        silent.append(line)
+    own, others = ([_join(each, path) for path in entry.paths] for each in (above.folder, above.other))
+    is_unread = entry.doubt >= Doubt.COUNTED or not entry.mentions <= tree.listed or (not has_paths and own != others)
+    if tree.is_out and above.is_path and lost and not inner:  # perhaps about an exception
+        own, is_unread = [], True
+    tree.unread += [line] if is_unread else []
+    is_whole = is_unread or (tree.is_out and (len(tree.unread) > count or OWNED.search(entry.text) is not None))
+    if entry.is_title and not is_head:
+        return own + inner if tree.is_out and not tree.has_titles else inner
+    return inner if inner and entry.folder and (is_head or not is_whole) else own + inner
 
 
-def _folders(
-    entry: ScopeEntry, folder: str, each: ScopeEntry, above: _Above, tree: _Tree
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the folders that an entry in another is read in, and those that it may be in."""
-    if not folder:
-        return above.folders, above.others
-    deeper, others = ((*outer, _within(outer, folder)) for outer in (above.folders, above.others))
-    if entry.can_title:
-        if above.folders:
-            return deeper, above.others
-        return above.folders, above.others if tree.has_titles else others
-    is_apart = entry.is_word and not above.folders and any(_is_apart(path, folder) for path in _nearest([each]))
-    return above.folders if is_apart else deeper, others
+def _inside(entry: ScopeEntry, above: _Above, tree: _Tree) -> _Above:
+    """Return the folders of the entries in one. A path below with another folder makes a word or a title doubtful."""
+    is_head = isinstance(entry, ScopeTitle)
+    is_path = bool(entry.paths) and not is_head and not entry.is_title
+    if not entry.folder:
+        return _Above(above.folder, above.other, is_path)
+    folder, other = (_join(each, entry.folder) for each in (above.folder, above.other))
+    if entry.is_title and not is_head:
+        return _Above(folder, above.other) if above.folder else _Above("", "" if tree.has_titles else other)
+    is_loose = is_head or (entry.is_word and not above.folder)
+    is_apart = is_loose and any(_is_apart(path, folder) for path in _nearest(entry.inner))
+    return _Above(above.folder if is_apart else folder, other, is_path)
 
 
-def _settle(title: ScopeEntry) -> None:
-    """Leave to a title its path if that is surely a folder of all below it, or a path without other words."""
-    below = [path for path in _nearest(title.inner) if _within((title.folder,), path) != path]
-    is_apart = bool(title.folder) and any("/" in path or title.is_phrase for path in below)
-    title.has_more |= is_apart and "/" in title.text
-    if is_apart or title.is_phrase or (title.is_bare and title.inner):
-        title.paths = []
+def _doubt_titles(entries: Iterable[ScopeEntry]) -> None:
+    """Leave unread the titles without a path that are beside paths without a title."""
+    if any(each.paths and not each.has_paths for each in entries):
+        for title in (each for each in entries if each.is_title):
+            title.doubt = max(title.doubt, Doubt.COUNTED)
+
+
+def _entries(top: ScopeEntry) -> Iterator[ScopeEntry]:
+    """Yield an entry and those in it, in any order."""
+    left = [top]
+    while left:
+        yield (each := left.pop())
+        left += each.inner
 
 
 def _nearest(entries: Iterable[ScopeEntry]) -> Iterator[str]:
@@ -148,51 +176,17 @@ def _nearest(entries: Iterable[ScopeEntry]) -> Iterator[str]:
     left = [*entries]
     while left:
         each = left.pop()
-        if each.inner and (not each.paths or each.is_word or each.can_title):
-            left += each.inner
-        else:
-            yield from each.paths
-
-
-def _has_titles(top: ScopeEntry) -> bool:
-    """Return whether words are titles: a path below one has a folder of its own."""
-    left = [(each, "", "") for each in top.inner]
-    while left:
-        each, title, folder = left.pop()
-        if each.can_title and each.inner and not folder:
-            title = each.folder or each.text
-        else:
-            paths = [_within((folder,), path) for path in each.paths]
-            if title and any(_is_apart(path, title) for path in paths):
-                return True
-            folder = paths[0] if each.folder else folder
-        left += [(entry, title, folder) for entry in each.inner]
-    return False
-
-
-def has_paths(entry: ScopeEntry) -> bool:
-    """Return whether something below an entry is more than a word that describes it."""
-    left = [*entry.inner]
-    while left:
-        each = left.pop()
-        if each.paths and not _is_remark(each):
-            return True
-        left += each.inner
-    return False
-
-
-def _is_remark(entry: ScopeEntry) -> bool:
-    """Return whether an entry is one word that describes what is above it, as it is not like a name."""
-    return entry.is_bare and (not entry.paths or (entry.can_title and not entry.paths[0].isupper()))
+        is_above = each.has_paths and (each.is_word or each.is_title)
+        left += each.inner if is_above else []
+        yield from () if is_above else each.paths
 
 
 def _is_apart(path: str, folder: str) -> bool:
     """Return whether a path below a folder may stand for itself, as it has another one."""
-    return "/" in path and not path.startswith((f"{folder}/", "../"))
+    return "/" in path and path.split("/")[0] not in (folder.split("/")[0], "..")
 
 
-def _within(folders: Sequence[str], path: str) -> str:
-    """Return a path in the inner one of folders, unless it begins with one of them."""
-    folder = folders[-1] if folders else ""
-    is_whole = not folder or path == folder or any(path.startswith(f"{each}/") for each in folders)
+def _join(folder: str, path: str) -> str:
+    """Return a path in a folder, unless it begins with the first name of that."""
+    is_whole = not folder or path.split("/")[0] == folder.split("/")[0]
     return path if is_whole else posixpath.normpath(posixpath.join(folder, path))

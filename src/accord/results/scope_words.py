@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from accord.core.texts import is_placeholder
+from accord.results.scope_entries import FILE_NAME
 from accord.text.inlines import ENTITY, decoded_entity, read_inlines
 from accord.text.outline import spans
 
@@ -54,12 +55,17 @@ _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
 _BRACES = re.compile(r"\{([^{},|]*[,|][^{}]*)\}")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+OWNED = re.compile(r"owned by `?#[^\s`)]+`?", re.IGNORECASE)
 
 
-def has_unread_part(word: str, *, is_out: bool) -> bool:
+def is_part(word: str) -> bool:
+    """Return whether a word is a part of a file."""
+    return SYMBOL.search(posixpath.basename(read_place(word)[0])) is not None
+
+
+def is_unread(word: str, *, is_out: bool) -> bool:
     """Return whether a word that is not read stands for paths: it is cut off, has alternatives, or is a part of one."""
-    is_symbol = is_out and SYMBOL.search(posixpath.basename(read_place(word)[0])) is not None
-    return is_symbol or re.search(rf"[|{{]|{_CUT.pattern}|{_SET.pattern}", word) is not None
+    return (is_out and is_part(word)) or re.search(rf"[|{{]|{_CUT.pattern}|{_SET.pattern}", word) is not None
 
 
 def _with_code(text: str) -> str:
@@ -94,19 +100,14 @@ def entry_words(text: str) -> Iterator[tuple[str, bool]]:
                 yield word, False
 
 
-def paths_of(word: str, following: str, *, is_marked: bool, is_first: bool) -> list[str]:
-    """Return the paths that a word stands for. Without marks, one that begins an entry needs less of a path's form."""
+def paths_of(word: str, is_marked: bool, *, is_name: bool = False) -> list[str]:
+    """Return the paths that a word stands for by its form; one that ``is_name`` has it without a slash or extension."""
     path = word if is_marked else _ESCAPE.sub(r"\1", word).rstrip(":")
     if not is_marked and not path.endswith("..") and path != ".":
         path = path.rstrip(".")
     path, _ = read_place(_REST.sub("**", path) if "/" in path else path)
     path = path[: path.rfind("/") + 1] + SYMBOL.sub(r"\1", posixpath.basename(path))
-    is_file = names_file(path) or word == "./"
-    if is_first:
-        is_alone = not word.endswith(":") if not following else following[0] in "-#(,\N{EM DASH}\N{EN DASH}"
-        is_path = is_file or "/" in path or ((is_marked or is_alone) and " " not in path)
-    else:
-        is_path = (is_file and (is_marked or " " not in path)) or (is_marked and "/" in path and " " not in path)
+    is_path = names_file(path) or word == "./" or "/" in path or (is_name and " " not in path)
     is_html = not is_marked and ("<" in path or ">" in path)
     is_word = not is_marked and _ALL.fullmatch(path)
     is_blank = is_placeholder(path) and not _WHOLE.fullmatch(path)
@@ -142,6 +143,11 @@ def names_file(path: str) -> bool:
 def is_sure(path: str) -> bool:
     """Return whether a path is more than a plain word."""
     return "/" in path or names_file(path)
+
+
+def is_file(name: str) -> bool:
+    """Return whether a plain name is a file's, such as ``Makefile``; one in capitals may be a word."""
+    return FILE_NAME.fullmatch(name) is not None and not name.isupper()
 
 
 def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
