@@ -300,6 +300,7 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
         ("{n}. **Option {letter}** (short): {name}, which is {text}", "\n"),
         ("- Alternative {n}\n  {name}: {text}", "\n"),
         ("| Option | Trade-offs |\n|-|-|\n| {name} | {text} |", "\n"),
+        ("| Alternative | Effect |\n|-|-|\n| {name} | {text} |", "\n"),
         ("## Plan {letter}\n\n{name}, which is {text}.", "\n\n"),
         ("## Plan {n} \u2014 {name}\n\nIt is {text}.", "\n\n"),
         ("## Way {roman} \u2014 {name}\n\nIt is {text}.", "\n\n"),

@@ -17,17 +17,13 @@ from accord.text.outline import blank_code
 Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
 """The words that name each part. Of two parts that a phrase may name, the first counts."""
 
-_LEAD = re.compile(
+LEAD = re.compile(
     r"(?P<indent>[ \t]*)(?:>[ \t]*)*(?P<mark>(?:[-*+\u2022]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])[ \t]+)?"
-    r"(?P<heading>\#{1,6}[ \t]+)?(?:\d{1,2}(?:\.\d{1,2})*[.)][ \t]+)?(?:[^\x00-\x7f\w\s]{1,3}[ \t]+)?"
+    r"(?P<heading>\#{1,6}[ \t]+)?(?:\d{1,2}(?:[.)]|(?:\.\d{1,2})+[.)]?)[ \t]+)?(?:[^\x00-\x7f\w\s]{1,3}[ \t]+)?"
 )
 _AFTER = r"[ \t]*(?:[:\uff1a]|[\u2013\u2014\u2192=-](?=[ \t]))?"
-_BOLD = re.compile(
-    r"(?:(?P<sign>\*{1,2}|_{1,2})(?P<emphasized>[^*_\n:\uff1a]{1,80}[:\uff1a]?[ \t]?)(?P=sign)"
-    rf"|<(?P<tag>b|strong|em|i|u|h[1-6])>(?P<tagged>[^<\n:\uff1a]{{1,80}}[:\uff1a]?[ \t]?)</(?P=tag)>){_AFTER}",
-    re.IGNORECASE,
-)
-_IN_BRACKETS = re.compile(rf"[(\[](?P<emphasized>[^()\[\]\n]{{1,80}})[)\]](?![(\[]){_AFTER}")
+_BOLD = re.compile(rf"(?P<sign>\*{{1,2}}|_{{1,2}})(?P<phrase>[^*_\n:\uff1a]{{1,80}}[:\uff1a]?[ \t]?)(?P=sign){_AFTER}")
+_IN_BRACKETS = re.compile(rf"[(\[](?P<phrase>[^()\[\]\n]{{1,80}})[)\]](?![(\[]){_AFTER}")
 _SEPARATED = (
     r"(?P<phrase>(?:[^()\[\]:\uff1a\n.!?;|\u3002]|[.!?;|](?=\S)|\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\]){1,80}?)"
     r"(?:[:\uff1a]|[ \t][\u2013\u2014\u2192=-](?=\s|\Z)|\?(?=[\s*_]|\Z))[*_]*"
@@ -40,10 +36,11 @@ _WORD = re.compile(r"\w[\w'-]*")
 _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
 _LETTER = re.compile(r"\w")
 _TAG = re.compile(
-    r"`[^`\n]*`|<(?P<end>/)?(?:(?P<list>[uo]l)|(?P<entry>li)|p|details|summary)(?:\s[^<>]*)?>(?(entry)\s*)",
+    r"`[^`\n]*`|<(?P<end>/)?(?:(?P<list>[uo]l)|(?P<entry>li)|(?P<bold>b|strong|em|i|u|h[1-6])|p|details|summary)"
+    r"(?:\s[^<>]*)?>(?(entry)\s*)",
     re.IGNORECASE,
 )
-"""A tag that folds a part of a text, or makes a list or a paragraph of it, outside of code."""
+"""A tag that folds a part of a text, or makes a list, a paragraph or bold words of it, outside of code."""
 _BARE_TABLE = re.compile(
     r"^(?=[^\n]*\|)(?![ \t]*(?:[>|#]|[-*+][ \t]|\d+[.)]))[^\n]+\n"
     r"(?=[^\n]*\|)(?=[^\n]*-)[ \t:|-]+(?:\n(?=[^\n]*\|)[^\n]+)*",
@@ -106,7 +103,7 @@ def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
 
 
 def unwrapped_text(text: str) -> str:
-    """Return a text without HTML's lists and folds and the marks of a quote around it, with LF as line end.
+    """Return a text without HTML's lists, folds and bold words and the marks of a quote around it, with LF as line end.
 
     Each row of a table begins with a bar.
     """
@@ -115,8 +112,8 @@ def unwrapped_text(text: str) -> str:
     def markdown_of(tag: re.Match[str]) -> str:
         nonlocal depth
         depth += (-1 if tag["end"] else 1) if tag["list"] else 0
-        if tag[0].startswith("`"):
-            return tag[0]
+        if tag["bold"] or tag[0].startswith("`"):
+            return "**" if tag["bold"] else tag[0]
         return f"\n{'  ' * (depth - 1)}- " if tag["entry"] and not tag["end"] else "\n"
 
     text = _TAG.sub(markdown_of, text.replace("\r\n", "\n"))
@@ -206,45 +203,34 @@ def _words(phrase: str) -> list[str]:
 
 
 def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_Label]:
-    """Leave out labels in labels, and those below the entries of a part, such as the impact of one option.
+    """Leave out labels below the entries of a part, such as the impact of one option.
 
-    A label in a list is below one outside if it has several words, or its part has a label already. One without a
-    heading is below the heading of an entry, and a heading is below a higher one if its part has another label. One
-    behind an entry is below it if its part has a label already. Of labels that repeat, the last counts.
+    A label behind that part is of an entry if its own part has another label, before or behind it, if it is deeper in
+    a list or has several words there, or if it is below the heading of an entry.
     """
     kept, known = list[_Label](), set[tuple[str, ...]]()
     last_starts = {label.parts: label.start for label in labels}
-    levels = {label.parts: label.level for label in sorted(labels, key=lambda label: -label.level)}
-    last_heading = max((label.start for label in labels if label.level), default=0)
     for label in labels:
-        last = kept[-1] if kept else None
-        if last and whole in last.parts:
-            is_listed = label.mark and not last.mark and (label.parts in known or " " in label.phrase.strip())
-            is_listed = is_listed or (label.end >= 0 > last.end and label.parts in known)
-            is_below = last.level > 0 and not label.level and label.start < last_heading
-            is_below = is_below and label.start == last_starts[label.parts]
-            is_below = is_below and _is_in_entry(label, labels, kept, whole, text)
-            is_below = is_below or max(1, levels[label.parts]) <= last.level < label.level
-            is_below = is_below or (last.is_entry and label.parts in known and not label.is_entry)
-            is_repeated = label.start < last_starts[label.parts] and label.parts != last.parts
-            if label.depth >= last.depth + 2 or is_listed or is_below or is_repeated:
-                continue
+        last = kept[-1] if kept else label
+        is_alone = label.parts not in known and label.start == last_starts[label.parts]
+        is_listed = label.depth >= last.depth + 2 or (label.mark and not last.mark and " " in label.phrase.strip())
+        is_behind = whole in last.parts and label.parts != last.parts
+        is_below = is_behind and is_alone and last.level > 0 and not label.level
+        if is_behind and (not is_alone or is_listed or (is_below and _is_in_entry(label, labels, last, text))):
+            continue
         kept.append(label)
         known.add(label.parts)
     return kept
 
 
-def _is_in_entry(label: _Label, labels: Sequence[_Label], kept: Sequence[_Label], whole: str, text: str) -> bool:
+def _is_in_entry(label: _Label, labels: Sequence[_Label], last: _Label, text: str) -> bool:
     """Return whether a label is below the heading of an entry: another entry follows, or others have such a label."""
-    top, last = next(each for each in kept if whole in each.parts), kept[-1]
     heads = [*_HEADING.finditer(text, last.text, label.start)]
-    if not heads or any(head[0].count("#") <= last.level for head in heads):
-        return False
     following = _HEADING.search(text, label.text)
-    if following and following[0].count("#") > last.level:
-        return True
-    same = [each.start for each in labels if each.parts == label.parts and top.start < each.start <= label.start]
-    return len(same) > 1 and same[-2] < heads[-1].start()
+    if not heads or (following and following[0].count("#") > last.level):
+        return bool(heads)
+    same = [each.start for each in labels if each.parts == label.parts and last.start < each.start < label.start]
+    return bool(same) and same[-1] < heads[-1].start()
 
 
 def _line_labels(text: str, vocabulary: Vocabulary, *, is_any: bool = False) -> Iterator[_Label]:
@@ -262,15 +248,15 @@ def _line_labels(text: str, vocabulary: Vocabulary, *, is_any: bool = False) -> 
 
 
 def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary, is_any: bool) -> _Label | None:
-    lead = _LEAD.match(line)
+    lead = LEAD.match(line)
     if lead is None:
         return None
     begin, depth, level = lead.end(), len(lead["indent"].expandtabs(4)), (lead["heading"] or "").count("#")
     rest = line[begin : begin + 4 * _LABEL_CHARS].rstrip()
     for pattern in (_BOLD, _IN_BRACKETS, _AT_START):
         hit = pattern.match(rest)
-        if hit and (parts := _parts_of(_phrase(hit), vocabulary, is_marked=is_any or pattern is not _AT_START)):
-            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", _phrase(hit), level)
+        if hit and (parts := _parts_of(hit["phrase"], vocabulary, is_marked=is_any or pattern is not _AT_START)):
+            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", hit["phrase"], level)
     underline = following if rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()) else None
     if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (level or underline is not None):
         return None
@@ -279,10 +265,6 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary, i
         return None
     end = start + len(line) + len("" if lead["heading"] else underline or "")
     return _Label(parts, start, end, depth, level=level)
-
-
-def _phrase(hit: re.Match[str]) -> str:
-    return next(filter(None, (hit.groupdict().get(name) for name in ("emphasized", "tagged", "phrase"))), "")
 
 
 def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: Vocabulary) -> Iterator[_Label]:
@@ -326,5 +308,5 @@ def _labels_in_lines(text: str, vocabulary: Vocabulary, *, is_any: bool = False)
     """Yield labels in the middle of lines: in bold, or at the beginning of a sentence, before a colon or a dash."""
     for pattern in (_BOLD, _IN_LINE):
         for hit in pattern.finditer(text):
-            if parts := _parts_of(_phrase(hit), vocabulary, is_marked=is_any or pattern is _BOLD):
+            if parts := _parts_of(hit["phrase"], vocabulary, is_marked=is_any or pattern is _BOLD):
                 yield _Label(parts, hit.start(), hit.end())

@@ -12,7 +12,7 @@ from itertools import compress, zip_longest
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
 from accord.results.contents import SENTENCE_WORDS, says_something, word_count
-from accord.results.layouts import is_table_rule
+from accord.results.layouts import LEAD, is_table_rule
 from accord.text.outline import seen_text, verbatim_words
 
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii")
@@ -38,15 +38,10 @@ _COUNT = re.compile(
 )
 """A number or a letter within a line, as in ``(a)``, ``1.`` and ``option B``."""
 
-_TITLE = re.compile(
-    r"(?:^(?P<lead>[ \t]*(?P<entry>(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)?"
-    r"(?:(?P<heading>\#{1,6})[ \t]+(?:\d{1,2}(?:\.\d{1,2})*[.)]?[ \t]+)?)?[*_]{0,3})|(?<=[.;][ \t]))"
-    rf"{_TITLED}",
-    re.IGNORECASE | re.MULTILINE,
-)
+_TITLE = re.compile(rf"(?:^{LEAD.pattern}[*_]{{0,3}}|(?<=[.;][ \t])){_TITLED}", re.IGNORECASE | re.MULTILINE)
 """A word and a number or a letter with which a line or a sentence begins, as in ``### Plan A: Wait``."""
 
-_TITLE_WORDS = frozenset(("option", "alternative", "choice"))
+_TITLE_WORDS = frozenset(("option", "options", "alternative", "alternatives", "choice", "choices"))
 _NAMED_LINE = re.compile(
     r"[*_`\"'(\[]{0,4}\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w"
 )
@@ -68,11 +63,7 @@ _BREAK = re.compile(
 )
 """The end of an option's name, and the beginning of the text about it."""
 
-_BARE = re.compile(
-    r"^[ \t]*(?:#+[ \t].*|[*_]{2}[^*_\n]+[*_]{2})$"
-    r"|(?<![^\n:\uff1a\u2013\u2014])[^\n:\uff1a\u2013\u2014]*[:\uff1a][*_ \t]*$",
-    re.MULTILINE,
-)
+_BARE = re.compile(r"^(?:[ \t]*(?:#+[ \t][^\n]*|[*_]{2}[^*_\n]+[*_]{2})|[^\n]*[:\uff1a][*_ \t]*)$", re.MULTILINE)
 """A title or a label without a text on its line."""
 
 _TRADE_OFF = re.compile(r"\btrade-?[ ]?offs?[*_]*[:\uff1a][*_\s]*([^\n]*)\Z", re.IGNORECASE)
@@ -82,10 +73,6 @@ _REMARK = re.compile(r"\W*[(\uff08][^()\uff08\uff09]*[)\uff09]\W*")
 _NO_OPTION = re.compile(r"\W{0,9}none\b", re.IGNORECASE)
 """The beginning of a text without options, such as "None that I can see"."""
 
-_ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
-"""A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
-
-_OPTION_HEADS = frozenset(("option", "options"))
 _SEPARATORS = frozenset(":\uff1a\u2013\u2014-")
 
 _PART_NAME = (
@@ -94,25 +81,20 @@ _PART_NAME = (
 )
 _PART = (
     rf"[^\w\n]{{0,9}}(?:\d{{1,2}}[.)][^\w\n]{{1,4}})?{_PART_NAME}"
-    rf"(?:[ \t]*(?:[/&,+]|\band\b)[ \t]*{_PART_NAME})*(?:[ \t]*\([^()\n]{{0,80}}\))?"
+    rf"(?:[ \t]*(?:[/&,+]|\band\b)[ \t]*{_PART_NAME}){{0,3}}(?:[ \t]*\([^()\n]{{0,80}}\))?"
     r"(?:[*_]{2}|[*_]?[ \t]*(?:[:\uff1a\u2013\u2014\u2192=\n]|-(?=[ \t])|\Z))"
 )
 _OF_PART = re.compile(_PART, re.IGNORECASE)
 """The label of a part of an option, which is never an option itself."""
 
 _PART_LINE = re.compile(rf"^{_PART}", re.IGNORECASE | re.MULTILINE)
-_HAS_PART = re.compile(
-    rf"(?<!\w){_PART_NAME}(?:[ \t]*\([^()\n]{{0,80}}\))?[*_]{{0,2}}[ \t]*[:\uff1a\u2013\u2014\u2192=]"
-    rf"|^[^\w\n]{{0,9}}{_PART_NAME}[*_]{{0,2}}$",
-    re.IGNORECASE | re.MULTILINE,
-)
 _ENTRY_NUMBER = re.compile(r"^[ \t]*(?:[-*+\u2022][ \t]+)?\d{1,2}[.)][ \t](?![^\n]*[ \t]2[.)][ \t])", re.MULTILINE)
 """The number of an entry in a list, unless the count goes on in its line."""
 
-
 _LINE = re.compile(r"^(?P<indent>[ \t]*)(?=\S)", re.MULTILINE)
 _CLAUSE_END = re.compile(rf";\s*(?!{_PART})", re.IGNORECASE)
-_CLAUSE = re.compile(rf"[,;.!?\uff0c\u3001\u3002]\s*(?!{_PART})\w", re.IGNORECASE)
+_CLAUSE = re.compile(rf"(?:[,;.!?\uff0c\u3001\u3002]\s*(?!{_PART})|[)\uff09]\s+)\w", re.IGNORECASE)
+"""A clause that another follows, or a remark in brackets, as in "wait (a day) or mock it (hides faults)"."""
 
 
 class Options(Frozen):
@@ -172,12 +154,6 @@ def _name_of(text: str) -> str:
     return text[: end.start()] if end else text
 
 
-def is_named(title: str) -> bool:
-    """Return whether a title names an option by a number or a letter: then entries below it are its parts."""
-    named = _TITLE.match(title)
-    return named is not None and named["word"].lower() == "option"
-
-
 def labelled_options(text: str, *others: str) -> Options:
     """Read the options of a text in the first layout that gives at least two. Others may have their trade-offs."""
     text, *rest = (_NEW_LINE.sub("\n", verbatim_words(each)) for each in (text, *others))
@@ -187,7 +163,7 @@ def labelled_options(text: str, *others: str) -> Options:
     is_list = bool(_of_table(text)) or _MARK.search(text) is not None
     if not is_list and _NO_OPTION.match(text):
         return Options(())
-    is_clear = is_list or len(found) > 1 or not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
+    is_clear = is_list or len(found) > 1 or not _CLAUSE.search(text)
     return Options(tuple(option for option in found if not is_none(option)), is_clear=is_clear)
 
 
@@ -242,7 +218,7 @@ def options_among(text: str, free: str, labels: frozenset[str]) -> Options:
     if titles and all(title and title["word"].lower() not in labels for title in titles):
         return Options(table)
     text = _TITLE.sub(lambda title: "" if title["word"].lower() in labels else title[0], _ENTRY_NUMBER.sub("", text))
-    named = [found for found in (table, listed) if any(map(_HAS_PART.search, found[:-1]))]
+    named = [found for found in (table, listed) if any(map(_OF_PART.search, found[:-1]))]
     clear = (*named, _of_table(free), _counted_pieces(free))
     return Options(next((found for found in clear if len(found) > 1), ()) or _counted_pieces(text))
 
@@ -255,8 +231,10 @@ def option_starts(text: str, labels: frozenset[str], *, is_any: bool) -> list[in
     counts = [(word, [hit.start() for hit in hits]) for (word, *_), hits in _counts(text, _TITLE).items()]
     named = [starts for word, starts in counts if word == "option" and len(starts) > 1]
     others = [starts for word, starts in counts if is_any and word not in labels and len(starts) > 1]
-    heads = ((start, table[0]) for start, table in _tables(text))
-    tables = [[start] for start, head in heads if any(key.lower() in _OPTION_HEADS or is_named(key) for key in head)]
+    heads = (
+        (start, (key.strip("*_ ").lower().partition(" ")[0] for key in head)) for start, (head, *_) in _tables(text)
+    )
+    tables = [[start] for start, words in heads if not _TITLE_WORDS.isdisjoint(words)]
     return max(named or tables or others, key=len, default=[])
 
 
@@ -312,7 +290,7 @@ def _counts(text: str, pattern: re.Pattern[str] = _COUNT) -> dict[tuple[str, int
     for hit in pattern.finditer(text):
         word = (hit["word"] or "").strip().lower()
         kind, value = _count_of(hit["sign"])
-        key = "option" if word.rstrip("s") in _TITLE_WORDS else word, hit[0].count("#"), kind
+        key = "option" if word in _TITLE_WORDS else word, hit[0].count("#"), kind
         count = counts.setdefault(key, [])
         if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
             count.append(hit)
@@ -345,7 +323,7 @@ def _of_table(text: str) -> tuple[str, ...]:
     if not table or all(map(is_part, table[0])):
         return ()
     head, firsts = table[0], [row[0] for row in table[1:]]
-    is_row = any(is_part(key) or key.strip("*_ ").lower() in _OPTION_HEADS for key in head)
+    is_row = any(is_part(key) or key.strip("*_ ").lower() in _TITLE_WORDS for key in head)
     is_criterion = len(firsts) == 1 and len(head) > 2 and not is_row
     words = [title and title["word"].lower() for title in map(_TITLE.match, head[1:])]
     is_by_column = "option" in words or (not is_row and all(words) and len({*words}) < len(words))
@@ -357,7 +335,7 @@ def _of_table(text: str) -> tuple[str, ...]:
 def _option_of_row(head: Sequence[str], row: Sequence[str]) -> str:
     """Return the option in a row of a table: its name, and each cell behind that after the head of its column."""
     cells = list(zip_longest(head, row, fillvalue=""))
-    at = next((i for i, key in enumerate(head) if key.lower() in _OPTION_HEADS and i < len(row)), 0)
+    at = next((i for i, key in enumerate(head) if key.lower() in _TITLE_WORDS and i < len(row)), 0)
     beside = [f"{key}: {cell}" for key, cell in cells[at + 1 :] if says_something(cell)]
     empty = [f"\n{key}:" for key, cell in cells[at + 1 :] if is_part(key) and not says_something(cell)]
     return f"{row[at]}: {', '.join(beside)}{''.join(empty)}"
