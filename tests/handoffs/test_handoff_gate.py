@@ -14,7 +14,8 @@ from accord.core.errors import Refused, Stopped
 from accord.core.findings import Finding
 from accord.handoffs import gate
 from accord.handoffs.gate import GateVerdict, judge, open_actions, send_action, verdict_of, with_sent
-from accord.handoffs.plan import decide_move
+from accord.handoffs.plan import Author, decide_move, decide_patch
+from accord.handoffs.rules import merge_patch
 from accord.handoffs.store import LoadedHandoff
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -69,6 +70,50 @@ def test_one_actor_that_does_everything_is_a_warning_that_the_gate_can_require(a
     stored = LoadedHandoff(task)
     assert judge(stored, PULL, 1, "review", NOW).is_open
     assert judge(stored, PULL, 1, "review", NOW, is_independent=True).is_open is not is_sole
+
+
+RISKS = {"reviewArtifact": {"knownRisks": ["Slow"]}}
+NOTES = {"verificationArtifact": {"notes": [*VERIFICATION["notes"], "Ran again"]}}
+APPROVES = {"reviewArtifact": {"decision": "approved"}}
+PASSES = {"verificationArtifact": {"result": "passed"}}
+NEW_SUMMARY = {"reviewArtifact": {"changeSummary": [*REVIEW["changeSummary"], "And an import"]}}
+WITHDRAWN = [{"reviewArtifact": part} for part in ({"status": "superseded"}, {"decision": None})]
+RENEWED = {"reviewArtifact": {"status": "complete", "decision": "approved"}}
+Later = list[tuple[str, str, dict[str, Any]]]
+CHANGES: list[tuple[str, Later, bool]] = [
+    ("bot bot bot", [("developer", "other", RISKS)], True),
+    ("bot bot bot", [("retrospective", "other", NOTES)], True),
+    ("bot bot bot", [("architect", "other", RISKS)], True),
+    ("bot bot bot", [("developer", "other", RISKS | NOTES), ("reviewer", "eve", RISKS)], True),
+    ("bot bot bot", [("reviewer", "eve", RISKS | APPROVES)], False),
+    ("bot bot bot", [("reviewer", "eve", APPROVES)], False),
+    ("bot bot bot", [("developer", "eve", APPROVES)], True),
+    (
+        "bot bot bot",
+        [("developer", "dev", NEW_SUMMARY), ("reviewer", "bot", APPROVES), ("tester", "bot", PASSES)],
+        True,
+    ),
+    ("bot eve bot", [("developer", "bot", RISKS)], False),
+    ("bot eve tess", [("developer", "bot", RISKS), ("developer", "bot", NOTES)], False),
+    ("bot eve bot", [("developer", "dev", RISKS), ("reviewer", "bot", APPROVES)], True),
+    ("bot eve bot", [*(("developer", "dev", one) for one in WITHDRAWN), ("reviewer", "bot", RENEWED)], True),
+    ("bot  bot", [("developer", "bot", RISKS)], False),
+    ("bot bot bot", [("human", "eve", PASSES), ("tester", "bot", PASSES)], True),
+    ("bot bot bot", [("developer", "other", RISKS), ("", "", {"reviewArtifact": {"updatedBy": "eve"}})], True),
+]
+"""Authors of work, review and verification, later changes (by hand without a role), and whether one actor did all."""
+
+
+@pytest.mark.parametrize(("authors", "later", "is_sole"), CHANGES)
+def test_independence_asks_who_gave_the_verdicts_last(authors: str, later: Later, is_sole: bool) -> None:
+    task = handoff("implementing", **signed(*authors.split(" ")))
+    for role, actor, content in later:
+        decided = [decide_patch(task, copy.deepcopy(content), Author(role, AT, actor))] if role else []
+        assert not any(each.reasons for each in decided)
+        task = decided[0].task if decided else merge_patch(task, {"metadata": content})
+        assert not role or decide_patch(task, copy.deepcopy(content), Author(role, AT, actor)).task == task
+    found = judge(LoadedHandoff(task), PULL, 1, "review", NOW, is_independent=True)
+    assert [reason.code for reason in found.reasons] == ["not-independent"] * is_sole
 
 
 def test_a_branch_of_the_same_name_in_a_fork_does_not_pass() -> None:

@@ -63,6 +63,13 @@ def judged_digests(metadata: Metadata) -> dict[str, str]:
     return found
 
 
+def verdict_actors(metadata: Metadata) -> dict[str, str]:
+    """Return who gave each verdict last: the recorded actor; without, the last author of its artifact."""
+    known = metadata.workflow_runtime.judged_by if metadata.workflow_runtime else {}
+    signed = {"decision": metadata.review_artifact, "result": metadata.verification_artifact}
+    return {verdict: known.get(verdict, (part and part.updated_by) or "") for verdict, part in signed.items()}
+
+
 def is_outdated(metadata: Metadata, verdict: str) -> bool:
     """Tell whether the work changed after a verdict about it."""
     known = judged_digests(metadata).get(verdict)

@@ -274,6 +274,7 @@ class WorkflowRuntime(_HandoffModel):
     next_actions: list[NextAction] = []
     blocking_reasons: list[BlockingReason] = []
     judged: dict[str, str] = Field({}, description="Digest of the work that `decision` or `result` judges.")
+    judged_by: dict[str, str] = Field({}, description="Id of the actor who gave `decision` or `result` last.")
     answered: str = Field("", description="Digest of the last question that a person answered.")
     action_history: list[ActionEntry] = Field([], description="Only grows.")
 

@@ -20,7 +20,7 @@ from accord.core.findings import Finding, Severity, finding_of, pointer
 from accord.core.frozen import Frozen
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
-from accord.handoffs.evidence import future_findings, judged_after, judged_digests, question_digest
+from accord.handoffs.evidence import future_findings, judged_after, judged_digests, question_digest, verdict_actors
 from accord.handoffs.models import (
     Handoff,
     as_patch,
@@ -134,10 +134,12 @@ def decide_patch(
     merged, reasons = _with_new_question(task, merged, wanted, author)
     before, after, now = read_handoff(task), read_handoff(merged), parse_timestamp(author.at)
     changes = list(rules.field_changes(task, merged))
-    given, known_judged = rules.given_verdicts(wanted, author.role), judged_digests(before.metadata)
+    given, digests = rules.given_verdicts(wanted, author.role), judged_digests(before.metadata)
+    actors = verdict_actors(before.metadata)
+    judges = actors | {verdict[-1]: author.name for verdict in given}
     judged = rules.judged_work(before, after, given, author.role, changes)
     own = [change.location for change in changes if change.location not in rules.REVIEW_REFERENCES]
-    own += [verdict for verdict in given if judged.get(verdict[-1]) != known_judged.get(verdict[-1])]  # renewed ones
+    own += [one for one in given if (digests.get(one[-1]), actors[one[-1]]) != (judged.get(one[-1]), author.name)]
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(location, one) for location in own)]
     reasons += rules.role_findings(author.role, task, merged, changes)
     reasons += rules.mutability_findings(task, merged, changes)
@@ -147,11 +149,12 @@ def decide_patch(
     stays = target in ("", task["status"])
     if stays:
         reasons += [*_removal_findings(before, merged, after), *rules.done_findings(task, merged)]
-    is_judged = judged != (runtime_of(task).get("judged") or {})
-    if reasons or not (changes or is_judged):
-        return _without_patch(task, reasons)
     runtime = runtime_of(merged)
-    runtime_changes = {**({"judged": judged} if is_judged else {}), **({"blockingReasons": []} if stays else {})}
+    record = {"judged": judged, "judgedBy": {verdict: name for verdict, name in judges.items() if verdict in judged}}
+    runtime_changes: dict[str, Any] = {key: value for key, value in record.items() if value != (runtime.get(key) or {})}
+    if reasons or not (changes or (given and runtime_changes)):
+        return _without_patch(task, reasons)
+    runtime_changes |= {"blockingReasons": []} if stays else {}
     if runtime | runtime_changes != runtime:
         merged = with_runtime(merged, runtime | runtime_changes)
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))

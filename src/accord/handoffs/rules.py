@@ -15,7 +15,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, pointer, warning
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
-from accord.handoffs.evidence import PROGRESS, future_findings, judged_after
+from accord.handoffs.evidence import PROGRESS, future_findings, judged_after, verdict_actors
 from accord.handoffs.models import (
     TASK_ID,
     Handoff,
@@ -104,10 +104,9 @@ def input_findings(metadata: Metadata) -> Iterator[Finding]:
 
 
 def sole_author(metadata: Metadata) -> str:
-    """Return the actor that wrote the work, the review and the verification; empty if they are several or unknown."""
-    tests, review, verified = metadata.testing_artifacts, metadata.review_artifact, metadata.verification_artifact
-    artifacts = (review, verified, tests.implemented if tests else None)
-    signed = [each.updated_by if each else None for each in artifacts]
+    """Return the actor that did the work and gave both verdicts on it; empty if they are several or unknown."""
+    work = metadata.testing_artifacts and metadata.testing_artifacts.implemented
+    signed = [*verdict_actors(metadata).values(), work and work.updated_by]
     signed.append(metadata.workflow.owner if metadata.workflow else None)
     who, verifier, *workers = (comparable_name(name or "") for name in signed)
     return str(signed[0]) if who and who == verifier and who in workers else ""
