@@ -205,6 +205,23 @@ def test_an_update_keeps_ticks_and_a_dry_run_shows_its_differences(stage: Stage)
     assert (again.writes, again.details["differences"][0]["change"]) == (0, "edited")
 
 
+@pytest.mark.parametrize("edit", [{}, {"labels": [*TASK_LABELS, "help wanted"]}, {"state": "closed"}])
+def test_an_applied_update_leaves_later_edits_of_an_issue_that_a_person_opened(
+    stage: Stage, edit: dict[str, Any]
+) -> None:
+    stranger = "accord-sandbox-stranger-token"
+    stage.send("POST", f"/repos/{stage.repository}/issues", token=stranger, title="Old", body=task_body())
+    stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=TASK_LABELS)
+    result = plan(update=[update(1, body=task_body(objective="New."), labels=["priority:high", "complexity:low"])])
+    assert stage.apply(result).outcome is Outcome.APPLIED
+    body = stage.get(path_of(stage, 1))["body"]
+    stage.send("PATCH", path_of(stage, 1), **(edit or {"body": body.replace("New.", "By hand.")}))
+    before = stage.snapshot()
+    again = stage.apply(result)
+    assert (again.outcome, again.writes, codes(again)) == (Outcome.UNCHANGED, 0, set())
+    assert stage.snapshot() == before
+
+
 def test_nearly_the_same_titles_of_other_plans_are_named_once_and_by_a_dry_run_too(stage: Stage) -> None:
     stage.apply(plan(task("a", title="Export the contacts as CSV")), run_key="one")
     similar = plan(task("q", title="Export contacts as a CSV"))

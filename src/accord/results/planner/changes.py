@@ -25,7 +25,7 @@ from accord.results.labels import (
     labels_after_update,
     status_among,
 )
-from accord.results.planner.checks import updated_by_us
+from accord.results.planner.checks import has_update
 from accord.results.planner.match import BEGUN
 from accord.results.planner.record import (
     VANISHED,
@@ -39,7 +39,6 @@ from accord.results.planner.record import (
     latest_record,
     record_of,
     text_digest,
-    update_digest,
     with_record,
     without_marker,
 )
@@ -131,7 +130,7 @@ def compare_update(
     parts = () if content in (None, old) else ("body",)
     if labels is not None and {*map(str.lower, labels)} != {*map(str.lower, issue.labels)}:
         parts = (*parts, "labels")
-    is_applied = updated_by_us(issue, facts, update_digest(update))
+    is_applied = has_update(issue, facts.token, update)
     return Comparison(issue, () if is_applied else parts, parts if is_applied else (), None, content, labels)
 
 

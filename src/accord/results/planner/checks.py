@@ -118,7 +118,7 @@ def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) ->
     issue = existing_issue(update.work_item_id, facts)
     if issue is None:
         return
-    if not updated_by_us(issue, facts, update_digest(update)):
+    if not has_update(issue, facts.token, update):
         yield from _check_open(issue, path + "/workItemID", facts)
     kind, labels = kind_of(issue.labels), update.labels
     if kind and update.body is not None and likely_kind(body := read_body(update.body)) is not kind:
@@ -157,9 +157,12 @@ def existing_issue(reference: str, facts: PlanFacts) -> Issue | None:
     return None if issue is None or issue.is_pull else issue
 
 
-def updated_by_us(issue: Issue, facts: PlanFacts, digest: str) -> bool:
-    """Trust the marker only in a body that we wrote, because its author could have copied it."""
-    return facts.identity.counts(issue.author) and has_marker(issue.body, UPDATED, facts.token, sum=digest)
+def has_update(issue: Issue, token: str, update: PlannedWorkItemUpdate) -> bool:
+    """Return whether an update was applied before; any person may have opened the issue.
+
+    Its marker has a digest of the update, so a forged one gains nothing: at worst its own issue misses this update.
+    """
+    return has_marker(issue.body, UPDATED, token, sum=update_digest(update))
 
 
 def _closed_by_us(issue: Issue, facts: PlanFacts) -> bool:
