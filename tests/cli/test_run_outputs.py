@@ -211,10 +211,14 @@ def test_one_job_runs_and_publishes(on_github: Accord, workshop: Workshop, runni
     assert step.outputs == found
 
 
-WORK = "set -e; echo new > new.txt; git add new.txt; git -c user.name=a -c user.email=a@b.c commit -qm Work"
+COMMIT = "git -c user.name=a -c user.email=a@b.c commit -qm"
+WORK = f"set -e; echo new > new.txt; git add new.txt; {COMMIT} Work"
 OWN = ("origin/feature (", "needs no token that writes")
 BESIDE = (*OWN[1:], "origin/own (", "beside.bundle")
-LEFT = ("the changes undo 2 files of them: feature.txt, prompt.md",)
+LEFT = ("branch lacks commits from before the run, so the changes undo 2 files: feature.txt, prompt.md",)
+FORK = "git init -q --bare ../fork; git remote add fork ../fork"
+LINE = "$(git rev-parse HEAD) $(git rev-parse origin/feature) A <a@b.c> 1 +0000\\tupdate by push"
+FETCHED = 'git fetch -q "$(git remote get-url origin)" feature; git push -q origin FETCH_HEAD:feature'
 PUSHED = {
     "another branch's": (f"git switch -qc own; {WORK}; git push -q origin own:feature; git switch -q feature", 1, OWN),
     "another tree's": (f"git worktree add -q ../own; cd ../own; {WORK}; git push -q origin HEAD:feature", 1, OWN),
@@ -235,7 +239,24 @@ PUSHED = {
     "an own branch's, taken back": (f"{WORK}; git push -q origin HEAD:own; git reset -q --hard HEAD~", 0, BESIDE),
     "an own branch that stays": (f"git switch -qc own; {WORK}; git push -q origin own", 1, ("origin/own (", OWN[1])),
     "nothing of the base": (f"git switch -q --no-track -c own origin/main; {WORK}", 4, LEFT),
-    "nothing of an orphan": (f"git switch -q --orphan own; {WORK}", 6, ("the changes undo 5 files of them",)),
+    "nothing of an orphan": (f"git switch -q --orphan own; {WORK}", 6, ("the changes undo 5 files",)),
+    "one after another": (
+        f"{WORK}; git push -q origin HEAD:feature; {COMMIT} More --amend; git push -qf origin HEAD:feature",
+        1,
+        OWN,
+    ),
+    "a branch whose name is not UTF-8": (
+        f"{FORK}; {WORK}; git push -q fork \"HEAD:refs/heads/$(printf 'caf\\351')\"",
+        1,
+        ("fork/caf\N{REPLACEMENT CHARACTER} (", OWN[1]),
+    ),
+    "a fork": (
+        f"{FORK}; git switch -q --detach; {WORK}; git push -q fork HEAD:refs/heads/feature; git switch -q -",
+        0,
+        (OWN[1], "fork/feature (", "beside.bundle"),
+    ),
+    "a person's commit by a line of the log": (f'printf "{LINE}\\n" >> .git/logs/refs/remotes/origin/feature', 0, OWN),
+    "a person's commit that was fetched": (f"git update-ref -d refs/remotes/origin/feature; {FETCHED}", 0, OWN),
 }
 
 
@@ -247,6 +268,8 @@ def test_own_pushes_of_an_agent_count_on_the_branch_of_the_run_and_are_named(
     script, files, said = PUSHED[pushed]
     on_github.file("agent.sh", f"git fetch -q; {script}")
     workshop.person_commits("README.md", "by hand\n", "main")
+    if "person" in pushed:
+        workshop.person_commits("person.txt", "by hand\n")
     before = workshop.tip()
     ended = running()
     assert ended.code == 0, ended.err
@@ -256,7 +279,8 @@ def test_own_pushes_of_an_agent_count_on_the_branch_of_the_run_and_are_named(
     assert (tip != before) == bool(files)
     warnings = found["run-warnings"]
     assert [text for text in said if text not in warnings] == []
-    assert ("pushed from here" in warnings, "is not in the changes" in warnings) == (OWN[1] in said, said == BESIDE)
+    assert ("pushed from here" in warnings, "is not in the changes" in warnings) == (OWN[1] in said, BESIDE[-1] in said)
+    assert warnings.count("origin/feature (") <= 1
     assert [text for text in ("merge", "origin/main", "already had") if text in warnings] == []
     assert on_github.document("publish", on_github.home / "run")["commit-sha"] == found["commit-sha"]
 

@@ -41,6 +41,12 @@ _SHORT = 7
 _STASH, _STASH_LOG = "refs/stash", "logs/refs/stash"
 _HEAD_OF = "HEAD of "
 _AWAY, _PUSH = "checkout: moving from ", "update by push"
+_MAKING = re.compile(
+    r"(?:commit(?: \(\w+\))?|am|cherry-pick|revert|.{1,200} \((?:pick|reword|edit|squash|fixup|continue|merge)\)): "
+    r"(?!fast-forward$)|.{1,200}: Merge made by "
+)
+"""How git logs a commit that it makes: of ``git commit``, ``am``, ``cherry-pick``, ``revert``, a rebase and a merge."""
+
 _LOGGED = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
 _FORMAT = "--format=%(refname) %(objectname) %(symref)"
 _TRUSTED = ("refs/remotes/", "refs/heads/main", "refs/heads/master", "refs/replace/")
@@ -56,23 +62,24 @@ class Beside(Frozen):
     commits: Mapping[str, str] = field(default_factory=dict)  # by place
     fetched: frozenset[tuple[str, str]] = frozenset()  # branches of remotes with their commits
     pushed: frozenset[tuple[str, str]] = frozenset()  # the same, of all pushes from here
+    made: frozenset[str] = frozenset()  # commits that were made here
     edits: Mapping[str, bytes] = field(default_factory=dict)  # of other work trees and submodules
     starts: Mapping[str, str] = field(default_factory=dict)  # commits of the submodules, by path
     state_files: Sequence[str] = ()  # patterns of files that agents make for themselves
 
 
 class Search(Frozen):
-    """The work that is not kept: job secrets, paths that were private before, and commits on the run's branch."""
+    """The work that is not kept: job secrets, paths that were private before, and the commit on the run's branch."""
 
     secrets: Sequence[bytes]
     is_private: Callable[[str], bool]
-    delivered: Iterable[str] = ()
+    delivered: str = ""
 
 
 def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[str]) -> Beside:
     """Find the work beside the work tree of ``git``, whose directory is its top. Raises GitFailed."""
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
-    commits = dict(pushed := pushed_commits(shared))
+    commits = dict(pushed := pushed_commits(git, shared))
     commits |= {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_at(shared / _STASH_LOG)}
     commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _branches_switched_from(git)}
     fetched = set()
@@ -91,17 +98,25 @@ def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[s
     for path, start in submodules.items():
         if _is_submodule(git.directory, path, shared):
             edits[path] = _edits(git.directory / path, start or "HEAD", state_files)
-    return Beside(commits, frozenset(fetched), frozenset(pushed), edits, dict(submodules), state_files)
+    logged = frozenset(pushed), made_commits(shared)
+    return Beside(commits, frozenset(fetched), *logged, edits, dict(submodules), state_files)
 
 
-def pushed_commits(directory: Path) -> list[tuple[str, str]]:
-    """Return the branches of remotes, such as ``origin/main``, to which git pushed from here, with the commits.
+def pushed_commits(git: Git, shared: Path) -> list[tuple[str, str]]:
+    """Return the branches of remotes, such as ``origin/main``, with the commits that were pushed there, oldest first.
 
     Git logs a push in other words than a fetch (``transport_update_tracking_ref`` in its transport.c).
     """
-    logs = directory / "logs/refs/remotes"
-    logged = ((name, entry) for name in files_below(logs, "") for entry in reversed(_log_at(logs / name)))
-    return [(name, commit) for name, (commit, said) in logged if said == _PUSH]
+    names = git.attempt("for-each-ref", "--format=%(refname:lstrip=2)", "refs/remotes").stdout.split()
+    logs = ((name, reversed(_log_at(shared / "logs/refs/remotes" / os.fsdecode(name)))) for name in names)
+    return [(name.decode("utf-8", "replace"), commit) for name, log in logs for commit, said in log if said == _PUSH]
+
+
+def made_commits(shared: Path) -> frozenset[str]:
+    """Return the commits that the logs of HEAD and of the local branches say were made here, not fetched."""
+    branches = (shared / path for path in files_below(shared, "logs/refs/heads"))
+    logs = (shared / "logs/HEAD", *shared.glob("worktrees/*/logs/HEAD"), *branches)
+    return frozenset(commit for log in logs for commit, said in _log_at(log) if _MAKING.match(said))
 
 
 def _read_small(path: Path) -> str:
@@ -173,7 +188,7 @@ def _keep(git: Git, start: str, before: Beside, folder: Path, search: Search) ->
     now = look_beside(git, before.starts, before.state_files)
     with own_repository(git) as own:
         remote = before.fetched | before.pushed | (now.fetched - now.pushed)
-        known = {start, *before.commits.values(), *search.delivered, *(commit for _, commit in remote)}
+        known = {start, search.delivered, *before.commits.values(), *(commit for _, commit in remote)} - {""}
         kept, left = dict[str, str](), dict[str, list[str]]()
         for name, commit in _new_places(own, {*known, *filter(None, [git.commit_of("HEAD")])}, now).items():
             if reason := _reason_not_to_keep(own, start, commit, known, [*kept.values()], search):

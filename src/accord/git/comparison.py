@@ -15,7 +15,7 @@ from dataclasses import field
 from functools import cached_property
 
 from accord.core.frozen import Frozen
-from accord.git.beside import pushed_commits
+from accord.git.beside import made_commits, pushed_commits
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
 from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, ignored_paths, is_only_here, untracked_files
 from accord.git.leaving_out import BY_FILTER, ELSEWHERE, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
@@ -52,7 +52,8 @@ class WorkTreeChanges(Frozen):
     marked: tuple[str, ...] = ()  # paths with the markers of a conflict
     unfinished: str = ""  # the merge that has not come to its end
     merged: tuple[str, ...] = ()  # commits that were merged
-    pushed: tuple[tuple[str, str], ...] = ()  # branches of remotes with the commits that were pushed there
+    pushed: Mapping[str, str] = field(default_factory=dict)  # branches of remotes with the commits last pushed there
+    own_pushes: Mapping[str, str] = field(default_factory=dict)  # the same, of commits that were made here
     undone: tuple[str, ...] = ()  # paths of commits before, which HEAD does not have, as they were without these
     steering: tuple[str, ...] = ()  # paths that steer agents or CI
 
@@ -65,8 +66,10 @@ def changes_since(
     ``own`` are the patterns that ``audit_changes`` takes.
     """
     with lay_over(snapshot) as ours:
-        pushed = tuple(each for each in pushed_commits(snapshot.objects.parent) if each not in snapshot.beside.pushed)
-        comparison = _Comparison.of(snapshot, ours, pushed)
+        shared, earlier = snapshot.objects.parent, snapshot.beside
+        pushed = [push for push in pushed_commits(snapshot.agents_git(), shared) if push not in earlier.pushed]
+        made = made_commits(shared) - earlier.made
+        comparison = _Comparison.of(snapshot, ours, set(pushed))
         changed, untouched = comparison.changed_paths()
         clones = tuple(f"{folder}/" for folder, is_cloned in comparison.nested.items() if is_cloned)
         cloned = {path: ELSEWHERE for path in changed if path.startswith(clones)}
@@ -95,7 +98,8 @@ def changes_since(
             tuple(paths_with_new_markers(ours, changes)),
             comparison.unfinished,
             comparison.merged,
-            pushed,
+            dict(pushed),
+            {name: commit for name, commit in pushed if commit in made},
             () if comparison.descends else tuple(_undone_paths(ours, snapshot, changes)),
             (*audit.steering, *audit.protected),
         )
@@ -117,7 +121,7 @@ def _merged_commits(real: Git, start: str, pushed: Collection[tuple[str, str]]) 
     own = {start, *(commit for commit, *_ in commits)}
     outside = [parent for _, *parents in commits for parent in parents if parent not in own]
     ends = ("--merged=HEAD", f"--no-merged={start}", "--format=%(refname:lstrip=2) %(objectname)", "refs/remotes")
-    branches = os.fsdecode(real.attempt("for-each-ref", *ends).stdout).splitlines()
+    branches = real.attempt("for-each-ref", *ends).stdout.decode("utf-8", "replace").splitlines()
     remote = (commit for name, commit in (line.split(" ") for line in branches) if (name, commit) not in pushed)
     return tuple(dict.fromkeys([*remote, *outside]))
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from accord.agents.registry import Registry
@@ -50,6 +51,7 @@ Any other failure ends the run.
 """
 
 _NAMED_REFS = 3
+_MOST_PUSHED = 100
 LEAST_SECONDS = 30.0
 """An agent with less time could only be ended."""
 
@@ -219,11 +221,11 @@ def _merge_error(changes: WorkTreeChanges) -> InternalError | None:
 def _warnings_about_commits(changes: WorkTreeChanges) -> Iterator[str]:
     """Say what was pushed, and which files of earlier commits the agent left by going on from elsewhere."""
     if changes.pushed:
-        places = some_of([f"{name} ({commit[:7]})" for name, commit in changes.pushed])
+        places = some_of([f"{name} ({commit[:7]})" for name, commit in changes.pushed.items()])
         yield f"The agent or someone else pushed from here: {places}. An agent's job needs no token that writes."
     if changes.undone:
-        files = f"{count_of(len(changes.undone), 'file')} of them: {some_of(changes.undone)}."
-        yield f"The agent ended on a branch without all commits before the run, so the changes undo {files}"
+        files = f"{count_of(len(changes.undone), 'file')}: {some_of(changes.undone)}."
+        yield f"The agent's branch lacks commits from before the run, so the changes undo {files}"
 
 
 def _save_changes(
@@ -245,11 +247,13 @@ def _save_changes(
     layout.make_writable(path)
     path.unlink(missing_ok=True)
     path.write_bytes(changes.patch)
-    record.merged, record.steering, record.pushed = changes.merged, changes.steering, changes.pushed
+    record.merged, record.steering = changes.merged, changes.steering
+    record.pushed = dict(islice(changes.own_pushes.items(), _MOST_PUSHED))
     record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     warnings = remarks_on(changes.left_out)
     hidden = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
-    search = Search(hidden, snapshot.is_private, record.pushed_to(short_name(request.context.pr_ref)))
+    delivered = changes.pushed.get(f"origin/{short_name(request.context.pr_ref)}", "")
+    search = Search(hidden, snapshot.is_private, delivered)
     git, start = snapshot.agents_git(), snapshot.commit
     record.messages = own_messages(git, start)
     warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)

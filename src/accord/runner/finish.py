@@ -149,7 +149,7 @@ class _FinishedRun(Frozen):
         options, ref = self.options, self.record.context.pr_ref
         pull, warnings = self._pull()
         published = None
-        has_work = bool(patch.strip() or self.record.pushed_to(short_name(ref)))
+        has_work = bool(patch.strip() or f"origin/{short_name(ref)}" in self.record.pushed)
         if has_work and ref and (options.remote or options.connection_error):
             publication = self._publication(patch, pull)
             published = self._push(publication, pull)
@@ -260,7 +260,7 @@ class _FinishedRun(Frozen):
             options.allows_steering,
             options.limits,
             record.merged,
-            record.pushed_to(short_name(context.pr_ref)),
+            record.pushed.get(f"origin/{short_name(context.pr_ref)}", ""),
             options.log,
         )
 

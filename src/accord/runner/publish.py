@@ -82,7 +82,7 @@ class Publication(Frozen):
     allows_steering: bool = False  # without it, steering and other protected files are not pushed
     limits: ChangeLimits = DEFAULT_LIMITS  # changes beyond them are never pushed
     merged: tuple[str, ...] = ()  # commits that the agent merged, as it says
-    pushed: tuple[str, ...] = ()  # commits that the agent pushed to the branch, as it says
+    pushed: str = ""  # the agent's own commit that it pushed to the branch, as it says
     log: OperationLog = field(default_factory=OperationLog)
 
 
@@ -279,9 +279,9 @@ class _Publisher(Frozen):
         return Published()
 
     def _pushed_by_agent(self, tip: str) -> str:
-        """Return the newest commit of a branch that the agent pushed itself; empty without one."""
+        """Return the commit that the agent pushed itself if a branch has it; else empty."""
         listed = self.git.attempt("rev-list", f"{self.work.base_sha}..{tip}").stdout.decode().split()
-        return next((commit for commit in listed if commit in self.work.pushed), "")
+        return self.work.pushed if self.work.pushed in listed else ""
 
     def _push(self, commit: str, branch: str, expected: str) -> DeliveredCommit | None:
         """Bring a commit to a branch that must still end at ``expected``; None if it moved, or in a dry run."""

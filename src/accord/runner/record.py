@@ -14,7 +14,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TypeVar
@@ -87,7 +87,7 @@ class RunRecord(BaseModel):
     duration_seconds: float = 0
     patch_sha256: str = ""  # empty without a patch
     merged: tuple[str, ...] = ()  # commits that the agent merged
-    pushed: tuple[tuple[str, str], ...] = ()  # branches of remotes with the commits that the agent pushed there
+    pushed: Mapping[str, str] = {}  # branches of remotes with commits that the agent made and pushed there
     messages: tuple[str, ...] = ()  # of the agent's own commits
     steering: tuple[str, ...] = ()  # changed paths that steer agents or CI, as the checkout tells
     warnings: tuple[str, ...] = ()
@@ -101,10 +101,6 @@ class RunRecord(BaseModel):
             _sum(attempt.tokens_output for attempt in self.attempts),
             _sum(attempt.cost_usd for attempt in self.attempts),
         )
-
-    def pushed_to(self, branch: str) -> tuple[str, ...]:
-        """Return the commits that the agent pushed to a branch, of whatever remote."""
-        return tuple(commit for name, commit in self.pushed if name.partition("/")[2] == branch)
 
 
 @dataclass
