@@ -120,10 +120,13 @@ def test_an_unknown_page_and_an_unknown_item_do_not_exist() -> None:
     assert [render_page(name, snapshot(*FOUR), str) for name in ("x", "item-9.html", "../a")] == [None] * 3
 
 
+BOTH = item("task:implement", "task:refinement", "status:ready", number=10)
+
+
 def test_items_are_in_the_columns_of_their_status() -> None:
-    columns = columns_of(items_of(snapshot(*FOUR, item("bug", rows=(RUNNING,), number=9))))
+    columns = columns_of(items_of(snapshot(*FOUR, item("bug", rows=(RUNNING,), number=9), BOTH)))
     assert {name: [one.number for one in items] for name, items in columns.items() if items} == {
-        "pending": [2], "ready": [1], "in-progress": [3], "unclear": [4],
+        "pending": [2], "ready": [1], "in-progress": [3], "unclear": [4, 10],
     }  # fmt: skip
 
 

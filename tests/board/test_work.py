@@ -20,6 +20,7 @@ PAGE = "https://github.example/octo/web"
 ADDRESS = address_of("octo/web", "https://github.com")
 BOT = Identity("github-actions[bot]", is_person=False)
 TASK = ("task:implement", "priority:high")
+BOTH = (*TASK, "task:refinement")
 RUNNING = StatusRow(key="k", work="implement", state="running", since="2026-11-02T08:00:00Z", run=7, agent="codex")
 FAILED = RUNNING.model_copy(update={"state": "failed", "result": "auth: the key expired"})
 HELD = WorkflowRun(9, "CI", "ci.yml", "pull_request", "completed", "action_required", "h" * 40, "b", (), NOW)
@@ -75,6 +76,9 @@ def placed(
         (item(*TASK, "status:blocked"), "needs_you", "question", "Its status is blocked", "--to pending"),
         (item(*TASK, "status:needs-refinement"), "needs_you", "question", "needs-refinement", "--to pending"),
         (item("task:refinement", "status:pending"), "needs_you", "question", "specification", "gh issue close 3"),
+        (item(*BOTH, "status:ready"), "needs_you", "broken", "Remove one of them.", "--remove-label task:refinement"),
+        (item(*BOTH, "status:pending"), "needs_you", "broken", "both type labels", "--remove-label task:refinement"),
+        (item(*BOTH), "needs_you", "broken", "both type labels", "--remove-label task:refinement"),
         (item(*TASK), "needs_you", "broken", "no status label", "--add-label status:pending"),
         (
             item(*TASK, "status:ready", "status:review"),

@@ -90,6 +90,7 @@ def test_some_events_start_nothing(more: dict[str, Any], words: str) -> None:
 
 
 TASK = "task:implement"
+BOTH = (TASK, "task:refinement")
 REQUEST, PULL, CLOSED = issue(), issue(is_pull=True), issue(state="closed")
 READY, PENDING = issue(TASK, "status:ready"), issue(TASK, "status:pending")
 PROGRESS = issue(TASK, "status:in-progress")
@@ -122,6 +123,7 @@ def test_the_answer_about_an_item_after_its_work_is_right_for_its_pull_request(
         ((TASK, "status:pending"), (), 1),
         ((TASK, "status:pending"), (3,), 0),
         (("task:refinement", "status:pending"), (), 0),
+        ((*BOTH, "status:pending"), (), 0),
         ((TASK, "status:ready"), (), 0),
         ((TASK, "status:pending", "status:blocked"), (), 0),
     ],
@@ -151,6 +153,7 @@ def test_only_work_for_an_agent_becomes_ready(labels: tuple[str, ...], blockers:
         ("implement", issue(TASK, "status:review"), "no open pull request closes it. Run `accord items move 7 --to p"),
         ("implement", issue(TASK, "status:approved"), "See `accord status`."),
         ("implement", issue(TASK, "status:blocked"), "run `accord items move 7 --to pending`"),
+        ("implement", issue(*BOTH, "status:ready"), "#7 has both type labels"),
         ("implement", issue(TASK), "does not have exactly one status label"),
         ("implement", issue(TASK, state="closed"), "#7 is closed."),
         ("implement", issue(TASK, "status:ready", "agent:unknown"), "No enabled agent has this name."),

@@ -34,7 +34,7 @@ from accord.github.models import Review
 from accord.loops.models import Iteration, LoopState
 from accord.records.models import PublicRecord
 from accord.results.labels import Category, in_category
-from accord.results.status import WORK_ITEM, status_if_clear
+from accord.results.status import WORK_ITEM, item_state
 from accord.starts.models import ACTIVE, StatusRow
 from accord.text.markers import REVIEW, find_markers
 
@@ -171,7 +171,7 @@ def _context(name: str, snapshot: BoardSnapshot, items: Sequence[PlacedItem]) ->
 
 def item_status(item: BoardItem) -> str:
     """Return the status of an item, or that it is unclear."""
-    return status_if_clear(item.issue) or UNCLEAR
+    return item_state(item.issue).status or UNCLEAR
 
 
 def columns_of(items: Iterable[PlacedItem]) -> Mapping[str, list[PlacedItem]]:

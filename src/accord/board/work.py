@@ -27,8 +27,8 @@ from accord.github.models import Issue
 from accord.loops.checks import check_facts, held_runs, inconclusive_text
 from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts, LoopState
 from accord.loops.questions import KEEPALIVE
-from accord.results.labels import Category, in_category
-from accord.results.status import is_work_item, item_state, status_if_clear
+from accord.results.labels import Category, ItemKind, in_category
+from accord.results.status import is_work_item, item_state, status_if_clear, type_findings
 from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
 
 _NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}
@@ -115,9 +115,7 @@ def _place_idle(
     owner = owner_of(replace(item_state(issue, item.open_blockers), is_running=False), linked)
     match owner.reason:
         case "status-unclear":
-            has = " and ".join(f"`{label}`" for label in in_category(issue.labels, Category.STATUS))
-            why = f"It has {has or 'no status label'}; it needs exactly one."
-            return "needs_you", replace(entry, kind="broken", why=why, command=_one_status(facts, issue))
+            return "needs_you", _unclear_entry(facts, issue, entry)
         case "decision":
             why = f"Its status is {status}: a person decides."
             return "needs_you", replace(entry, kind="question", why=why, command=_back(facts, issue))
@@ -319,11 +317,15 @@ def _blockers_text(item: BoardItem) -> str:
     return f"Blocked by {_list([f'#{number}' for number in item.blockers])}."
 
 
-def _one_status(facts: BoardRepository, issue: Issue) -> str:
-    """Return the command that leaves an item exactly one status label."""
-    _, *spare = in_category(issue.labels, Category.STATUS) or ["", ""]
-    words = [word for label in spare if label for word in ("--remove-label", label)]
-    return facts.address.gh_command("issue", "edit", issue.number, *(words or ("--add-label", "status:pending")))
+def _unclear_entry(facts: BoardRepository, issue: Issue, entry: Entry) -> Entry:
+    """Return the entry of an item whose labels do not give one type and one status, with the command that does."""
+    found, labels = next(type_findings(issue), None), in_category(issue.labels, Category.STATUS)
+    has = " and ".join(f"`{label}`" for label in labels)
+    why = found.text if found else f"It has {has or 'no status label'}; it needs exactly one."
+    spare = [ItemKind.REFINEMENT.value] if found else labels[1:]
+    words = [word for label in spare for word in ("--remove-label", label)] or ["--add-label", "status:pending"]
+    command = facts.address.gh_command("issue", "edit", issue.number, *words)
+    return replace(entry, kind="broken", why=why, command=command)
 
 
 def _comment(facts: BoardRepository, kind: str, number: int, text: str) -> str:

@@ -102,9 +102,10 @@ def status_if_clear(issue: Issue) -> str | None:
 
 
 def item_state(issue: Issue, open_blockers: int = 0) -> ItemState:
-    """Return what of an item decides who acts next."""
+    """Return what of an item decides who acts next; an open one with both type labels has no clear status."""
     is_refinement = kind_of(issue.labels) is ItemKind.REFINEMENT
-    return ItemState(issue.is_open, status_if_clear(issue), is_refinement, open_blockers)
+    status = None if issue.is_open and any(type_findings(issue)) else status_if_clear(issue)
+    return ItemState(issue.is_open, status, is_refinement, open_blockers)
 
 
 def current_status(issue: Issue) -> str:
@@ -151,12 +152,15 @@ def is_work_item(issue: Issue) -> bool:
     return not issue.is_pull and any(label in KNOWN_NAMES for label in in_category(issue.labels, Category.TYPE))
 
 
-def type_findings(issue: Issue, identity: Callable[[], Identity], token: str = "") -> Iterator[Finding]:
-    """Find an issue that is not one work item: it has both type labels, or none and no marker of a plan."""
+def type_findings(issue: Issue, identity: Callable[[], Identity] | None = None, token: str = "") -> Iterator[Finding]:
+    """Find an issue that is not one work item: it has both type labels, or none and no marker of a plan.
+
+    Without ``identity``, only labels are judged.
+    """
     if {*ItemKind} <= {*issue.labels}:
         message = f"#{issue.number} has both type labels, {' and '.join(f'`{kind}`' for kind in ItemKind)}."
         yield Finding("type-unclear", message, hint="Remove one of them.")
-    elif not is_work_item(issue) and not latest_record(issue, token, identity()):
+    elif identity and not is_work_item(issue) and not latest_record(issue, token, identity()):
         message = f"#{issue.number} is not a work item: it has no type label, and no plan made it."
         yield Finding("not-a-work-item", message, hint=f"Give it a type label, such as `{ItemKind.TASK}`.")
 

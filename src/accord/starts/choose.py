@@ -10,7 +10,7 @@ from accord.engine.owner import PullState, next_statuses, owner_of, unclosed_tex
 from accord.engine.trust import RefusedLabel, names_agent
 from accord.github.models import Issue, Pull
 from accord.results.labels import STATUSES
-from accord.results.status import is_work_item, item_state, status_if_clear
+from accord.results.status import is_work_item, item_state, status_if_clear, type_findings
 from accord.starts.config import AccordConfig
 from accord.starts.models import (
     ACTIVE,
@@ -209,6 +209,8 @@ def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> Start
         return Answer(f"#{issue.number} is not a work item. Comment `/accord plan` to turn it into work items.")
     if not issue.is_open:
         return _answer_closed(issue)
+    for found in type_findings(issue):
+        return Answer(found.text)
     status = status_if_clear(issue)
     if status != "ready" and not (is_retry and status == "in-progress"):
         return Answer(_unready(issue, status, facts.pull))
