@@ -9,7 +9,7 @@ from support.handoffs import EVERYTHING, IMPLEMENTED, NOW, by, checked, codes, h
 
 from accord.core.documents import Document
 from accord.core.errors import BrokenContract
-from accord.core.kinds import KINDS
+from accord.core.kinds import KINDS, check_document
 from accord.core.shapes import read_shape
 from accord.handoffs.models import Handoff, next_task_id, normalise
 from accord.handoffs.plan import decide_patch
@@ -97,6 +97,7 @@ BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": 
     ("tasks", "found"),
     [
         ([], []),
+        ({}, []),
         ([{"metadata": {}}, BROKEN_PLAN], [("schema", "/tasks/1/metadata/planningArtifact/goals")]),
         ({"T-00001": BROKEN_PLAN}, [("schema", "/tasks/T-00001/metadata/planningArtifact/goals")]),
         ([{"title": "Export"}, {"status": "todo"}], [("not-a-handoff", "/tasks/0")]),
@@ -111,6 +112,7 @@ BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": 
 )
 def test_each_task_of_a_file_with_many_is_checked(tasks: Any, found: list[tuple[str, str]]) -> None:
     assert [(item.code, item.path) for item in store_findings({"tasks": tasks}, NOW) or ()] == found
+    assert found or check_document(json.dumps({"tasks": tasks}).encode(), None) == ("handoff", [])
 
 
 def test_a_repeated_id_is_found_at_the_task_that_needs_another_with_one_that_is_free() -> None:
