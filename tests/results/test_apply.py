@@ -279,6 +279,15 @@ def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
     assert "foreign-marker" in codes(receipt)
 
 
+def test_a_stranger_who_forges_the_marker_of_a_closed_item_does_not_stop_its_close(stage: Stage) -> None:
+    stage.apply(plan(task("a")), run_key="k")
+    stage.apply(plan(close=["1"]), run_key="k")
+    forged = stage.get(f"/repos/{stage.repository}/issues/1")["body"]
+    stage.send("POST", f"/repos/{stage.repository}/issues", token=STRANGER, title="Mine", body=forged)
+    stage.apply(plan(close=["2"]), run_key="k", reaches_any_issue=True)
+    assert stage.get(f"/repos/{stage.repository}/issues/2")["state"] == "closed"
+
+
 def test_a_run_under_another_identity_names_the_author_of_items_that_it_did_not_adopt(stage: Stage) -> None:
     result = plan(task("a"))
     stage.apply(result, adapter=stage.adapter(token=INSTALLATION))

@@ -315,7 +315,7 @@ KEPT_OPEN = {
 def test_an_item_that_vanished_is_kept_where_a_person_or_an_agent_took_it_up(
     changes: dict[str, Any], reason: str
 ) -> None:
-    found = reason_to_keep(issue_of(A, 1, **changes), TOKEN)
+    found = reason_to_keep(issue_of(A, 1, **changes), FACTS)
     assert reason in found if reason else found == ""
 
 

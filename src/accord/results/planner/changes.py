@@ -25,14 +25,13 @@ from accord.results.labels import (
     labels_after_update,
     status_among,
 )
-from accord.results.planner.checks import has_update
+from accord.results.planner.checks import has_update, is_reopened
 from accord.results.planner.match import BEGUN
 from accord.results.planner.record import (
     VANISHED,
     ItemRecord,
     body_digest,
     content_of,
-    is_reopened,
     is_retired,
     label_digest,
     label_digests,
@@ -182,10 +181,10 @@ def to_issue_change(change: Comparison, token: str) -> IssueChange:
     return IssueChange(parts.join(), change.labels, state, title=change.title)
 
 
-def reason_to_keep(issue: Issue, token: str) -> str:
+def reason_to_keep(issue: Issue, facts: PlanFacts) -> str:
     """Return why an item that vanished from its plan is not closed; empty where nothing speaks against it."""
-    record, status = record_of(issue, token), status_among(issue.labels, BEGUN)
-    if is_reopened(issue, token):
+    record, status = record_of(issue, facts.token), status_among(issue.labels, BEGUN)
+    if is_reopened(issue, facts):
         return "a person reopened it"
     if status:
         return f"its status is {status}"

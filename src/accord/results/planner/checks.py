@@ -33,7 +33,7 @@ from accord.results.labels import (
     kind_of,
 )
 from accord.results.planner.match import same_title
-from accord.results.planner.record import content_limit, is_reopened, latest_record, update_digest
+from accord.results.planner.record import VANISHED, content_limit, latest_record, update_digest
 from accord.results.planner.rules import Plan, check_length, item_number, numbered_owners, split_temp_id
 from accord.results.status import StatusFacts, is_work_item, legal_moves, type_findings
 from accord.text.markdown import as_code
@@ -106,7 +106,7 @@ def _check_target(reference: str, facts: PlanFacts, path: str, *, reaches_any: b
 
 def _check_close(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
     issue = existing_issue(reference, facts)
-    if issue and is_reopened(issue, facts.token):
+    if issue and is_reopened(issue, facts):
         message = f"#{issue.number} was closed and reopened since, so accord does not close it again."
         yield warning("item-reopened", message, path, hint="Close it by hand if it is no longer needed.")
     elif issue and not _closed_by_us(issue, facts):
@@ -163,6 +163,12 @@ def has_update(issue: Issue, token: str, update: PlannedWorkItemUpdate) -> bool:
     Its marker has a digest of the update, so a forged one gains nothing: at worst its own issue misses this update.
     """
     return has_marker(issue.body, UPDATED, token, sum=update_digest(update))
+
+
+def is_reopened(issue: Issue, facts: PlanFacts) -> bool:
+    """Return whether this run key closed an item of ours that is open: a person reopened it."""
+    is_ours = facts.identity.counts(issue.author)  # the author of another could have copied the marker
+    return issue.is_open and is_ours and any(has_marker(issue.body, name, facts.token) for name in (CLOSED, VANISHED))
 
 
 def _closed_by_us(issue: Issue, facts: PlanFacts) -> bool:

@@ -10,8 +10,8 @@ from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.github.models import Issue
 from accord.results.bodies import CLOSED, owners_in
 from accord.results.planner.changes import Comparison, compare, compare_update, reason_to_keep
-from accord.results.planner.checks import existing_issue
-from accord.results.planner.record import VANISHED, content_of, is_reopened, record_of
+from accord.results.planner.checks import existing_issue, is_reopened
+from accord.results.planner.record import VANISHED, content_of, record_of
 from accord.results.planner.rules import Plan, PlannedItem
 from accord.results.planner.structure import StructureOperation
 
@@ -105,12 +105,10 @@ def plan_operations(
     ]
     left = facts.vanished if closes_vanished else ()
     vanished = [
-        CloseWorkItem(f"#{issue.number}", None, issue, VANISHED)
-        for issue in left
-        if not reason_to_keep(issue, facts.token)
+        CloseWorkItem(f"#{issue.number}", None, issue, VANISHED) for issue in left if not reason_to_keep(issue, facts)
     ]
     named = (existing_issue(reference, facts) for reference in plan.result.close)
-    closable = (issue for issue in named if issue and not is_reopened(issue, facts.token))
+    closable = (issue for issue in named if issue and not is_reopened(issue, facts))
     closes = [CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open), issue) for issue in closable]
     return [
         *creates,

@@ -137,11 +137,6 @@ def content_of(issue: Issue) -> str:
     return split_body(issue.body).content
 
 
-def is_reopened(issue: Issue, token: str) -> bool:
-    """Return whether this run key closed an item that is open: a person reopened it."""
-    return issue.is_open and any(has_marker(issue.body, name, token) for name in (CLOSED, VANISHED))
-
-
 def is_retired(issue: Issue, token: str) -> bool:
     """Return whether an item was closed because its plan had it no longer, by any account."""
     return not issue.is_open and issue.state_reason == "not_planned" and has_marker(issue.body, VANISHED, token)

@@ -68,7 +68,7 @@ def _vanished_items(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Find
     names = [f"#{issue.number} `{_temp_id(issue, facts)}`" for issue in facts.vanished]
     if closes_vanished:
         for issue, name in zip(facts.vanished, names, strict=True):
-            if reason := reason_to_keep(issue, facts.token):
+            if reason := reason_to_keep(issue, facts):
                 message = f"{name} is no longer in the plan and stays open: {reason}."
                 yield warning("item-vanished", message, hint="Close it by hand if it is no longer needed.")
     elif names:
@@ -88,7 +88,7 @@ def differences(
         _entry(item.temp_id, item.title, comparisons.get(item.temp_id), with_texts=with_texts) for item in plan.items
     ]
     for issue in facts.vanished:
-        change = "close" if closes_vanished and not reason_to_keep(issue, facts.token) else "vanished"
+        change = "close" if closes_vanished and not reason_to_keep(issue, facts) else "vanished"
         found.append({**_entry(_temp_id(issue, facts), issue.title, Comparison(issue)), "change": change})
     for update in plan.result.update:
         if target := existing_issue(update.work_item_id, facts):

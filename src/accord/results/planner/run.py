@@ -266,7 +266,7 @@ def _close(github: GitHub, operation: CloseWorkItem, ledger: Ledger, options: Pl
     token, marker = ledger.facts.token, operation.marker
     if marker == VANISHED:
         issue = github.issue(operation.issue.number) or operation.issue
-        if not issue.is_open or reason_to_keep(issue, token):
+        if not issue.is_open or reason_to_keep(issue, ledger.facts):
             return
     else:
         issue = _current(github, ledger.newest(operation.issue), ledger, options)
