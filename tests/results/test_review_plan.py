@@ -344,7 +344,9 @@ def test_a_path_that_resembles_one_of_the_diff_is_reported_with_it() -> None:
 @pytest.mark.parametrize(
     ("path", "changes", "near"),
     [
-        ("lib/deep/parser.py", ["src/parser.py", "src/writer.py"], "src/parser.py"),
+        ("app/src/parser.py", ["src/parser.py", "src/writer.py"], "src/parser.py"),
+        ("lib/deep/parser.py", ["src/parser.py", "src/writer.py"], ""),
+        ("tests/__init__.py", ["src/pkg/__init__.py"], ""),
         ("parser.py", ["src/exports/parser.py"], "src/exports/parser.py"),
         ("lib/index.ts", ["src/index.ts", "web/index.ts"], ""),
         ("docs/reader.md", ["docs/readme.md"], ""),
@@ -353,7 +355,9 @@ def test_a_path_that_resembles_one_of_the_diff_is_reported_with_it() -> None:
         ("src/create.py", ["src/update.py"], ""),
     ],
 )
-def test_a_path_is_a_slip_if_one_edit_or_only_its_folder_is_wrong(path: str, changes: list[str], near: str) -> None:
+def test_a_path_is_a_slip_if_it_differs_by_an_edit_or_by_folders_in_front(
+    path: str, changes: list[str], near: str
+) -> None:
     notes = draft(needs_changes(comment(path, 1))).notes
     hints = [finding.hint for finding in near_paths(notes, anchors_of([changed(name, LONG) for name in changes]))]
     assert hints == ([f"Did you mean `{near}`?"] if near else [])

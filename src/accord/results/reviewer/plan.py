@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -208,9 +207,10 @@ def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
 
 
 def near_paths(notes: Iterable[Note], anchors: Anchors) -> Iterator[Finding]:
-    """Report paths that are not in the diff but differ from one that is by an edit, or only by their folder."""
+    """Report paths that are not in the diff but differ from one that is by an edit, or by folders in front of it."""
     for note in (each for each in notes if not anchors.find(each.path, None)):
-        same = [path for path in anchors.files if posixpath.basename(path) == posixpath.basename(note.path)]
+        pairs = ((path, *sorted([f"/{path}", f"/{note.path}"], key=len)) for path in anchors.files)
+        same = [path for path, short, long in pairs if long.endswith(short)]
         if near := correct_spelling(note.path, anchors.files, most=1) or (same[0] if len(same) == 1 else ""):
             message = f"`{note.name}` is not in the diff, so the comment is in the body."
             hint = f"Did you mean `{near}`?"
