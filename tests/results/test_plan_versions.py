@@ -124,6 +124,13 @@ def test_plans_of_several_specifications_differ_by_their_content() -> None:
     assert key_of(items) != key_of([*items, task("c")])
 
 
+@pytest.mark.parametrize("part", ["title", "tempID", "labels"])
+def test_a_number_with_its_sign_is_another_plan_where_it_is_a_text(part: str) -> None:
+    texts = [["#10"], ["10"]] if part == "labels" else ["#10", "10"]
+    signed, bare = (key_of([{**task("a", body=OTHER_SPEC), part: text}, task("b")]) for text in texts)
+    assert signed != bare
+
+
 REFERENCES: dict[str, Callable[[str], tuple[list[dict[str, Any]], dict[str, Any]]]] = {
     "close": lambda number: ([], {"close": [number]}),
     "update": lambda number: ([], {"update": [{"workItemID": number, "body": None, "labels": ["x"]}]}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -127,5 +126,4 @@ def outcome_of(entries: Sequence[LedgerEntry], error: AccordError | None) -> Out
 def default_run_key(result: BaseModel, *scope: object) -> str:
     """Derive the run key from the result and its scope: the repository, and an issue that the result does not name."""
     canonical = json.dumps(result.model_dump(by_alias=True), sort_keys=True, separators=(",", ":"))
-    canonical = re.sub(r'"#([1-9][0-9]{0,17}")', r'"\1', canonical)  # `#42` and `42` are the same item
     return hashlib.sha256("\n".join([*(str(part).lower() for part in scope), canonical]).encode()).hexdigest()[:20]

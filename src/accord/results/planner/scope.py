@@ -17,6 +17,7 @@ from accord.results.bodies import SPEC_REFERENCE
 from accord.results.planner.rules import Plan, item_number
 
 if TYPE_CHECKING:
+    from accord.results.models import PlannerResult
     from accord.results.run_options import PlanOptions
 
 _NAMED = re.compile(r"(session|mission):\s*(\S.*)", re.DOTALL)
@@ -43,7 +44,18 @@ def plan_run_key(plan: Plan, options: PlanOptions) -> str:
         place, _, number = issues.pop().rpartition("#")
         is_here = not place or place.lower() == options.repository.lower()
         return run_key_of_request(f"#{number}") if is_here else _digest_key("issue", f"{place}#{number}".lower())
-    return default_run_key(plan.result, options.repository)
+    return default_run_key(_with_bare_numbers(plan.result), options.repository)
+
+
+def _with_bare_numbers(result: PlannerResult) -> PlannerResult:
+    """Return the result with ``42`` for ``#42`` where it names items, so that both have one digest."""
+
+    def bare(reference: str) -> str:
+        return str(item_number(reference) or reference)
+
+    create = [item.model_copy(update={"blocked_by": [*map(bare, item.blocked_by)]}) for item in result.create]
+    update = [each.model_copy(update={"work_item_id": bare(each.work_item_id)}) for each in result.update]
+    return result.model_copy(update={"create": create, "close": [*map(bare, result.close)], "update": update})
 
 
 def requested_issue(options: PlanOptions) -> int:
