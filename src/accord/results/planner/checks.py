@@ -35,7 +35,7 @@ from accord.results.labels import (
 from accord.results.planner.match import same_title
 from accord.results.planner.record import VANISHED, content_limit, latest_record, update_digest
 from accord.results.planner.rules import Plan, check_length, item_number, numbered_owners, split_temp_id
-from accord.results.status import StatusFacts, is_work_item, legal_moves, type_findings
+from accord.results.status import StatusFacts, legal_moves, type_findings
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
 def _check_target(reference: str, facts: PlanFacts, path: str, *, reaches_any: bool) -> Iterator[Finding]:
     yield from _missing_issue(reference, facts, path)
     issue = None if reaches_any else existing_issue(reference, facts)
-    for found in type_findings(issue, lambda: facts.identity, facts.token) if issue and not is_work_item(issue) else ():
+    for found in type_findings(issue, lambda: facts.identity, facts.token) if issue else ():
         yield replace(found, path=path, hint="Leave it out, or pass `--any-issue` to `accord apply`.")
 
 
