@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
-from types import EllipsisType
+from types import EllipsisType, MappingProxyType
 from typing import Any
 
 from accord.core.findings import pointer
@@ -53,15 +53,13 @@ CALLED = "workflow_call"
 class Actor(IntEnum):
     """The person who acts: a writer, an outsider, or an outsider for whom no writer labels, comments or approves.
 
-    The first one calls a runner and does not skip it. The last one starts a run alone, at an item that a writer may
-    have opened or labelled before.
+    The last one starts a run alone, at an item that a writer may have opened or labelled before.
     """
 
-    CALLER = 0
-    WRITER = 1
-    HELPED = 2
-    ALONE = 3
-    STARTER = 4
+    WRITER = 0
+    HELPED = 1
+    ALONE = 2
+    STARTER = 3
 
 
 class Start(Frozen):
@@ -228,20 +226,20 @@ def checks_person(step: Step) -> bool:
     return any(_CHECKS_PERSON.search(text) for text in texts)
 
 
-def is_off(condition: object, event: str, actor: Actor) -> bool:
-    """Return whether a condition is surely false."""
+def is_off(condition: object, event: str, actor: Actor, known: Mapping[Reference, bool] = MappingProxyType({})) -> bool:
+    """Return whether a condition is surely false, also by the ``known`` values of references."""
     parsed = parse_condition(condition)
-    return parsed is not None and not _value_of(parsed, event, actor)
+    return parsed is not None and not _value_of(parsed, event, actor, known)
 
 
-def _value_of(node: Node, event: str, actor: Actor) -> _ExpressionValue:
+def _value_of(node: Node, event: str, actor: Actor, known: Mapping[Reference, bool]) -> _ExpressionValue:
     """Return the value of an expression for the event of a person; of ``and`` and ``or`` only whether it is true."""
-    parts = [_value_of(part, event, actor) for part in node.parts]
+    parts = [_value_of(part, event, actor, known) for part in node.parts]
     match node.kind, parts:
         case "literal", _:
             return node.value
         case "read", _:
-            return _read(node.reference, event, actor)
+            return known[node.reference] if node.reference in known else _read(node.reference, event, actor)
         case "not", [value]:
             return value if value is _U else not value
         case (("and" | "or"), _):
@@ -290,8 +288,6 @@ def _call_value(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
 
 def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
     match reference:
-        case ("inputs", "skip") if actor is Actor.CALLER:
-            return False
         case ("github", "event_name"):
             return _U if event == CALLED else event
         case ("github", "repository" | "repository_owner") | ("github", "event", "repository", "full_name"):

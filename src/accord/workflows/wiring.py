@@ -47,7 +47,8 @@ class Break(NamedTuple):
 
 
 _OPERATOR = re.compile(r"'[^']*'|([=!<>]|\w\s*\()")
-_RUN = CALLED, Actor.CALLER
+_NOT_SKIPPED: Mapping[Reference, bool] = {("inputs", "skip"): False}
+_RUN = CALLED, Actor.WRITER, _NOT_SKIPPED
 _MOST_CALLS = 10
 """GitHub's limit for workflows that call each other."""
 
