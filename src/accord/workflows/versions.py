@@ -56,11 +56,8 @@ def breaking_findings(old: Workflow, new: Workflow, today: date) -> list[Finding
 
 
 def _removable_from(part: Input | Output | WorkflowSecret) -> date | None:
-    """Return the day from which a part may be removed: never without a deprecation, None if that has no date."""
-    own = getattr(part, "deprecation_message", "")
-    if not own and not _DEPRECATED.search(part.description):
-        return date.max
-    found = _DATE.search(f"{own} {part.description}")
+    """Return the day from which a part may be removed that is deprecated; None if no text of it has a date."""
+    found = _DATE.search(f"{getattr(part, 'deprecation_message', '')} {part.description}")
     with suppress(ValueError):
         since = date.fromisoformat(found.group() if found else "")
         year, month = divmod(since.year * 12 + since.month - 1 + _DEPRECATED_MONTHS, 12)
@@ -74,15 +71,16 @@ def _broken_calls(what: str, before: _Parts, after: _Parts, today: date) -> Iter
     for name, part in before.items():
         if name.lower() in kept:
             continue
+        is_deprecated = getattr(part, "deprecation_message", "") or _DEPRECATED.search(part.description)
         until = _removable_from(part)
         removed = f"{what} `{name}` was removed, which breaks callers that use it."
-        if until is None or until <= today:
+        if is_deprecated and (until is None or until <= today):
             since = "" if until else " Its description does not say since when; three months without use come first."
             hint = "Name what replaces it in the migration guide."
             yield warning("breaking-change", f"The deprecated {removed}{since}", path, hint=hint)
             continue
         yield Finding("breaking-change", f"The {removed}", path, hint="Keep it.")
-        how = "was never deprecated" if until == date.max else f"may not be removed before {until}"
+        how = f"may not be removed before {until}" if is_deprecated else "was never deprecated"
         message = f"The {what} `{name}` {how}. Keep it and mark it as deprecated for at least three months without use."
         hint = f"{name}:\n  description: 'Deprecated since {today}: use … instead. …'"
         yield Finding("deprecation-missing", message, path, hint=hint)
