@@ -97,7 +97,7 @@ def test_general_findings_are_one_warning_for_each_audit_and_file(tmp_path: Path
     assert sorted(examine(root)[0]) == [(W, "unpinned-action", "warning"), (W, "workflow-risk", "warning")]
     findings = [each for check in examine_workflows(root, *read_repository(root)) for _, each in check.findings]
     (pins,) = [each for each in findings if each.code == "unpinned-action"]
-    assert (pins.line, pins.path, "More in this file: 1." in pins.message) == (7, "/jobs/a/steps/0/uses", True)
+    assert (pins.line, pins.path, "More findings in this file: 1." in pins.message) == (7, "/jobs/a/steps/0/uses", True)
     assert "--fix" in pins.hint
 
 

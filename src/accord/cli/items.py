@@ -168,7 +168,8 @@ def show(given: _ShowItemArguments) -> int:
             refused = read_refused_labels(way.github, issue.number, issue.labels, cache(way.github.identity))
             item["refused_labels"] = [{"label": one.label, "by": one.by} for one in refused]
             found = list(type_findings(issue, way.github.identity))
-            item |= {"moves": []} if found else {}  # workflows give the rest to planners, as a request
+            # `show --format json` is a planner's request, so findings stay out of it
+            item |= {"moves": []} if found else {}
             notes = [*(one.text for one in refused), *(one.text for one in found)]
             handoff = handoff_of(way.github, issue, SystemClock())
             leave_outputs(base)

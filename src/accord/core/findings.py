@@ -73,9 +73,9 @@ def warning(code: str, message: str, path: str = "", *, hint: str = "") -> Findi
     return Finding(code, message, path, Severity.WARNING, hint=hint)
 
 
-def first_of(findings: Sequence[Finding], what: str = "") -> Iterator[Finding]:
+def first_of(findings: Sequence[Finding], what: str = "findings") -> Iterator[Finding]:
     """Yield the first finding of a file, if it has any, with how many more there are."""
-    rest = f" More {what}in this file: {len(findings) - 1}." if findings[1:] else ""
+    rest = f" More {what} in this file: {len(findings) - 1}." if findings[1:] else ""
     yield from (replace(each, message=each.message + rest) for each in findings[:1])
 
 

@@ -37,9 +37,9 @@ def examine_workflows(
         DoctorCheck("registry", read.registry_note, read.registry_findings),
         DoctorCheck("workflows", f"{len(facts.workflows)} files", read.unreadable),
     ]
-    things = _things(facts)
+    counts = _checked_counts(facts)
     for name, check in CHECKS.items():
-        count, what = things.get(name, (len(facts.workflows), "workflows"))
+        count, what = counts.get(name, (len(facts.workflows), "workflows"))
         note = f"{count} {what}" if count else f"no {what}"
         checks.append(DoctorCheck(name, note, read.with_lines(check(facts)), is_skipped=not count))
     if report.failure or not facts.workflows:
@@ -50,7 +50,7 @@ def examine_workflows(
     return [*checks, DoctorCheck(ZIZMOR, f"{len(report.read)} workflows and actions", found)]
 
 
-def _things(facts: RepositoryFacts) -> Mapping[str, tuple[int, str]]:
+def _checked_counts(facts: RepositoryFacts) -> Mapping[str, tuple[int, str]]:
     """Return how many things a check looks at, and their name, for those that do not look at all workflows."""
     jobs = [(workflow, job) for workflow in facts.workflows.values() for job in workflow.jobs.values()]
     calls = sum(bool(job.uses) for _, job in jobs)

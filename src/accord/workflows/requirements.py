@@ -190,7 +190,7 @@ def check_grants(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             else:
                 says += ", so GitHub does not start this workflow."
                 yield path, Finding("permission-missing", says, place, hint=hint)
-        yield from ((path, finding) for finding in first_of(unsure, "jobs "))
+        yield from ((path, finding) for finding in first_of(unsure, "jobs"))
 
 
 def needed_by_call(job: Job, workflows: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Permissions:

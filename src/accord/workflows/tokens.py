@@ -298,7 +298,7 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                 message = f"Anyone can start the job `{job_id}` with `{event}`, and it has {has}. Ask first who it is."
                 hint = f"if: {_condition(event)}"
                 found.append(warning("job-for-anyone", message, pointer("jobs", job_id), hint=hint))
-        yield from ((path, finding) for finding in first_of(found, "jobs "))
+        yield from ((path, finding) for finding in first_of(found, "jobs"))
 
 
 def _condition(event: str) -> str:
