@@ -81,10 +81,10 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
     places: dict[Steps, list[ErrorDetails]] = {}
     unions, fitting = set[Steps](), set[Steps]()
     for detail in error.errors(include_url=False, include_context=True):
-        way = detail["loc"]
-        end = len(way) - (detail["type"] == "missing")  # no member of a union is missing
-        place, union = _place_of(way[:end], model, value)
-        places.setdefault((*place, *way[end:]), []).append(detail)
+        location = detail["loc"]
+        end = len(location) - (detail["type"] == "missing")  # no member of a union is missing
+        place, union = _place_of(location[:end], model, value)
+        places.setdefault((*place, *location[end:]), []).append(detail)
         if union is not None:
             (unions if union == place else fitting).add(union)
     missing = {place for place, each in places.items() if each[0]["type"] == "missing"}
