@@ -385,18 +385,20 @@ def test_a_task_that_no_agent_worked_on_keeps_a_session_with_records_from_integr
 
 
 @pytest.mark.parametrize(("reviewed", "codes"), [(("T-001", "T-002"), []), (("T-001",), ["session-altered"])])
+@pytest.mark.parametrize("vary", [lambda _: {}, lambda i: {"security_concerns": i}, lambda i: {"ticket": i}])
 def test_a_change_with_many_outputs_is_judged_in_proportion_to_them(
-    tmp_path: Path, reviewed: tuple[str, ...], codes: list[str]
+    tmp_path: Path, reviewed: tuple[str, ...], codes: list[str], vary: Callable[[int], dict[str, int]]
 ) -> None:
     texts = {"tasks.yaml": done(), "outputs.jsonl": WORKED_ON}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
     before = read_session(folder)
     by_hand(folder, current_state="INTEGRATE")
-    failed, spent = outputs(("Coder", "OK"), ("Reviewer", "FAIL")), ["retry-budget", "session-altered"]
-    passed = "".join(outputs(("Reviewer", "OK"), ("QA", "OK"), task=task) for task in reviewed)
+    roles, spent = (("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK")), ["retry-budget", "session-altered"]
+    passed = "".join(outputs(*roles, task=task) for task in reviewed)
 
     def judge(size: int) -> None:
-        (folder / "outputs.jsonl").write_text(WORKED_ON + failed * size + passed + failed)
+        failed = [outputs(("Coder", "OK"), ("Reviewer", "FAIL"), **vary(i)) for i in range(size)]
+        (folder / "outputs.jsonl").write_text(WORKED_ON + "".join(failed) + passed + failed[0])
         assert [one.code for one in hand_edits(before, read_session(folder))] == [*codes, *spent]
 
     assert not grows_too_fast(judge, 1_000, noticed=0.1)

@@ -42,13 +42,11 @@ from accord.sessions.models import (
     SessionTask,
     UserDecision,
 )
-from accord.sessions.moves import early_tasks, facts_of, unaccepted_loops
+from accord.sessions.moves import early_tasks, facts_between, facts_of, unaccepted_loops
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.questions import repeat_finding
 from accord.sessions.replay import ALTERED, line_findings
 from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
-
-_TEXTS = {"at", "summary", "findings", "review_comments"}
 
 
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
@@ -121,15 +119,7 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
 
     @cache
     def earlier() -> list[SessionFacts]:
-        latest: dict[str, OutputEntry] = {}  # of outputs that say the same, only the last one counts
-        forms: dict[tuple[str, ...], SessionFacts] = {}
-        for i, one in enumerate(after.outputs):
-            if i >= len(before.outputs) and (said := tuple(latest)) not in forms:
-                forms[said] = facts_of(after, [*latest.values()])
-            key = one.model_dump_json(exclude=_TEXTS)
-            latest.pop(key, None)
-            latest[key] = one
-        return [facts_of(before), *([replace(facts, unfinished=added)] if added else []), *forms.values()]
+        return [facts_of(before), *([replace(facts, unfinished=added)] if added else []), *facts_between(before, after)]
 
     return refusal_of_way(state, target, facts, earlier)
 

@@ -24,7 +24,7 @@ from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import AGENTS_OF, INTEGRATION, files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
 from accord.sessions.moves import early_tasks
-from accord.sessions.reviews import has_record, lacks_final_review, open_gates
+from accord.sessions.reviews import ReviewRecord, has_record, lacks_final_review, open_gates
 from accord.sessions.rules import is_inside, session_name_findings
 
 
@@ -138,7 +138,8 @@ def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
     outputs = [one for one in session.outputs if is_integrated or not one.has_code]
     others = {role for stage, roles in AGENTS_OF.items() if is_at_least(state, stage, mode) for role in roles}
     is_recorded = any(one.agent not in others or one.has_code for one in outputs)
-    if is_recorded and is_at_least(state, "INTEGRATE", mode) and lacks_final_review(mode, status, outputs):
+    is_open = lacks_final_review(mode, status, ReviewRecord((), outputs))
+    if is_recorded and is_open and is_at_least(state, "INTEGRATE", mode):
         left = "INTEGRATE" if is_integrated else "IMPLEMENT_LOOP"
         message = f"The session passed {left} without the final review of `meta` after the last work."
         yield Finding("review-open", message, "/status.json/current_state", hint="Have the Reviewer review `meta`.")

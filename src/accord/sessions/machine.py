@@ -25,6 +25,7 @@ from accord.sessions.models import (
     SessionStatus,
     UserDecision,
 )
+from accord.sessions.policy import REPORTERS
 from accord.sessions.rules import MOST_RETRIES, STATES_OF_OTHER_MODE
 
 APPROVAL, STRATEGY = GATES[APPROVE_DESIGN], GATES[REVIEW_STRATEGY]
@@ -108,7 +109,7 @@ AGENTS_OF: Mapping[str, tuple[str, ...]] = {
     "DESIGN": ("Researcher", "Architect", "Designer"),
     "PLAN": ("Planner",),
     "INTEGRATE": ("Integrator",),
-    "RELEASE": ("Docs", "Integrator"),
+    "RELEASE": REPORTERS,
 }
 """The agents whose last output on ``meta`` must be OK before a session goes on from a state, if they gave one."""
 

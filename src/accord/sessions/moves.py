@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import product
@@ -53,36 +53,44 @@ def done_finding(session: Session) -> Finding:
     return Finding("session-done", "The session is done and read-only.", hint=hint)
 
 
-def facts_of(
-    session: Session, outputs: Sequence[OutputEntry] | None = None, *, task: str = "", **given: Any
-) -> machine.SessionFacts:
-    """Gather the facts for a move of a session, and those ``given``; ``task`` is the one that a fix loop is for.
-
-    With ``outputs``, only these count.
-    """
-    status, tasks = status_of(session), session.plan
-    outputs = session.outputs if outputs is None else outputs
-    is_kept_here = bool(outputs) or machine.working_state(status) in machine.IMPLEMENTATION
+def facts_of(session: Session, *, task: str = "", **given: Any) -> machine.SessionFacts:
+    """Gather the facts for a move of a session, and those ``given``; ``task`` is the one that a fix loop is for."""
+    status = status_of(session)
     return machine.SessionFacts(
         mode=session.mode,
         state=machine.working_state(status),
         problems={name: part.problem for name, part in session.parts.items()},
         gates={decision_id: reason for decision_id in GATES if (reason := check_gate(status, decision_id))},
         pending={decision.decision_id: decision.state_context for decision in status.pending},
-        unfinished=tuple(item.id for item in tasks if item.status != "completed"),
-        unreviewed=tuple(
-            f"{name} ({', '.join(gates)})" for name, gates in reviews.unreviewed_tasks(tasks, outputs).items()
-        ),
-        lacks_final_review=is_kept_here and reviews.lacks_final_review(session.mode, status, outputs),
-        lacks_integration=bool(outputs) and not reviews.has_passed_meta("Integrator", outputs),
-        lacks_report=reviews.lacks_report(status, outputs),
-        held=reviews.held_agents(outputs),
+        unfinished=tuple(task.id for task in session.plan if task.status != "completed"),
+        lacks_report=reviews.lacks_report(status, session.outputs),
         ci_result=status.last_ci_result,
         returns_to=machine.return_state(status),
         blocked_from=status.blocked_from or "",
         **given,
         **facts_of_task(session, task),
+        **_facts_of_record(session, reviews.ReviewRecord(session.plan, session.outputs)),
     )
+
+
+def _facts_of_record(session: Session, record: reviews.ReviewRecord) -> dict[str, Any]:
+    status = status_of(session)
+    is_kept_here = not record.is_empty or machine.working_state(status) in machine.IMPLEMENTATION
+    return {
+        "unreviewed": tuple(f"{name} ({', '.join(gates)})" for name, gates in record.unreviewed.items()),
+        "lacks_final_review": is_kept_here and reviews.lacks_final_review(session.mode, status, record),
+        "lacks_integration": not record.is_empty and "Integrator" not in record.passed_meta,
+        "held": record.held_agents,
+    }
+
+
+def facts_between(before: Session, after: Session) -> Iterator[machine.SessionFacts]:
+    """Yield the facts of a changed session as they were before each output that the change adds."""
+    facts, record = facts_of(after), reviews.ReviewRecord(after.plan)
+    for i, output in enumerate(after.outputs):
+        if i >= len(before.outputs):
+            yield replace(facts, **_facts_of_record(after, record))
+        record.add(output)
 
 
 def facts_of_task(session: Session, task_id: str) -> dict[str, Any]:
@@ -101,7 +109,7 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     if found := check_state(session, machine.WORK_STATES[role], f"{role} works"):
         return found
     task = session.task(task_id) if role == "Coder" else None
-    if task and task.status == "completed" and not reviews.unreviewed_tasks([task], session.outputs):
+    if task and task.status == "completed" and not reviews.ReviewRecord([task], session.outputs).unreviewed:
         return Finding(
             "state-forbids", f"{task_id} is completed.", hint="Choose another task; a failed review reopens this one."
         )

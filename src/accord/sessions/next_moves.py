@@ -86,7 +86,7 @@ def main_moves(session: Session) -> list[SessionMove]:
 def _is_broken(session: Session) -> bool:
     """Return whether CI is red, or the Integrator failed."""
     is_red = session.status is not None and session.status.last_ci_result == "red"
-    return is_red or reviews.held_agents(session.outputs).get("Integrator") == "FAIL"
+    return is_red or reviews.ReviewRecord((), session.outputs).held_agents.get("Integrator") == "FAIL"
 
 
 def first_step(session: Session) -> ProposedStep:
@@ -259,7 +259,7 @@ def next_task_step(session: Session) -> ProposedStep:
 
 def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
     """Return the step that takes a task further; None where it is done or waits for other tasks."""
-    is_open = task.status != "completed" or bool(reviews.unreviewed_tasks([task], session.outputs))
+    is_open = task.status != "completed" or bool(reviews.ReviewRecord([task], session.outputs).unreviewed)
     if not is_open or status_of(session).current_state in INTEGRATION:
         return _way(session, "IMPLEMENT_LOOP") if is_open else None
     if task.status == "completed":

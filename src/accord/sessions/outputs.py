@@ -39,7 +39,7 @@ from accord.sessions.questions import (
     with_correction,
     with_questions,
 )
-from accord.sessions.reviews import has_record, open_gates, unreviewed_tasks
+from accord.sessions.reviews import ReviewRecord, has_record, open_gates
 from accord.sessions.run import ROLE
 from accord.text.markdown import shorten
 
@@ -159,7 +159,7 @@ def _status(session: Session, task: SessionTask, task_id: str, role: str, output
         return "blocked" if status != "completed" or role in REVIEWS else status
     if session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
         return status
-    if unreviewed_tasks([task], session.outputs) and has_record(task, session.outputs):
+    if ReviewRecord([task], session.outputs).unreviewed and has_record(task, session.outputs):
         return "implemented"
     has_passed = status == "implemented" and not open_gates(task, session.outputs)
     is_reviewed = has_passed and role in REVIEWS and (is_own or task_id == "meta")

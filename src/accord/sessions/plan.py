@@ -34,7 +34,7 @@ from accord.sessions.moves import (
     with_fixes,
 )
 from accord.sessions.policy import forbidden_status, refuse
-from accord.sessions.reviews import DISPATCHED, has_passed_meta, held_agents, open_gates
+from accord.sessions.reviews import DISPATCHED, ReviewRecord, open_gates
 
 SessionPlan = Callable[["Session"], "Sequence[FileOperation]"]
 StatusStep = Callable[["Session"], Mapping[str, Any]]
@@ -126,8 +126,8 @@ def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime)
     if found := check_state(session, (*IMPLEMENTATION, *INTEGRATION), "reviews are waived"):
         raise refuse("Nothing is waived.", found)
     last = ("Reviewer", "Integrator") if status_of(session).current_state in INTEGRATION else ("Reviewer",)
-    open_ = [role for role in last if not has_passed_meta(role, session.outputs)]
-    waived = tuple(dict.fromkeys((*held_agents(session.outputs), *open_)))
+    record = ReviewRecord((), session.outputs)
+    waived = tuple(dict.fromkeys((*record.held_agents, *(role for role in last if role not in record.passed_meta))))
     return _plan_waiver(session, "meta", waived, reason, now)
 
 

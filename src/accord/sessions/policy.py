@@ -31,6 +31,9 @@ _KEYS_OF_ALL = {"session", "assumptions", "known_issues", "last_ci_result", "las
 ORCHESTRATOR_KEYS = frozenset(SessionStatus.model_fields) - _KEYS_OF_ALL
 """Keys of ``status.json`` that only the Orchestrator writes; every agent writes the others."""
 
+REPORTERS = ("Docs", "Integrator")
+"""The agents that are sent to write ``report.md``."""
+
 WRITERS: Mapping[str, tuple[str, ...]] = {
     "spec.md": ("SpecAgent",),
     "acceptance.json": ("SpecAgent",),
@@ -39,7 +42,7 @@ WRITERS: Mapping[str, tuple[str, ...]] = {
     "design-specs": ("Designer",),
     "research": ("Researcher",),
     "tasks.yaml": ("Planner",),
-    "report.md": ("Docs", "Integrator", "Orchestrator"),
+    "report.md": (*REPORTERS, "Orchestrator"),
 }
 """The roles that write the content of each artifact of a session, the usual one first."""
 

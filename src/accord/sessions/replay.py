@@ -19,7 +19,7 @@ from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, 
 from accord.sessions.models import LOOPS, REVIEWS, OutputEntry, SessionStatus
 from accord.sessions.moves import is_counted, is_decided
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
-from accord.sessions.reviews import DISPATCHED, failed_loops, record_result
+from accord.sessions.reviews import DISPATCHED, ReviewRecord, failed_loops
 from accord.sessions.rules import MOST_RETRIES
 
 ALTERED = "Restore it, and make the change with `accord session`."
@@ -115,20 +115,18 @@ def _count_findings(before: Session, after: Session, now: SessionStatus) -> Iter
 
 def _entries(session: Session) -> Iterator[tuple[int, OutputEntry, list[tuple[str, str]], dict[str, OutputEntry]]]:
     """Yield each line with the fix loops that its work enters, and the last line of each task up to it."""
-    results, builds = {task.id: dict[str, str]() for task in session.plan}, dict[str, str]()
-    last = dict[str, OutputEntry]()
+    record, builds, last = ReviewRecord(session.plan), dict[str, str](), dict[str, OutputEntry]()
     for i, one in enumerate(session.outputs):
-        names = [*results] if one.task_id == "meta" else [one.task_id]
+        names = [*record.results] if one.task_id == "meta" else [one.task_id]
         begun = [name for name in names if name in last and one.agent == "Coder"]
-        entered = [(name, loop) for name in begun for loop in failed_loops(results.get(name, {}))]
+        entered = [(name, loop) for name in begun for loop in failed_loops(record.results.get(name, {}))]
         if one.agent == "Integrator" and builds.get(one.task_id) == "FAIL":
             entered = [(one.task_id, "FIX_BUILD")]
         last[one.task_id] = one
         yield i, one, entered, last
         if "Integrator" in (one.agent, *one.waived_reviews):
             builds[one.task_id] = one.status
-        for name in names:
-            record_result(results.get(name, {}), name, one)
+        record.add(one)
 
 
 def _question_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:

@@ -6,12 +6,13 @@ asks for which review is accord's decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine
 from accord.sessions.decision_rules import is_before
 from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS, OutputEntry, SessionMode, SessionStatus, SessionTask
+from accord.sessions.policy import REPORTERS
 
 LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
 """The fix loop that follows a failed review."""
@@ -46,20 +47,87 @@ def _result(output: OutputEntry) -> str:
     return f"OK, but asks for {output.agent} again" if output.agent in _asked_for(output) else "OK"
 
 
+class ReviewRecord:
+    """What the outputs of a session show about its tasks and ``meta``, one output after the other."""
+
+    def __init__(self, tasks: Sequence[SessionTask], outputs: Iterable[OutputEntry] = ()) -> None:
+        self.results = {task.id: dict[str, str]() for task in tasks}
+        """The last result of each review of a task that still counts.
+
+        Work of the Coder ends all of them, as it begins and as it ends. An output that asks for a review ends the
+        earlier one.
+        """
+        self.is_empty, self.has_code, self._has_begun = True, False, False
+        self.passed_meta, self._held = set[str](), dict[str, OutputEntry]()
+        """The agents that passed ``meta`` since the last work, or were waived.
+
+        For the Reviewer, code of the Integrator is work, too; an output on ``meta`` may ask for it.
+        """
+        self._asked = {task.id: {"Reviewer", *planned_reviews(task)} for task in tasks}
+        self._completed = [task.id for task in tasks if task.status == "completed"]
+        self._last_work = dict[str, str]()
+        for output in outputs:
+            self.add(output)
+
+    def add(self, output: OutputEntry) -> None:
+        """Take the next output into account."""
+        is_meta = output.task_id == "meta"
+        for name in self.results if is_meta else self.results.keys() & {output.task_id}:
+            _record_result(self.results[name], name, output)
+            self._asked[name].update((output.agent, *_asked_for(output)))
+        if "Coder" in (output.agent, *output.waived_reviews):
+            self._has_begun |= output.status != DISPATCHED
+            self._last_work[output.task_id] = output.status
+        if output.agent == "Coder":
+            self.passed_meta.clear()
+        elif is_meta:
+            change = self.passed_meta.update if _result(output) == "OK" else self.passed_meta.difference_update
+            change((output.agent, *output.waived_reviews))
+        if output.has_code or (is_meta and output.needs_review):
+            self.passed_meta.discard("Reviewer")
+        if is_meta:
+            _record_failure(self._held, output)
+        self.is_empty, self.has_code = False, self.has_code or output.has_code
+
+    def has_work(self, task_id: str) -> bool:
+        """Return whether the Coder implemented a task, or a waiver replaces that.
+
+        Where the session has no output of the Coder, other tools keep its records. A start of the Coder is not an
+        output.
+        """
+        return not self._has_begun or self._last_work.get(task_id) == "OK"
+
+    def open_gates(self, task_id: str) -> tuple[str, ...]:
+        """Return the reviews that a task has not passed; the Coder where its work is missing or not done.
+
+        The Reviewer is always required, QA where the plan has a check to run, Security where the plan names the risk,
+        and both where an output asks for them or they gave one.
+        """
+        results = self.results[task_id]
+        first = ["Coder"] if "Coder" in results or not self.has_work(task_id) else []
+        roles = (*first, *(role for role in REVIEWS if role in self._asked[task_id]))
+        return tuple(role for role in roles if results.get(role) not in _PASSED)
+
+    @property
+    def unreviewed(self) -> dict[str, tuple[str, ...]]:
+        """The completed tasks with reviews that they have not passed.
+
+        Where the session has no output at all, other tools keep its records.
+        """
+        return {name: gates for name in self._completed if not self.is_empty and (gates := self.open_gates(name))}
+
+    @property
+    def held_agents(self) -> dict[str, str]:
+        """The agents whose last output on ``meta`` is not OK and was not waived, with its result."""
+        return {agent: _result(output) for agent, output in self._held.items()}
+
+
 def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
-    """Return the last result of each review of a task, or of ``meta``, that still counts.
-
-    Work of the Coder ends all of them, as it begins and as it ends. An output that asks for a review ends the earlier
-    one.
-    """
-    results: dict[str, str] = {}
-    for output in outputs:
-        if output.task_id in (task.id, "meta"):
-            record_result(results, task.id, output)
-    return results
+    """Return the last result of each review of a task that still counts."""
+    return ReviewRecord([task], outputs).results[task.id]
 
 
-def record_result(results: dict[str, str], task_id: str, output: OutputEntry) -> None:
+def _record_result(results: dict[str, str], task_id: str, output: OutputEntry) -> None:
     """Change the results of a task's reviews by an output on the task, or on ``meta``."""
     if output.agent == "Coder":
         results.clear()
@@ -80,17 +148,8 @@ def planned_reviews(task: SessionTask) -> set[str]:
 
 
 def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
-    """Return the reviews that a task has not passed; the Coder where its work is missing or not done.
-
-    The Reviewer is always required, QA where the plan has a check to run, Security where the plan names the risk, and
-    both where an output asks for them or they gave one.
-    """
-    about = [output for output in outputs if output.task_id in (task.id, "meta")]
-    asked = planned_reviews(task).union(["Reviewer"], *((output.agent, *_asked_for(output)) for output in about))
-    results = reviews_of(task, outputs)
-    first = ["Coder"] if "Coder" in results or not has_work(task, outputs) else []
-    roles = (*first, *(role for role in REVIEWS if role in asked))
-    return tuple(role for role in roles if results.get(role) not in _PASSED)
+    """Return the reviews that a task has not passed."""
+    return ReviewRecord([task], outputs).open_gates(task.id)
 
 
 def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
@@ -120,11 +179,15 @@ def _failed_outputs(outputs: Sequence[OutputEntry]) -> dict[str, OutputEntry]:
     """Return the last output of each agent where that is not OK and was not waived."""
     failed: dict[str, OutputEntry] = {}
     for output in outputs:
-        for agent in (output.agent, *output.waived_reviews):
-            failed.pop(agent, None)
-        if _result(output) != "OK":
-            failed[output.agent] = output
+        _record_failure(failed, output)
     return failed
+
+
+def _record_failure(failed: dict[str, OutputEntry], output: OutputEntry) -> None:
+    for agent in (output.agent, *output.waived_reviews):
+        failed.pop(agent, None)
+    if _result(output) != "OK":
+        failed[output.agent] = output
 
 
 def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Iterator[str]:
@@ -138,15 +201,8 @@ def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Ite
 
 
 def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether the Coder implemented a task, or a waiver replaces that.
-
-    Where the session has no output of the Coder, other tools keep its records. A start of the Coder is not an output.
-    """
-    work = [one for one in outputs if one.agent == "Coder" or "Coder" in one.waived_reviews]
-    if all(one.status == DISPATCHED for one in work):
-        return True
-    own = [one for one in work if one.task_id == task.id]
-    return bool(own) and own[-1].status == "OK"
+    """Return whether the Coder implemented a task, or a waiver replaces that."""
+    return ReviewRecord([task], outputs).has_work(task.id)
 
 
 def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
@@ -155,54 +211,23 @@ def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
     return any(one.agent == "Coder" or one.waived_reviews for one in own) or bool(failed_reviews(task, outputs))
 
 
-def unreviewed_tasks(tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the completed tasks with reviews that they have not passed.
-
-    Where the session has no output at all, other tools keep its records.
-    """
-    completed = [task for task in tasks if task.status == "completed" and outputs]
-    return {task.id: gates for task in completed if (gates := open_gates(task, outputs))}
-
-
 def strategy_of(status: SessionStatus) -> str:
     """Return the review strategy that the user chose; empty without an answer."""
     decision = status.decision(REVIEW_STRATEGY)
     return (decision.answer or "") if decision and decision.status == "answered" else ""
 
 
-def has_passed_meta(role: str, outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether the Integrator, or for its final review the Reviewer, passed ``meta`` since the last work.
-
-    A waiver counts as well. For the review, code of the Integrator is work, too; an output on ``meta`` may ask for it.
-    """
-    has_passed = False
-    for output in outputs:
-        is_meta = output.task_id == "meta"
-        is_asked = role == "Reviewer" and (output.has_code or (is_meta and output.needs_review))
-        if output.agent == "Coder" or is_asked:
-            has_passed = False
-        elif is_meta and role in (output.agent, *output.waived_reviews):
-            has_passed = _result(output) == "OK"
-    return has_passed
-
-
-def lacks_final_review(mode: SessionMode, status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
+def lacks_final_review(mode: SessionMode, status: SessionStatus, record: ReviewRecord) -> bool:
     """Return whether a final review is open: per-batch asks for one, and so does code of the Integrator."""
-    is_per_batch = mode == "full" and strategy_of(status) == "per-batch"
-    return (is_per_batch or any(output.has_code for output in outputs)) and not has_passed_meta("Reviewer", outputs)
+    is_asked = record.has_code or (mode == "full" and strategy_of(status) == "per-batch")
+    return is_asked and "Reviewer" not in record.passed_meta
 
 
 def lacks_report(status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
     """Return whether the Coder worked since a session was reopened, and no agent that writes the report followed."""
-    since, writers = status.reopened_at, ("Docs", "Integrator")
+    since = status.reopened_at
     has_worked = any(one.agent == "Coder" and not is_before(one.at, since) for one in outputs) if since else False
-    return has_worked and not any(has_passed_meta(role, outputs) for role in writers)
-
-
-def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
-    """Return the agents whose last output on ``meta`` is not OK and was not waived, with its result."""
-    failed = _failed_outputs([output for output in outputs if output.task_id == "meta"])
-    return {agent: _result(output) for agent, output in failed.items()}
+    return has_worked and ReviewRecord((), outputs).passed_meta.isdisjoint(REPORTERS)
 
 
 class TaskFacts(Frozen):
