@@ -97,6 +97,8 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("INTEGRATE", "RELEASE", {"ci_result": "red"}, "FIX_BUILD"),
         ("RELEASE", "DONE", {"ci_result": "red"}, "Ask the user"),
         ("INTEGRATE", "RELEASE", {"lacks_integration": True}, "Integrator gave no OK"),
+        ("INTEGRATE", "RELEASE", {"lacks_integration": True}, "--role Orchestrator --waive-reviews REASON"),
+        ("RELEASE", "DONE", {"lacks_report": True}, "meta --to completed --role Orchestrator"),
         ("RELEASE", "DONE", {"problems": {"report.md": "no report"}}, "no report"),
         ("RELEASE", "DONE", {"unfinished": ("T-001",)}, "T-001"),
         ("RELEASE", "DONE", {"pending": {"UD-1": "RELEASE"}}, "UD-1"),

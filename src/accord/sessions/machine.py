@@ -204,15 +204,16 @@ def _agents(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
             yield Need(text, f"OK of {role}", f"agent {role}")
 
 
+_WAIVING = "waive that with `accord session task DIR meta --to completed --role Orchestrator --waive-reviews REASON`"
 _integration = _requires(
     lambda facts: not facts.lacks_integration or "Integrator" in facts.held,
-    "The Integrator gave no OK for `meta` after the last work. Dispatch it, or waive that with a reason.",
+    f"The Integrator gave no OK for `meta` after the last work. Dispatch it, or {_WAIVING}.",
     "OK of Integrator",
     "agent Integrator",
 )
 _report = _requires(
     lambda facts: not facts.lacks_report,
-    "The session was reopened and worked on, but no report followed. Dispatch Docs, or waive that with a reason.",
+    f"The session was reopened and worked on, but no report followed. Dispatch Docs, or {_WAIVING}.",
     "a new report.md",
     "agent Docs",
 )
