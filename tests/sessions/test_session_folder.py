@@ -644,29 +644,29 @@ ASKED_SECURITY = outputs(("Security", "NEEDS_DECISION")).replace("Looked at.", "
             for role in ("SpecAgent", "Architect")
         ),
         *(
-            ("APPROVE_DESIGN", GATE_ASKED, outputs((role, "OK"), task="meta"), "state-forbids")
+            ("APPROVE_DESIGN", GATE_ASKED, outputs((role, "OK"), task="meta"), "state-forbids /outputs.jsonl/0")
             for role in ("Coder", "Planner", "QA", "Integrator")
         ),
-        ("APPROVE_DESIGN", GATE_ASKED, outputs(("Coder", "OK")), "state-forbids"),
+        ("APPROVE_DESIGN", GATE_ASKED, outputs(("Coder", "OK")), "state-forbids /outputs.jsonl/0"),
         ("PLAN", GATES[:1], outputs(("Planner", "OK"), task="meta"), ""),
-        ("PLAN", GATES[:1], outputs(("Coder", "DISPATCHED")), "state-forbids"),
-        ("IMPLEMENT_LOOP", GATES[:1], outputs(("Coder", "OK")), "state-forbids"),
+        ("PLAN", GATES[:1], outputs(("Coder", "DISPATCHED")), "state-forbids /outputs.jsonl/0"),
+        ("IMPLEMENT_LOOP", GATES[:1], outputs(("Coder", "OK")), "state-forbids /outputs.jsonl/0"),
         ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "OK")), ""),
-        ("ASK_USER", ASKING, outputs(("Coder", "OK")), "state-forbids"),
+        ("ASK_USER", ASKING, outputs(("Coder", "OK")), "state-forbids /outputs.jsonl/0"),
         ("ASK_USER", ASKING, outputs(("Researcher", "NEEDS_INFO")), ""),
-        ("IMPLEMENT_LOOP", SINGLE, outputs(("QA", "NEEDS_DECISION")), "status-of-other-role"),
-        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "NEEDS_INFO")), "status-of-other-role"),
-        ("IMPLEMENT_LOOP", SINGLE, outputs(("Reviewer", "DISPATCHED")), "status-of-other-role"),
-        ("IMPLEMENT_LOOP", SINGLE, SECOND, "state-forbids"),
-        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "DISPATCHED"), task="T-002"), "state-forbids"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("QA", "NEEDS_DECISION")), "status-of-other-role /outputs.jsonl/0"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "NEEDS_INFO")), "status-of-other-role /outputs.jsonl/0"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Reviewer", "DISPATCHED")), "status-of-other-role /outputs.jsonl/0"),
+        ("IMPLEMENT_LOOP", SINGLE, SECOND, "state-forbids /outputs.jsonl/0"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "DISPATCHED"), task="T-002"), "state-forbids /outputs.jsonl/0"),
         ("IMPLEMENT_LOOP", SINGLE, WORKED_ON, ""),
-        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "FAIL")) + SECOND, "state-forbids"),
-        ("IMPLEMENT_LOOP", SINGLE, ASKED_SECURITY, "session-altered"),
+        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "FAIL")) + SECOND, "state-forbids /outputs.jsonl/1"),
+        ("IMPLEMENT_LOOP", SINGLE, ASKED_SECURITY, "session-altered /status.json/user_decisions"),
         (
             "IMPLEMENT_LOOP",
             [*SINGLE, decision(question="T-001: medium: Log the token?")],
             ASKED_SECURITY,
-            "session-altered",
+            "session-altered /status.json/user_decisions",
         ),
     ],
 )
@@ -675,9 +675,10 @@ def test_a_change_adds_no_output_that_no_command_takes(
 ) -> None:
     texts = {"tasks.yaml": TASKS}
     folder = make_session(tmp_path, state, mode="full", user_decisions=decisions, texts=texts)
-    codes = changes_of(folder)
+    before = read_session(folder)
     (folder / "outputs.jsonl").write_text(lines)
-    assert codes() == ([found] if found else [])
+    errors = hand_edits(before, read_session(folder))
+    assert [f"{one.code} {one.path}" for one in errors] == ([found] if found else [])
 
 
 @pytest.mark.parametrize("state", ["PLAN", "INTEGRATE"])
@@ -792,7 +793,7 @@ def test_each_round_of_fixes_counts_until_the_user_decides(
         retry_counts=was,
         fix_entries=entries if was else {},
     )
-    codes = changes_of(folder)
+    before, codes = read_session(folder), changes_of(folder)
     said = ("T-001 FIX_TESTS: again?", "T-001 FIX_SECURITY: again?", "meta FIX_BUILD: again?")
     asked = [decision(f"UD-{i}", "answered", question=text) for i, text in enumerate(said, start=1)]
     by_hand(
@@ -802,6 +803,8 @@ def test_each_round_of_fixes_counts_until_the_user_decides(
     )
     (folder / "outputs.jsonl").write_text(first + lines)
     assert codes() == ([] if is_decided else found.split())
+    spent = [one.path for one in hand_edits(before, read_session(folder)) if one.code == "retry-budget"]
+    assert all(path.startswith("/outputs.jsonl/") for path in spent)
 
 
 def corrected(status: str | None, at: str | None = AT) -> dict[str, Any]:

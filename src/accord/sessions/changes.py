@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import get_args
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, pointer
@@ -33,20 +33,23 @@ from accord.sessions.folder import (
 from accord.sessions.machine import SessionFacts, refusal_of_way, working_state
 from accord.sessions.models import (
     APPROVE_DESIGN,
+    CORRECTION_STAGES,
     CORRECTORS,
     GATES,
     LOOPS,
-    CorrectionStatus,
     OutputEntry,
     SessionStatus,
     SessionTask,
     UserDecision,
 )
-from accord.sessions.moves import early_tasks, facts_between, facts_of, unaccepted_loops
+from accord.sessions.moves import early_tasks, facts_between, facts_of
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.questions import repeat_finding
 from accord.sessions.replay import ALTERED, line_findings
-from accord.sessions.reviews import has_record, has_work, open_gates, planned_reviews
+from accord.sessions.reviews import ReviewRecord, has_record, planned_reviews
+
+_QUESTION, _ANSWER = ("question", "asked_at"), ("status", "answer")
+"""Keys of a question's record: those that it is written with, and those of its answer."""
 
 
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
@@ -70,7 +73,7 @@ def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
         if (after.parts[file].model or [])[: len(entries)] != entries:
             message = f"This change removes or alters entries of {file}, which may only grow."
             yield Finding("history-shortened", message, hint="Restore them.")
-    yield from (*_task_findings(before, after), *_waiver_findings(before, after))
+    yield from _task_findings(before, after)
 
 
 def _status_findings(before: Session, old: SessionStatus, after: Session) -> Iterator[Finding]:
@@ -154,12 +157,10 @@ def _altered_keys(decision: UserDecision, kept: UserDecision) -> list[str]:
 
     A gate has one record for all its questions: only an answer holds it.
     """
-    keys = ["question", "asked_at", "status", "answer", "resolution_reason"]
+    fixed: tuple[str, ...] = _QUESTION if decision.status == "pending" else (*_QUESTION, *_ANSWER, "resolution_reason")
     if decision.decision_id in GATES:
-        keys = keys[:4] if decision.status == "answered" else []
-    elif decision.status == "pending":
-        keys = keys[:2]
-    keys = [key for key in keys if getattr(kept, key) != getattr(decision, key)]
+        fixed = (*_QUESTION, *_ANSWER) if decision.status == "answered" else ()
+    keys = [key for key in fixed if getattr(kept, key) != getattr(decision, key)]
     is_lost = is_about_security(decision.category) and not is_about_security(kept.category)
     return [*keys, *(["category"] if is_lost else [])]
 
@@ -175,40 +176,54 @@ def _design_findings(before: Session, after: Session, now: SessionStatus) -> Ite
         if not (is_adopted and known[-1] == last):
             message = f"{APPROVE_DESIGN} requests changes once more, but {HISTORY_FILE} has no new line."
             yield Finding("history-missing", message, pointer(HISTORY_FILE), hint="Add the line.")
-    for text in _dropped_requests(before, after, now, is_same=is_same):
+    kept = last if is_same and last == _request_of(was) else ""
+    dropped = [kept] if kept and _is_correction_set_back(before, after, now) else []
+    for text in (*dropped, *_dropped_requests(before, after, now, is_same=is_same)):
         message = f"This change drops a correction of the design, or lacks the OK of its agent: {short_name(text)}"
         yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=ALTERED)
 
 
+def _is_correction_set_back(before: Session, after: Session, now: SessionStatus) -> bool:
+    """Return whether a correction is at an earlier stage than before the change, and its agent did not fail."""
+    old = before.status.correction_status if before.status else "none"
+    if (old, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
+        return bool(_corrections(after) and now.last_correction.agent)
+    return CORRECTION_STAGES.index(now.correction_status) < CORRECTION_STAGES.index(old)
+
+
 def _dropped_requests(before: Session, after: Session, now: SessionStatus, *, is_same: bool) -> Iterator[str]:
-    """Yield requests whose correction is over without an output of the agent that was sent, or is set back.
+    """Yield requests whose correction is over without an output of the agent that was sent.
 
     Where no agent that corrects a design has an output, other tools keep the outputs.
     """
-    old, said, lines = before.status, now.decision(APPROVE_DESIGN), after.history[len(before.history) :]
-    was, progress = (old.decision(APPROVE_DESIGN), old.correction_status) if old else (None, "none")
-    known, is_over = [one.answer for one in before.history], now.correction_status == "completed"
-    first, last = _request_of(was), _request_of(said)
-    requests = [(one.answer, one.at) for one in lines if one.answer != first or first in known]
-    if was and first and progress != "completed":
-        requests = [(first, was.resolved_at or ""), *requests]
-    own = [one for one in after.outputs if one.task_id == "meta" and one.agent in CORRECTORS]
+    said, own = now.decision(APPROVE_DESIGN), _corrections(after)
+    last, is_asked = _request_of(said), said is not None and said.status == "pending"
+    first = _request_of(before.status.decision(APPROVE_DESIGN)) if before.status else ""
+    sent = {one.last_correction.agent for one in (before.status, now) if one}
     done = [one for one in own if one.status == "OK" and one.meets_definition_of_done]
-    sent, ways = {one.last_correction.agent for one in (old, now) if one}, [*get_args(CorrectionStatus)]
-    is_back = ways.index(now.correction_status) < ways.index(progress)
-    if (progress, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
-        is_back = bool(own and now.last_correction.agent)
-    if first and first == last and is_same and is_back:
-        yield first
-    for i, (text, at) in enumerate(requests, start=1):
-        until = requests[i][1] if i < len(requests) else None
-        ended = [one for one in done if not is_before(one.at, at) and not is_before(until or "", one.at)]
-        is_shown = any(until or one.agent in sent for one in ended)
-        is_shown = is_shown or not (own or (first and is_same and text != last))
-        is_open = until is None and text == last and not is_over
-        is_asked = until is None and said is not None and said.status == "pending" and not is_over
-        if not is_open and (is_asked or not is_shown):
+    for (text, at), (_, until) in pairwise([*_requests_of_change(before, after), ("", "")]):
+        is_under_way = not until and now.correction_status != "completed"
+        if is_under_way and (text == last or is_asked):
+            is_dropped = text != last
+        else:
+            passed = {one.agent for one in done if not is_before(one.at, at) and not is_before(until, one.at)}
+            is_dropped = not (passed if until else passed & sent) and bool(own or (first and is_same and text != last))
+        if is_dropped:
             yield text
+
+
+def _requests_of_change(before: Session, after: Session) -> list[tuple[str, str]]:
+    """Return the requests that were open before a change or came with it, each with its time."""
+    was = before.status.decision(APPROVE_DESIGN) if before.status else None
+    first, known = _request_of(was), [one.answer for one in before.history]
+    is_open = before.status is not None and before.status.correction_status != "completed"
+    lines = after.history[len(known) :]
+    added = [(one.answer, one.at) for one in lines if one.answer != first or first in known]
+    return [(first, was.resolved_at or ""), *added] if was and first and is_open else added
+
+
+def _corrections(session: Session) -> list[OutputEntry]:
+    return [one for one in session.outputs if one.task_id == "meta" and one.agent in CORRECTORS]
 
 
 def _request_of(decision: UserDecision | None) -> str:
@@ -225,7 +240,7 @@ def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:
 
 def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
     """Find begun tasks that are gone, and tasks that lost reviews or moved on without a record of work or reviews."""
-    known = {task.id: task.status for task in before.plan}
+    known, record = {task.id: task.status for task in before.plan}, ReviewRecord(after.plan, after.outputs)
     early = early_tasks(after)
     if begun := [one.id for one in after.plan if one.id in early and one.status != known.get(one.id)]:
         message = f"This change starts work on {', '.join(begun)} before the session passed its gates."
@@ -242,14 +257,14 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
             message = f"This change takes what asks for {' and '.join(sorted(lost))} from {task.id}."
             hint = "Restore its risk flag or its check. Waive the review with a reason once the task is implemented."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i), hint=hint)
-        if _is_set_back(before, after, task):
+        if _is_set_back(before, after, task) and not record.open_gates(task.id):
             message = f"This change sets {task.id} from completed to {task.status} without a new output for it."
             hint = "Set it to completed. A failed review, or new work of the Coder, opens it again."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
         is_new = known.get(task.id) not in (task.status, "completed")
-        is_shown = {"implemented": has_work, "completed": has_record}.get(task.status)
-        gates = open_gates(task, after.outputs) if is_new and is_shown and not is_shown(task, after.outputs) else ()
-        if gates:
+        is_shown = record.has_work(task.id) if task.status == "implemented" else has_record(task, after.outputs)
+        is_judged = is_new and task.status in ("implemented", "completed") and not is_shown
+        if is_judged and (gates := record.open_gates(task.id)):
             names = ", ".join(gates if task.status == "completed" else gates[:1])
             message = f"This change sets {task.id} to {task.status}, but outputs.jsonl has no OK of {names} for it."
             hint = (
@@ -258,24 +273,12 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
             yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
 
 
-def _waiver_findings(before: Session, after: Session) -> Iterator[Finding]:
-    """Find new waivers of reviews that only the user waives."""
-    statuses = [one for one in (before.status, after.status) if one]
-    for i, one in enumerate(after.outputs):
-        task = after.task(one.task_id) if i >= len(before.outputs) and one.waived_reviews else None
-        loops = unaccepted_loops(task, after.outputs[:i], statuses) if task and after.status else []
-        if loops:
-            message = f"This change waives reviews of {one.task_id}, but it did not pass {' and '.join(loops)}."
-            hint = f"Ask the user first, in a question that names both, such as `{one.task_id} {loops[0]}: Accept it?`."
-            yield Finding("review-open", message, pointer(OUTPUTS_FILE), hint=hint)
-
-
 def _is_set_back(before: Session, after: Session, task: SessionTask) -> bool:
-    """Return whether a task is open again although its reviews have passed and no output followed."""
+    """Return whether a task that was completed is open again although no output followed."""
     old, about = before.task(task.id), (task.id, "meta")
     is_open = old is not None and old.status == "completed" != task.status
     lines = [[one for one in session.outputs if one.task_id in about] for session in (before, after)]
-    return is_open and lines[0] == lines[1] and not open_gates(task, after.outputs)
+    return is_open and lines[0] == lines[1]
 
 
 def foreign_changes(session: Session, role: str, paths: Iterable[str]) -> Iterator[Finding]:

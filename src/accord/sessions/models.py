@@ -35,6 +35,9 @@ ROLES: tuple[str, ...] = get_args(Role)
 REVIEWS: tuple[str, ...] = get_args(ReviewRole)
 STATES: tuple[str, ...] = get_args(State)
 LOOPS: tuple[str, ...] = get_args(FixLoop)
+CORRECTION_STAGES: tuple[CorrectionStatus, ...] = ("none", "queued", "dispatched", "completed")
+"""The statuses of a correction of the design, in their order."""
+
 CORRECTORS: tuple[str, ...] = get_args(Corrector)
 """The agents that correct a design."""
 

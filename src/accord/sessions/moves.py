@@ -86,11 +86,9 @@ def _facts_of_record(session: Session, record: reviews.ReviewRecord) -> dict[str
 
 def facts_between(before: Session, after: Session) -> Iterator[machine.SessionFacts]:
     """Yield the facts of a changed session as they were before each output that the change adds."""
-    facts, record = facts_of(after), reviews.ReviewRecord(after.plan)
-    for i, output in enumerate(after.outputs):
-        if i >= len(before.outputs):
-            yield replace(facts, **_facts_of_record(after, record))
-        record.add(output)
+    facts = facts_of(after)
+    for _, _, record in reviews.added_outputs(after.plan, after.outputs, len(before.outputs)):
+        yield replace(facts, **_facts_of_record(after, record))
 
 
 def facts_of_task(session: Session, task_id: str) -> dict[str, Any]:
@@ -361,7 +359,8 @@ def check_task_move(session: Session, name: str, target: str, role: str, *, waiv
     if found := check_state(session, machine.IMPLEMENTATION, "tasks move"):
         return found
     outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
-    loops = unaccepted_loops(task, session.outputs, [status_of(session)]) if waives and target == "completed" else []
+    record = reviews.ReviewRecord([task], session.outputs)
+    loops = unaccepted_loops(name, record, [status_of(session)]) if waives and target == "completed" else []
     source = "implemented" if waives and target == "completed" and _is_accepted(session, task) else task.status
     reason = reviews.TASK.refusal(source, target, facts) if target != source else ""
     if loops and not reason:
@@ -372,18 +371,18 @@ def check_task_move(session: Session, name: str, target: str, role: str, *, waiv
     return finding_of("illegal-move", f"{task.id}: {reason}") if reason else None
 
 
-def unaccepted_loops(task: SessionTask, outputs: Sequence[OutputEntry], statuses: Sequence[SessionStatus]) -> list[str]:
+def unaccepted_loops(task_id: str, record: reviews.ReviewRecord, statuses: Sequence[SessionStatus]) -> list[str]:
     """Return the fix loops of reviews that only the user waives, and did not: BLOCKED, or FAIL after the last fix.
 
     New work of the Coder does not end a BLOCKED. A loop is spent if it is in each of ``statuses``; the last one has the
     decisions.
     """
-    last: dict[str, str] = {one.agent: one.status for one in outputs if one.task_id in (task.id, "meta")}
-    results, found = reviews.reviews_of(task, outputs), []
+    last, results, found = record.last_statuses[task_id], record.results[task_id], list[str]()
     for role, loop in reviews.LOOP_OF.items():
-        is_spent = all(one.retries(task.id, loop) >= MOST_RETRIES for one in statuses)
+        is_spent = all(one.retries(task_id, loop) >= MOST_RETRIES for one in statuses)
         is_grave = last.get(role) == "BLOCKED" or (results.get(role) == "FAIL" and is_spent)
-        found += [loop] if is_grave and not is_decided(statuses[-1], outputs, task.id, loop) else []
+        is_open = is_grave and not is_decided(statuses[-1], [*record.last.values()], task_id, loop)
+        found += [loop] if is_open else []
     return found
 
 

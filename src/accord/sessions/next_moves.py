@@ -290,7 +290,8 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
             yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     strategy = reviews.strategy_of(status) if session.mode == "full" else ""
     implemented = [one for one in session.plan if one.status in ("implemented", "completed")]
-    is_last = [one for one in implemented if reviews.has_work(one, outputs)] == [*session.plan]
+    record = reviews.ReviewRecord((), outputs)
+    is_last = [one for one in implemented if record.has_work(one.id)] == [*session.plan]
     together = {"single-final": REVIEWS, "per-batch": ("Reviewer",) if is_last else ()}
     for role in reviews.open_gates(task, outputs):
         is_of_all = role in together.get(strategy, ())

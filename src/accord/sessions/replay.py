@@ -17,9 +17,9 @@ from accord.sessions.decision_rules import check_gate, question_of_security
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Session
 from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before, working_state
 from accord.sessions.models import LOOPS, REVIEWS, OutputEntry, SessionStatus
-from accord.sessions.moves import is_counted, is_decided
+from accord.sessions.moves import is_counted, is_decided, unaccepted_loops
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
-from accord.sessions.reviews import DISPATCHED, ReviewRecord, failed_loops
+from accord.sessions.reviews import DISPATCHED, ReviewRecord, added_outputs
 from accord.sessions.rules import MOST_RETRIES
 
 ALTERED = "Restore it, and make the change with `accord session`."
@@ -34,19 +34,27 @@ def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterat
     if [*after.outputs[: len(before.outputs)]] == [*before.outputs]:
         yield from (*_role_findings(before, after, now), *_start_findings(before, after))
         yield from (*_count_findings(before, after, now), *_question_findings(before, after, now))
+        yield from _waiver_findings(before, after, now)
 
 
 def _role_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find statuses of other roles, and work in states that the session was not in or that a gate keeps it from."""
-    states, said = _states_between(before.status, now, after), after.outputs[len(before.outputs) :]
-    for agent, status in dict.fromkeys((one.agent, one.status) for one in said):
-        if (only := _ROLE_OF.get(status, agent)) != agent:
-            message = f"Only {only} returns {status}, not {agent}."
-            yield Finding("status-of-other-role", message, pointer(OUTPUTS_FILE), hint=_HINT)
-    for agent in dict.fromkeys(one.agent for one in said):
-        if states.isdisjoint(WORK_STATES[agent]):
-            message = f"{agent} works only in {', '.join(WORK_STATES[agent])}, and the session was not there."
-            yield Finding("state-forbids", message, pointer(OUTPUTS_FILE), hint=_HINT)
+    states, lines, agents = _states_between(before.status, now, after), set[tuple[str, str]](), set[str]()
+    for i, one, _ in _new_lines(before, after):
+        place, only = pointer(OUTPUTS_FILE, i), _ROLE_OF.get(one.status, one.agent)
+        if only != one.agent and (one.agent, one.status) not in lines:
+            message = f"Only {only} returns {one.status}, not {one.agent}."
+            yield Finding("status-of-other-role", message, place, hint=_HINT)
+        if one.agent not in agents and states.isdisjoint(WORK_STATES[one.agent]):
+            message = f"{one.agent} works only in {', '.join(WORK_STATES[one.agent])}, and the session was not there."
+            yield Finding("state-forbids", message, place, hint=_HINT)
+        lines.add((one.agent, one.status))
+        agents.add(one.agent)
+
+
+def _new_lines(before: Session, after: Session) -> Iterator[tuple[int, OutputEntry, ReviewRecord]]:
+    """Yield the lines that a change adds, each with its index and what the lines before it show."""
+    return added_outputs(after.plan, after.outputs, len(before.outputs))
 
 
 def _states_between(old: SessionStatus | None, now: SessionStatus, session: Session) -> set[str]:
@@ -66,67 +74,60 @@ def _states_between(old: SessionStatus | None, now: SessionStatus, session: Sess
 def _start_findings(before: Session, after: Session) -> Iterator[Finding]:
     """Find work on a task while one that it depends on was not implemented; without a line of it, at no time."""
     ready, later = ({task.id for task in one.plan if task.status in _READY} for one in (before, after))
-    old, ever, waiting = {task.id: task for task in before.plan}, ready | later, dict[str, list[str]]()
+    ever = ready | later
+    old, found = {task.id: task for task in before.plan}, dict[str, Finding | None]()
     needs = {
         task.id: [name for name in task.depends_on if task.id not in old or name in old[task.id].depends_on]
         for task in after.plan
     }
     if all(one.status == DISPATCHED for one in after.outputs if one.agent == "Coder"):
-        ready = ever  # it sets its tasks to implemented in tasks.yaml
-    for one in after.outputs[len(before.outputs) :]:
+        ready = {*ever}  # it sets its tasks to implemented in tasks.yaml
+    for i, one, _ in _new_lines(before, after):
         is_work = one.agent == "Coder"
         if is_work or one.waived_reviews:
             waits = [name for name in needs.get(one.task_id, ()) if is_work and name not in ready]
-            waiting[one.task_id] = waiting.get(one.task_id) or waits
+            early = _start_finding(one.task_id, waits, pointer(OUTPUTS_FILE, i), _HINT)
+            found[one.task_id] = found.get(one.task_id) or early
         if one.waived_reviews or (is_work and one.status == "OK" and one.meets_definition_of_done):
-            ready, ever = ready | {one.task_id}, ever | {one.task_id}
+            ready.add(one.task_id)
+            ever.add(one.task_id)
         elif (is_work and one.status != "OK") or (one.status == "BLOCKED" and one.agent in REVIEWS):
-            ready = ready - {one.task_id}
+            ready.discard(one.task_id)
     for i, task in enumerate(after.plan):
         was = old[task.id].status if task.id in old else "not-started"
         is_begun = bool(old) and was not in _BEGUN and task.status in _BEGUN
-        if waits := waiting.get(task.id, [name for name in needs[task.id] if is_begun and name not in ever]):
-            message = f"This change starts {task.id}, which depends on {', '.join(waits)}."
-            place, hint = pointer(TASKS_FILE, "tasks", i), f"Set it to not-started, and implement {waits[0]} first."
-            yield Finding("state-forbids", message, place, hint=hint)
+        if is_begun and task.id not in found:
+            waits = [name for name in needs[task.id] if name not in ever]
+            hint = f"Set it to not-started, and implement {', '.join(waits)} first."
+            found[task.id] = _start_finding(task.id, waits, pointer(TASKS_FILE, "tasks", i), hint)
+    yield from filter(None, found.values())
+
+
+def _start_finding(task_id: str, waits: Sequence[str], place: str, hint: str) -> Finding | None:
+    message = f"This change starts {task_id}, which depends on {', '.join(waits)}."
+    return Finding("state-forbids", message, place, hint=hint) if waits else None
 
 
 def _count_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find entries into fix loops beyond the limit, and counts below the entries that the lines show."""
     old, since = before.status, dict[tuple[str, str], Sequence[OutputEntry]]()
     least = {(task, loop): old.retries(task, loop) for task, loop in product(old.retry_counts, LOOPS)} if old else {}
-    for i, one, entered, last in _entries(after):
-        for key in entered if i >= len(before.outputs) else ():
+    for i, one, record in _new_lines(before, after):
+        for key in record.fixed_loops(one.task_id, one.agent):
             known = None if key in since else old  # an entry from before the change
             is_known = known is not None and is_counted(known, after.outputs[:i], one.agent, one.task_id, key)
             is_free = is_decided(now, since.get(key, before.outputs), *key, one.at)
             least[key] = 0 if is_free else least.get(key, 0) + (not is_known)
-            since[key] = [last[key[0]]]
+            since[key] = [one if one.task_id == key[0] else record.last[key[0]]]
             if least[key] == MOST_RETRIES + 1:
                 message = f"{key[0]} went through {key[1]} {MOST_RETRIES} times, the limit, and was worked on again."
-                yield Finding("retry-budget", message, pointer(OUTPUTS_FILE), hint=_HINT)
+                yield Finding("retry-budget", message, pointer(OUTPUTS_FILE, i), hint=_HINT)
     for (task, loop), count in least.items():
         counted, least_count = now.retries(task, loop), min(count, MOST_RETRIES)
         if counted < least_count and not is_decided(now, since.get((task, loop), before.outputs), task, loop):
             entries = f"{short_name(task)} entered {loop} {count_of(least_count, 'time')}"
             message = f"{entries}, but its count is {counted}, and the user did not decide on it since."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=ALTERED)
-
-
-def _entries(session: Session) -> Iterator[tuple[int, OutputEntry, list[tuple[str, str]], dict[str, OutputEntry]]]:
-    """Yield each line with the fix loops that its work enters, and the last line of each task up to it."""
-    record, builds, last = ReviewRecord(session.plan), dict[str, str](), dict[str, OutputEntry]()
-    for i, one in enumerate(session.outputs):
-        names = [*record.results] if one.task_id == "meta" else [one.task_id]
-        begun = [name for name in names if name in last and one.agent == "Coder"]
-        entered = [(name, loop) for name in begun for loop in failed_loops(record.results.get(name, {}))]
-        if one.agent == "Integrator" and builds.get(one.task_id) == "FAIL":
-            entered = [(one.task_id, "FIX_BUILD")]
-        last[one.task_id] = one
-        yield i, one, entered, last
-        if "Integrator" in (one.agent, *one.waived_reviews):
-            builds[one.task_id] = one.status
-        record.add(one)
 
 
 def _question_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
@@ -143,3 +144,14 @@ def _question_findings(before: Session, after: Session, now: SessionStatus) -> I
         if written[question] < count:
             message = f"Security asks the user, but `user_decisions` lacks the question: {short_name(question)}"
             yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=ALTERED)
+
+
+def _waiver_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
+    """Find waivers of reviews that only the user waives."""
+    statuses = [one for one in (before.status, now) if one]
+    for i, one, record in _new_lines(before, after):
+        is_waiver = bool(one.waived_reviews) and one.task_id in record.results
+        if is_waiver and (loops := unaccepted_loops(one.task_id, record, statuses)):
+            message = f"This change waives reviews of {one.task_id}, but it did not pass {' and '.join(loops)}."
+            hint = f"Ask the user first, in a question that names both, such as `{one.task_id} {loops[0]}: Accept it?`."
+            yield Finding("review-open", message, pointer(OUTPUTS_FILE, i), hint=hint)

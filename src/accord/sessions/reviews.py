@@ -57,27 +57,32 @@ class ReviewRecord:
         Work of the Coder ends all of them, as it begins and as it ends. An output that asks for a review ends the
         earlier one.
         """
-        self.is_empty, self.has_code, self._has_begun = True, False, False
+        self.has_code, self._has_begun = False, False
         self.passed_meta, self._held = set[str](), dict[str, OutputEntry]()
         """The agents that passed ``meta`` since the last work, or were waived.
 
         For the Reviewer, code of the Integrator is work, too; an output on ``meta`` may ask for it.
         """
+        self.last, self.last_statuses = dict[str, OutputEntry](), {task.id: dict[str, str]() for task in tasks}
+        """The last output about each task or ``meta``, and the last status of each agent about a task, or ``meta``."""
         self._asked = {task.id: {"Reviewer", *planned_reviews(task)} for task in tasks}
         self._completed = [task.id for task in tasks if task.status == "completed"]
-        self._last_work = dict[str, str]()
+        self._last_work, self._builds = dict[str, str](), dict[str, str]()
         for output in outputs:
             self.add(output)
 
     def add(self, output: OutputEntry) -> None:
         """Take the next output into account."""
-        is_meta = output.task_id == "meta"
+        self.last[output.task_id], is_meta = output, output.task_id == "meta"
         for name in self.results if is_meta else self.results.keys() & {output.task_id}:
             _record_result(self.results[name], name, output)
             self._asked[name].update((output.agent, *_asked_for(output)))
+            self.last_statuses[name][output.agent] = output.status
         if "Coder" in (output.agent, *output.waived_reviews):
             self._has_begun |= output.status != DISPATCHED
             self._last_work[output.task_id] = output.status
+        if "Integrator" in (output.agent, *output.waived_reviews):
+            self._builds[output.task_id] = output.status
         if output.agent == "Coder":
             self.passed_meta.clear()
         elif is_meta:
@@ -87,7 +92,12 @@ class ReviewRecord:
             self.passed_meta.discard("Reviewer")
         if is_meta:
             _record_failure(self._held, output)
-        self.is_empty, self.has_code = False, self.has_code or output.has_code
+        self.has_code |= output.has_code
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the session has no output."""
+        return not self.last
 
     def has_work(self, task_id: str) -> bool:
         """Return whether the Coder implemented a task, or a waiver replaces that.
@@ -108,6 +118,15 @@ class ReviewRecord:
         roles = (*first, *(role for role in REVIEWS if role in self._asked[task_id]))
         return tuple(role for role in roles if results.get(role) not in _PASSED)
 
+    def fixed_loops(self, task_id: str, role: str, begun: Sequence[str] = ()) -> list[tuple[str, str]]:
+        """Return the tasks and fix loops that new work of a role enters; ``begun`` ones may lack outputs."""
+        if role == "Integrator" and self._builds.get(task_id) == "FAIL":
+            return [(task_id, "FIX_BUILD")]
+        names = [*self.results] if task_id == "meta" else [task_id]
+        failed = [name for name in names if role == "Coder" and (name in self.last or name in begun)]
+        results = [(name, *one) for name in failed for one in self.results.get(name, {}).items()]
+        return [(name, LOOP_OF[review]) for name, review, result in results if result in FAILED]
+
     @property
     def unreviewed(self) -> dict[str, tuple[str, ...]]:
         """The completed tasks with reviews that they have not passed.
@@ -120,6 +139,17 @@ class ReviewRecord:
     def held_agents(self) -> dict[str, str]:
         """The agents whose last output on ``meta`` is not OK and was not waived, with its result."""
         return {agent: _result(output) for agent, output in self._held.items()}
+
+
+def added_outputs(
+    tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry], start: int
+) -> Iterator[tuple[int, OutputEntry, ReviewRecord]]:
+    """Yield the outputs from an index on, each with its index and what those before it show."""
+    record = ReviewRecord(tasks)
+    for i, output in enumerate(outputs):
+        if i >= start:
+            yield i, output, record
+        record.add(output)
 
 
 def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
@@ -159,20 +189,10 @@ def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[s
 
 def fixed_loops(
     tasks: Sequence[SessionTask], task_id: str, role: str, outputs: Sequence[OutputEntry]
-) -> Iterator[tuple[str, str]]:
-    """Yield the tasks and fix loops that new work of a role enters, because the last review or build failed."""
-    if role == "Integrator":
-        last = _failed_outputs([output for output in outputs if output.task_id == task_id]).get(role)
-        yield from [(task_id, "FIX_BUILD")] if last and last.status == "FAIL" else []
-    for task in tasks if role == "Coder" else ():
-        is_begun = task.status != "not-started" or any(output.task_id == task.id for output in outputs)
-        if is_begun and task_id in (task.id, "meta"):
-            yield from ((task.id, loop) for loop in failed_loops(reviews_of(task, outputs)))
-
-
-def failed_loops(results: Mapping[str, str]) -> list[str]:
-    """Return the fix loops that follow the results of a task's reviews."""
-    return [LOOP_OF[role] for role, result in results.items() if result in FAILED]
+) -> list[tuple[str, str]]:
+    """Return the tasks and fix loops that new work of a role enters, because the last review or build failed."""
+    begun = [task.id for task in tasks if task.status != "not-started"]
+    return ReviewRecord(tasks, outputs).fixed_loops(task_id, role, begun)
 
 
 def _failed_outputs(outputs: Sequence[OutputEntry]) -> dict[str, OutputEntry]:
@@ -198,11 +218,6 @@ def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Ite
         if agent in (*REVIEWS, "Integrator"):
             texts = (output.summary, *output.findings, *output.review_comments)
             yield from (f"{agent} returned {_result(output)}: {text}" for text in texts)
-
-
-def has_work(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether the Coder implemented a task, or a waiver replaces that."""
-    return ReviewRecord([task], outputs).has_work(task.id)
 
 
 def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
