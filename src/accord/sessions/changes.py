@@ -42,11 +42,11 @@ from accord.sessions.models import (
     SessionTask,
     UserDecision,
 )
-from accord.sessions.moves import early_tasks, facts_between, facts_of
+from accord.sessions.moves import early_tasks, facts_of, facts_of_record
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.questions import repeat_finding
 from accord.sessions.replay import ALTERED, line_findings
-from accord.sessions.reviews import ReviewRecord, has_record, planned_reviews
+from accord.sessions.reviews import ReviewRecord, added_outputs, has_record, planned_reviews
 
 _QUESTION, _ANSWER = ("question", "asked_at"), ("status", "answer")
 """Keys of a question's record: those that it is written with, and those of its answer."""
@@ -122,7 +122,9 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
 
     @cache
     def earlier() -> list[SessionFacts]:
-        return [facts_of(before), *([replace(facts, unfinished=added)] if added else []), *facts_between(before, after)]
+        between = added_outputs(after.plan, after.outputs, len(before.outputs))
+        known = [facts_of(before), *([replace(facts, unfinished=added)] if added else [])]
+        return [*known, *(replace(facts, **facts_of_record(after, record)) for _, _, record in between)]
 
     return refusal_of_way(state, target, facts, earlier)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import product
@@ -69,26 +69,20 @@ def facts_of(session: Session, *, task: str = "", **given: Any) -> machine.Sessi
         blocked_from=status.blocked_from or "",
         **given,
         **facts_of_task(session, task),
-        **_facts_of_record(session, reviews.ReviewRecord(session.plan, session.outputs)),
+        **facts_of_record(session, reviews.ReviewRecord(session.plan, session.outputs)),
     )
 
 
-def _facts_of_record(session: Session, record: reviews.ReviewRecord) -> dict[str, Any]:
+def facts_of_record(session: Session, record: reviews.ReviewRecord) -> dict[str, Any]:
+    """Return the facts that outputs of a session show."""
     status = status_of(session)
-    is_kept_here = not record.is_empty or machine.working_state(status) in machine.IMPLEMENTATION
+    is_kept_here = bool(record.last) or machine.working_state(status) in machine.IMPLEMENTATION
     return {
         "unreviewed": tuple(f"{name} ({', '.join(gates)})" for name, gates in record.unreviewed.items()),
         "lacks_final_review": is_kept_here and reviews.lacks_final_review(session.mode, status, record),
-        "lacks_integration": not record.is_empty and "Integrator" not in record.passed_meta,
+        "lacks_integration": bool(record.last) and "Integrator" not in record.passed_meta,
         "held": record.held_agents,
     }
-
-
-def facts_between(before: Session, after: Session) -> Iterator[machine.SessionFacts]:
-    """Yield the facts of a changed session as they were before each output that the change adds."""
-    facts = facts_of(after)
-    for _, _, record in reviews.added_outputs(after.plan, after.outputs, len(before.outputs)):
-        yield replace(facts, **_facts_of_record(after, record))
 
 
 def facts_of_task(session: Session, task_id: str) -> dict[str, Any]:

@@ -275,10 +275,9 @@ def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
 
 def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep | None]:
     """Yield the step to each review that an implemented task has not passed, None where it waits for other tasks."""
-    status, outputs = status_of(session), session.outputs
-    results = reviews.reviews_of(task, outputs)
-    for role in reviews.failed_reviews(task, outputs):
-        has_failed, loop = results[role] in reviews.FAILED, reviews.LOOP_OF.get(role, "")
+    status, record = status_of(session), reviews.ReviewRecord(session.plan, session.outputs)
+    for role in reviews.failed_reviews(task, session.outputs):
+        has_failed, loop = record.results[task.id][role] in reviews.FAILED, reviews.LOOP_OF.get(role, "")
         if has_failed and (spent := spent_fix(session, "Coder", task.id)):
             yield _ask_step(session, *spent)
         elif role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
@@ -290,10 +289,9 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
             yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     strategy = reviews.strategy_of(status) if session.mode == "full" else ""
     implemented = [one for one in session.plan if one.status in ("implemented", "completed")]
-    record = reviews.ReviewRecord((), outputs)
     is_last = [one for one in implemented if record.has_work(one.id)] == [*session.plan]
     together = {"single-final": REVIEWS, "per-batch": ("Reviewer",) if is_last else ()}
-    for role in reviews.open_gates(task, outputs):
+    for role in record.open_gates(task.id):
         is_of_all = role in together.get(strategy, ())
         is_early = bool(session.waits_for(task)) if role == "Coder" else is_of_all and not is_last
         yield None if is_early else _dispatch(session, "meta" if is_of_all else task.id, role)

@@ -48,16 +48,12 @@ def _result(output: OutputEntry) -> str:
 
 
 class ReviewRecord:
-    """What the outputs of a session show about its tasks and ``meta``, one output after the other."""
+    """The results that the outputs of a session give its tasks and ``meta``, added one after the other."""
 
     def __init__(self, tasks: Sequence[SessionTask], outputs: Iterable[OutputEntry] = ()) -> None:
         self.results = {task.id: dict[str, str]() for task in tasks}
-        """The last result of each review of a task that still counts.
-
-        Work of the Coder ends all of them, as it begins and as it ends. An output that asks for a review ends the
-        earlier one.
-        """
-        self.has_code, self._has_begun = False, False
+        """The last result of each review of a task that still counts."""
+        self.has_code = self._has_begun = False
         self.passed_meta, self._held = set[str](), dict[str, OutputEntry]()
         """The agents that passed ``meta`` since the last work, or were waived.
 
@@ -94,11 +90,6 @@ class ReviewRecord:
             _record_failure(self._held, output)
         self.has_code |= output.has_code
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the session has no output."""
-        return not self.last
-
     def has_work(self, task_id: str) -> bool:
         """Return whether the Coder implemented a task, or a waiver replaces that.
 
@@ -133,7 +124,7 @@ class ReviewRecord:
 
         Where the session has no output at all, other tools keep its records.
         """
-        return {name: gates for name in self._completed if not self.is_empty and (gates := self.open_gates(name))}
+        return {name: gates for name in self._completed if self.last and (gates := self.open_gates(name))}
 
     @property
     def held_agents(self) -> dict[str, str]:
@@ -158,7 +149,11 @@ def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, s
 
 
 def _record_result(results: dict[str, str], task_id: str, output: OutputEntry) -> None:
-    """Change the results of a task's reviews by an output on the task, or on ``meta``."""
+    """Change the results of a task's reviews by an output on the task, or on ``meta``.
+
+    Work of the Coder ends all of them, as it begins and as it ends. An output that asks for a review ends the earlier
+    one.
+    """
     if output.agent == "Coder":
         results.clear()
         if output.status == "OK" and not output.meets_definition_of_done:
@@ -195,15 +190,8 @@ def fixed_loops(
     return ReviewRecord(tasks, outputs).fixed_loops(task_id, role, begun)
 
 
-def _failed_outputs(outputs: Sequence[OutputEntry]) -> dict[str, OutputEntry]:
-    """Return the last output of each agent where that is not OK and was not waived."""
-    failed: dict[str, OutputEntry] = {}
-    for output in outputs:
-        _record_failure(failed, output)
-    return failed
-
-
 def _record_failure(failed: dict[str, OutputEntry], output: OutputEntry) -> None:
+    """Change the last outputs of agents that are not OK and were not waived by an output."""
     for agent in (output.agent, *output.waived_reviews):
         failed.pop(agent, None)
     if _result(output) != "OK":
@@ -214,7 +202,10 @@ def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Ite
     """Yield what failed outputs about a task, or ``meta``, say to the role that fixes it, until that is done."""
     about = [output for output in outputs if output.task_id in (task_id, "meta")]
     ends = [i for i, output in enumerate(about, start=1) if output.agent == role and _result(output) == "OK"]
-    for agent, output in _failed_outputs(about[ends[-1] if ends else 0 :]).items():
+    failed = dict[str, OutputEntry]()
+    for output in about[ends[-1] if ends else 0 :]:
+        _record_failure(failed, output)
+    for agent, output in failed.items():
         if agent in (*REVIEWS, "Integrator"):
             texts = (output.summary, *output.findings, *output.review_comments)
             yield from (f"{agent} returned {_result(output)}: {text}" for text in texts)
