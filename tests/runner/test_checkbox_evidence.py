@@ -42,6 +42,11 @@ NONE = [
     "- [x] Add tests\n\n- Add tests isn\u2019t done.", "## Not done\n\n- [x] Add tests",
     "Not done:\n- [x] Add tests", "I tried.\n**Not done**\n\n- [x] Add tests",
     "**Couldn't finish:**\n\n- [x] Add tests", "- [x] ~~Add tests~~", "- [x] ~Add tests~",
+    *(f"{label}\n\n- [x] Add tests\n- [x] Fix docs" for label in (
+        "These are not finished, sorry:", "I have not done these yet, as time ran out:", "Still not done; see CI:",
+        "The following is not done, namely:", "I wrote these, but could not test them, sorry:",
+        "I could not finish these, as the time of the job ran out before the tests had ended:",
+    )),
 ]  # fmt: skip
 
 
