@@ -58,11 +58,8 @@ _MARKUP = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)|(?<=\])\([^()\s]*\)|[\[\]]")
 _STRUCK = re.compile(r"(~~?)[^~]+\1")
 _CHECK_MARKS = " \u2611\u2705\u2713\u2714\ufe0f"
 _NOT = re.compile(r"\bnot\b|n't\b")
-_LABEL = re.compile(r"[^.!?]{1,200}:[*_]{0,3}|([*_]{2}).{1,60}\1")
-"""The last line of a paragraph that is a label of what follows."""
-
-_CONTRAST = re.compile(r"[,;\u2014] ?but\W*$")
-"""The end of a label that says that what follows is otherwise than the label."""
+_LABEL = re.compile(r"(?!.*[,;\u2014] ?but\W*$)[^.!?]{1,200}:[*_]{0,3}|([*_]{2}).{1,60}\1")
+"""The last line of a paragraph that is a label of what follows, and not a contrast to it."""
 
 TASKS_CHARS = 16_000
 MESSAGE_CHARS = 16_000
@@ -325,8 +322,7 @@ def _plain_entries(message: str) -> tuple[set[int], list[str]]:
             is_denied, is_label_denied = any(map(_NOT.search, texts)), False
         elif block.kind == "paragraph" and not block.around:
             last = block.texts[-1].rsplit("\n", 1)[-1].strip()
-            is_label = _LABEL.fullmatch(last) and not _CONTRAST.search(_plain(last))
-            is_label_denied = bool(is_label and _NOT.search(_plain(last)))
+            is_label_denied = bool(_LABEL.fullmatch(last) and _NOT.search(_plain(last)))
         is_task = bool(block.inside and block.inside.box and not counts[block.inside])
         denials += [text for text in texts if _NOT.search(text) and not is_task]
         counts.update(dict.fromkeys([block.inside] if is_task and block.inside else block.around, max(1, len(texts))))
