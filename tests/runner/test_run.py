@@ -410,13 +410,19 @@ def test_a_huge_file_of_an_agent_is_named_and_all_others_are_handed_on(bench: Be
 def test_new_dot_names_and_names_of_the_registry_are_named_though_nothing_is_pushed(bench: Bench) -> None:
     program = (
         "import pathlib\n"
-        "for name in ('.tool-of-tomorrow/rules.md', 'src/.rc.toml', 'infra/a.tf', 'src/a.py'):\n"
+        "for name in ('.tool-of-tomorrow/rules.md', 'src/.rc.toml', 'infra/a.tf', 'infra/caf\\udce9.tf', 'src/a.py'):\n"
         "    pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)\n"
         "    pathlib.Path(name).write_text('x')\n"
         "pathlib.Path('CLAUDE.md').symlink_to('src/a.py')"
     )
     left = bench.script(program, "--registry", bench.registry({"agents": {}, "protected": ["infra/"]}))
     (steering,) = [text for text in json.loads(left.outputs["run-warnings"]) if "steer agents" in text]
-    for name in (".tool-of-tomorrow/rules.md", "src/.rc.toml", "infra/a.tf", "CLAUDE.md"):
+    for name in (
+        ".tool-of-tomorrow/rules.md",
+        "src/.rc.toml",
+        "infra/a.tf",
+        "infra/caf\N{REPLACEMENT CHARACTER}.tf",
+        "CLAUDE.md",
+    ):
         assert name in steering
     assert "src/a.py" not in steering

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Literal
 
 from accord.agents.registry import Registry
@@ -247,13 +246,14 @@ def _save_changes(
     layout.make_writable(path)
     path.unlink(missing_ok=True)
     path.write_bytes(changes.patch)
-    record.merged, record.steering = changes.merged, changes.steering
-    record.pushed = dict(islice(changes.own_pushes.items(), _MOST_PUSHED))
+    record.merged = changes.merged
+    record.steering = tuple(os.fsencode(path).decode("utf-8", "replace") for path in changes.steering)
+    record.pushed = dict([*changes.own_pushes.items()][:_MOST_PUSHED])
     record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     warnings = remarks_on(changes.left_out)
     hidden = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
-    delivered = changes.pushed.get(f"origin/{short_name(request.context.pr_ref)}", "")
-    search = Search(hidden, snapshot.is_private, delivered)
+    branch = f"origin/{short_name(request.context.pr_ref)}"
+    search = Search(hidden, snapshot.is_private, changes.pushed.get(branch, ""))
     git, start = snapshot.agents_git(), snapshot.commit
     record.messages = own_messages(git, start)
     warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
