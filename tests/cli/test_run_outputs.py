@@ -13,6 +13,7 @@ from support.workshop import Agent, Workshop, agent, first_agent, git, runner_st
 
 from accord.records.chain import read_records
 from accord.runner.models import RunOutputs
+from accord.runner.record import RunRecord
 from accord_sandbox.faults import Fault
 
 Outputs = Callable[..., dict[str, str]]
@@ -363,6 +364,7 @@ REFUSED = {
     "run --agent codex --prompt-file p.md --pr-ref refs/tags/v1": ("logic", "refs/tags/v1"),
     "run --agent codex --max-runtime-minutes soon": ("logic", "max-runtime-minutes"),
     "run --agent codex --prompt-file p.md --pr-ref feature": ("auth", "GITHUB_TOKEN"),
+    "publish run --pr-ref feature": ("auth", "GITHUB_TOKEN"),
     "publish nowhere --pr-ref FETCH_HEAD": ("infrastructure", "FETCH_HEAD"),
     "publish nowhere --no-such-option": ("infrastructure", "no-such-option"),
     "outputs --agent codex --exit-code 1 --stdout nowhere": ("infrastructure", "nowhere"),
@@ -374,6 +376,9 @@ def test_a_step_whose_command_is_refused_leaves_all_outputs_with_the_reason(acco
     category, named = REFUSED[words]
     accord.monkeypatch.setenv("GITHUB_REPOSITORY", "octo-org/demo")
     accord.monkeypatch.setenv("GITHUB_TOKEN", "" if named == "GITHUB_TOKEN" else "a-token-of-the-job")
+    (accord.home / "run").mkdir()
+    accord.file("run/record.json", RunRecord(agent="codex").model_dump_json())
+    accord.monkeypatch.chdir(accord.home)
     step = accord.in_step(annotates=False)
     assert accord(*words.split()).code == 2
     found = step.outputs

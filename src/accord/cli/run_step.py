@@ -85,17 +85,13 @@ def _outputs_of_refusal(name: str, ctx: click.Context | None = None) -> Iterator
 
             detail = str(error) if isinstance(error, AccordError) else error.format_message()
             kind = "push-unreachable" if isinstance(error, Stopped) else _REFUSALS[name]
-            kind = "credential-missing" if isinstance(error, _NoToken) else kind
+            kind = (error.cause if isinstance(error, AccordError) else "") or kind
             refusal = InternalError(kind=kind, detail=detail, has_hint=True)
             found = outputs_of_error(refusal, redactor_for(os.environ), local_policy())
             with suppress(AccordError):
                 leave_outputs(found.as_outputs())
                 leave_summary(summary_page(found))
         raise
-
-
-class _NoToken(WrongUsage):
-    """A push was asked for, and the job has no token."""
 
 
 def check_step(*, is_published: bool) -> None:
@@ -107,9 +103,10 @@ def check_step(*, is_published: bool) -> None:
         raise WrongUsage(f"`GITHUB_OUTPUT` names {path}, which cannot be written.", hint="Set a writable file.")
     for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if is_published else ():
         if not os.environ.get(name, "").strip():
-            raise (_NoToken if name == "GITHUB_TOKEN" else WrongUsage)(
+            raise WrongUsage(
                 f"`{name}` is not set, but changes are to be pushed to `--pr-ref`.",
                 hint="Set it, or pass `--no-publish` and publish with `accord publish` in another job.",
+                cause="credential-missing" if name == "GITHUB_TOKEN" else "",
             )
 
 

@@ -10,19 +10,20 @@ AccordError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from accord.core.findings import Finding, sentence
 from accord.core.machine import NextMove
 
 
 class AccordError(Exception):
-    """An error that accord raises on purpose: a message, a hint, and the legal moves instead of a refused one."""
+    """An error that accord raises on purpose: a message, a hint, a failed run's cause, and the legal moves instead."""
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", cause: Literal["", "credential-missing"] = "") -> None:
         super().__init__(message)
+        self.cause = cause
         self.message = message
         self.hint = hint
         self.next_moves: Sequence[NextMove] = ()

@@ -48,7 +48,8 @@ class Server:
         self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer | None = None
     ) -> None:
         if not access.token:
-            raise WrongUsage("No GitHub token found.", hint="Set `GITHUB_TOKEN`, or log in with `gh auth login`.")
+            hint = "Set `GITHUB_TOKEN`, or log in with `gh auth login`."
+            raise WrongUsage("No GitHub token found.", hint=hint, cause="credential-missing")
         if not _TOKEN.fullmatch(access.token):
             raise WrongUsage("`GITHUB_TOKEN` contains whitespace.", hint="Set it without spaces and line breaks.")
         self._access = access
