@@ -241,9 +241,11 @@ _MORE_WORDS = {
     r"|\b(?i:not auth(?:enticated|orized))\b",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
     "network": r"|rror: terminated\W*$|\bconnect E(?:ACCES|PERM)\b",
+    "not-installed": r"|(?i:\bcannot find (?:module|package) ['\"]|\bmissing optional dependency )(?:PACKAGES)(?!\w)",
     "settings": r"|(?<!connect )\bE(?:ACCES|PERM)\b|(?<=/)\S+ (?:connect: )?(?i:permission denied)\W*$",
 }
-"""Limits of plans, signals, variables of credentials, OpenSSL's names, undici's message for a broken answer."""
+"""Limits of plans, signals, variables of credentials, OpenSSL's names, undici's message for a broken answer, and what
+Node.js and CLIs say without a package of an agent, or a part of it for one platform."""
 
 
 @cache
@@ -263,9 +265,8 @@ def words(cause: str) -> re.Pattern[str]:
     pattern += rf"|(?<![\w/.`-])(?i:{'|'.join(kinds)})(?![\w/-]|\.\w)" if kinds else ""
     pattern += rf"|(?:{_EXCEPTIONS[cause]})(?:Error|Exception)(?=[:)\s]|$)" if cause in _EXCEPTIONS else ""
     pattern = pattern.replace("'", "['\u2019]") + _MORE_WORDS.get(cause, "")
-    if cause == "not-installed":  # what Node.js and CLIs say without a package, or a part of it for one platform
-        packages = "|".join(agent.install.package for agent in shipped_registry().agents.values() if agent.install)
-        pattern += rf"|(?i:\bcannot find (?:module|package) ['\"]|\bmissing optional dependency )(?:{packages})(?!\w)"
+    installed = (agent.install.package for agent in shipped_registry().agents.values() if agent.install)
+    pattern = pattern.replace("PACKAGES", "|".join(map(re.escape, installed)))
     return re.compile(pattern)
 
 
