@@ -254,7 +254,18 @@ def test_a_quota_with_a_delay_in_a_field_is_a_rate_limit(reader: Reader) -> None
         ("openai.RateLimitError: Error code: 429 - {'error': 'slow down'}", "http-429", "transient"),
         ("Traceback\nrequests.exceptions.ConnectionError: Connection refused", "says-network", "transient"),
         ("ERROR: 401 Unauthorized", "http-401", "auth"),
-        ("Error: 401 bad", "http-401", "auth"),
+        ("Error: 401 unauthorized", "http-401", "auth"),
+        ("Error: 500", "http-500", "transient"),
+        *(
+            (f"Error: {line}", "unknown-error", "unknown")
+            for line in (
+                "500 test failed",
+                "429 more files to go",
+                "450 line too long",
+                "401 bad",
+                "499: x",
+            )
+        ),
         ("HTTP/1.1 503 Service Unavailable", "http-503", "transient"),
         ("curl: (6) Could not resolve host: api.example.com", "says-network", "transient"),
         ("write error: No space left on device", "no-evidence", "unknown"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from itertools import takewhile
 from typing import Literal, TypeAlias
 
@@ -74,14 +75,16 @@ _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
 _STATUS_LINE = re.compile(r"^HTTP\S* \d{3}\b")
 _HEADER = re.compile(r"^[\w-]+: ")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
+_STATUSES = "|".join([*(str(status.value) for status in HTTPStatus if status >= 400), "52\\d"])
+"""Statuses registered for HTTP, and those of Cloudflare and Anthropic."""
+
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
     r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? |\bcode E)"
-    r"(?:(?<=: )\[)?([45]\d\d)(?=[\]:;,.)]|$| [{(\"]| [A-Z]| from\b| [45]\d\d\b| page not found"
-    r"| [\w -]{0,40}\b(?:limit|quota)\b| [a-z_]*[a-rt-z_]: \S+$"
-    r"|(?<=\b[Ee]rror: \d{3}) (?!of\b|[\w-]*s\b)[a-z])"
+    rf"(?:(?<=: )\[)?({_STATUSES})(?=[\]:;,.)]|$| [{{(\"]| [A-Z]| from\b| [45]\d\d\b| page not found"
+    r"| [\w -]{0,40}\b(?:limit|quota)\b| [a-z_]*[a-rt-z_]: \S+$)"
 )
-"""Statuses in a program's line, where ``status_in`` knows only those that are called so; counts have a plural."""
+"""Statuses in a program's line, where ``status_in`` knows only those that are called so."""
 
 _NOT_ERRORS = re.compile(
     r"^(?:not )?ok \d|^E  |^expected |, \w+ing\b|^(?!missing)\w+ing: "
