@@ -393,11 +393,13 @@ def test_a_change_with_many_outputs_is_judged_in_proportion_to_them(
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
     before = read_session(folder)
     by_hand(folder, current_state="INTEGRATE")
-    roles, spent = (("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK")), ["retry-budget", "session-altered"]
+    spent, roles = ["retry-budget", "session-altered"], (("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK"))
     passed = "".join(outputs(*roles, task=task) for task in reviewed)
 
     def judge(size: int) -> None:
-        failed = [outputs(("Coder", "OK"), ("Reviewer", "FAIL"), **vary(i)) for i in range(size)]
+        more = {"waived_reviews": ["QA"]}  # by the Orchestrator
+        said = (("Coder", "OK"), ("Reviewer", "FAIL"), ("Orchestrator", "OK"))
+        failed = [outputs(*said, **more, **vary(i)) for i in range(size)]
         (folder / "outputs.jsonl").write_text(WORKED_ON + "".join(failed) + passed + failed[0])
         assert [one.code for one in hand_edits(before, read_session(folder))] == [*codes, *spent]
 

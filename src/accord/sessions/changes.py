@@ -39,7 +39,6 @@ from accord.sessions.models import (
     LOOPS,
     OutputEntry,
     SessionStatus,
-    SessionTask,
     UserDecision,
 )
 from accord.sessions.moves import early_tasks, facts_of, facts_of_record
@@ -243,7 +242,7 @@ def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:
 def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
     """Find begun tasks that are gone, and tasks that lost reviews or moved on without a record of work or reviews."""
     known, record = {task.id: task.status for task in before.plan}, ReviewRecord(after.plan, after.outputs)
-    early = early_tasks(after)
+    early, said = early_tasks(after), {one.task_id for one in after.outputs[len(before.outputs) :]}
     if begun := [one.id for one in after.plan if one.id in early and one.status != known.get(one.id)]:
         message = f"This change starts work on {', '.join(begun)} before the session passed its gates."
         place, hint = pointer(STATUS_FILE, "current_state"), "Set them to not-started, and pass the gates first."
@@ -259,7 +258,8 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
             message = f"This change takes what asks for {' and '.join(sorted(lost))} from {task.id}."
             hint = "Restore its risk flag or its check. Waive the review with a reason once the task is implemented."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i), hint=hint)
-        if _is_set_back(before, after, task) and not record.open_gates(task.id):
+        is_set_back = old is not None and old.status == "completed" != task.status
+        if is_set_back and said.isdisjoint((task.id, "meta")) and not record.open_gates(task.id):
             message = f"This change sets {task.id} from completed to {task.status} without a new output for it."
             hint = "Set it to completed. A failed review, or new work of the Coder, opens it again."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
@@ -273,14 +273,6 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
                 "Set it back, and take each output with `accord dispatch --take`, or waive the reviews with a reason."
             )
             yield Finding("review-open", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
-
-
-def _is_set_back(before: Session, after: Session, task: SessionTask) -> bool:
-    """Return whether a task that was completed is open again although no output followed."""
-    old, about = before.task(task.id), (task.id, "meta")
-    is_open = old is not None and old.status == "completed" != task.status
-    lines = [[one for one in session.outputs if one.task_id in about] for session in (before, after)]
-    return is_open and lines[0] == lines[1]
 
 
 def foreign_changes(session: Session, role: str, paths: Iterable[str]) -> Iterator[Finding]:

@@ -132,12 +132,12 @@ def _count_findings(before: Session, after: Session, now: SessionStatus) -> Iter
 
 def _question_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find outputs of Security that ask the user, without their questions."""
-    asked, last = Counter[str](), {one.task_id: (one.agent, one.summary) for one in before.outputs}
-    for one in after.outputs[len(before.outputs) :]:
-        said = (one.agent, one.summary)
-        if (one.agent, one.status) == ("Security", "NEEDS_DECISION") and last.get(one.task_id) != said:
+    asked = Counter[str]()
+    for _, one, record in _new_lines(before, after):
+        last = record.last.get(one.task_id)
+        is_repeated = last is not None and (last.agent, last.summary) == (one.agent, one.summary)
+        if (one.agent, one.status) == ("Security", "NEEDS_DECISION") and not is_repeated:
             asked[question_of_security(one.task_id, one.summary)] += 1
-        last[one.task_id] = said
     written = Counter(one.question for one in now.user_decisions)
     written.subtract(one.question for one in (before.status.user_decisions if before.status else ()))
     for question, count in asked.items():
