@@ -609,7 +609,8 @@ LATER = {"asked_at": "2026-01-31T12:30:00Z", "resolved_at": "2026-01-31T12:30:00
     [
         (None, "", ["session-altered"]),
         (None, WORKED_ON, ["session-altered"]),
-        ("Which port?", "", []),  # another tool's words
+        ("Which port?", "", ["session-altered"]),
+        ("May T-001 enter FIX_TESTS again?", "", []),
         ("Which port?", WORKED_ON, ["session-altered"]),
         ("T-001: medium: Which port?", WORKED_ON, ["session-altered"]),
         ("T-001 FIX_REVIEW: again?", WORKED_ON, ["session-altered"]),
