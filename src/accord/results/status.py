@@ -153,10 +153,7 @@ def is_work_item(issue: Issue) -> bool:
 
 
 def type_findings(issue: Issue, identity: Callable[[], Identity] | None = None, token: str = "") -> Iterator[Finding]:
-    """Find an issue that is not one work item: it has both type labels, or none and no marker of a plan.
-
-    Without ``identity``, only labels are judged.
-    """
+    """Find an issue that is not one work item: both type labels; with ``identity`` also none and no plan's marker."""
     if {*ItemKind} <= {*issue.labels}:
         message = f"#{issue.number} has both type labels, {' and '.join(f'`{kind}`' for kind in ItemKind)}."
         yield Finding("type-unclear", message, hint="Remove one of them.")
