@@ -140,7 +140,7 @@ def share_project(project: Project) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("source", [OTHER_LANE, "topic"])
 @pytest.mark.parametrize("how", ["--no-ff", "--ff-only", "--no-ff, and it is gone", "--ff-only, and it is gone"])
-def test_only_commits_that_came_from_another_branch_are_not_own(
+def test_commits_that_a_merge_brought_are_own_unless_another_lane_made_them(
     project: Project, tmp_path: Path, how: str, source: str
 ) -> None:
     mine, theirs = share_project(project)
@@ -153,14 +153,16 @@ def test_only_commits_that_came_from_another_branch_are_not_own(
         project.git("branch", "-D", source)
     elif source == OTHER_LANE:
         assert own_count(project, "WP03", OTHER_LANE) == 1
-    assert own_of(project, "WP01") == OwnCommits()
+    brought = int(source == "topic")
+    found = own_of(project, "WP01")
+    assert (found.count, found.error) == (brought, "")
     clone = tmp_path / "clone"
     project.git("clone", "--branch", LANE, str(project.root), str(clone))
     project.commit("work elsewhere", directory=clone)
     project.commit("work", directory=mine)
-    assert own_count(project, "WP01") == 1
+    assert own_count(project, "WP01") == brought + 1
     project.git("pull", "--no-rebase", "--no-edit", str(clone), LANE, directory=mine)
-    assert own_count(project, "WP01") == 2
+    assert own_count(project, "WP01") == brought + 2
 
 
 @pytest.mark.parametrize("how", ["merge --no-ff --no-edit", "merge --ff-only", "reset --hard"])
@@ -177,6 +179,81 @@ def test_a_lane_keeps_its_commits_where_another_takes_them(project: Project, tmp
         project.work_package("WP03", "code_change", dependencies=needed)
         found = own_of(clone, "WP01")
         assert (found.count, "nothing tells which made them" in found.error) == (int(is_known), not is_known)
+
+
+def clone_of(project: Project, root: Path) -> Project:
+    """A clone without reflogs, with the mission's files as they are now."""
+    clone = Project(root)
+    project.git("clone", "--quiet", str(project.root), str(clone.root))
+    shutil.rmtree(clone.root / "kitty-specs", ignore_errors=True)
+    (clone.root / "kitty-specs").symlink_to(project.root / "kitty-specs")
+    return clone
+
+
+INTO_MAIN = {
+    "a fast-forward": (["merge --ff-only {lane}"], False),
+    "a merge": (["merge --no-ff --no-edit {lane}"], True),
+    "a merge that the lane fetched": (["merge --no-ff --no-edit {lane}", "-C {tree} merge main"], True),
+    "nothing": ([], True),
+    "a merge of the base": (["commit --allow-empty -m others", "-C {tree} merge --no-edit main"], True),
+}
+
+
+@pytest.mark.parametrize("source", ["the lane", "--no-ff", "--ff-only"])
+@pytest.mark.parametrize("how", INTO_MAIN)
+def test_a_clone_without_reflog_never_calls_merged_work_stale_for_certain(
+    project: Project, tmp_path: Path, how: str, source: str
+) -> None:
+    tree, (commands, is_known) = begun(project).worktree("lane-a"), INTO_MAIN[how]
+    idle = own_of(clone_of(project, tmp_path / "idle"), "WP01")
+    if source == "the lane":
+        project.commit("work", at=OLD, directory=tree)
+    else:
+        project.git("checkout", "-b", "topic", directory=tree)
+        project.commit("work", at=OLD, directory=tree)
+        project.git("checkout", LANE, directory=tree)
+        project.git("merge", source, "--no-edit", "topic", directory=tree)
+        project.git("branch", "-D", "topic")
+    for command in commands:
+        project.git(*command.format(lane=LANE, tree=tree).split())
+    assert own_count(project, "WP01") == 1
+    found = own_of(clone_of(project, tmp_path / "clone"), "WP01")
+    is_known = is_known and (source != "--no-ff" or "a merge" not in how or how.endswith("base"))
+    assert (idle, found.count, bool(found.error)) == (OwnCommits(), int(is_known), not is_known)
+
+
+@pytest.mark.parametrize("kind", ["--no-ff", "--ff-only"])
+def test_commits_of_main_and_other_lanes_in_a_merged_branch_are_not_own(project: Project, kind: str) -> None:
+    mine, theirs = share_project(project)
+    project.commit("others in the lane", at=RECENT, directory=theirs)
+    project.commit("others on main", at=RECENT)
+    for command in (f"checkout -b topic {OTHER_LANE}", "merge --no-ff --no-edit main"):
+        project.git(*command.split(), directory=mine)
+    project.commit("work", at=OLD, directory=mine)
+    for command in (f"checkout {LANE}", f"merge {kind} --no-edit topic", "branch -D topic"):
+        project.git(*command.split(), directory=mine)
+    assert own_count(project, "WP01") == 1
+    for tree in (theirs, project.root):
+        project.git("merge", "--no-ff", "--no-edit", LANE, directory=tree)
+        assert own_count(project, "WP01") == 1
+
+
+def test_commits_of_branches_that_main_and_other_lanes_merged_are_not_own_later(
+    project: Project, tmp_path: Path
+) -> None:
+    mine, theirs = share_project(project)
+    for name, tree in (("main", project.root), (OTHER_LANE, theirs)):
+        project.git("checkout", "-b", "topic", directory=tree)
+        project.commit(f"others of {name}", at=RECENT, directory=tree)
+        project.git("checkout", name, directory=tree)
+        project.git("merge", "--no-ff", "--no-edit", "topic", directory=tree)
+        project.git("branch", "-D", "topic")
+        project.git("merge", "--no-ff", "--no-edit", name, directory=mine)
+        assert own_of(project, "WP01") == OwnCommits()
+        found = own_of(clone_of(project, tmp_path / name), "WP01")
+        assert (found.count, bool(found.error)) == (0, name != "main")
+    project.commit("work", at=RECENT, directory=mine)
+    assert own_count(clone_of(project, tmp_path / "later"), "WP01") == 1
 
 
 MERGES = {

@@ -1,8 +1,7 @@
 """Facts of a mission's branches from git: own commits, merges, and whether work is stale. Reads only.
 
-A work package's own commits were made on its lane's branch, by author and committer since it began, and touch its owned
-files where it names some. Merges, and commits that came from the target, the default branch, the mission's branch or
-any other branch, are not its own; those that a merge of the lane brought to one of these still are.
+A work package's own commits are those since it began of its lane, and of branches merged into it, that touch its owned
+files where it names some; not merges, and none of the target, the default branch, the mission's branch or another lane.
 """
 
 from __future__ import annotations
@@ -98,8 +97,9 @@ class MissionGit:
             return OwnCommits(error=f"The branch {branch} shares no commit with its base.")
         bases += [ref for name in others for ref in self.refs(name)]
         paths, since = ("--", *_pathspecs(owned)), int(began.timestamp()) if began else 0
-        head += self.merged_heads(branch, head, since)
-        times = self._commits(since, "--first-parent", *head, "--not", *bases, *paths)
+        theirs = [ref for name in rivals for ref in self.refs(name)] + self.merged_heads(others | rivals, head, since)
+        head += self.merged_heads({branch}, head, since)
+        times = self._commits(since, *head, "--not", *bases, *paths)
         if times is None:
             return OwnCommits(error=f"The commits of {branch} cannot be read: the repository lacks some of them.")
         # After a merge, the base has a and b, too: they are not on its first parents. A fast-forward leaves no other
@@ -108,16 +108,21 @@ class MissionGit:
         #   base  o---o---m        base and lane  o---a---b
         #          \     /
         #   lane    a---b
-        made, brought = self._reflog_of(branch)
+        made, taken, brought, is_whole = self._reflog_of(branch, {*names, *others, *rivals} - {branch, ""})
+        line, trunk, near = (self._first_parents(refs, since) for refs in (head, bases, theirs))
+        chain = line - trunk | made | taken - (trunk - line)
+        fetched = self.merged_heads({*names} - {branch, ""}, head, since)
+        sides = set[str]() if times or is_whole else {*(self._commits(since, *head, "--not", *fetched, "--") or ())}
+        unclear = sides - chain - (trunk - line)
         if began and not times:
             reached = self._commits(since, f"--max-age={since}", *head, *paths) or {}
-            chain = self._first_parents(head, since) - self._first_parents(bases, since) | made
-            times = {name: time for name, time in reached.items() if name in chain}
-        shared = self._first_parents([ref for name in rivals for ref in self.refs(name)], since) - made
-        own = {name: time for name, time in times.items() if name not in shared | brought}
-        if doubtful := not own and [name for name in times if name not in brought]:
+            times = {name: time for name, time in reached.items() if name in chain | unclear}
+        shared = {*(self._commits(since, *theirs, "--not", *bases, "--") or ())} - line
+        foreign = near - made | shared - made - taken | brought | unclear
+        own = {name: time for name, time in times.items() if name not in foreign}
+        if doubtful := not own and [name for name in times if name not in near - line | brought]:
             found = ", ".join(doubtful[:_MOST_NAMES])
-            return OwnCommits(error=f"{branch} shares {found} with another lane, and nothing tells which made them.")
+            return OwnCommits(error=f"{branch} shares {found} with another branch, and nothing tells which made them.")
         return OwnCommits(len(own), max(own.values(), default=None), names=tuple(own))
 
     def _first_parents(self, refs: Sequence[str], since: int) -> set[str]:
@@ -132,17 +137,19 @@ class MissionGit:
         times = (line.split() for line in listed.splitlines())
         return {name: int(time) for name, time, authored in times if min(int(time), int(authored)) >= since}
 
-    def _reflog_of(self, branch: str) -> tuple[set[str], set[str]]:
-        """Return the commits that git made on a branch in this clone, and those that a fast-forward brought to it."""
+    def _reflog_of(self, branch: str, foreign: Set[str]) -> tuple[set[str], set[str], set[str], bool]:
+        """Return commits made here on a branch, those brought by merges, also of ``foreign`` ones; if it began here."""
         lines = self._answer("reflog", "--format=%h %gs", f"{HEADS}{branch}").splitlines()
         entries = [(name, action) for name, _, action in (line.partition(" ") for line in lines)]
         made = {name for name, action in entries if action.startswith(_COMMITTING)}
-        brought, own = set[str](), (f"/{branch}", "/FETCH_HEAD", "}")  # from origin, such as @{u}
+        taken, brought, ends = set[str](), set[str](), tuple(f"/{name}" for name in foreign)
         for (name, action), (before, _) in pairwise(entries):
-            source = action.removeprefix("merge ").removesuffix(": Fast-forward")
-            if action == f"merge {source}: Fast-forward" and not f"/{source}".endswith(own):
-                brought.update(self._answer("log", "--format=%h", name, "--not", before).split())
-        return made, brought - made
+            if action.startswith("merge "):
+                found = brought if f"/{action[6:].partition(':')[0]}".endswith(ends) else taken
+                found.update(self._answer("log", "--format=%h", name, "--not", before).split())
+        first = entries[-1][1] if entries else ""
+        is_whole = first.startswith("branch: Created from ") and not first.endswith(f"/{branch}")
+        return made, taken, brought - made, is_whole
 
     def merge_problem(self, branch: str) -> str:
         """Return why the branch is not merged into the target; an empty string when it is."""
@@ -162,12 +169,13 @@ class MissionGit:
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
 
-    def merged_heads(self, branch: str, refs: Sequence[str], since: int) -> list[str]:
-        """Return the commits that merges of a branch since then brought to refs, by their subjects, newest first."""
-        among = ("--min-parents=2", "--max-parents=2", "--fixed-strings", f"--grep={branch}", f"--max-age={since}")
-        merges = self._answer("log", "--format=%P %s", *among, *refs, "--") if refs else ""
+    def merged_heads(self, branches: Set[str], refs: Sequence[str], since: int) -> list[str]:
+        """Return the commits that merges of branches since then brought to refs, by their subjects, newest first."""
+        among = ("--min-parents=2", "--max-parents=2", "--fixed-strings", *(f"--grep={name}" for name in branches))
+        merges = self._answer("log", "--format=%P %s", f"--max-age={since}", *among, *refs, "--") if refs else ""
         parts = (line.partition(" into ")[0].replace("'", " ").split() for line in merges.splitlines())
-        return [head for _, head, *words in parts if any(f"/{word}".endswith(f"/{branch}") for word in words)]
+        ends = tuple(f"/{name}" for name in branches)
+        return [head for _, head, *words in parts if any(f"/{word}".endswith(ends) for word in words)]
 
     def missing_commits(self, start: str, branch: str) -> tuple[str, int]:
         """Return the ref of a branch with the most commits that ``start`` does not have, and their number; or 0."""
@@ -343,7 +351,7 @@ def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: Mission
     if not lost:
         return None
     given = [event.at for event in events if event.to_lane in ("in_progress", "for_review")]
-    heads = git.merged_heads(lost, git.refs(git.target_name), int(max(given).timestamp())) if given else []
+    heads = git.merged_heads({lost}, git.refs(git.target_name), int(max(given).timestamp())) if given else []
     merged = next(iter(heads), "")
     handed_in = any(mission.known_status(name) in (*REVIEWING, "approved") for name in begun)
     return lost_lane(branch, lost, at, git.target_name, merged, begins=not handed_in, has_origin=git.has_origin)
