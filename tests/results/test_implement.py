@@ -291,6 +291,32 @@ def assert_superseded(stage: Stage, *results: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        (completed(""), "status:review"),
+        (ended("blocked", BLOCKED), "status:blocked"),
+        (ended("validation-failure", "Step: mypy\nTried: twice\nOutside: wrong stubs"), "status:needs-refinement"),
+    ],
+)
+def test_a_result_is_superseded_once_its_item_moved_and_is_in_progress_again(
+    stage: Stage, tree: Path, result: dict[str, Any], status: str
+) -> None:
+    for text in ("a = 2", "a = 3"):
+        patch = patch_of(with_file(tree, "src/a.py", f"{text}\n")) if result["patch"] == "" else None
+        again = {**result, "patch": patch, "summary": f"{result['summary']}\n{text}"}
+        stage.clock.sleep(60)
+        stage.server.faults.add(Fault("lost-before", method="PUT", path=r"/issues/1/labels$", times=99))
+        assert apply(stage, again).outcome is Outcome.STOPPED
+        stage.server.faults.clear()
+        assert apply(stage, again).outcome is Outcome.APPLIED
+        assert status in state(stage)["issue"]["labels"]
+        stage.clock.sleep(60)
+        set_status(stage)
+        assert_superseded(stage, again)
+
+
+@pytest.mark.slow
 def test_an_older_result_does_not_win_over_a_newer_one_that_had_nothing_to_commit(stage: Stage, patch: str) -> None:
     first, second = (completed(patch, f"{name} summary.") for name in ("First", "Second"))
     for result in (first, second):

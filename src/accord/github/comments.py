@@ -11,7 +11,7 @@ from accord.core.errors import Refused
 from accord.core.frozen import Frozen
 from accord.github.models import NotThere
 from accord.github.once import send_once, send_until_answered
-from accord.github.rest import Rest
+from accord.github.rest import Rest, optional_timestamp
 
 
 class Comment(Frozen):
@@ -24,6 +24,8 @@ class Comment(Frozen):
     is_bot: bool = False
     review_id: int | None = None  # of the review that its thread belongs to
     is_hidden: bool = False  # known to GraphQL alone
+    created_at: datetime | None = None  # known to REST alone, as is the next
+    updated_at: datetime | None = None
 
 
 class CommentMethods(Rest):
@@ -111,4 +113,5 @@ def read_comment(data: dict[str, Any]) -> Comment:
     user = data.get("user") or {}
     is_bot = user.get("type") == "Bot"
     body, review_id = data.get("body") or "", data.get("pull_request_review_id")
-    return Comment(data["id"], data["html_url"], body, user.get("login", ""), is_bot, review_id)
+    times = (optional_timestamp(data.get(name)) for name in ("created_at", "updated_at"))
+    return Comment(data["id"], data["html_url"], body, user.get("login", ""), is_bot, review_id, False, *times)

@@ -6,11 +6,13 @@ import re
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from accord.agents import REGISTRY_PATH
 from accord.agents.registry_rules import own_paths_in
+from accord.core.clock import parse_timestamp
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, runs_of, scratch_repository
@@ -28,6 +30,7 @@ from accord.github.client import GitHub
 from accord.github.comments import Comment
 from accord.github.commits import CommitFacts, read_commit
 from accord.github.models import Identity, Issue, Pull
+from accord.results.bodies import has_marker
 from accord.results.implementor.commit import (
     BranchState,
     CommitChoice,
@@ -36,9 +39,10 @@ from accord.results.implementor.commit import (
     is_of_run,
     make_commit,
     read_branch,
+    runs_before,
 )
-from accord.results.labels import KEEPALIVE, has_listener
-from accord.results.status import find_work_item, require_writable
+from accord.results.labels import KEEPALIVE, Category, has_listener
+from accord.results.status import find_work_item, require_writable, status_if_clear
 from accord.results.texts import TextSanitizer, posted_message
 from accord.text.markers import find_markers
 
@@ -99,7 +103,7 @@ class RevisionFacts(Frozen):
     base: str
     branch_name: str
     pulls: tuple[Pull, ...] = ()
-    is_superseded: bool = False  # by later work
+    is_superseded: bool = False  # by later work, or by a move of the item after it
     ended: Pull | None = None  # merged or closed, which had this result, or the last where the base has its changes
     default_branch: str = ""
     state: BranchState | None = None
@@ -157,6 +161,27 @@ def with_comments(github: GitHub, facts: RevisionFacts) -> RevisionFacts:
     if facts.is_superseded or not (branch is None or branch.is_pushed or branch.audit.steering or branch.conflict):
         return facts
     return replace(facts, comments=tuple(github.comments(facts.issue.number)))
+
+
+def with_later_move(github: GitHub, facts: RevisionFacts) -> RevisionFacts:
+    """Read whether an item in progress left that status after an earlier run wrote this result: others went on."""
+    since = _written_at(facts) if status_if_clear(facts.issue) == "in-progress" else None
+    if since is None:
+        return facts
+    changes = [(one.change, one.label.lower()) for one in github.label_events(facts.issue.number) if one.at >= since]
+    return replace(facts, is_superseded=("removed", f"{Category.STATUS}:in-progress") in changes)
+
+
+def _written_at(facts: RevisionFacts) -> datetime | None:
+    """Return when an earlier run wrote this result, all but the status; None if none did."""
+    branch, comment = facts.branch, our_comment(facts, facts.comments or ())
+    if branch and not branch.is_empty:
+        is_written = branch.is_pushed and our_pull(facts, facts.pulls, branch.since)[1]
+        shown = branch.git.line("show", "-s", "--format=%aI %B", branch.commit) if is_written else ""
+        return parse_timestamp(shown.split()[0]) if facts.token in shown else None
+    if comment and has_marker(comment.body, OUTCOME, facts.token):
+        return comment.updated_at if runs_before(comment.body, OUTCOME) else comment.created_at
+    return None
 
 
 def _describe(

@@ -230,8 +230,8 @@ def _is_older_than_comment(facts: RevisionFacts) -> bool:
 
 
 def _superseded_plan() -> RevisionPlan:
-    """Plan nothing for a result that is older than the branch or its pull request."""
-    text = "A later result, a merge or a push superseded this result, so it changes nothing."
+    """Plan nothing for a result that is older than the branch, its pull request, or a move of the work item."""
+    text = "A later result, a merge, a push or a move of the work item superseded this result, so it changes nothing."
     return RevisionPlan(findings=(warning("revision-superseded", text, hint="To apply it, use another `--run-key`."),))
 
 

@@ -25,6 +25,7 @@ from accord.results.implementor.facts import (
     our_pull,
     with_comments,
     with_commit,
+    with_later_move,
 )
 from accord.results.implementor.plan import (
     CreateRevision,
@@ -65,7 +66,7 @@ def _apply_implementation(github: GitHub, result: ImplementorResult, options: Re
         token = run_token(options.repository, run_key)
         lease.wait()
         facts = with_commit(gather_facts(github, result, token, sanitizer, options, stack), result, options)
-        facts = with_comments(github, facts)
+        facts = with_later_move(github, with_comments(github, facts))
         plan = plan_revision(facts, result, sanitizer, options)
         receipt.findings += plan.findings
         receipt.sanitised = sanitizer.sanitised
