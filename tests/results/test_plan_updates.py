@@ -205,6 +205,28 @@ def test_an_update_keeps_ticks_and_a_dry_run_shows_its_differences(stage: Stage)
     assert (again.writes, again.details["differences"][0]["change"]) == (0, "edited")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("### A\n\n- [ ] Tested\n\n### B\n\n- [ ] Tested", "### A\n\n- [x] Tested\n\n### B\n\n- [ ] Tested"),
+        ("### A\n\n- [ ] Tested", "### B\n\n- [ ] Tested\n\n### A\n\n- [x] Tested"),
+        ("- [ ] Done\n- [ ] Tested\n- [ ] Tested", "- [x] Tested\n- [ ] Tested\n\n### Renamed\n\n- [x] Done"),
+    ],
+    ids=["two headings", "a new heading", "twice in a list"],
+)
+@pytest.mark.parametrize("is_update", [False, True])
+def test_only_the_boxes_that_people_ticked_are_ticked_in_a_new_body(
+    stage: Stage, before: str, after: str, is_update: bool
+) -> None:
+    stage.apply(plan(task("a", criteria=before)), run_key="k")
+    body = stage.get(path_of(stage, 1))["body"]
+    stage.send("PATCH", path_of(stage, 1), body=body.replace("- [ ]", "- [x]", after.count("[x]")))
+    criteria = after.replace("[x]", "[ ]")
+    new = plan(update=[update(1, body=task_body(criteria=criteria))])
+    stage.apply(new if is_update else plan(task("a", criteria=f"{criteria}\n- [ ] More")), run_key="k")
+    assert after in stage.get(path_of(stage, 1))["body"]
+
+
 @pytest.mark.parametrize("edit", [{}, {"labels": [*TASK_LABELS, "help wanted"]}, {"state": "closed"}])
 def test_an_applied_update_leaves_later_edits_of_an_issue_that_a_person_opened(
     stage: Stage, edit: dict[str, Any]

@@ -7,7 +7,9 @@ and is reported.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +44,7 @@ from accord.results.planner.record import (
     without_marker,
 )
 from accord.results.planner.rules import Plan, PlannedItem, split_temp_id
-from accord.text.outline import Section, sections, tasks, with_ticks, without_ticks
+from accord.text.outline import ChecklistTask, Section, sections, tasks, with_ticks, without_ticks
 
 if TYPE_CHECKING:
     from accord.results.models import PlannedWorkItemUpdate
@@ -139,9 +141,19 @@ def with_numbers(text: str, plan: Plan, issues: Mapping[str, Issue]) -> str:
 
 
 def _with_old_ticks(content: str, old: str) -> str:
-    """Tick the boxes whose text is ticked in the old content."""
-    ticked = {task.text for task in tasks(old) if task.is_checked}
-    return with_ticks(content, [task for task in tasks(content) if task.text in ticked]) if ticked else content
+    """Tick the boxes that are ticked in the old content: by text, and by heading and order where a text is repeated."""
+    counts = [Counter(task.text for task in tasks(text)) for text in (content, old)]
+    repeated = {text for count in counts for text in count if count[text] > 1}
+    ticked = {key for key, task in _keyed_boxes(old, repeated) if task.is_checked}
+    return with_ticks(content, [task for key, task in _keyed_boxes(content, repeated) if key in ticked])
+
+
+def _keyed_boxes(text: str, repeated: Set[str]) -> Iterator[tuple[tuple[str, str, int], ChecklistTask]]:
+    above, seen = sections(text), Counter[tuple[str, str]]()
+    for task in tasks(text):
+        key = (task.text, _heading_above(above, task.line) if task.text in repeated else "")
+        seen[key] += 1
+        yield (*key, seen[key]), task
 
 
 def merge_labels(
@@ -236,5 +248,5 @@ def _body_difference(old: str, new: str) -> Iterable[str]:
 
 
 def _heading_above(found: Sequence[Section], position: int) -> str:
-    above = [section for section in found if section.line <= position]
-    return f"{'#' * above[-1].level} {above[-1].title}" if above else ""
+    count = bisect(found, position, key=lambda section: section.line)
+    return f"{'#' * found[count - 1].level} {found[count - 1].title}" if count else ""
