@@ -672,6 +672,12 @@ ASKED_SECURITY = outputs(("Security", "NEEDS_DECISION")).replace("Looked at.", "
             ASKED_SECURITY,
             "session-altered /status.json/user_decisions",
         ),
+        (
+            "IMPLEMENT_LOOP",
+            [*SINGLE, decision(question="T-001: medium: Log the token?", category="security")],
+            ASKED_SECURITY,
+            "",
+        ),
     ],
 )
 def test_a_change_adds_no_output_that_no_command_takes(
@@ -699,7 +705,8 @@ def test_a_session_that_passes_a_state_in_a_change_may_have_outputs_of_it(tmp_pa
     ("question", "category", "found"),
     [
         (None, None, ["session-altered"]),
-        ("Is the name fine?", "security", ["session-altered"]),
+        ("Is the name fine?", None, ["session-altered"]),
+        ("Is it fine to log the token?", "security", []),  # in other words
         ("T-001: medium: Log the token?", "security", []),
     ],
 )
@@ -776,6 +783,9 @@ BUILD = outputs(("Integrator", "FAIL"), task="meta")
         (TESTS[3], PASSED_AGAIN, TESTS[3], "retry-budget"),
         (TESTS[3], "", {}, "session-altered"),
         (TESTS[3], FIXED + FAILED + FIXED, TESTS[2], "retry-budget session-altered"),
+        ({}, "in-progress", {}, "session-altered"),
+        ({}, "in-progress", TESTS[1], ""),
+        (TESTS[3], "in-progress", TESTS[3], "retry-budget"),
         ({}, BUILD * 2, {}, "session-altered"),
         ({}, BUILD + outputs(("Integrator", "OK"), task="meta"), {"meta": {"FIX_BUILD": 1}}, ""),
         ({}, BUILD * 5, {"meta": {"FIX_BUILD": 3}}, "retry-budget"),
@@ -805,10 +815,37 @@ def test_each_round_of_fixes_counts_until_the_user_decides(
         retry_counts={"T-001": {}, "meta": {}} | now,
         user_decisions=[*SINGLE, *(asked if is_decided else [])],
     )
-    (folder / "outputs.jsonl").write_text(first + lines)
+    is_by_hand = lines == "in-progress"
+    if is_by_hand:
+        (folder / "tasks.yaml").write_text(tasks.replace("implemented  #", "in-progress  #"))
+    (folder / "outputs.jsonl").write_text(first + ("" if is_by_hand else lines))
     assert codes() == ([] if is_decided else found.split())
     spent = [one.path for one in hand_edits(before, read_session(folder)) if one.code == "retry-budget"]
-    assert all(path.startswith("/outputs.jsonl/") for path in spent)
+    assert all(path.startswith("/tasks.yaml/tasks" if is_by_hand else "/outputs.jsonl/") for path in spent)
+
+
+@pytest.mark.parametrize(("count", "found"), [(0, ["session-altered"]), (1, ["session-altered"]), (2, [])])
+def test_the_first_round_of_fixes_after_a_reset_counts(tmp_path: Path, count: int, found: list[str]) -> None:
+    first, at = outputs(("Coder", "OK")) + FAILED, {"asked_at": NOON, "resolved_at": NOON}
+    said = [*SINGLE, decision("UD-1", "answered", question="T-001 FIX_TESTS: again?", **at)]
+    texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #"), "outputs.jsonl": first}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=said, texts=texts)
+    codes = changes_of(folder)
+    by_hand(folder, retry_counts=TESTS[count])
+    (folder / "outputs.jsonl").write_text(first + ((FIXED + FAILED) * 2).replace("T09", "T13"))
+    assert codes() == found
+
+
+def test_a_start_by_hand_and_its_output_in_two_changes_are_one_round(tmp_path: Path) -> None:
+    first, tasks = outputs(("Coder", "OK")) + FAILED, TASKS.replace("not-started  #", "in-progress  #")
+    texts, counts = {"tasks.yaml": tasks, "outputs.jsonl": first}, TESTS[1]
+    folder = make_session(
+        tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=SINGLE, retry_counts=counts, texts=texts
+    )
+    codes = changes_of(folder)
+    (folder / "tasks.yaml").write_text(TASKS.replace("not-started  #", "implemented  #"))
+    (folder / "outputs.jsonl").write_text(first + FIXED)
+    assert codes() == []
 
 
 def corrected(status: str | None, at: str | None = AT) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from itertools import product
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, count_of, pointer
-from accord.sessions.decision_rules import check_gate, question_of_security
+from accord.sessions.decision_rules import check_gate, is_about_security, question_of_security
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Session
 from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before, working_state
 from accord.sessions.models import LOOPS, REVIEWS, OutputEntry, SessionStatus
@@ -112,22 +112,35 @@ def _count_findings(before: Session, after: Session, now: SessionStatus) -> Iter
     """Find entries into fix loops beyond the limit, and counts below the entries that the lines show."""
     old, since = before.status, dict[tuple[str, str], Sequence[OutputEntry]]()
     least = {(task, loop): old.retries(task, loop) for task, loop in product(old.retry_counts, LOOPS)} if old else {}
-    for i, one, record in _new_lines(before, after):
+    lines = [*after.outputs, *_unrecorded_starts(before, after)]
+    begun = [task.id for task in before.plan if task.status == "in-progress"]
+    for i, one, record in added_outputs(after.plan, lines, len(before.outputs)):
         for key in record.fixed_loops(one.task_id, one.agent):
             known = None if key in since else old  # an entry from before the change
             is_known = known is not None and is_counted(known, after.outputs[:i], one.agent, one.task_id, key)
+            is_known = is_known or (known is not None and key[0] in begun and known.retries(*key) > 0)
             is_free = is_decided(now, since.get(key, before.outputs), *key, one.at)
-            least[key] = 0 if is_free else least.get(key, 0) + (not is_known)
-            since[key] = [one if one.task_id == key[0] else record.last[key[0]]]
+            least[key] = (0 if is_free else least.get(key, 0)) + (not is_known)
+            since[key] = [one if one.at and one.task_id == key[0] else record.last[key[0]]]
             if least[key] == MOST_RETRIES + 1:
                 message = f"{key[0]} went through {key[1]} {MOST_RETRIES} times, the limit, and was worked on again."
-                yield Finding("retry-budget", message, pointer(OUTPUTS_FILE, i), hint=_HINT)
+                place = pointer(OUTPUTS_FILE, i) if one.at else pointer(TASKS_FILE, "tasks")
+                yield Finding("retry-budget", message, place, hint=_HINT if one.at else ALTERED)
     for (task, loop), count in least.items():
         counted, least_count = now.retries(task, loop), min(count, MOST_RETRIES)
         if counted < least_count and not is_decided(now, since.get((task, loop), before.outputs), task, loop):
             entries = f"{short_name(task)} entered {loop} {count_of(least_count, 'time')}"
             message = f"{entries}, but its count is {counted}, and the user did not decide on it since."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=ALTERED)
+
+
+def _unrecorded_starts(before: Session, after: Session) -> Iterator[OutputEntry]:
+    """Yield the line that a start of the Coder would have, for each that only ``tasks.yaml`` shows."""
+    work = {one.task_id: one for one in after.outputs[len(before.outputs) :] if one.agent == "Coder"}
+    ended = [name for name, one in work.items() if one.status == "OK" and one.meets_definition_of_done]
+    begun = {task.id for task in before.plan if task.status == "in-progress"} | (work.keys() - {*ended})
+    for name in [task.id for task in after.plan if task.status == "in-progress" and task.id not in begun]:
+        yield OutputEntry(at="", task_id=name, agent="Coder", status="DISPATCHED", summary="-", security_concerns=0)
 
 
 def _question_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
@@ -138,12 +151,14 @@ def _question_findings(before: Session, after: Session, now: SessionStatus) -> I
         is_repeated = last is not None and (last.agent, last.summary) == (one.agent, one.summary)
         if (one.agent, one.status) == ("Security", "NEEDS_DECISION") and not is_repeated:
             asked[question_of_security(one.task_id, one.summary)] += 1
-    written = Counter(one.question for one in now.user_decisions)
-    written.subtract(one.question for one in (before.status.user_decisions if before.status else ()))
-    for question, count in asked.items():
-        if written[question] < count:
-            message = f"Security asks the user, but `user_decisions` lacks the question: {short_name(question)}"
-            yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=ALTERED)
+    known = {one.decision_id: one.status for one in (before.status.user_decisions if before.status else ())}
+    security = [one for one in now.user_decisions if is_about_security(one.category)]
+    written = Counter(one.question for one in now.user_decisions if one.decision_id not in known)
+    written.update(one.question for one in security if known.get(one.decision_id) == "pending")
+    spare = [one for one in security if one.decision_id not in known and one.question not in asked]  # in other words
+    for question in [*(asked - written).elements()][len(spare) :]:
+        message = f"Security asks the user, but `user_decisions` lacks the question: {short_name(question)}"
+        yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=ALTERED)
 
 
 def _waiver_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
