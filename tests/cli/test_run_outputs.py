@@ -239,7 +239,7 @@ PUSHED = {
     ),
     "an own branch's, taken back": (f"{WORK}; git push -q origin HEAD:own; git reset -q --hard HEAD~", 0, BESIDE),
     "an own branch that stays": (f"git switch -qc own; {WORK}; git push -q origin own", 1, ("origin/own (", OWN[1])),
-    "nothing of the base": (f"git switch -q --no-track -c own origin/main; {WORK}", 4, LEFT),
+    "nothing of the base": (f"git switch -q --no-track -c own origin/main; {WORK}", 3, LEFT),
     "nothing of an orphan": (f"git switch -q --orphan own; {WORK}", 6, ("the changes undo 5 files",)),
     "one after another": (
         f"{WORK}; git push -q origin HEAD:feature; {COMMIT} More --amend; git push -qf origin HEAD:feature",
@@ -283,6 +283,56 @@ def test_own_pushes_of_an_agent_count_on_the_branch_of_the_run_and_are_named(
     assert ("pushed from here" in warnings, "is not in the changes" in warnings) == (OWN[1] in said, BESIDE[-1] in said)
     assert warnings.count("origin/feature (") <= 1
     assert [text for text in ("merge", "origin/main", "already had") if text in warnings] == []
+    assert on_github.document("publish", on_github.home / "run")["commit-sha"] == found["commit-sha"]
+
+
+ALICE = """set -e; export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@y.z GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@y.z
+alice() { (cd ../alice; git pull -qr origin feature; "$@"; git add -A; git commit -qm Alice
+git push -q origin HEAD:feature); }
+main() { (cd ../alice; git fetch -q; git switch -qc moved origin/main; mkdir -p .github/workflows
+echo on: push > .github/workflows/x.yml; git add -A; git commit -qm Main
+git push -q origin moved:main; git switch -q feature); }
+work() { echo new > "$1"; git add -A; git commit -qm "Agent $1"; }
+theirs() { echo "$1" > theirs.txt; }
+"""
+PULL = "alice theirs 1; git pull -q origin feature"
+TO = "git push -q origin HEAD:feature"
+PUSH = f"work one.txt; {TO}"
+REBASE = "main; git fetch -q; git rebase -q origin/main; work new.txt"
+BY_ACCORD, BY_AGENT = "feat: apply the changes of command", ["Agent one.txt", "one.txt"]
+UPSTREAM: dict[str, tuple[str, int, list[str]]] = {
+    "a pull": (PULL, 0, []),
+    "a pull from a URL": ("alice theirs 1; git pull -q $(git remote get-url origin) feature", 0, []),
+    "a reset": ("alice theirs 1; git fetch -q; git reset -q --hard origin/feature", 0, []),
+    "a mixed reset": (f"{PULL}; alice cp README.md more.txt; git fetch -q; git reset -q origin/feature", 0, []),
+    "a pull of a file that goes": (f"{PULL}; echo new > new.txt; alice rm theirs.txt", 1, [BY_ACCORD, "new.txt"]),
+    "a pull of a file that changes": (f"{PULL}; work new.txt; alice theirs 2", 1, [BY_ACCORD, "new.txt"]),
+    "a pull of a file that it changes": (f"{PULL}; echo mine > theirs.txt", 1, [BY_ACCORD, "theirs.txt"]),
+    "a push that others go on from": (f"{PUSH}; alice cp README.md one.txt", 1, BY_AGENT),
+    "two pushes around a pull": (f"{PUSH}; {PULL} -r; work two.txt; {TO}", 2, ["Agent two.txt", "two.txt"]),
+    "a push, and a file": (f"{PUSH}; alice theirs 1; echo new > two.txt", 2, [BY_ACCORD, "two.txt"]),
+    "a push that others take back": (f"{PUSH}; alice git rm -q one.txt", 1, BY_AGENT),
+    "a rebase": (REBASE, 1, []),
+    "a rebase that is pushed": (f"{REBASE}; {TO} -f", 1, ["Agent new.txt", "new.txt"]),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("done", UPSTREAM)
+def test_commits_that_an_agent_pulls_are_the_base_and_not_its_changes(
+    on_github: Accord, workshop: Workshop, agent: Agent, running: Any, done: str
+) -> None:
+    script, count, paths = UPSTREAM[done]
+    alice = workshop.clone("alice")
+    on_github.file("agent.sh", f"{ALICE}{script}")
+    ended = running()
+    found = ended.document
+    assert (found["exit-code"], found["files-changed"]) == ("0", str(count)), found
+    assert (found["changes-made"], bool(found["commit-sha"])) == (("true", True) if count else ("false", False))
+    git(alice, "fetch", "-q")
+    if paths:
+        shown = git(alice, "show", "--format=%s", "--name-only", found["commit-sha"])
+        assert [line for line in shown.split("\n") if line] == paths
     assert on_github.document("publish", on_github.home / "run")["commit-sha"] == found["commit-sha"]
 
 

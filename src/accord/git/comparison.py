@@ -40,7 +40,7 @@ from accord.git.unlisted import unlisted_paths
 
 _EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"
 
-_MOST_MESSAGES = 20
+_MOST_MESSAGES, _MOST_MERGED = 20, 1000
 
 
 class WorkTreeChanges(Frozen):
@@ -51,7 +51,7 @@ class WorkTreeChanges(Frozen):
     untouched: tuple[str, ...] = ()  # those files, outside of repositories within
     marked: tuple[str, ...] = ()  # paths with the markers of a conflict
     unfinished: str = ""  # the merge that has not come to its end
-    merged: tuple[str, ...] = ()  # commits that were merged
+    merged: tuple[str, ...] = ()  # commits of elsewhere since then, newest first
     pushed: Mapping[str, str] = field(default_factory=dict)  # branches of remotes with the commits last pushed there
     own_pushes: Mapping[str, str] = field(default_factory=dict)  # the same, of commits that were made here
     undone: tuple[str, ...] = ()  # paths of commits before, which HEAD does not have, as they were without these
@@ -69,7 +69,7 @@ def changes_since(
         shared, earlier = snapshot.objects.parent, snapshot.beside
         pushed = [push for push in pushed_commits(snapshot.agents_git(), shared) if push not in earlier.pushed]
         made = made_commits(shared) - earlier.made
-        comparison = _Comparison.of(snapshot, ours, set(pushed))
+        comparison = _Comparison.of(snapshot, ours, made)
         changed, untouched = comparison.changed_paths()
         clones = tuple(f"{folder}/" for folder, is_cloned in comparison.nested.items() if is_cloned)
         cloned = {path: ELSEWHERE for path in changed if path.startswith(clones)}
@@ -114,24 +114,18 @@ def _undone_paths(ours: Git, before: Snapshot, changes: Sequence[Change]) -> Ite
         yield from (change.path for change in changes if (change.path, change.blob) in old)
 
 
-def _merged_commits(real: Git, start: str, pushed: Collection[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the commits of elsewhere that HEAD has since the start, by the agent's word, oldest first."""
-    listed = real.attempt("rev-list", "--reverse", "--topo-order", "--ancestry-path", "--parents", f"{start}..HEAD")
-    commits = [line.split() for line in listed.stdout.decode().splitlines()]
-    own = {start, *(commit for commit, *_ in commits)}
-    outside = [parent for _, *parents in commits for parent in parents if parent not in own]
-    ends = ("--merged=HEAD", f"--no-merged={start}", "--format=%(refname:lstrip=2) %(objectname)", "refs/remotes")
-    branches = real.attempt("for-each-ref", *ends).stdout.decode("utf-8", "replace").splitlines()
-    remote = (commit for name, commit in (line.split(" ") for line in branches) if (name, commit) not in pushed)
-    return tuple(dict.fromkeys([*remote, *outside]))
+def _merged_commits(real: Git, start: str, made: Collection[str]) -> tuple[str, ...]:
+    """Return the commits that HEAD has since the start, without those made here, by the agent's word, newest first."""
+    words = ("rev-list", "--topo-order", f"--max-count={_MOST_MERGED}", f"{start}..HEAD", "--")
+    return tuple(commit for commit in real.attempt(*words).stdout.decode().split() if commit not in made)
 
 
-def own_messages(real: Git, start: str) -> tuple[str, ...]:
+def own_messages(real: Git, start: str, merged: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the messages of the newest commits that an agent made itself since the start, oldest first."""
     wanted = ("--first-parent", "--no-merges", "--reverse", "--format=%B", f"--max-count={_MOST_MESSAGES}", "-z")
     with suppress(GitFailed, subprocess.TimeoutExpired):
         if is_ancestor(real, start, "HEAD"):
-            listed = real("log", *wanted, f"{start}..HEAD").decode("utf-8", "replace")
+            listed = real("log", *wanted, f"{start}..HEAD", "--not", *merged[:1]).decode("utf-8", "replace")
             return tuple(filter(None, (message.strip() for message in listed.split("\0"))))
     return ()
 
@@ -159,12 +153,12 @@ class _Comparison(Frozen):
     @cached_property
     def merged_entries(self) -> Mapping[str, IndexEntry]:
         """The entries of the commit that was merged last; none where git cannot read it."""
-        listed = self.ours.attempt("ls-tree", "-r", "-z", self.merged[-1]).stdout if self.merged else b""
+        listed = self.ours.attempt("ls-tree", "-r", "-z", self.merged[0]).stdout if self.merged else b""
         split = (entry.partition("\t") for entry in split_nul(listed))
         return {path: IndexEntry("", facts.split()[0], facts.split()[2]) for facts, _, path in split}
 
     @classmethod
-    def of(cls, before: Snapshot, ours: Git, pushed: Collection[tuple[str, str]]) -> _Comparison:
+    def of(cls, before: Snapshot, ours: Git, made: Collection[str]) -> _Comparison:
         real, staged, unfinished = before.agents_git(), before.index, ""
         uncommitted, descends, merged = list[str](), True, tuple[str, ...]()
         with suppress(GitFailed, subprocess.TimeoutExpired):
@@ -172,7 +166,7 @@ class _Comparison(Frozen):
             unfinished = _unfinished_merge(real)
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
-            merged = _merged_commits(real, before.commit, pushed) if descends else ()
+            merged = _merged_commits(real, before.commit, made)
         untracked, nested = untracked_files(ours, real, BY_TREE)
         commit = entries_of(ours)
         seen = look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))

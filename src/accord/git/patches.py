@@ -82,7 +82,7 @@ def filters_at(scratch: Git, start: str, paths: Sequence[str]) -> dict[str, str]
     """Return the filters that the attributes of a commit name for these paths."""
     if not paths:
         return {}
-    with _own_index(scratch) as inside:
+    with own_index(scratch) as inside:
         inside("read-tree", start)
         return filters_of(inside, paths)
 
@@ -153,7 +153,7 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
         message = f"The patch names `{names[0][:200]}`, an absolute path."
         hint = "Name files from the top of the repository."
         raise BrokenContract.of(Finding("patch-invalid", message, "/patch", hint=hint))
-    with _own_index(git) as inside:
+    with own_index(git) as inside:
         inside("read-tree", onto)
         applied = inside.attempt("apply", "--cached", "--3way", "--whitespace=nowarn", "-", data=patch)
         if applied.returncode:
@@ -166,7 +166,7 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
 
 
 @contextmanager
-def _own_index(git: Git) -> Iterator[Git]:
+def own_index(git: Git) -> Iterator[Git]:
     """Give git an index of its own for this block."""
     with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
         yield replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
@@ -207,7 +207,7 @@ def own_base(git: Git, patch: bytes, *tips: str, is_exact: bool = False) -> tupl
         return "", ""
     found = "", ""
     named = {line[1].decode() for line in _INDEX.finditer(patch)}
-    with _own_index(git) as inside:
+    with own_index(git) as inside:
         for commit in _possible_bases(inside, patch, tips):
             inside("read-tree", commit)
             if inside.attempt("apply", "--cached", "--whitespace=nowarn", "-", data=patch).returncode:

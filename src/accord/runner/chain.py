@@ -255,7 +255,7 @@ def _save_changes(
     branch = f"origin/{short_name(request.context.pr_ref)}"
     search = Search(hidden, snapshot.is_private, changes.pushed.get(branch, ""))
     git, start = snapshot.agents_git(), snapshot.commit
-    record.messages = own_messages(git, start)
+    record.messages = own_messages(git, start, record.merged)
     warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
     warnings += _warnings_about_commits(changes)
     if (trouble := _merge_error(changes)) and record.error is None:

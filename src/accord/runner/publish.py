@@ -47,6 +47,7 @@ from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
 from accord.git.steering import PathAudit, audit_changes, audit_paths
 from accord.git.unfinished import marker_findings
+from accord.git.upstream import newest_of, own_paths, patch_since
 from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.pulls import are_over, heads_on
@@ -57,14 +58,12 @@ from accord.runner.stats import FileStat, patch_stats, range_stats
 from accord.text.redaction import Redactor
 from accord.text.words import without_skips
 
-_DEFAULT = "default"
-"""The name of the fetched default branch, whose registry counts."""
+_DEFAULT = "default"  # the name of the fetched default branch, whose registry counts
 
 _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 """Waits before the push is tried again on a branch that has moved."""
 
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
-_MOST_MERGES = 20
 
 
 class Publication(Frozen):
@@ -81,7 +80,7 @@ class Publication(Frozen):
     lender: Path | None = None  # a trusted checkout with objects to reuse
     allows_steering: bool = False  # without it, steering and other protected files are not pushed
     limits: ChangeLimits = DEFAULT_LIMITS  # changes beyond them are never pushed
-    merged: tuple[str, ...] = ()  # commits that the agent merged, as it says
+    merged: tuple[str, ...] = ()  # commits of elsewhere that the agent's work has, newest first, as it says
     pushed: str = ""  # the agent's own commit that it pushed to the branch, as it says
     log: OperationLog = field(default_factory=OperationLog)
 
@@ -162,38 +161,46 @@ class _Publisher(Frozen):
     github: GitHub | None
     first: str = ""  # the branch that was asked for, if its pull requests are over
     number: int = 1
+    patch: bytes = b""  # without what the branch has already of the agent's work
 
     def publish(self) -> Published:
         """Commit and push; if the branch has moved in the meantime, try again on its new tip."""
         git, work = self.git, self.work
         for _ in attempts(self.remote.clock, _PAUSES_SECONDS):
             facts = self._branch_facts()
-            if facts.applied:
-                return self._result_of(f"{facts.applied}^", facts.applied)
-            if not work.patch.strip():
-                return self._pushed_before(facts)
-            if self._is_over(facts.tip):
-                first, number = self.first or self.branch, self.number + 1
-                beside = replace(self, branch=f"{first}-{number}", first=first, number=number)
-                published = beside.publish()
-                return replace(published, moved_to=published.moved_to or beside.branch)
-            tip = facts.tip or facts.base
-            merged = self._merged_base(tip)
-            try:
-                commit, changes = self._commit(facts, merged)
-            except PatchConflict as conflict:
-                return self._publish_beside(facts, conflict)
-            if not changes:
-                return self._pushed_before(facts)
-            flattened = tuple(each for each in work.merged if not (merged or is_ancestor(git, each, tip)))
-            published = replace(self._checked_result(tip, commit), flattened=flattened)
-            delivery = self._push(commit, self.branch, facts.tip)
-            if work.log.is_dry_run:
-                return replace(published, commit_sha="")
-            if delivery:
-                return replace(published, commit_sha=delivery.commit, delivery=delivery)
+            is_later = work.patch.strip() and facts.base in {*work.merged, work.pushed}
+            patch = patch_since(git, work.patch, work.base_sha, facts.base) if is_later else work.patch
+            if published := replace(self, patch=patch)._publish_on(facts):
+                return published
         message = f"The branch `{self.branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
         raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
+
+    def _publish_on(self, facts: BranchFacts) -> Published | None:
+        """Commit the patch to the branch, and push it; None if the branch moved in the meantime."""
+        git, work, tip = self.git, self.work, facts.tip or facts.base
+        commits = facts.tip if facts.tip == facts.base else f"{facts.base}..{facts.tip}"
+        if applied := facts.tip and commit_of_run(git, work.token, commits, self.patch):
+            return self._result_of(f"{applied}^", applied)
+        if not self.patch.strip():
+            return self._pushed_before(facts)
+        if self._is_over(facts.tip):
+            first, number = self.first or self.branch, self.number + 1
+            beside = replace(self, branch=f"{first}-{number}", first=first, number=number)
+            published = beside.publish()
+            return replace(published, moved_to=published.moved_to or beside.branch)
+        merged = self._merged_base(facts)
+        try:
+            commit, changes = self._commit(facts, merged)
+        except PatchConflict as conflict:
+            return self._publish_beside(facts, conflict)
+        if not (changes if facts.tip else own_changes(git, tip, commit)):
+            return self._pushed_before(facts)
+        flattened = tuple(each for each in work.merged[:1] if not (merged or is_ancestor(git, each, tip)))
+        published = replace(self._checked_result(tip, commit), flattened=flattened)
+        delivery = self._push(commit, self.branch, facts.tip)
+        if work.log.is_dry_run:
+            return replace(published, commit_sha="")
+        return replace(published, commit_sha=delivery.commit, delivery=delivery) if delivery else None
 
     def _is_over(self, tip: str) -> bool:
         """Return whether the pull requests of the branch have ended, so that a push would reach no reader."""
@@ -214,8 +221,9 @@ class _Publisher(Frozen):
         tip = tip_of(self.git, "work") if has_tip else ""
         known = self.work.base_sha if self._is_available(self.work.base_sha) else ""
         if tip:
-            commits = f"{known}..{tip}" if known else tip
-            return BranchFacts(known or tip, tip, commit_of_run(self.git, self.work.token, commits, self.work.patch))
+            upstream = {*self.work.merged, self.work.pushed}
+            later = known and newest_of(self.git, upstream, "--ancestry-path", f"{known}..{tip}")
+            return BranchFacts(later or known or tip, tip, "")
         base = self._fetched_base()
         return BranchFacts(known if known and self._is_on_branch(known, base) else base, "", "")
 
@@ -235,53 +243,46 @@ class _Publisher(Frozen):
 
     def _is_available(self, sha: str) -> bool:
         """Return whether a commit can be fetched: a 3-way merge needs the one that the patch was made against."""
-        if not SHA.fullmatch(sha):
-            return False
-        if self.git.attempt("cat-file", "-e", f"{sha}^{{commit}}").returncode == 0:
-            return True
-        words = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote.url, sha)
-        return self.git.attempt(*words).returncode == 0
+        look = ("cat-file", "-e", f"{sha}^{{commit}}")
+        fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote.url, sha)
+        return bool(SHA.fullmatch(sha)) and any(self.git.attempt(*words).returncode == 0 for words in (look, fetch))
 
-    def _merged_base(self, tip: str) -> str:
-        """Return the commit of the base that the agent merged, if the branch is where the agent began; else empty."""
-        git, work = self.git, self.work
-        if not work.merged or tip != work.base_sha:
-            return ""
-        base = self._fetched_base()
-        for commit in reversed(work.merged[-_MOST_MERGES:]):
-            is_known = self._is_available(commit) and is_ancestor(git, commit, base)
-            if is_known and not is_ancestor(git, commit, tip):
-                return commit
-        return ""
+    def _is_made_on_tip(self, facts: BranchFacts) -> bool:
+        """Return whether the agent's own work goes on from where the branch is."""
+        return facts.tip in ("", facts.base) and is_ancestor(self.git, self.work.base_sha, facts.base)
+
+    def _merged_base(self, facts: BranchFacts) -> str:
+        """Return the newest commit of the base that the agent's work has, if that is made on the tip; else empty."""
+        is_kept = self.work.merged and self._is_made_on_tip(facts)
+        return newest_of(self.git, self.work.merged, f"{facts.base}..{self._fetched_base()}") if is_kept else ""
 
     def _commit(self, facts: BranchFacts, merged: str) -> tuple[str, list[Change]]:
         """Commit the patch. A patch that does not apply to a branch that moved is a conflict, not a broken patch."""
         work, now = self.work, self.remote.clock.now()
         try:
-            return commit_patch(self.git, facts, work.patch, work.author, _message(work, merged), now, merged)
+            return commit_patch(self.git, facts, self.patch, work.author, _message(work, merged), now, merged)
         except BrokenContract as broken:
-            if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
+            if self._is_made_on_tip(facts):
                 raise
             raise PatchConflict(broken.message, hint="Run the agent again on the current branch.") from None
 
     def _pushed_before(self, facts: BranchFacts) -> Published:
         """Return the commit after which the branch had all of the run's changes; nothing was new without one."""
-        git, base = self.git, self.work.base_sha
+        git, base = self.git, facts.base
         if pushed := self._pushed_by_agent(facts.tip):
-            return self._result_of(base, pushed)
-        paths = {change.path for change in patch_stats(self.work.patch)}
+            return self._result_of(self.work.base_sha, pushed)
+        paths = {change.path for change in patch_stats(self.patch)}
         if not (paths and is_ancestor(git, base, facts.tip)):
             return Published()
         for commit in git.line("rev-list", "--reverse", "--first-parent", f"{base}..{facts.tip}").split():
             if not paths & {change.path for change in changes_between(git, commit, facts.tip)}:
-                is_of_another_run = bool(runs_of(git, f"{commit}^!"))
-                return Published() if is_of_another_run else replace(self._result_of(base, commit), was_there=True)
+                found = replace(self._result_of(base, commit), was_there=True)
+                return Published() if runs_of(git, f"{commit}^!") else found
         return Published()
 
     def _pushed_by_agent(self, tip: str) -> str:
         """Return the commit that the agent pushed itself if a branch has it; else empty."""
-        listed = self.git.attempt("rev-list", f"{self.work.base_sha}..{tip}").stdout.decode().split()
-        return self.work.pushed if self.work.pushed in listed else ""
+        return newest_of(self.git, {self.work.pushed}, f"{self.work.base_sha}..{tip}")
 
     def _push(self, commit: str, branch: str, expected: str) -> DeliveredCommit | None:
         """Bring a commit to a branch that must still end at ``expected``; None if it moved, or in a dry run."""
@@ -307,10 +308,10 @@ class _Publisher(Frozen):
         except Refused as refused:
             raise PatchConflict(conflict.message, hint=f"{conflict.hint} {refused.message}") from refused
         if tip:
-            commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", work.patch)
+            commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", self.patch)
         else:
             tips, now = list(filter(None, [facts.base, facts.tip])), self.remote.clock.now()
-            _, commit, _ = commit_on_own_base(git, work.patch, tips, work.author, _message(work), now)
+            _, commit, _ = commit_on_own_base(git, self.patch, tips, work.author, _message(work), now)
         if not (facts.tip and commit):
             raise conflict
         published = self._checked_result(f"{commit}^", commit)
@@ -350,13 +351,17 @@ class _Publisher(Frozen):
         return published
 
     def _result_of(self, before: str, commit: str, known: list[Change] | None = None) -> Published:
-        git = self.git
+        git, work = self.git, self.work
         changes = own_changes(git, before, commit) if known is None else known
         own = own_paths_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
-        audit = audit_changes(git, before, changes, self.work.patch, own=own)
         is_merge = len(git.line("rev-list", "--parents", "--max-count=1", commit).split()) > 2
-        first = self.work.base_sha if self._pushed_by_agent(commit) else before
-        count = len(changes) if is_merge and first == before else len(range_stats(git, first, commit))
+        count = len(changes) if is_merge else len(range_stats(git, before, commit))
+        if pushed := self._pushed_by_agent(commit):
+            new = {change.path for change in changes if commit != pushed}
+            paths = new | own_paths(git, f"{work.base_sha}..{pushed}", work.merged)
+            changes = [change for change in changes if change.path in paths]
+            count = sum(each.path in paths for each in range_stats(git, work.base_sha, commit))
+        audit = audit_changes(git, before, changes, self.patch, own=own)
         return _published_of(audit, paths_with_tokens(git, changes), commit, count)
 
 

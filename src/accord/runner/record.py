@@ -86,7 +86,7 @@ class RunRecord(BaseModel):
     started_at: str = ""
     duration_seconds: float = 0
     patch_sha256: str = ""  # empty without a patch
-    merged: tuple[str, ...] = ()  # commits that the agent merged
+    merged: tuple[str, ...] = ()  # commits of elsewhere that HEAD has since the start, newest first
     pushed: Mapping[str, str] = {}  # branches of remotes with commits that the agent made and pushed there
     messages: tuple[str, ...] = ()  # of the agent's own commits
     steering: tuple[str, ...] = ()  # changed paths that steer agents or CI, as the checkout tells
