@@ -38,6 +38,7 @@ from accord.sessions.folder_rules import check_session
 from accord.sessions.models import LOOPS, AgentOutput
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import parse_setting
+from accord.sessions.questions import next_step
 from accord.sessions.run import advance, move_task, reopen, set_values, start_fix
 from accord.sessions.turns import move_on
 
@@ -609,7 +610,8 @@ LATER = {"asked_at": "2026-01-31T12:30:00Z", "resolved_at": "2026-01-31T12:30:00
     [
         (None, "", ["session-altered"]),
         (None, WORKED_ON, ["session-altered"]),
-        ("Which port?", "", []),  # another tool's words
+        ("Which port?", "", ["session-altered"]),
+        ("May T-001 enter FIX_TESTS again?", "", []),
         ("Which port?", WORKED_ON, ["session-altered"]),
         ("T-001: medium: Which port?", WORKED_ON, ["session-altered"]),
         ("T-001 FIX_REVIEW: again?", WORKED_ON, ["session-altered"]),
@@ -992,6 +994,34 @@ def test_a_correction_without_records_is_over_once_the_gate_was_asked_again(tmp_
     assert codes() == ([] if status == "completed" else ["session-altered"])
     by_hand(folder, user_decisions=[APPROVED])
     assert codes() == []
+
+
+@pytest.mark.parametrize("at", [AT, None])
+@pytest.mark.parametrize(
+    ("said", "changes", "found"),
+    [
+        ({**REQUESTED, **LATER}, corrected("completed"), ["session-altered"]),
+        ({**REQUESTED, **LATER}, {}, ["session-altered"]),
+        ({**APPROVED, "resolved_at": "2026-01-31T13:30:00Z"}, {"current_state": "PLAN"}, ["session-altered"]),
+        ({**REQUESTED, **LATER}, corrected("queued", None), []),
+        ({**REQUESTED, **LATER}, corrected("dispatched", "2026-01-31T13:30:00Z"), []),
+        ({**REQUESTED, **LATER}, corrected("completed", "2026-01-31T13:30:00Z"), []),
+    ],
+)
+def test_another_request_without_records_needs_another_correction(
+    tmp_path: Path, said: dict[str, Any], changes: dict[str, Any], found: list[str], at: str | None
+) -> None:
+    made: Any = {"mode": "full", "user_decisions": [ASKED_AGAIN], **corrected("completed", at)}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"approve-design-history.jsonl": LINE + "\n"}, **made)
+    codes = changes_of(folder)
+    by_hand(folder, user_decisions=[said], **{**corrected("completed", at), **changes})
+    (folder / "approve-design-history.jsonl").write_text(f"{LINE}\n{LINE.replace('T10', 'T13')}\n")
+    assert codes() == found
+    if "gate_tracking" not in changes and at and said["answer"] != "approved":
+        assert next_step(read_session(folder)).next == "dispatch-correction"
+        codes = changes_of(folder)
+        by_hand(folder, user_decisions=[decision(DESIGN, asked_at="2026-01-31T14:00:00Z")])
+        assert codes() == found, "it is not dropped by the next change either"
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -112,8 +112,12 @@ def test_removing_a_key_is_a_change_and_the_name_stays() -> None:
 BEFORE = {"known_issues": ["old"], "retry_counts": {"T-001": {"FIX_TESTS": 3, "FIX_BUILD": 1}}}
 
 
-def after(root: Path, role: str, *settings: str, decided: str = "answered") -> dict[str, Any]:
-    folder = make_session(root, "DESIGN", mode="full", user_decisions=[decision("UD-1", decided)], **BEFORE)
+AGAIN = "T-001 FIX_TESTS, FIX_BUILD: again?"
+
+
+def after(root: Path, role: str, *settings: str, decided: str = "answered", question: str = AGAIN) -> dict[str, Any]:
+    said = decision("UD-1", decided, question=question)
+    folder = make_session(root, "DESIGN", mode="full", user_decisions=[said], **BEFORE)
     status = set_values(writer(folder), [parse_setting(text) for text in settings], role=role)
     return status.model_dump(mode="json", by_alias=True, exclude_none=True)
 
@@ -158,6 +162,8 @@ def test_a_session_that_was_blocked_by_hand_returns_to_the_state_that_is_set(tmp
 def test_a_count_is_set_back_only_after_a_decision_of_the_user(tmp_path: Path, loop: str, count: int) -> None:
     with pytest.raises(BrokenContract, match="the user did not decide"):
         after(tmp_path, "Orchestrator", f"retry_counts.T-001.{loop}={count}", decided="cancelled")
+    with pytest.raises(BrokenContract, match="the user did not decide"):
+        after(tmp_path / "other", "Orchestrator", f"retry_counts.T-001.{loop}={count}", question="Which port?")
     status = after(tmp_path / "more", "Orchestrator", f"retry_counts.T-001.{loop}=3", decided="cancelled")
     assert status["retry_counts"]["T-001"][loop] == 3
 

@@ -16,6 +16,7 @@ from accord.core.findings import Finding, Severity, pointer
 from accord.git.program import Git
 from accord.sessions.decision_rules import (
     closing_finding,
+    correction_of,
     is_about_security,
     is_before,
     is_change_request,
@@ -186,7 +187,7 @@ def _design_findings(before: Session, after: Session, now: SessionStatus) -> Ite
 
 def _is_correction_set_back(before: Session, after: Session, now: SessionStatus) -> bool:
     """Return whether a correction is at an earlier stage than before the change, and its agent did not fail."""
-    old = before.status.correction_status if before.status else "none"
+    old = correction_of(before.status) if before.status else "none"
     if (old, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
         return bool(_corrections(after) and now.last_correction.agent)
     return CORRECTION_STAGES.index(now.correction_status) < CORRECTION_STAGES.index(old)
@@ -202,13 +203,16 @@ def _dropped_requests(before: Session, after: Session, now: SessionStatus, *, is
     first = _request_of(before.status.decision(APPROVE_DESIGN)) if before.status else ""
     sent = {one.last_correction.agent for one in (before.status, now) if one}
     done = [one for one in own if one.status == "OK" and one.meets_definition_of_done]
+    known = [one.last_correction for one in (before.status,) if one and one.correction_status == "completed"]
     for (text, at), (_, until) in pairwise([*_requests_of_change(before, after), ("", "")]):
         is_under_way = not until and now.correction_status != "completed"
         if is_under_way and (text == last or is_asked):
             is_dropped = text != last
         else:
             passed = {one.agent for one in done if not is_before(one.at, at) and not is_before(until, one.at)}
-            is_dropped = not (passed if until else passed & sent) and bool(own or (first and is_same and text != last))
+            is_late = now.last_correction in known or is_before(now.last_correction.at or "", at)
+            is_known = bool(own or is_late or (first and is_same and text != last))
+            is_dropped = not (passed if until else passed & sent) and is_known
         if is_dropped:
             yield text
 
@@ -218,6 +222,8 @@ def _requests_of_change(before: Session, after: Session) -> list[tuple[str, str]
     was = before.status.decision(APPROVE_DESIGN) if before.status else None
     first, known = _request_of(was), [one.answer for one in before.history]
     is_open = before.status is not None and before.status.correction_status != "completed"
+    if before.status and after.status and after.status.decision(APPROVE_DESIGN) != was:
+        is_open = correction_of(before.status) != "completed"
     lines = after.history[len(known) :]
     added = [(one.answer, one.at) for one in lines if one.answer != first or first in known]
     return [(first, was.resolved_at or ""), *added] if was and first and is_open else added

@@ -138,6 +138,13 @@ def is_about_security(category: str | None) -> bool:
     return (category or "").strip().lower() == SECURITY
 
 
+def correction_of(status: SessionStatus) -> str:
+    """Return the progress of the correction of the design; queued where its agent was sent before the last request."""
+    decision, at = status.decision(APPROVE_DESIGN), status.last_correction.at or ""
+    is_requested = decision and is_change_request(decision.answer or "") and is_before(at, decision.resolved_at or "")
+    return "queued" if is_requested else status.correction_status
+
+
 def question_of_security(task_id: str, summary: str) -> str:
     """Return the question to the user that an output of Security with NEEDS_DECISION becomes."""
     return summary if task_id == "meta" else f"{task_id}: {summary}"

@@ -155,14 +155,12 @@ def _asking_hint(session: Session, task: str, loop: str) -> str:
 def is_decided(status: SessionStatus, outputs: Sequence[OutputEntry], task_id: str, loop: str, until: str = "") -> bool:
     """Return whether the user answered a question about a fix loop of a task, asked since the last output about it.
 
-    The question names both. Where the session has no output, other tools ask in their own words. Answers later than
-    ``until`` do not count.
+    The question names both. Answers later than ``until`` do not count.
     """
     last = next((one.at for one in reversed(outputs) if one.task_id == task_id), "")
-    names = {task_id, loop} if outputs else set()
     decisions = [one for one in status.user_decisions if one.decision_id not in GATES and one.status == "answered"]
     known = (one for one in decisions if not (is_before(one.asked_at, last) or is_before(until, one.resolved_at or "")))
-    return any(names <= {*_WORDS.findall(one.question)} for one in known)
+    return any({task_id, loop} <= {*_WORDS.findall(one.question)} for one in known)
 
 
 def check_counts(session: Session, after: Session) -> None:

@@ -16,7 +16,7 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
 from accord.core.frozen import Frozen
 from accord.sessions.apply import SessionWriter
-from accord.sessions.decision_rules import SECURITY, is_about_security, is_before, question_of_security
+from accord.sessions.decision_rules import SECURITY, correction_of, is_about_security, is_before, question_of_security
 from accord.sessions.folder import OUTPUTS_FILE, TASKS_FILE, Session, status_of, status_value
 from accord.sessions.machine import INTEGRATION, MACHINES, working_state
 from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, ReviewEntry, SessionTask
@@ -169,7 +169,7 @@ def _status(session: Session, task: SessionTask, task_id: str, role: str, output
 def _correction(session: Session, task_id: str, role: str, output: AgentOutput) -> Literal["", "completed", "queued"]:
     """Return what an output makes of a correction of the design: one that is not done is dispatched again."""
     status = status_of(session)
-    is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
+    is_sent = status.current_state == "APPROVE_DESIGN" and correction_of(status) == "dispatched"
     is_done = output.status == "OK" and output.gates.meets_definition_of_done and not broken_artifacts(session, role)
     is_own = role == (dispatched_corrector(status) or role)
     if not (is_sent and is_own and role in CORRECTORS and task_id == "meta"):

@@ -109,7 +109,7 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
     if entry["status"] == "pending":
         entry["question"] = question.full_text
         return
-    if found := repeat_finding(gate_id, entry.get("answer") or "", status_of(session).correction_status):
+    if found := repeat_finding(gate_id, entry.get("answer") or "", rules.correction_of(status_of(session))):
         raise refuse("The question cannot be changed.", found)
     _ask_again(session, entry, question.full_text, now=now)
 
@@ -287,6 +287,8 @@ def with_adopted_answer(session: Session, *, now: datetime) -> Record:
 def with_dispatched_correction(session: Session, agent: str, *, now: datetime, has_input: bool = False) -> Record:
     """Return the status with the agent that corrects the design; recorded first, it never gets its input twice."""
     value, at = _set_correction(status_value(session), "dispatched"), timestamp(now)
+    said = (_record(value, APPROVE_DESIGN) or {}).get("resolved_at") or at
+    at = said if rules.is_before(at, said) else at
     sent = {"agent": agent, "task_id": "meta", "at": at, **({"input_at": at} if has_input else {})}
     value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = sent
     return value
@@ -294,7 +296,7 @@ def with_dispatched_correction(session: Session, agent: str, *, now: datetime, h
 
 def dispatched_corrector(status: SessionStatus) -> str:
     """Return the agent that corrects the design; empty where none was dispatched."""
-    return (status.last_correction.agent or "") if status.correction_status == "dispatched" else ""
+    return (status.last_correction.agent or "") if rules.correction_of(status) == "dispatched" else ""
 
 
 def with_correction(session: Session, progress: Literal["queued", "completed"]) -> Record:
@@ -329,7 +331,7 @@ def next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
     answer = (decision.answer or "") if decision.status == "answered" else ""
     if gate_id == APPROVE_DESIGN and rules.is_change_request(answer):
         steps: dict[str, Next] = {"dispatched": "verify-correction", "completed": "re-ask"}
-        return SessionStep(state, steps.get(status.correction_status, "dispatch-correction"), (), answer)
+        return SessionStep(state, steps.get(rules.correction_of(status), "dispatch-correction"), (), answer)
     return SessionStep(state, "continue" if rules.passes_gate(gate_id, answer) else "re-ask")
 
 

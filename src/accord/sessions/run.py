@@ -16,6 +16,7 @@ from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
 from accord.sessions import questions
 from accord.sessions.apply import SessionWriter
+from accord.sessions.decision_rules import correction_of
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
 from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, SessionStatus, UserDecision
@@ -122,7 +123,7 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
         return []
     sent, is_broken = questions.dispatched_corrector(status), bool(broken_artifacts(session, role))
     is_sent = bool(sent) and (sent != role or status.last_correction.input_at is not None)
-    if is_sent or (status.correction_status == "completed" and not is_broken):
+    if is_sent or (correction_of(status) == "completed" and not is_broken):
         message = f"The correction of the design {f'was dispatched to {sent} already' if sent else 'is completed'}."
         hint = "Run `accord session resume` to see what is next."
         raise refuse(f"{role} cannot be dispatched.", Finding("correction-open", message, hint=hint))
