@@ -178,7 +178,7 @@ class _Publisher(Frozen):
     def _publish_on(self, facts: BranchFacts) -> Published | None:
         """Commit the patch to the branch, and push it; None if the branch moved in the meantime."""
         git, work, tip = self.git, self.work, facts.tip or facts.base
-        commits = facts.tip if facts.tip == facts.base else f"{facts.base}..{facts.tip}"
+        commits = f"{work.base_sha}..{facts.tip}" if self._is_available(work.base_sha) else facts.tip
         if applied := facts.tip and commit_of_run(git, work.token, commits, self.patch):
             return self._result_of(f"{applied}^", applied)
         if not self.patch.strip():
