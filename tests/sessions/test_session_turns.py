@@ -169,3 +169,36 @@ def test_a_fix_that_a_person_begins_ends_with_the_work_of_the_coder(tmp_path: Pa
         assert move_on(writer(folder)) == NextActor("T-001", "Coder"), "another output does not end the fix"
         apply_output(writer(folder), "T-001", role, AgentOutput.model_validate(agent_output()))
     assert move_on(writer(folder)) == NextActor("T-001", "Reviewer")
+
+
+@pytest.mark.parametrize(
+    ("status", "is_done", "written", "found"),
+    [
+        ("OK", True, "implemented", ""),
+        ("FAIL", True, "blocked", ""),
+        ("OK", False, "implemented", "/tasks.yaml"),
+        ("OK", True, "completed", "/tasks.yaml"),
+        ("FAIL", True, "implemented", "/tasks.yaml"),
+    ],
+)
+def test_a_coder_sets_its_own_task_as_its_output_does(
+    tmp_path: Path, status: str, is_done: bool, written: str, found: str
+) -> None:
+    folder = session_in(tmp_path, "IMPLEMENT_LOOP")
+    given = agent_output(status=status)
+    given["gates"]["meets_definition_of_done"] = is_done
+
+    def work(document: dict[str, Any]) -> AgentOutput | str:
+        if document["agent"] != "Coder":
+            return "It said nothing."
+        path = folder / "tasks.yaml"
+        path.write_text(path.read_text().replace("in-progress", written))
+        return AgentOutput.model_validate(given)
+
+    if found:
+        with pytest.raises(BrokenContract) as refused:
+            run_session(writer(folder), work, lambda: False)
+        assert found in [one.path for one in refused.value.findings]
+    else:
+        run_session(writer(folder), work, lambda: False)
+        assert f'"{status}"' in (folder / "outputs.jsonl").read_text()

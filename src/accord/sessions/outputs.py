@@ -113,7 +113,7 @@ def plan_output(
         raise refuse("The output cannot be taken.", errors)
     record = plan_entry(session, entry, now=now)
     recorded = with_operations(session, record)
-    moved = {task.id: _status(recorded, task, task_id, role, output) for task in session.plan}
+    moved = {task.id: status_after(recorded, task, task_id, role, output) for task in session.plan}
     statuses = {task.id: moved[task.id] for task in session.plan if moved[task.id] != task.status}
     operations = [*write_tasks(session, statuses), *record]
     after = with_operations(session, operations)
@@ -150,7 +150,7 @@ def _remarks(entries: Sequence[ReviewEntry]) -> list[str]:
     return [*(shorten(one, _MOST_CHARACTERS) for one in kept), *([f"{more} more were left out."] if more > 0 else [])]
 
 
-def _status(session: Session, task: SessionTask, task_id: str, role: str, output: AgentOutput) -> str:
+def status_after(session: Session, task: SessionTask, task_id: str, role: str, output: AgentOutput) -> str:
     """Return the new status of a task, in a session that has the record of the output."""
     is_own, status = task.id == task_id, str(task.status)
     if is_own and role == "Coder" and output.status == "OK":

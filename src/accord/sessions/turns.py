@@ -16,11 +16,12 @@ from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import turn_findings
 from accord.sessions.decision_rules import is_before
-from accord.sessions.folder import Session, status_of
+from accord.sessions.folder import TASKS_FILE, Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
 from accord.sessions.moves import broken_artifacts, broken_files, command_of, facts_of
 from accord.sessions.next_moves import first_step, main_moves
-from accord.sessions.outputs import OutputEffects, apply_output
+from accord.sessions.outputs import OutputEffects, apply_output, status_after
+from accord.sessions.plan import with_operations, write_tasks
 from accord.sessions.policy import refuse
 from accord.sessions.questions import UserQuestion, dispatched_corrector
 from accord.sessions.rules import MOST_RETRIES
@@ -134,6 +135,16 @@ def take_turn(
     return effects, NextActor(reason=f"{role} returned {output.status} on {task}: {output.summary}")
 
 
+def _with_own_status(before: Session, after: Session, task_id: str, role: str, output: AgentOutput | str) -> Session:
+    """Return a session with the status that an agent gave its own task, if its output leads to that anyway."""
+    task = before.task(task_id)
+    if task is None or isinstance(output, str):
+        return before
+    status = status_after(before, task, task_id, role, output)
+    expected = with_operations(before, write_tasks(before, {task_id: status}))
+    return expected if expected.parts[TASKS_FILE] == after.parts[TASKS_FILE] else before
+
+
 def run_session(writer: SessionWriter, work: AgentCall, ask: Callable[[], bool], *, goal: str = "") -> NextActor:
     """Let agents work and the session move on, until a person is needed or it is done; return that turn.
 
@@ -151,10 +162,12 @@ def run_session(writer: SessionWriter, work: AgentCall, ask: Callable[[], bool],
         if given[task, role] > MOST_RETRIES + 1:
             return NextActor(reason=f"{role} had {MOST_RETRIES + 1} turns on {task}, and it does not go on.")
         document, before = start_turn(writer, turn), writer.read()
+        output: AgentOutput | str = ""
         try:
             output = work(document)
         finally:  # however the agent ended: the next turn believes the files
-            if forbidden := list(turn_findings(before, writer.read(), role)):
+            after = writer.read()
+            if forbidden := list(turn_findings(_with_own_status(before, after, task, role, output), after, role)):
                 raise refuse(f"{role} on {task}: the session's files changed in its turn.", forbidden)
         if isinstance(output, str):
             run.fail_agent(writer, task, role, output)
