@@ -91,3 +91,11 @@ def test_a_refused_push_gets_the_hint_that_fixes_it(said: str, hint: str, meanin
     assert found
     assert (found.category, found.recovery) == ("infrastructure", "manual")
     assert meaning in found.summary.partition(": ")[0]
+
+
+@pytest.mark.parametrize("rejection", PUSH_ERRORS["push-conflict"])
+def test_an_agent_whose_own_push_met_a_moved_branch_is_run_again(rejection: str) -> None:
+    said = f"To https://x/\n {rejection}\nerror: failed to push some refs to 'https://x/'\nhint: Updates were rejected"
+    found = classify(RunEvidence(1, Account("codex", "unknown"), stderr=said))
+    assert found
+    assert (found.category, found.recovery) == ("infrastructure", "retry")

@@ -95,6 +95,8 @@ _TEXTS = {
     "time": "exceeded the maximum execution time|the action '*' has timed out",
     "upload": "RPC failed; HTTP 413|requested URL returned error: 413|exceeds GitHub's file size limit"
     "|pack exceeds maximum|code E413|413 * - PUT http",
+    "push-again": "[rejected] *(fetch first)|[rejected] *(non-fast-forward)|[rejected] *(stale info)"
+    "|cannot lock ref * but expected",
     "push": "remote rejected|protected branch hook|protected branch update|protected ref|repository rule violations"
     "|failed to push some refs|[rejected]|refusing to allow",
     "budget": "reached maximum budget",
@@ -276,9 +278,9 @@ DESCRIBED = re.compile(
 """Beginnings of clauses that describe an error."""
 
 PRECEDENCE = (
-    *("sandbox", "machine", "memory", "disk", "prompt", "upload", "push", "budget", "turns", "time", "certificate"),
-    *("quota", "rate-limit", "context", "output", "refusal", "not-installed", "settings", "model", "credential"),
-    *("outage", "broken-answer", "network", "request", "killed", "interrupted"),
+    *("sandbox", "machine", "memory", "disk", "prompt", "upload", "push-again", "push", "budget", "turns", "time"),
+    *("certificate", "quota", "rate-limit", "context", "output", "refusal", "not-installed", "settings", "model"),
+    *("credential", "outage", "broken-answer", "network", "request", "killed", "interrupted"),
 )
 """The first of these causes that a line names decides: limits of the machine come before those of a plan or provider,
 these before faults of the call, its model and its credential, and a lost answer or a refused request last."""
@@ -290,9 +292,11 @@ EXITS: dict[str, dict[int, str]] = {
 }  # fmt: skip
 """Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
 
-AFTERMATH = re.compile(r"(?:fatal|send-pack|fetch-pack): (?:the remote end hung up|unexpected disconnect)")
+AFTERMATH = re.compile(
+    r"(?:fatal|send-pack|fetch-pack): (?:the remote end hung up|unexpected disconnect)|error: failed to push some refs"
+)
 """Errors that only follow from git's own error before them."""
-GIT_ERROR = re.compile(r"(?:remote: )?(?:error|fatal): ")
+GIT_ERROR = re.compile(r"(?:remote: )?(?:error|fatal): | ! \[(?:remote )?rejected\]")
 GIT_PROGRESS = re.compile(r"remote: |Total \d|\w+ (?:objects|deltas): ")
 """Lines that git may print between an error and its aftermath."""
 
