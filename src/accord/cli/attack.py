@@ -25,7 +25,7 @@ from accord.cli.attacks.ground import (
     HostileText,
     Playground,
 )
-from accord.cli.attacks.local import play_locally, play_runs
+from accord.cli.attacks.local import play_in_container, play_without_container
 from accord.cli.attacks.remote import approval, marker, own_patches, play_people, play_results
 from accord.cli.demo import sync_labels
 from accord.cli.options import FormatArguments, RootArguments, command, top_of
@@ -55,8 +55,8 @@ def attack(given: _AttackArguments) -> int:
             ground = Playground(server, home)
             tried = [
                 *_play(ground),
-                *play_locally(home / "local", server.url, ground.registry),
-                *play_runs(home / "runs"),
+                *play_in_container(home, server.url),
+                *play_without_container(ground.registry),
             ]
     found = [_judged_row(row, [each for each in tried if each.row == row.id]) for row in ROWS]
     counts = Counter(row["outcome"] for row in found)

@@ -1,7 +1,4 @@
-"""Attacks that GitHub carries: a hostile agent's texts and patches, and what strangers, triagers and bots do there.
-
-Strangers comment, label, edit and forge, and a page of another site asks.
-"""
+"""Attacks that GitHub carries: a hostile agent's texts and patches, and what strangers, triagers and bots do there."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
-from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener
 
 from accord.cli.attacks.ground import (
     NAME,
@@ -36,7 +31,6 @@ from accord.git.branches import Remote
 from accord.loops.models import RUNS, LoopDecision, LoopState
 from accord.loops.state import write_comment
 from accord.results.run_options import PlanOptions, ReviewOptions, RevisionOptions
-from accord.starts.events import read_event
 from accord.text.markers import run_token, write_marker
 from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER, STRANGER_TOKEN
 
@@ -49,10 +43,8 @@ _CONTEXT = "## Context\n\nNote.\n\n"
 
 def play_people(ground: Playground) -> Iterator[Attacked]:
     """Play each; the last one starts a run."""
-    for row in (_comment, _words, _bot, _elsewhere, _label, _edit, _fork, _pull_label, _state, _twice):
+    for row in (_comment, _bot, _elsewhere, _label, _edit, _fork, _pull_label, _state, _twice):
         yield row(ground)
-    for name, head in (("site", {"Origin": f"https://{NAME}.example"}), ("rebinding", {"Host": f"{NAME}.example"})):
-        yield _request(ground, name, head)
 
 
 def _deliver(ground: Playground, row: str, tried: str, name: str, action: str, sender: str, **payload: Any) -> Attacked:
@@ -69,15 +61,6 @@ def _deliver(ground: Playground, row: str, tried: str, name: str, action: str, s
 def _comment(ground: Playground) -> Attacked:
     made = ground.send("POST", f"/issues/{REQUEST}/comments", STRANGER_TOKEN, body="/accord plan")
     return _deliver(ground, "people", "a stranger's comment", "issue_comment", "created", STRANGER, comment=made)
-
-
-def _words(ground: Playground) -> Attacked:
-    """A person with write access comments with a command of a shell behind the word."""
-    text = f"/accord plan $(touch /tmp/{NAME}) @{NAME}"
-    made = ground.send("POST", f"/issues/{REQUEST}/comments", ground.server.token, body=text)
-    event = read_event("issue_comment", ground.event("created", made["user"]["login"], comment=made))
-    through = "it goes on" if NAME in str(event) else ""
-    return Attacked("comment-text", "a command of a shell", through, f"the word {event.word if event else ''}")
 
 
 def _bot(ground: Playground) -> Attacked:
@@ -129,19 +112,6 @@ def _state(ground: Playground) -> Attacked:
     decision = ground.begin_keepalive(OWN)
     through = "" if decision.iteration == 1 else "the loop counts the rounds of the stranger"
     return Attacked("loop-state", "a comment with 99 rounds", through, f"round {decision.iteration} begins")
-
-
-def _request(ground: Playground, row: str, head: dict[str, str]) -> Attacked:
-    """A page of another site asks the sandbox."""
-    ask = Request(f"{ground.server.url}/repos/{REPOSITORY}", headers=head)  # noqa: S310 (the sandbox's own)
-    try:
-        with build_opener(ProxyHandler({})).open(ask, timeout=30) as answer:
-            status = answer.status
-    except HTTPError as refused:
-        with refused:
-            status = refused.code
-    ((name, value),) = head.items()
-    return Attacked(row, f"{name}: {value}", "" if status >= 400 else "it is answered", f"the status {status}")
 
 
 def _label(ground: Playground) -> Attacked:
