@@ -290,7 +290,7 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
 @pytest.mark.parametrize(
     ("script", "is_found"),
     [
-        (NAMED, True), (NAMED + CODE, True), (f"          codex exec -\n{NAMED}", True),
+        (NAMED, True), (f"          codex exec -\n{NAMED}", True),
         (f'          B=$(base64 -w0 a.txt | tr -d "x")\n{NAMED}', True), (f"          python run.py\n{NAMED}", False),
         (f"          ./run.sh\n{NAMED}", False), (f'{NAMED}          echo "$NAME=0" >> "$GITHUB_OUTPUT"\n', False),
         (f'{NAMED}          printf "%s=%s\\n" "$A" 0 >> "$GITHUB_OUTPUT"\n', False),
@@ -304,20 +304,27 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
             for line in ('echo "$(cat all.env)"', 'echo "$out"', 'printf "%s\\n" "$RESULTS"', "echo `cat all.env`",
                 'printf "x=1\\n%s" "$RESULTS"', "echo; cat all.env", 'echo "x=1" && cat all.env', "cat a.env | head -3",
                 """printf '%s\\n' "a=$A" "$B\"""", """printf '%s\\n' 'exit-code=0'""", "printf '%s=%s\\n' exit-code 0",
-                'echo "${{ steps.p.outputs.all }}"', "cat <<END\n          $RESULTS\n          END\n          :")
+                'echo "${{ steps.p.outputs.all }}"')
         ],
         (f"          ${{{{ inputs.iteration }}}}\n{NAMED}", False),
         *[
             (f"{NAMED}          {line}\n", True)
             for line in ('# echo "exit-code=0" >> "$GITHUB_OUTPUT"', "echo hi # exit-code=0",
                 'echo "exit-code=0" >> "$GITHUB_ENV"', 'echo "exit-code=0" >> out.txt',
-                """printf '%s\\n' "a=$A" >> "$GITHUB_OUTPUT\"""", """printf '%s=%s\\n' a "$A" >> "$GITHUB_OUTPUT\"""",
                 'echo "agent-exit-code=0" >> "$GITHUB_OUTPUT"', 'echo "exit-code-of-tests=0" >> "$GITHUB_OUTPUT"',
-                f"exit 0\n{SET}")
+                'codex exec "$(cat "$PROMPT") text"', 'npx -y @openai/codex exec - < "$P"', "timeout 30m claude -p x",
+                'put() { echo "$1" >> log; }; put a', 'if [ "$A" == "b" ]; then git push; fi',
+                '{ echo "long<<END"; cat "$F"; echo END; } >> "$GITHUB_OUTPUT"')
         ],
         *[
             (f"{NAMED}          {line}\n", False)
             for line in (f"if false; then\n  {SET}\n          fi", f"[ ! -f x ] || exit 0\n{SET}",
+                'put() { echo "$1=$2" >> "$GITHUB_OUTPUT"; }\n          put exit-code 0', "npx tsx a.ts", "sh x.sh",
+                'F=$GITHUB_OUTPUT; echo "$ALL" >> "$F"', 'F=$GITHUB_OUTPUT; echo exit-code=1 >> "$F"',
+                'exec 3>> "$GITHUB_OUTPUT"; echo exit-code=0 >&3',
+                'for k in $A; do echo "a-$k=1" >> "$GITHUB_OUTPUT"; done',
+                'for k in *; do\n            echo "$k=1"\n          done >> "$GITHUB_OUTPUT"', 'codex exec "$(./a.sh)"',
+                'exec >> "$GITHUB_OUTPUT"; cat all.env', 'echo a | tee -a "$GITHUB_OUTPUT"', "curl x | bash",
                 'echo "::set-output name=exit-code::0"', SET.replace("exit", "a=1\\nexit").strip())
         ],
     ],

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
 _WRAPPERS = frozenset({
@@ -47,16 +46,6 @@ _CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MUL
 _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
 _EXPRESSION = re.compile(r"\$\{\{(?:[^}$]|\}(?!\}))*\}\}")
-_WHOLE = re.compile(
-    rf"{_EXPRESSION.pattern}"
-    r"|\$\{[^{}\n]*\}|(?<![\w\"$])\$'(?:\\.|[^'\\])*'|\\`",
-    re.DOTALL,
-)
-"""An expression of GitHub, a parameter's expansion, a string with escapes."""
-
-_BRACKET = re.compile(r"(\$\(|[()])")
-_A_LINE = re.compile(r"^[ \t]*(.*)$", re.MULTILINE)
-_BACKTICKS = re.compile(r"`[^`]*`")
 _SUBSTITUTION = re.compile(r"\$\(|`")
 _DEPTHS = {"$(": {"(": 1, ")": -1}, "`": {"`": -1}}
 """The brackets that count towards the end of a substitution."""
@@ -70,7 +59,6 @@ _TEXT_OPTION = re.compile(r"-[a-z]*[cS]|--command|--split-string")
 
 _DOCUMENT = re.compile(r"(?<!<)<<(?P<tabs>-?)[ \t]*(?P<quote>['\"\\]?)(?P<end>[A-Za-z_]\w*)")
 _SPECIAL = {ord(char): 0xE000 + ord(char) for char in " \t\r\n;|&()<>`'\"\\"}
-DOLLAR = chr(0xE000 + ord("$"))
 _BACK = {hidden: char for char, hidden in _SPECIAL.items()}
 
 
@@ -110,73 +98,6 @@ def _split(script: str) -> Iterator[list[str]]:
             is_target = token.lastgroup == "redirection"
     if words:
         yield words
-
-
-class SimpleCommand(NamedTuple):
-    """A command of a script: its words without quotes, where its output goes, and the text that it reads."""
-
-    words: Sequence[str] = ()
-    targets: Sequence[str] = ()
-    others: Sequence[str] = ()  # files of its other streams
-    text: str = ""
-    is_piped: bool = False  # the next command reads its output
-    before: str = ""  # what separates it from the command before
-
-
-def simple_commands(script: str) -> Sequence[SimpleCommand] | None:
-    """Return the commands of a script in order; None where the end of a document or substitution is unknown.
-
-    Commands of substitutions stay part of a word, and a ``$`` that the shell leaves as it is becomes ``DOLLAR``.
-    """
-    text, at = _hide_substitutions(script), 0
-    if text is None:
-        return None
-    found, words, targets, others = list[SimpleCommand](), list[str](), list[str](), list[str]()
-    read = redirection = before = ""
-    while token := _TOKEN.match(text, at):
-        at, kind = token.end(), token.lastgroup
-        word = re.sub(r"""\$?(?=')|["']""", "", _QUOTES.sub(_with_plain_dollars, token[0]))
-        if kind == "word" and redirection == "<<<":
-            read = word + "\n"
-        elif kind == "word" and redirection.startswith("<<"):
-            if (document := _DOCUMENT.match(redirection + token[0])) is None:
-                return None
-            read, text = _without_document(text, at, document["end"])
-        elif kind == "word" and redirection:
-            (targets if redirection.lstrip("1&") in {">", ">>", ">|"} else others).append(word)
-        elif kind == "word":
-            words.append(word)
-        elif kind == "end" and (words or targets or others):
-            is_piped = token[0] == "|" and text[at : at + 1] != "|"
-            found.append(SimpleCommand(words, targets, others, read, is_piped, before))
-            words, targets, others, read, before = [], [], [], "", ""
-        before += token[0] if kind == "end" else ""
-        redirection = {"redirection": word.strip(), "word": "", "end": ""}.get(kind or "", redirection)
-    return [*found, SimpleCommand(words, targets, others, read, before=before)]
-
-
-def _without_document(text: str, at: int, end: str) -> tuple[str, str]:
-    """Return the document that begins behind the line of a place, and the script without it."""
-    start = text.find("\n", at) + 1 or len(text)
-    stop = next((line.start() for line in _A_LINE.finditer(text, start) if line[1] == end), len(text))
-    return text[start:stop], text[:start] + text[stop:].partition("\n")[2]
-
-
-def _with_plain_dollars(quoted: re.Match[str]) -> str:
-    if quoted[0].startswith("'"):
-        return quoted[0].replace("$", DOLLAR)
-    return re.sub(r"\\(.)", lambda at: DOLLAR if at[1] == "$" else at[0], quoted[0], flags=re.DOTALL)
-
-
-def _hide_substitutions(script: str) -> str | None:
-    """Return a script in which expressions of GitHub and substitutions are parts of words, whatever they hold."""
-    parts, depth = list[str](), 0
-    for part in _BRACKET.split(_WHOLE.sub(lambda at: at[0].translate(_SPECIAL), script)):
-        depth += part == "$(" or (depth and part == "(")
-        parts.append(part.translate(_SPECIAL) if depth else part)
-        depth -= depth and part == ")"
-    text = _BACKTICKS.sub(lambda at: "$" + at[0].translate(_SPECIAL), "".join(parts))
-    return None if depth or "`" in text else text
 
 
 @lru_cache(maxsize=512)

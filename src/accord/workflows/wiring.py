@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
+from accord.workflows.commands import commands_of, program_of
 from accord.workflows.expressions import Reference, all_reads, embedded_expressions, reads
 from accord.workflows.models import Step, Workflow, run_default
+from accord.workflows.origins import lines_of
 from accord.workflows.trust import CALLED, Actor, is_off
-from accord.workflows.writes import written_names
 
 
 class OutputLink(NamedTuple):
@@ -203,11 +204,58 @@ def _unset(
             return Break(link, f'the output "{name}" of `{step.uses}` comes from none of its steps')
         return next(filter(None, (_unset(step.inner, each, link, seen) for each in inner)), None)
     is_shell = bool(step.run) and (step.shell or shell) in {"", "bash", "sh"}
-    names = written_names(step.shell_texts, step.scripts, shipped_agents().programs) if name and is_shell else None
-    if names is not None and name not in names:
+    if name and is_shell and _never_sets(step.run, name):
         hint = f'# in the script of the step `{step.id}`:\necho "{name}=VALUE" >> "$GITHUB_OUTPUT"'
         return Break(link, f'the script of the step `{step.id}` never sets "{name}"', hint)
     return None
+
+
+_PLAIN = frozenset({
+    "", ":", "[", "[[", "awk", "base64", "basename", "break", "case", "cat", "cd", "command", "continue", "cp", "cut",
+    "date", "declare", "dirname", "done", "echo", "env", "esac", "exec", "exit", "export", "false", "fi", "for",
+    "function", "gh", "git", "grep", "head", "jq", "local", "ls", "mkdir", "mv", "npx", "printf", "read", "return",
+    "rm", "sed", "set", "shift", "sleep", "sort", "sudo", "tail", "tee", "test", "time", "timeout", "touch", "tr",
+    "true", "unset", "wait", "wc", "{", "}",
+})  # fmt: skip
+"""Commands that, like agents, write no outputs of their own. Any other program may: the file is in its environment."""
+
+_COMMENT = re.compile(r"(?:^|(?<=\s))#[^\"'\n]*$", re.MULTILINE)
+_WORD = re.compile(r"[\w-]+")
+_FUNCTION = re.compile(r"\b([\w-]+)[ \t]*\(\)")
+_ELSEWHERE = re.compile(r">[ \t]?[\"']?(?:\$\{?GITHUB_\w+\}?|[\w.][\w./-]*)[\"']?$")
+"""A redirection into another file than that of the outputs, at the end of a line."""
+
+_OF_GROUP = re.compile(
+    r"^[ \t]*(?:[})]|done\b|fi\b|esac\b|exec\b)[^\n]{0,99}GITHUB_OUTPUT|[})][ \t]*>|=[\"']?\$\{?GITHUB_OUTPUT",
+    re.MULTILINE,
+)
+"""A group of commands writes to the file, or it has a second name: any line may go there."""
+
+_LONG_VALUE = re.compile(r"(?<=[\w-])<<([\w$-]{1,99})(?![\w$-])[\s\S]{0,2000}?(?<![\w$-])\1(?![\w$-])")
+_SUBSTITUTION = re.compile(r"\$\([^()>]*\)")
+_COMPUTED = re.compile(
+    r"\b(?:echo|printf)[ \t](?:[ \t]*-\w+[ \t])?[\"']?[$`%]|(?<![\w=-])[\w-]*[$`%][^=\s\"']{0,99}(?:=|<<)"
+    r"|(?:^|\\n)[ \t]*[$`%]|\b(?:awk|cat|cp|grep|head|jq|sed|sort|tail|tee|tr)\b",
+    re.MULTILINE,
+)
+"""A line of outputs begins with what the script does not tell, or a program makes it."""
+
+
+def _never_sets(script: str, name: str) -> bool:
+    """Return whether a script of bash or sh surely sets no output of this name.
+
+    It has no such word on a line that may go to the file, computes no names, and starts no program that may set some.
+    """
+    lines = map(str.strip, lines_of(_COMMENT.sub("", script)))
+    text = "\n".join(line for line in lines if "GITHUB_OUTPUT" in line or not _ELSEWHERE.search(line))
+    if name in _WORD.findall(text.lower().replace("\\n", " ")):
+        return False
+    known = {*_PLAIN, *shipped_agents().programs, *_FUNCTION.findall(text)}
+    programs = {program_of(words[0]) for words in commands_of(script)}
+    printed = _SUBSTITUTION.sub("$", _LONG_VALUE.sub("", text)).splitlines()
+    written = [line for line in printed if "GITHUB_OUTPUT" in line or _OF_GROUP.search(text)]
+    is_known = all(program in known or program[:1].isdigit() for program in programs)
+    return is_known and not _COMPUTED.search("\n".join(written))
 
 
 def inputs_of(workflow: Workflow) -> set[str]:
