@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, first_of, pointer, warning
-from accord.workflows.agents import action_name, agent_steps, written_scopes
+from accord.workflows.agents import action_name, agent_steps, assigned_texts, written_scopes
 from accord.workflows.commands import commands_of, program_of
 from accord.workflows.expressions import parse_condition, secrets_in
 from accord.workflows.facts import RepositoryFacts
-from accord.workflows.leftovers import left_texts
 from accord.workflows.models import Job, Step, Workflow
-from accord.workflows.origins import leaves_of, step_beside
+from accord.workflows.origins import VARIABLE, leaves_of, lines_of, step_beside
 from accord.workflows.requirements import levels_of
 from accord.workflows.trust import CALLED, Actor, RunPlace, Start, checks_person, starts_of, starts_of_strangers
 
@@ -178,6 +177,53 @@ def _left_values(at: RunPlace) -> Iterator[_Value]:
         yield from _inputs_of(where, step.given if _LOGS_IN.search(action_name(step)) else {}, "")
         place = _below(where, *(("run",) if step.run else ("with", "script")))
         yield from (_Value("", text, where, place, "run") for text in left_texts(step, where.shell))
+
+
+_INTO = r">{1,2}(?![>&]|[ \t]*[\"']?(?:/dev/|\$\{?GITHUB_(?:OUTPUT|STEP_SUMMARY)))"
+"""A redirection into a file, but not into the outputs or the summary of the step."""
+
+_INTO_OR_TEE = rf"(?:{_INTO}|\|[ \t]*tee\b)"
+_LEAVES = re.compile(
+    r"(?=(\b(?:login|config(?:ure)?|set-url|clone|ssh-add|GITHUB_ENV)\b"
+    rf"|\b(?:echo|printf)\b.{{0,300}}?{_INTO_OR_TEE}))"
+)
+_COMMAND = re.compile(r"""(?:"[^"]*"|'[^']*'|;(?![ \t])|[^;"'])+""")
+_WHOLE = re.compile(
+    rf"\bcat\b[^\n<>]{{0,200}}(?:{_INTO}[^\n<]{{0,200}}<<|<<[^\n>]{{0,200}}{_INTO})"
+    rf"|(?:^|[\n;|&])[ \t]*[}})][ \t]*(?:2>\S{{1,40}}[ \t]*)?{_INTO_OR_TEE}"
+)
+"""A document or a group of commands goes into a file."""
+
+_GROUP = re.compile(r"(?:^|[\n;|&])[ \t]*[{(](?!\()|\w[ \t]?\(\)|\b(?:done|exec)\b")
+_ENVIRONMENT = re.compile(rf"\b(?:env|printenv|export -p|declare -x)[ \t]*(?:\|[^\n]{{0,200}})?{_INTO_OR_TEE}")
+_EXPORTS = re.compile(r"\bexportVariable\b|\bGITHUB_ENV\b")
+_NO_SHELL = re.compile(r"python|node|perl|ruby")
+
+
+def left_texts(step: Step, shell: str) -> Iterator[str]:
+    """Yield the texts of a step's scripts, in this shell, and of its variables that it leaves."""
+    env = step.env if isinstance(step.env, dict) else {}
+    is_shell = step.run and not _NO_SHELL.search(shell)
+    for script in step.script_texts:
+        texts = [*_leaving_commands(script)] if is_shell else [script] if _EXPORTS.search(script) else []
+        names, known = set[str](), set(texts)
+        for text in texts:  # which grow
+            more = {at[at.lastindex or 0] for at in VARIABLE.finditer(text)} - names
+            given = {one.partition(";")[0] for name in more for one in assigned_texts(name, script)} - known
+            names |= more
+            known |= given
+            texts += sorted(given)
+        names |= env.keys() if is_shell and _ENVIRONMENT.search(script) else set()
+        yield from (*texts, *(str(text) for name, text in env.items() if name in names))
+
+
+def _leaving_commands(script: str) -> Iterator[str]:
+    """Yield the commands of a shell script that leave something; all of it where a group of commands may."""
+    if _WHOLE.search(script) or ("GITHUB_ENV" in script and _GROUP.search(script)):
+        yield script
+        return
+    commands = (command for line in lines_of(script) for command in _COMMAND.findall(line))
+    yield from filter(_LEAVES.search, commands)
 
 
 _EXPRESSION = re.compile(r"\s*\$\{\{[^}]*\}\}\s*")
