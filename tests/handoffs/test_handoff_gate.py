@@ -77,15 +77,12 @@ NOTES = {"verificationArtifact": {"notes": [*VERIFICATION["notes"], "Ran again"]
 APPROVES = {"reviewArtifact": {"decision": "approved"}}
 PASSES = {"verificationArtifact": {"result": "passed"}}
 NEW_SUMMARY = {"reviewArtifact": {"changeSummary": [*REVIEW["changeSummary"], "And an import"]}}
-WITHDRAWN = [{"reviewArtifact": part} for part in ({"status": "superseded"}, {"decision": None})]
+WITHDRAWN = [{"reviewArtifact": part} for part in ({"status": "superseded"}, {"status": "draft"})]
 RENEWED = {"reviewArtifact": {"status": "complete", "decision": "approved"}}
 Later = list[tuple[str, str, dict[str, Any]]]
 CHANGES: list[tuple[str, Later, bool]] = [
     ("bot bot bot", [("developer", "other", RISKS)], True),
-    ("bot bot bot", [("retrospective", "other", NOTES)], True),
-    ("bot bot bot", [("architect", "other", RISKS)], True),
     ("bot bot bot", [("developer", "other", RISKS | NOTES), ("reviewer", "eve", RISKS)], True),
-    ("bot bot bot", [("reviewer", "eve", RISKS | APPROVES)], False),
     ("bot bot bot", [("reviewer", "eve", APPROVES)], False),
     ("bot bot bot", [("developer", "eve", APPROVES)], True),
     (
@@ -93,7 +90,6 @@ CHANGES: list[tuple[str, Later, bool]] = [
         [("developer", "dev", NEW_SUMMARY), ("reviewer", "bot", APPROVES), ("tester", "bot", PASSES)],
         True,
     ),
-    ("bot eve bot", [("developer", "bot", RISKS)], False),
     ("bot eve tess", [("developer", "bot", RISKS), ("developer", "bot", NOTES)], False),
     ("bot eve bot", [("developer", "dev", RISKS), ("reviewer", "bot", APPROVES)], True),
     ("bot eve bot", [*(("developer", "dev", one) for one in WITHDRAWN), ("reviewer", "bot", RENEWED)], True),
@@ -111,7 +107,6 @@ def test_independence_asks_who_gave_the_verdicts_last(authors: str, later: Later
         decided = [decide_patch(task, copy.deepcopy(content), Author(role, AT, actor))] if role else []
         assert not any(each.reasons for each in decided)
         task = decided[0].task if decided else merge_patch(task, {"metadata": content})
-        assert not role or decide_patch(task, copy.deepcopy(content), Author(role, AT, actor)).task == task
     found = judge(LoadedHandoff(task), PULL, 1, "review", NOW, is_independent=True)
     assert [reason.code for reason in found.reasons] == ["not-independent"] * is_sole
 

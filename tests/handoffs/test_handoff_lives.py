@@ -46,13 +46,15 @@ JUDGES = {
     "reviewArtifact.decision": ("architect", "reviewer", "human"),
     "verificationArtifact.result": ("tester", "human"),
 }
-RESULT = "verificationArtifact.result"
 RIGHT = dict(zip(JUDGES, ("approved", "passed"), strict=True))
 PLAN = ("planningArtifact.goals", "planningArtifact.steps", "planningArtifact.risks", "testingArtifacts.planned")
 TESTS, SUMMARY = "testingArtifacts.implemented", "reviewArtifact.changeSummary"
 REVIEWED = (SUMMARY, "reviewArtifact.filesTouched")
-COMMANDS, WORK = "verificationArtifact.commands", (*PLAN, TESTS, *REVIEWED)
-JUDGED = {"reviewArtifact.decision": WORK, "verificationArtifact.result": (*WORK, COMMANDS)}
+COMMANDS = "verificationArtifact.commands"
+JUDGED = {
+    "reviewArtifact.decision": (*PLAN, f"{TESTS}.testsAddedOrUpdated", *REVIEWED),
+    "verificationArtifact.result": (*PLAN, TESTS, *REVIEWED, COMMANDS),
+}
 GATED = {"review": [*JUDGES][1:], "verification": [*JUDGES], "done": [*JUDGES]}
 TIMES, FUTURE = ("doneArtifact.completedAt", "awaitingHumanArtifact.requestedAt"), "2126-11-02T09:00:00Z"
 APPEND_ONLY = (SUMMARY, "verificationArtifact.notes", f"{TESTS}.commandsRun")
@@ -288,25 +290,23 @@ class Life:
         for place in CLOSED.get(role, ()):
             self.hold(at(before, place) == at(after, place), f"{role} changed {place}")
         for verdict, judges in JUDGES.items():
-            self.hold(role in judges or at(before, verdict) == at(after, verdict), f"{role} gave the {verdict}")
+            is_withdrawn = self.is_superseded(before, verdict) and not at(after, verdict)
+            is_same = at(before, verdict) == at(after, verdict)
+            self.hold(role in judges or is_same or is_withdrawn, f"{role} gave the {verdict}")
 
     def learn(self, before: Task, after: Task, decided: HandoffDecision, role: str, patch: Task | None) -> None:
-        """Note which work each verdict is about.
-
-        A result stays about work that its first review only describes, and a decision about work whose tests only ran.
-        """
-        changed = {place for place in (*WORK, COMMANDS) if at(before, place) != at(after, place)}
-        is_first = role in JUDGES["reviewArtifact.decision"] and not any(at(before, place) for place in REVIEWED)
-        is_same = at(before, f"{TESTS}.testsAddedOrUpdated") == at(after, f"{TESTS}.testsAddedOrUpdated")
-        has_run = is_same and role in JUDGES[RESULT] and bool(at({"metadata": {}, **(patch or {})}, RESULT))
+        """Note which work each verdict is about; one that was withdrawn does not come back by itself."""
         for verdict, judges in JUDGES.items():
             is_given = role in judges and bool(at({"metadata": {}, **(patch or {})}, verdict))
-            is_kept = "result" in verdict and is_first and changed <= {*REVIEWED}
-            is_kept |= "decision" in verdict and has_run and changed <= {TESTS, COMMANDS}
+            is_back = self.is_superseded(before, verdict) and not self.is_superseded(after, verdict)
+            self.hold(is_given or not is_back or not at(after, verdict), f"{verdict} came back")
             if not at(after, verdict):
                 self.seen.pop(verdict, None)
-            elif (is_given and decided.is_ok) or (is_kept and self.seen.get(verdict) == self.work(before, verdict)):
+            elif is_given and decided.is_ok:
                 self.seen[verdict] = self.work(after, verdict)
+
+    def is_superseded(self, task: Task, verdict: str) -> bool:
+        return (task["metadata"].get(verdict.partition(".")[0]) or {}).get("status") == "superseded"
 
     def work(self, task: Task, verdict: str) -> Any:
         return copy.deepcopy([at(task, place) for place in JUDGED[verdict]])

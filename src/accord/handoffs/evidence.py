@@ -19,6 +19,9 @@ from accord.handoffs.models import Metadata
 PROGRESS = frozenset({"status", "updatedAt", "updatedBy", "reviewReferences"})
 """Keys about the progress of an artifact, and references to it: changing them changes neither plan nor work."""
 
+_RUN = frozenset({"commandsRun", "evidenceLinks", "notes"})
+"""Keys of the existing tests that record a run: a decision does not judge it."""
+
 VERDICTS = ("decision", "result")
 _DIGEST_CHARS = 16
 
@@ -32,11 +35,13 @@ def verdict_of(metadata: Metadata, verdict: str) -> str | None:
 
 
 def digest_of_work(metadata: Metadata, verdict: str) -> str:
-    """Return the digest of the work that a verdict judges: the plan, the tests and the changes; a result's commands."""
+    """Return the digest of the work that a verdict judges: plan, tests and changes; a result also run and commands."""
     plan, tests, review = metadata.planning_artifact, metadata.testing_artifacts, metadata.review_artifact
-    judged = [tests and tests.planned, tests and tests.implemented]
-    parts = [part and part.model_dump(mode="json", by_alias=True, exclude_defaults=True) for part in judged]
-    work: list[object] = [{key: value for key, value in (part or {}).items() if key not in PROGRESS} for part in parts]
+    work: list[object] = []
+    for part in (tests and tests.planned, tests and tests.implemented):
+        dumped = part.model_dump(mode="json", by_alias=True, exclude_defaults=True) if part else {}
+        ignored = PROGRESS | _RUN if verdict == "decision" and work else PROGRESS
+        work.append({key: value for key, value in dumped.items() if key not in ignored})
     work.append([plan.goals, plan.steps, plan.risks] if plan else [[], [], []])
     work.append([review.change_summary, review.files_touched] if review else [[], []])
     if verdict == "result":
@@ -76,25 +81,20 @@ def is_outdated(metadata: Metadata, verdict: str) -> bool:
     return known is not None and known != digest_of_work(metadata, verdict)
 
 
-def judged_after(
-    before: Metadata, after: Metadata, given: Collection[str], *, kept: Collection[str] = ()
-) -> dict[str, str]:
+def judged_after(before: Metadata, after: Metadata, given: Collection[str]) -> dict[str, str]:
     """Return the digest of the work that each verdict judges, after a change of the metadata.
 
-    A verdict that the change gives judges the work after it. Any other still judges what it judged before; one of those
-    ``kept`` that was about the newest work stays so.
+    A verdict that the change gives judges the work after it. Any other still judges what it judged before.
     """
     known = dict(before.workflow_runtime.judged) if before.workflow_runtime else {}
     judged_before = judged_digests(before)
     for verdict in VERDICTS:
-        old, new = digest_of_work(before, verdict), digest_of_work(after, verdict)
-        judged = judged_before.get(verdict, old)
         if not verdict_of(after, verdict):
             known.pop(verdict, None)
         elif verdict in given:
-            known[verdict] = new
+            known[verdict] = digest_of_work(after, verdict)
         elif before != after:  # the change has a time of its own, so that times tell nothing after it
-            known[verdict] = new if verdict in kept and judged == old else judged
+            known[verdict] = judged_before.get(verdict, digest_of_work(before, verdict))
     return known
 
 

@@ -18,6 +18,7 @@ from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, finding_of, pointer
 from accord.core.frozen import Frozen
+from accord.core.shapes import value_at
 from accord.core.texts import actor_problem
 from accord.handoffs import rules
 from accord.handoffs.evidence import future_findings, judged_after, judged_digests, question_digest, verdict_actors
@@ -131,17 +132,20 @@ def decide_patch(
         read_object(json.dumps(merged).encode())  # the limits of documents
     except BrokenContract as broken:
         return _without_patch(task, broken.findings)
+    withdrawn = [one for one in rules.VERDICTS if _is_withdrawn(task, merged, wanted, one)]
+    for verdict in withdrawn:
+        merged = _with_value(merged, verdict, None) if value_at(merged, verdict) else merged
     merged, reasons = _with_new_question(task, merged, wanted, author)
     before, after, now = read_handoff(task), read_handoff(merged), parse_timestamp(author.at)
-    changes = list(rules.field_changes(task, merged))
-    given, digests = rules.given_verdicts(wanted, author.role), judged_digests(before.metadata)
+    changes, digests = list(rules.field_changes(task, merged)), judged_digests(before.metadata)
+    given = [one for one in rules.VERDICTS if rules.may_change(author.role, one) and value_at(wanted, one)]
     actors = verdict_actors(before.metadata)
     judges = actors | {verdict[-1]: author.name for verdict in given}
-    judged = rules.judged_work(before, after, given, author.role, changes)
-    own = [change.location for change in changes if change.location not in rules.REVIEW_REFERENCES]
+    judged = judged_after(before.metadata, after.metadata, [verdict[-1] for verdict in given])
+    own = [location for location in changes if location not in rules.REVIEW_REFERENCES]
     own += [one for one in given if (digests.get(one[-1]), actors[one[-1]]) != (judged.get(one[-1]), author.name)]
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(location, one) for location in own)]
-    reasons += rules.role_findings(author.role, task, merged, changes)
+    reasons += rules.role_findings(author.role, changes, withdrawn)
     reasons += rules.mutability_findings(task, merged, changes)
     reasons += _author_findings(wanted, touched, author)
     known = future_findings(before.metadata, now)
@@ -158,6 +162,14 @@ def decide_patch(
     if runtime | runtime_changes != runtime:
         merged = with_runtime(merged, runtime | runtime_changes)
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
+
+
+def _is_withdrawn(
+    before: Mapping[str, Any], after: Mapping[str, Any], patch: Mapping[str, Any], verdict: rules.FieldPath
+) -> bool:
+    """Tell whether a superseded artifact comes back or goes, and its verdict is not in the patch."""
+    old, new = (value_at(document, (*verdict[:-1], "status")) for document in (before, after))
+    return old == "superseded" != new and not value_at(patch, verdict)
 
 
 def _without_patch(task: Mapping[str, Any], reasons: Sequence[Finding]) -> HandoffDecision:
@@ -257,7 +269,7 @@ def _removal_findings(before: Handoff, task: Mapping[str, Any], after: Handoff) 
 def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.FieldPath], author: Author) -> Iterator[Finding]:
     """Find artifacts that the patch changes in the name of another actor."""
     for location in artifacts:
-        named = rules.value_at(patch, (*location, "updatedBy"))
+        named = value_at(patch, (*location, "updatedBy"))
         if not rules.is_empty(named) and named != author.name:
             place = pointer(*location, "updatedBy")
             message = f"{place} is `{short_name(str(named))}`, but `{short_name(author.name)}` writes this patch."
@@ -273,14 +285,14 @@ def _with_new_question(
     is_answered = runtime_of(task).get("answered") == question_digest(before) != question_digest(after)
     if not (old and new and is_answered):
         return merged, []
-    extra = (new.model_extra or {}).keys() - (rules.value_at(patch, rules.QUESTION) or {}).keys()
+    extra = (new.model_extra or {}).keys() - (value_at(patch, rules.QUESTION) or {}).keys()
     asked = merged["metadata"]["awaitingHumanArtifact"].items()
     merged = _with_metadata(merged, awaitingHumanArtifact={key: value for key, value in asked if key not in extra})
     if exact_time(old.requested_at) != exact_time(new.requested_at):
         return merged, []
     place = (*rules.QUESTION, "requestedAt")
     message, hint = "The new question has the time of the answered one.", "Write its own, or leave it out."
-    found = [Finding("question-time", message, pointer(*place), hint=hint)] if rules.value_at(patch, place) else []
+    found = [Finding("question-time", message, pointer(*place), hint=hint)] if value_at(patch, place) else []
     return _with_value(merged, place, author.at), found
 
 
@@ -288,9 +300,9 @@ def _with_stamps(
     task: dict[str, Any], patch: Mapping[str, Any], artifacts: list[rules.FieldPath], author: Author
 ) -> dict[str, Any]:
     """Return the task with time and author in each changed artifact, where the patch does not have them."""
-    for location in (one for one in artifacts if isinstance(rules.value_at(task, one), dict)):
+    for location in (one for one in artifacts if isinstance(value_at(task, one), dict)):
         for key, stamp in {"updatedAt": author.at, "updatedBy": author.name}.items():
-            if rules.is_empty(rules.value_at(patch, (*location, key))):
+            if rules.is_empty(value_at(patch, (*location, key))):
                 task = _with_value(task, (*location, key), stamp)
     return task
 

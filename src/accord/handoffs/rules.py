@@ -5,17 +5,18 @@ Source: handoff schema, "Validation Strategy".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, pointer, warning
+from accord.core.shapes import value_at
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
-from accord.handoffs.evidence import PROGRESS, future_findings, judged_after, verdict_actors
+from accord.handoffs.evidence import PROGRESS, future_findings, verdict_actors
 from accord.handoffs.models import (
     TASK_ID,
     Handoff,
@@ -152,14 +153,6 @@ def unread_keys(part: Any, known: Any = None, model: Any = Handoff, place: str =
             yield warning("key-misspelled", f"Unknown key `{short_name(key)}`.", place + pointer(key), hint=hint)
 
 
-class FieldChange(NamedTuple):
-    """A location in the document, and its values before and after; None where it is missing."""
-
-    location: FieldPath
-    before: Any
-    after: Any
-
-
 def merge_patch(task: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a patch into a document: objects key by key; any other value replaces the old one."""
     result = dict(task)
@@ -169,28 +162,19 @@ def merge_patch(task: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, 
     return result
 
 
-def field_changes(before: Any, after: Any, location: FieldPath = ()) -> Iterator[FieldChange]:
+def field_changes(before: Any, after: Any, location: FieldPath = ()) -> Iterator[FieldPath]:
     """Yield every location at which the documents differ, as deep as both are objects or one is empty."""
     old, new = ({} if is_empty(value) else value for value in (before, after))
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             yield from field_changes(old.get(key), new.get(key), (*location, key))
     elif before != after:
-        yield FieldChange(location, before, after)
+        yield location
 
 
 def is_empty(value: Any) -> bool:
     """Tell whether a value is null or empty; False and 0 are not."""
     return value is None or value in ({}, [], "")
-
-
-def value_at(document: Any, location: FieldPath) -> Any:
-    """Return the value at a location; None where it is missing."""
-    for key in location:
-        if not isinstance(document, dict):
-            return None
-        document = document.get(key)
-    return document
 
 
 def is_within(location: FieldPath, other: FieldPath) -> bool:
@@ -221,10 +205,7 @@ ENGINE: tuple[FieldPath, ...] = (("metadata", "workflowRuntime"), ("completedAt"
 
 DECISION: FieldPath = (*REVIEW, "decision")
 RESULT: FieldPath = (*VERIFICATION, "result")
-COMMANDS: FieldPath = (*VERIFICATION, "commands")
-REVIEWED = tuple((*REVIEW, key) for key in ("changeSummary", "filesTouched"))
-RUN = tuple((*IMPLEMENTED, key) for key in ("commandsRun", "evidenceLinks", "notes"))
-"""The record of a run of the tests."""
+VERDICTS = (DECISION, RESULT)
 
 ROLES: Mapping[str, tuple[FieldPath, ...]] = {
     "planner": (REVIEW, VERIFICATION, DONE),
@@ -248,56 +229,12 @@ def may_change(role: str, location: FieldPath) -> bool:
     return not any(overlaps(location, closed) for closed in ROLES[role])
 
 
-def role_findings(
-    role: str, before: Mapping[str, Any], after: Mapping[str, Any], changed: Iterable[FieldChange]
-) -> Iterator[Finding]:
-    """Find changes that the role must not make.
-
-    A verdict of a superseded artifact counts as absent: any role may remove it, and only who judges brings it back.
-    """
-    absent = [verdict for verdict in (DECISION, RESULT) if _is_superseded(before, verdict)]
-    for location, _, new in changed:
-        if not may_change(role, location) and not (location in absent and is_empty(new)):
+def role_findings(role: str, changed: Iterable[FieldPath], withdrawn: Collection[FieldPath]) -> Iterator[Finding]:
+    """Find changes that the role must not make; any role may remove a verdict that was ``withdrawn``."""
+    for location in changed:
+        if not may_change(role, location) and location not in withdrawn:
             what = f"is not writable for the role {role}."
             yield _finding("role-must-not-write", location, what, "Remove it, or pass another `--role`.")
-    for verdict in absent:
-        old, new = value_at(before, verdict), value_at(after, verdict)
-        is_revived = old == new and not is_empty(new) and not _is_superseded(after, verdict)
-        if is_revived and may_change(role, (*verdict[:-1], "status")) and not may_change(role, verdict):
-            hint = f'Add `"{verdict[-1]}": null` there, or pass another `--role`.'
-            yield _finding("role-must-not-write", verdict, "comes back with its superseded artifact.", hint)
-
-
-def _is_superseded(document: Mapping[str, Any], verdict: FieldPath) -> bool:
-    """Tell whether the artifact of a verdict is superseded."""
-    return bool(value_at(document, (*verdict[:-1], "status")) == "superseded")
-
-
-def given_verdicts(patch: Mapping[str, Any], role: str) -> list[FieldPath]:
-    """Return the verdicts that a patch of a role gives: only who judges gives one, by its key."""
-    return [one for one in (DECISION, RESULT) if may_change(role, one) and not is_empty(value_at(patch, one))]
-
-
-def judged_work(
-    before: Handoff, after: Handoff, given: Sequence[FieldPath], role: str, changes: Iterable[FieldChange]
-) -> dict[str, str]:
-    """Return the digest of the work that each verdict judges, after a patch of a role that gives some verdicts.
-
-    The first summary of a review describes work that a result may have judged already. The record of a run comes with
-    its result, and a decision does not judge it.
-    """
-    work = (*PLAN_CORE, PLANNED, IMPLEMENTED, *REVIEWED, COMMANDS)
-    changed = [change.location for change in changes if change.location[-1] not in PROGRESS]
-    changed = [location for location in changed if any(overlaps(location, part) for part in work)]
-
-    def is_all_in(parts: Iterable[FieldPath]) -> bool:
-        return all(any(is_within(location, part) for part in parts) for location in changed)
-
-    review = before.metadata.review_artifact
-    is_first = may_change(role, DECISION) and not (review and (review.change_summary or review.files_touched))
-    kept = ["result"] if is_first and is_all_in(REVIEWED) else []
-    kept += ["decision"] if RESULT in given and is_all_in((*RUN, COMMANDS)) else []
-    return judged_after(before.metadata, after.metadata, [verdict[-1] for verdict in given], kept=kept)
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
@@ -330,7 +267,7 @@ WITH_REASON: tuple[FieldPath, ...] = (*PLAN_CORE, PLANNED)
 
 
 def mutability_findings(
-    before: Mapping[str, Any], after: Mapping[str, Any], changed: Iterable[FieldChange]
+    before: Mapping[str, Any], after: Mapping[str, Any], changed: Iterable[FieldPath]
 ) -> Iterator[Finding]:
     """Find changes of fields that are immutable, only grow, or need a reason."""
     for location in (*IMMUTABLE, *((TASK_ID_LOCATION,) if has_task_id(before) else ())):
@@ -345,10 +282,10 @@ def mutability_findings(
     note, old_note = value_at(after, NOTE), value_at(before, NOTE)
     has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
     has_reason = has_reason and not is_placeholder(strip_hidden(str(note)))
-    for change in changed:
-        if not has_reason and _needs_reason(change.location, before):
+    for location in changed:
+        if not has_reason and _needs_reason(location, before):
             hint = "Add a new reason as metadata.transitionNote to the same patch."
-            yield _finding("transition-note-missing", change.location, "changes without a reason.", hint)
+            yield _finding("transition-note-missing", location, "changes without a reason.", hint)
 
 
 def done_findings(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:

@@ -168,7 +168,7 @@ def _missing_parts(code: str, metadata: Metadata, name: str, parts: list[str], h
     """Find an artifact that is missing, or those of its parts that have no text."""
     artifact, role = metadata.model_dump(by_alias=True)[name], _AUTHORS[name]
     if artifact is None or artifact["status"] == "superseded":
-        again = [] if artifact is None else ["status", *(["decision: null"] if artifact.get("decision") else [])]
+        again = [] if artifact is None else ["status"]
         add = _ADD.format(what=f"`{name}` ({', '.join([*parts, *again])})", role=role)
         message = f"The {name} is {'superseded' if again else 'missing'}."
         yield Finding(code, message, f"/metadata/{name}", hint=hint or add)
