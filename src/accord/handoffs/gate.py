@@ -64,24 +64,16 @@ def judge_pull(
     github: GitHub, pull: Pull, numbers: Sequence[int], target: str, clock: Clock, *, is_independent: bool = False
 ) -> GateVerdict:
     """Read the handoff and judge it; ``numbers`` are the work items that the pull request closes."""
-    unclear = check_work_item(pull, numbers)
-    if unclear is not None:
-        return GateVerdict(target, "", (unclear,))
+    if len(numbers) != 1:
+        names = ", ".join(f"#{number}" for number in numbers[:5])
+        says = f"several work items ({names})" if numbers else "no work item"
+        hint = "Add `Closes #N` for one to its body, or pass `--work-item N`."
+        return GateVerdict(target, "", (Finding("work-item-unclear", f"#{pull.number} names {says}.", hint=hint),))
     try:
         stored = HandoffStore(github, numbers[0], clock).load()
     except BrokenContract as broken:
         return GateVerdict(target, "", broken.findings)
     return judge(stored, pull, numbers[0], target, clock.now(), is_independent=is_independent)
-
-
-def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
-    """Find a pull request that does not name exactly one work item."""
-    if len(numbers) == 1:
-        return None
-    names = ", ".join(f"#{number}" for number in numbers[:5])
-    says = f"several work items ({names})" if numbers else "no work item"
-    hint = "Add `Closes #N` for one to its body, or pass `--work-item N`."
-    return Finding("work-item-unclear", f"#{pull.number} names {says}.", hint=hint)
 
 
 def judge(

@@ -120,8 +120,7 @@ def decide_patch(
         message, hint = "This is a store of tasks, not a patch of one.", "Copy the parts of the task into a file."
         return _without_patch(task, [Finding("not-a-handoff", message, "/tasks", hint=hint)])
     wanted = as_patch({"metadata": patch} if rules.is_of_metadata(patch, task) else patch)
-    reasons = [*_patch_findings(wanted, task, target), *rules.engine_findings(wanted)]
-    if reasons:
+    if reasons := [*rules.patch_findings(wanted, task, target)]:
         return _without_patch(task, reasons)
     wanted.pop("status", None)
     merged = normalise(rules.merge_patch(task, wanted))
@@ -199,7 +198,8 @@ def decide_move(
         reasons = [finding_of("invalid-status-transition", refusal, "/status")]
     if not reasons:
         return HandoffDecision(with_move(now, target, author.at))
-    if redirects and redirect_target(now) == target and now["status"] == AWAITING:
+    entered = [entry.get("actionType") for entry in runtime_of(now)["actionHistory"] if _is_entering(entry)]
+    if redirects and entered[-1:] == [f"redirect:{target}"] and now["status"] == AWAITING:
         reasons = gate_findings(AWAITING, target, read_handoff(now).metadata, at) or reasons
     is_missing = any(reason.code.startswith("missing-") for reason in reasons)
     can_wait = target != AWAITING and AWAITING in (now["status"], *HANDOFF.targets(now["status"]))
@@ -241,16 +241,6 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
         "updatedBy": "accord",
     }
     return _with_metadata(task, awaitingHumanArtifact=question)
-
-
-def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
-    hint = "Use T- and five digits or more, or leave it out."
-    ids = rules.task_id_findings(written_id(patch), hint) if written_id(patch) != written_id(task) else ()
-    for found in (*rules.unread_keys(patch, task), *ids):
-        yield replace(found, severity=Severity.ERROR)
-    if "status" in patch and patch["status"] not in (task["status"], target):
-        message = "A patch cannot change the status of a task."
-        yield Finding("status-in-patch", message, "/status", hint="Use `accord handoff move` with `--to STATUS`.")
 
 
 def _removal_findings(before: Handoff, task: Mapping[str, Any], after: Handoff) -> list[Finding]:
@@ -352,7 +342,9 @@ def with_move(
         runtime["answered"] = question_digest(read_handoff(task).metadata)
     if "done" in (source, target):
         result["completedAt"] = at if target == "done" else None
-    actions = _next_actions(result, runtime["actionHistory"])
+    kind = ACTIONS.get(target)  # each entry into a status counts, even where no artifact changed
+    times = 1 + sum(_is_entering(entry) and entry["status"] == target for entry in runtime["actionHistory"])
+    actions = [{"id": _idempotency_key(result, f"{kind}:{times}"), "type": kind}] if kind else []
     entering = entry_of(result, at, "onEnter", action, next_actions=len(actions))
     changes = {
         "lastTransition": {"from": source, "to": target, "at": at},
@@ -361,12 +353,6 @@ def with_move(
         "actionHistory": [*runtime["actionHistory"], leaving, entering],
     }
     return with_runtime(result, runtime | changes)
-
-
-def redirect_target(task: Mapping[str, Any]) -> str:
-    """Return the wanted status of the last move if that was a redirect, else an empty string."""
-    actions = [str(entry.get("actionType")) for entry in runtime_of(task)["actionHistory"] if _is_entering(entry)]
-    return actions[-1].removeprefix("redirect:") if actions and actions[-1].startswith("redirect:") else ""
 
 
 def with_refusal(task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding]) -> dict[str, Any]:
@@ -379,13 +365,6 @@ def with_refusal(task: Mapping[str, Any], target: str, at: str, reasons: Sequenc
     if is_known and runtime["blockingReasons"] == written:
         return dict(task)
     return with_runtime(task, {**runtime, "blockingReasons": written, "actionHistory": [*history, entry]})
-
-
-def _next_actions(task: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return the actions of the status. Each entry into it counts, even where no artifact changed."""
-    kind = ACTIONS.get(task["status"])
-    times = 1 + sum(_is_entering(entry) and entry["status"] == task["status"] for entry in history)
-    return [{"id": _idempotency_key(task, f"{kind}:{times}"), "type": kind}] if kind else []
 
 
 def _is_entering(entry: Mapping[str, Any]) -> bool:

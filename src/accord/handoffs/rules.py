@@ -36,18 +36,21 @@ def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
 
     Missing artifacts of its status are errors: they were removed, or the status was edited.
     """
-    missing = [*status_findings(handoff)]
-    if who := sole_author(handoff.metadata):
-        what = f"`{short_name(who)}` wrote the work, the review and the verification."
+    missing, metadata = [*status_findings(handoff)], handoff.metadata
+    work = metadata.testing_artifacts and metadata.testing_artifacts.implemented
+    signed = [*verdict_actors(metadata).values(), work and work.updated_by]
+    signed.append(metadata.workflow.owner if metadata.workflow else None)
+    who, verifier, *workers = (comparable_name(name or "") for name in signed)
+    if who and who == verifier and who in workers:
+        what = f"`{short_name(str(signed[0]))}` wrote the work, the review and the verification."
         hint = "Let another actor review or verify it; `accord handoff gate --independent` requires that."
         missing.append(warning("not-independent", what, "/metadata/reviewArtifact/updatedBy", hint=hint))
-    if handoff.status == "implementing" and is_from_planning(handoff.status, handoff.metadata):
-        missing += [replace(found, severity=Severity.WARNING) for found in planner_gate(handoff.metadata)]
-    missing += input_findings(handoff.metadata)
-    missing += [found for found in future_findings(handoff.metadata, now) if found not in missing]
-    missing += task_id_findings(
-        handoff.metadata.canonical_task_id, "Use T- and five digits or more, or let the next write replace it."
-    )
+    if handoff.status == "implementing" and is_from_planning(handoff.status, metadata):
+        missing += [replace(found, severity=Severity.WARNING) for found in planner_gate(metadata)]
+    missing += input_findings(metadata)
+    missing += [found for found in future_findings(metadata, now) if found not in missing]
+    hint = "Use T- and five digits or more, or let the next write replace it."
+    missing += task_id_findings(metadata.canonical_task_id, hint)
     return [*missing, *unread_keys(handoff.model_dump(by_alias=True, exclude_unset=True))]
 
 
@@ -102,15 +105,6 @@ def input_findings(metadata: Metadata) -> Iterator[Finding]:
             if all(map(is_empty, (value_at(document, location) or {}).values())):
                 message = f"`{verdict[-1]}` is given, but {pointer(*location)}, which it judges, is missing."
                 yield warning("role-input-missing", message, pointer(*verdict), hint="Let its role write it first.")
-
-
-def sole_author(metadata: Metadata) -> str:
-    """Return the actor that did the work and gave both verdicts on it; empty if they are several or unknown."""
-    work = metadata.testing_artifacts and metadata.testing_artifacts.implemented
-    signed = [*verdict_actors(metadata).values(), work and work.updated_by]
-    signed.append(metadata.workflow.owner if metadata.workflow else None)
-    who, verifier, *workers = (comparable_name(name or "") for name in signed)
-    return str(signed[0]) if who and who == verifier and who in workers else ""
 
 
 FieldPath = tuple[str, ...]
@@ -201,7 +195,7 @@ REVIEW_REFERENCES = tuple((*output, "reviewReferences") for output in PLANNER_OU
 """References of the architect to a review, in the planner's outputs; these lists only grow."""
 
 ENGINE: tuple[FieldPath, ...] = (("metadata", "workflowRuntime"), ("completedAt",))
-
+"""The engine's own fields."""
 
 DECISION: FieldPath = (*REVIEW, "decision")
 RESULT: FieldPath = (*VERIFICATION, "result")
@@ -237,17 +231,27 @@ def role_findings(role: str, changed: Iterable[FieldPath], withdrawn: Collection
             yield _finding("role-must-not-write", location, what, "Remove it, or pass another `--role`.")
 
 
-def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
-    """Find the engine's fields in a patch, even where it would not change them."""
-    for location in ENGINE:
-        holder = value_at(patch, location[:-1])
-        if isinstance(holder, dict) and location[-1] in holder:
-            what = "belongs to the engine; no role writes it."
-            yield _finding("engine-field", location, what, "Remove it from the patch.")
-
-
 def _finding(code: str, location: FieldPath, what: str, hint: str) -> Finding:
     return Finding(code, f"{pointer(*location)} {what}", pointer(*location), hint=hint)
+
+
+def patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
+    """Find keys of a patch that no role writes: misspelt ones, a malformed id, the status, and those of the engine."""
+    hint = "Use T- and five digits or more, or leave it out."
+    ids = task_id_findings(written_id(patch), hint) if written_id(patch) != written_id(task) else ()
+    for found in (*unread_keys(patch, task), *ids):
+        yield replace(found, severity=Severity.ERROR)
+    if "status" in patch and patch["status"] not in (task["status"], target):
+        message = "A patch cannot change the status of a task."
+        yield Finding("status-in-patch", message, "/status", hint="Use `accord handoff move` with `--to STATUS`.")
+    for location in ENGINE:  # even where it would not change them
+        holder = value_at(patch, location[:-1])
+        if isinstance(holder, dict) and location[-1] in holder:
+            message, hint = (
+                f"{pointer(*location)} belongs to the engine; no role writes it.",
+                "Remove it from the patch.",
+            )
+            yield Finding("engine-field", message, pointer(*location), hint=hint)
 
 
 TASK_ID_LOCATION: FieldPath = ("metadata", "canonicalTaskId")
@@ -282,8 +286,11 @@ def mutability_findings(
     note, old_note = value_at(after, NOTE), value_at(before, NOTE)
     has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
     has_reason = has_reason and not is_placeholder(strip_hidden(str(note)))
+    planned = [(*PLANNED, key) for key in value_at(before, PLANNED) or () if key not in PROGRESS]
     for location in changed:
-        if not has_reason and _needs_reason(location, before):
+        is_edit = location[-1] not in PROGRESS and any(overlaps(location, part) for part in WITH_REASON)
+        parts = PLAN_CORE if overlaps(location, PLAN) else planned  # their first content is not an edit
+        if is_edit and not has_reason and not all(is_empty(value_at(before, part)) for part in parts):
             hint = "Add a new reason as metadata.transitionNote to the same patch."
             yield _finding("transition-note-missing", location, "changes without a reason.", hint)
 
@@ -298,12 +305,3 @@ def done_findings(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterat
     if (new.get("summary") or summary)[: len(summary)] != summary:
         hint = f"Keep its {len(summary)} entries in front, then add the new ones."
         yield _finding("append-only", (*DONE, "summary"), "only grows while the task is done.", hint)
-
-
-def _needs_reason(location: FieldPath, before: Mapping[str, Any]) -> bool:
-    """Tell whether a change at a location edits a plan, or planned tests: their first content is not an edit."""
-    if location[-1] in PROGRESS or not any(overlaps(location, part) for part in WITH_REASON):
-        return False
-    planned = [(*PLANNED, key) for key in value_at(before, PLANNED) or () if key not in PROGRESS]
-    parts = PLAN_CORE if overlaps(location, PLAN) else planned
-    return not all(is_empty(value_at(before, part)) for part in parts)

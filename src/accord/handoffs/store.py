@@ -81,18 +81,17 @@ def change_file(
             read_handoff(task)
         except BrokenContract as broken:
             raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
-        decision = decide_with_id(task, decide, lambda: next_task_id(_neighbour_ids(path)))
+
+        def neighbour_ids() -> Iterator[object]:
+            for other in sorted(path.parent.glob("*.json")):
+                with suppress(OSError, BrokenContract):  # a file that is not a task is skipped
+                    if other.stat().st_size <= _LARGEST_NEIGHBOUR:
+                        yield written_id(read_object(other.read_bytes()).value)
+
+        decision = decide_with_id(task, decide, lambda: next_task_id(neighbour_ids()))
         if writes and decision.task not in (task, found):
             write_whole(path, json.dumps(decision.task, indent=2, ensure_ascii=False) + "\n")
     return decision
-
-
-def _neighbour_ids(path: Path) -> Iterator[object]:
-    """Yield the ids of the tasks in the same directory; other files are skipped."""
-    for other in sorted(path.parent.glob("*.json")):
-        with suppress(OSError, BrokenContract):
-            if other.stat().st_size <= _LARGEST_NEIGHBOUR:
-                yield written_id(read_object(other.read_bytes()).value)
 
 
 def read_block(body: str) -> tuple[str, Task | None] | None:
