@@ -13,7 +13,7 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from accord_sandbox.calls import Call
-from accord_sandbox.database import Row, SqlConnection
+from accord_sandbox.database import Row
 from accord_sandbox.git_storage import EMPTY_TREE, BareRepository
 from accord_sandbox.payloads import Payload
 
@@ -203,16 +203,16 @@ def locate(change: FileDiff, side: str, number: int) -> DiffLocation:
     raise NotInDiff("line", "must be part of the diff")
 
 
-def relocate(db: SqlConnection, bare: BareRepository, issue_id: int) -> None:
+def relocate(call: Call, issue_id: int) -> None:
     """Find the line comments of a pull request in its current diff; the others become outdated."""
-    pull = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()
-    changes = {change.path: change for change in pull_diff(bare, pull["base_sha"], pull["head_sha"])}
+    (pull,) = call.fetch_all("SELECT * FROM pulls WHERE issue_id = ?", issue_id)
+    changes = {change.path: change for change in pull_diff(call.bare, pull["base_sha"], pull["head_sha"])}
     statement = "SELECT * FROM review_comments WHERE issue_id = ? AND subject_type = 'line'"
-    for row in db.execute(statement, (issue_id,)).fetchall():
-        found = _new_location(bare, row, pull["head_sha"], changes.get(row["path"]))
+    for row in call.fetch_all(statement, issue_id):
+        found = _new_location(call.bare, row, pull["head_sha"], changes.get(row["path"]))
         place = (found.line, found.position, pull["head_sha"]) if found else (None, None, row["commit_id"])
         statement = "UPDATE review_comments SET line = ?, position = ?, commit_id = ? WHERE id = ?"
-        db.execute(statement, (*place, row["id"]))
+        call.db.execute(statement, (*place, row["id"]))
 
 
 def _new_location(bare: BareRepository, row: Row, head: str, change: FileDiff | None) -> DiffLocation | None:

@@ -24,9 +24,9 @@ from accord_sandbox.commits import (
     readable_bare,
 )
 from accord_sandbox.git_storage import EMPTY_TREE, HEADS, WORKFLOWS, ZERO, Signature, is_valid_ref
-from accord_sandbox.pull_state import follow_branches, ref_update
+from accord_sandbox.pull_state import follow_branches
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, or_404, schema_violation, unique_texts
-from accord_sandbox.rulesets import THROUGH_A_PULL, check_rules, check_update, protections
+from accord_sandbox.rulesets import check_change
 
 MOST_BLOB_BYTES = 40 * 1024 * 1024
 """Larger files are reported to be refused."""
@@ -64,13 +64,12 @@ def create_ref(call: Call) -> ApiResponse:
     _check_commit(call, sha)
     if ref in call.bare.refs(ref):
         raise Refusal(422, "Reference already exists")
-    _check_workflows(call, sha)
-    check_rules(call, ref, (ZERO, sha))
+    check_change(call, ref, ZERO, sha)
     try:
         call.bare.set_ref(ref, sha, ZERO)
     except GitFailed:  # refs/heads/a beside refs/heads/a/b
         raise Refusal(422, "Reference update failed") from None
-    follow_branches(ref_update(call))
+    follow_branches(call)
     return created(_ref_payload(call, ref, sha))
 
 
@@ -83,14 +82,11 @@ def update_ref(call: Call) -> ApiResponse:
     if current is None:
         raise Refusal(422, "Reference does not exist")
     _check_commit(call, sha)
-    forward = call.bare.is_ancestor(current, sha)
-    if not forward and not force:
+    if not force and not call.bare.is_ancestor(current, sha):
         raise Refusal(422, "Update is not a fast forward")
-    check_update(call, ref, forced=not forward)
-    _check_workflows(call, sha)
-    check_rules(call, ref, (current, sha))
+    check_change(call, ref, current, sha)
     call.bare.set_ref(ref, sha, current)
-    follow_branches(ref_update(call))
+    follow_branches(call)
     return ApiResponse(200, _ref_payload(call, ref, sha))
 
 
@@ -102,12 +98,11 @@ def delete_ref(call: Call) -> ApiResponse:
     current = call.bare.refs(ref).get(ref)
     if current is None:
         raise Refusal(422, "Reference does not exist")
-    check_update(call, ref, deleted=True)
-    check_rules(call, ref, (current, ZERO))
+    check_change(call, ref, current, ZERO)
     if ref == HEADS + call.repository["default_branch"]:
         raise Refusal(422, "Cannot delete the default branch")
-    call.bare.delete_ref(ref)
-    follow_branches(ref_update(call))
+    call.bare.set_ref(ref, ZERO)
+    follow_branches(call)
     return ApiResponse(204)
 
 
@@ -232,15 +227,6 @@ def _check_commit(call: Call, sha: str) -> None:
         raise Refusal(422, "Object does not exist")
 
 
-def _check_workflows(call: Call, sha: str) -> None:
-    """Refuse new commits that change a workflow file, for a token without the permission.
-
-    Source: "Create a reference" and "Update a reference" need ``workflows: write`` then; for GitHub's words see
-    googleapis/release-please-action issue 709.
-    """
-    call.permit(call.user.may_write_workflows or not call.bare.adds_workflows(sha))
-
-
 def _kinds(call: Call, shas: Sequence[str]) -> list[str | None]:
     """Return the kinds of the objects with these full shas; None for anything else."""
     full = [sha for sha in shas if _SHA.fullmatch(sha)]
@@ -304,26 +290,19 @@ def put_contents(call: Call) -> ApiResponse:
         raise Refusal(404, f"Branch {branch} not found")
     (found,) = call.bare.objects(f"{tip}:{path}") if tip else (None,)
     old = found.sha if found else None
-    _check_put(call, path, branch, tip, old)
-    tree = write_tree(call, tip, [{"path": path, "sha": call.bare.write("blob", content)}])
-    commit = create_git_commit(call, tree, [tip] if tip else [], call.fields.text("message"))
-    check_rules(call, f"{HEADS}{branch}", (tip or ZERO, commit["sha"]), status=409)
-    call.bare.set_ref(f"{HEADS}{branch}", commit["sha"], tip or ZERO)
-    follow_branches(ref_update(call))
-    document = {"content": _file_payload(call, branch, commit["sha"], path), "commit": commit}
-    return ApiResponse(200 if old else 201, document)
-
-
-def _check_put(call: Call, path: str, branch: str, tip: str | None, old: str | None) -> None:
     given = call.fields.string("sha")
     if old is not None and given is None:
         raise schema_violation('"sha" wasn\'t supplied.')
     if given is not None and given != old:
         raise Refusal(409, f"{path} does not match {given}")
-    call.permit(call.user.may_write_workflows or not path.startswith(WORKFLOWS))
-    rules = protections(call.db, call.repository).get(branch)
-    if tip is not None and rules is not None and rules.needs_pull(call.grant):
-        raise Refusal(409, f"Could not {'update' if old else 'create'} file: {THROUGH_A_PULL}")
+    tree = write_tree(call, tip, [{"path": path, "sha": call.bare.write("blob", content)}])
+    commit = create_git_commit(call, tree, [tip] if tip else [], call.fields.text("message"))
+    failed = f"Could not {'update' if old else 'create'} file: "
+    check_change(call, f"{HEADS}{branch}", tip or ZERO, commit["sha"], status=409, failed=failed)
+    call.bare.set_ref(f"{HEADS}{branch}", commit["sha"], tip or ZERO)
+    follow_branches(call)
+    document = {"content": _file_payload(call, branch, commit["sha"], path), "commit": commit}
+    return ApiResponse(200 if old else 201, document)
 
 
 def _file_payload(call: Call, ref: str, commit: str, path: str) -> payloads.Payload:

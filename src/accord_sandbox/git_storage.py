@@ -19,8 +19,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,9 +127,7 @@ _NO_OBJECT = ("missing", "ambiguous")
 """How a line of ``git cat-file --batch`` ends without an object."""
 
 _SETTINGS = {
-    "core.hooksPath": "hooks",
-    "receive.autogc": "false",
-    "receive.denyDeleteCurrent": "refuse",
+    "core.hooksPath": "/dev/null",
     "receive.hideRefs": "refs/pull",
     "http.receivepack": "true",
     "uploadpack.allowAnySHA1InWant": "true",
@@ -203,18 +200,16 @@ class BareRepository:
             return {}
         return read_refs(self.path, prefix)
 
-    def adds_workflows(self, commit: str) -> bool:
-        """Tell whether a commit, or an ancestor that is not on any ref yet, changes a workflow file."""
+    def added_workflows(self, commit: str) -> list[str]:
+        """Return the workflow files that a commit, or an ancestor that is not on any ref yet, changes."""
         since = ("--not", "--all", "--", WORKFLOWS)
-        return bool(self.git("log", "-m", "--name-only", "--format=", commit, *since).strip())
+        listed = b"" if commit == ZERO else self.git("log", "-m", "-z", "--name-only", "--format=", commit, *since)
+        return sorted({name for name in listed.decode(errors="replace").split("\0") if name})
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
-        """Point a ref to a commit; with ``old``, only if it is still there (``ZERO``: does not exist)."""
-        self.git("update-ref", ref, new, *([] if old is None else [old]))
-
-    def delete_ref(self, ref: str) -> None:
-        """Delete a ref."""
-        self.git("update-ref", "-d", ref)
+        """Point a ref to a commit, or with ``ZERO`` delete it; with ``old``, only if it is still there."""
+        target = ["-d", ref] if new == ZERO else [ref, new]
+        self.git("update-ref", *target, *([] if old is None else [old]))
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""
@@ -339,10 +334,6 @@ class GitStorage:
         if not template.exists():
             with self._renamed_to(template) as made:
                 make_repository(made, "sha1")
-                hook = made / "hooks" / "update"
-                hook.parent.mkdir()
-                hook.write_bytes((files("accord_sandbox") / "hooks" / "update").read_bytes())
-                hook.chmod(0o755)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._renamed_to(path) as made:
             shutil.copytree(template, made)
@@ -355,12 +346,6 @@ class GitStorage:
             yield made
             with suppress(OSError):
                 made.rename(path)
-
-
-@cache
-def http_backend() -> str:
-    """Return the path of git's CGI program: started by git, each request would take one more process."""
-    return f"{Git(Path()).line('--exec-path')}/git-http-backend"
 
 
 def _signature_variables(role: str, signature: Signature) -> dict[str, str]:

@@ -20,7 +20,7 @@ from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
-from accord_sandbox.pull_state import check_reopening, follow_branches, ref_update
+from accord_sandbox.pull_state import check_reopening, follow_branches
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
 from accord_sandbox.triggers import start_workflows
 
@@ -172,8 +172,8 @@ def update_state(call: Call) -> None:
         (state, reason, *closing, issue["id"]),
     )
     if state == "open" and issue["is_pull"]:
-        follow_branches(ref_update(call))  # its branch may have moved while it was closed
-        start_workflows(ref_update(call), issue["id"], "reopened")
+        follow_branches(call)  # its branch may have moved while it was closed
+        start_workflows(call, issue["id"], "reopened")
     record_event(call, issue["id"], "closed" if state == "closed" else "reopened", {"state_reason": reason})
 
 

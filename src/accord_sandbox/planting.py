@@ -14,7 +14,7 @@ from accord_sandbox.comments import insert_comment, insert_event
 from accord_sandbox.commits import noreply_signature
 from accord_sandbox.database import Row, SqlConnection, find_repository, find_user, insert, set_meta
 from accord_sandbox.diffs import NotInDiff
-from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, BareRepository, GitStorage, Signature, is_valid_ref
+from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, ZERO, BareRepository, GitStorage, Signature, is_valid_ref
 from accord_sandbox.issue_parts import DEFAULT_LABELS, IMPLICIT_COLOR, find_label, insert_label
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.pull_state import pull_by_id
@@ -246,7 +246,7 @@ class _Planter:
             fork = find_repository(db, issue.fork)
             fork = fork or _create_repository(db, issue.fork, self.now, default_labels=False)
             db.execute("UPDATE pulls SET fork_id = ? WHERE issue_id = ?", (fork["id"], identifier))
-            bare.delete_ref(HEADS + head)
+            bare.set_ref(HEADS + head, ZERO)
 
     def _plant_check(self, check: SeedCheck, sha: str, branch: str) -> None:
         at = self._time(check)

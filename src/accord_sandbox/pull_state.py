@@ -15,14 +15,14 @@ from typing import Any
 from accord.git.program import GitFailed
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.comments import insert_event
+from accord_sandbox.comments import record_event
 from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, read_commit, read_commits, readable_bare
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature, count_between
 from accord_sandbox.responses import ApiResponse, Refusal, or_404
-from accord_sandbox.rulesets import check_rules
-from accord_sandbox.triggers import RefUpdate, start_workflows
+from accord_sandbox.rulesets import broken_rules, rule_violations
+from accord_sandbox.triggers import start_workflows
 
 _CLOSING = re.compile(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+"
@@ -70,58 +70,46 @@ def pull_refusal(message: str, *, field: str = "") -> Refusal:
     return Refusal(422, "Validation Failed", errors=[{**error, "field": field} if field else error])
 
 
-def ref_update(call: Call) -> RefUpdate:
-    """Return the change of refs that the caller just made."""
-    return RefUpdate(call.db, call.bare, call.repository["id"], call.user.user_id, call.now)
-
-
-def follow_branches(update: RefUpdate) -> None:
+def follow_branches(call: Call) -> None:
     """Bring every open pull request between branches of the repository in line with them."""
-    rows = update.db.execute(
-        "SELECT * FROM pull_items WHERE repository_id = ? AND state = 'open' AND fork_id IS NULL",
-        (update.repository_id,),
-    ).fetchall()
-    refs = update.bare.refs(HEADS) if rows else {}
+    statement = "SELECT * FROM pull_items WHERE repository_id = ? AND state = 'open' AND fork_id IS NULL"
+    rows = call.fetch_all(statement, call.repository["id"])
+    refs = call.bare.refs(HEADS) if rows else {}
     for row in rows:
         head, base = refs.get(HEADS + row["head_ref"]), refs.get(HEADS + row["base_ref"])
         if head is None:
-            close_issue(update, row["issue_id"])
+            close_issue(call, row["issue_id"])
             continue
         if head != row["head_sha"]:
-            update_head(update, row, head, base or row["base_sha"])
-            start_workflows(update, row["issue_id"], "synchronize")
-        if base is not None and base != row["base_sha"] and update.bare.is_ancestor(head, base):
-            mark_merged(update, row["issue_id"], base)
+            key, tips = row["issue_id"], (head, base or row["base_sha"])
+            call.db.execute("UPDATE pulls SET head_sha = ?, base_sha = ? WHERE issue_id = ?", (*tips, key))
+            call.touch(key)
+            call.bare.set_ref(f"refs/pull/{row['number']}/head", head)
+            relocate(call, key)
+            start_workflows(call, key, "synchronize")
+        if base is not None and base != row["base_sha"] and call.bare.is_ancestor(head, base):
+            mark_merged(call, row["issue_id"], base)
 
 
-def update_head(update: RefUpdate, pull: Row, head: str, base: str) -> None:
-    """Give a pull request its new head."""
-    key = pull["issue_id"]
-    update.db.execute("UPDATE pulls SET head_sha = ?, base_sha = ? WHERE issue_id = ?", (head, base, key))
-    update.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (update.now, key))
-    update.bare.set_ref(f"refs/pull/{pull['number']}/head", head)
-    relocate(update.db, update.bare, key)
-
-
-def mark_merged(update: RefUpdate, issue_id: int, commit: str) -> None:
+def mark_merged(call: Call, issue_id: int, commit: str) -> None:
     """Store the merge commit of a pull request, and close it."""
-    update.db.execute(
+    call.db.execute(
         "UPDATE pulls SET merged_at = ?, merged_by_id = ?, merge_sha = ? WHERE issue_id = ?",
-        (update.now, update.actor_id, commit, issue_id),
+        (call.now, call.user.user_id, commit, issue_id),
     )
-    insert_event(update.db, issue_id, "merged", update.actor_id, update.now)
-    close_issue(update, issue_id)
+    record_event(call, issue_id, "merged")
+    close_issue(call, issue_id)
 
 
-def close_issue(update: RefUpdate, issue_id: int, reason: str | None = None) -> None:
+def close_issue(call: Call, issue_id: int, reason: str | None = None) -> None:
     """Close an issue or pull request if it is open."""
-    changed = update.db.execute(
+    changed = call.db.execute(
         "UPDATE issues SET state = 'closed', state_reason = ?, closed_at = ?, closed_by_id = ?, updated_at = ?"
         " WHERE id = ? AND state = 'open'",
-        (reason, update.now, update.actor_id, update.now, issue_id),
+        (reason, call.now, call.user.user_id, call.now, issue_id),
     ).rowcount
     if changed:
-        insert_event(update.db, issue_id, "closed", update.actor_id, update.now, {"state_reason": reason})
+        record_event(call, issue_id, "closed", {"state_reason": reason})
 
 
 @route("PUT", "pulls/{number:int}/merge", "pulls/pulls#merge-a-pull-request")
@@ -139,17 +127,17 @@ def merge_pull(call: Call) -> ApiResponse:
         raise Refusal(405, "Pull Request is not mergeable")
     sha = _rebase_commits(call, pull, base) if method == "rebase" else _merge_commit(call, pull, base, tree, method)
     ref = HEADS + pull["base_ref"]
-    check_rules(call, ref, (base, sha), status=405, only=("required_signatures",))
+    if unsigned := {"required_signatures"}.intersection(broken_rules(call, ref, base, sha)):
+        raise rule_violations([*unsigned], 405)
     call.bare.set_ref(ref, sha, base)
-    update = ref_update(call)
-    mark_merged(update, pull["id"], sha)
+    mark_merged(call, pull["id"], sha)
     if pull["base_ref"] == call.repository["default_branch"]:
         for number in closed_numbers(pull["body"], pull["full_name"]):
             statement = "SELECT id FROM issues WHERE repository_id = ? AND number = ? AND is_pull = 0"
             row = call.fetch(statement, call.repository["id"], number)
             if row is not None:
-                close_issue(update, row["id"], "completed")
-    follow_branches(update)
+                close_issue(call, row["id"], "completed")
+    follow_branches(call)
     return ApiResponse(200, {"sha": sha, "merged": True, "message": "Pull Request successfully merged"})
 
 

@@ -19,7 +19,6 @@ from accord_sandbox.pull_state import (
     pull_payload,
     pull_refusal,
     pull_summary,
-    ref_update,
 )
 from accord_sandbox.repositories import check_pulls_allowed
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid
@@ -68,7 +67,7 @@ def create_pull(call: Call) -> ApiResponse:
     insert_pull(call.db, identifier, (head, tips[head]), (base, tips[base]), draft=call.fields.flag("draft"))
     pull = pull_by_id(call, identifier)
     call.bare.set_ref(f"refs/pull/{pull['number']}/head", tips[head])
-    start_workflows(ref_update(call), identifier, "opened")
+    start_workflows(call, identifier, "opened")
     return created(pull_payload(call, pull))
 
 

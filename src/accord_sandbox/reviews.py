@@ -77,7 +77,7 @@ def create_review(call: Call) -> ApiResponse:
     for place, text in places:
         insert_review_comment(call, pull, identifier, place, text)
     if commit != pull["head_sha"]:
-        relocate(call.db, call.bare, pull["id"])
+        relocate(call, pull["id"])
     if event is not None:
         call.touch(pull["id"])
     return _review_response(call, pull, identifier)
@@ -145,7 +145,7 @@ def create_review_comment(call: Call) -> ApiResponse:
     review = insert_review(call, pull, "", commit, "COMMENTED")
     identifier = insert_review_comment(call, pull, review, place, body)
     if commit != pull["head_sha"]:
-        relocate(call.db, call.bare, pull["id"])
+        relocate(call, pull["id"])
     return _comment_response(call, pull, identifier)
 
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from accord_sandbox.calls import AccessLevel, Call, Grant, route
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.git_storage import HEADS, ZERO, BareRepository, signed_text
 from accord_sandbox.responses import ApiResponse, Refusal
@@ -48,31 +47,46 @@ def insert_ruleset(db: SqlConnection, repository_id: int, branches: Sequence[str
     insert(db, "rulesets", values)
 
 
-def rule_patterns(db: SqlConnection, repository: Row) -> list[tuple[int, str, str]]:
-    """Return each rule of a repository as ruleset, extended regular expression of full refs, and type."""
-    rows = db.execute("SELECT * FROM rulesets WHERE repository_id = ? ORDER BY id", (repository["id"],)).fetchall()
-    return [
-        (row["id"], f"^{HEADS}{_expression(pattern, repository['default_branch'])}$", rule)
-        for row in rows
-        for pattern in json.loads(row["branches"])
-        for rule in json.loads(row["rules"])
-    ]
+def check_change(call: Call, ref: str, old: str, new: str, *, status: int = 422, failed: str = "") -> None:
+    """Refuse a change of a ref over the API that rules forbid; ``failed`` precedes what a protection says.
+
+    ``old`` and ``new`` are commits, ``ZERO`` for none. New commits that change a workflow file need a permission.
+    Source: "Create a reference" and "Update a reference"; for its words googleapis/release-please-action issue 709.
+    """
+    if problem := protection_problem(call, ref, old, new):
+        raise Refusal(status, failed + problem)
+    call.permit(call.user.may_write_workflows or not call.bare.added_workflows(new))
+    if broken := broken_rules(call, ref, old, new):
+        raise rule_violations(broken, status)
 
 
-def rule_variables(db: SqlConnection, repository: Row, web: str) -> dict[str, str]:
-    """Return the variables that tell the update hook the rules, one per line, and the page that lists them."""
-    lines = [f"{pattern} {rule}" for _, pattern, rule in rule_patterns(db, repository)]
-    return {"SANDBOX_RULES": "\n".join(lines), "SANDBOX_RULES_PAGE": f"{web}/{repository['full_name']}/rules"}
+def broken_rules(call: Call, ref: str, old: str, new: str) -> list[str]:
+    """Return the rules that a change of a ref breaks."""
+    return [rule for _, rule in _rules_of(call, ref) if _is_broken(call.bare, rule, old, new)]
 
 
-def check_rules(
-    call: Call, ref: str, change: tuple[str, str], *, status: int = 422, only: Container[str] = RULES
-) -> None:
-    """Refuse a change of a ref over the API that its rules forbid; ``change`` is old and new, ``ZERO`` for none."""
-    rules = [rule for _, rule in _rules_of(call, ref) if rule in only]
-    broken = [RULES[rule] for rule in rules if _is_broken(call, rule, change)]
-    if broken:
-        raise Refusal(status, f"{VIOLATIONS}\n\n" + "".join(f"{reason}\n\n" for reason in broken))
+def rule_violations(broken: Sequence[str], status: int) -> Refusal:
+    """Return the refusal of a request that breaks rules."""
+    return Refusal(status, f"{VIOLATIONS}\n\n" + "".join(f"{RULES[rule]}\n\n" for rule in broken))
+
+
+def protection_problem(call: Call, ref: str, old: str, new: str) -> str:
+    """Return why the protection of a branch forbids a change, in GitHub's words; empty where it does not."""
+    rules = protections(call.db, call.repository).get(ref.removeprefix(HEADS))
+    if rules is None or not ref.startswith(HEADS) or old == ZERO:
+        return ""
+    if new == ZERO:
+        return "" if rules.get("allow_deletions") else "Cannot delete a protected branch"
+    if not rules.get("allow_force_pushes") and not call.bare.is_ancestor(old, new):
+        return RULES["non_fast_forward"]
+    binds = rules.get("enforce_admins") or call.grant.level("contents") < AccessLevel.ADMIN
+    return THROUGH_A_PULL if binds and rules.get("required_pull_request_reviews") is not None else ""
+
+
+def protections(db: SqlConnection, repository: Row) -> dict[str, Mapping[str, Any]]:
+    """Return the rules of the protected branches of a repository by their names."""
+    rows = db.execute("SELECT branch, rules FROM protections WHERE repository_id = ?", (repository["id"],))
+    return {row["branch"]: json.loads(row["rules"]) for row in rows}
 
 
 @route("GET", "rules/branches/{branch:path}", "repos/rules#get-rules-for-a-branch")
@@ -91,28 +105,31 @@ def _payload(call: Call, key: int, rule: str) -> dict[str, Any]:
 
 def _rules_of(call: Call, ref: str) -> list[tuple[int, str]]:
     """Return the rules of a ref with their rulesets."""
-    found = rule_patterns(call.db, call.repository)
-    return list(dict.fromkeys((key, rule) for key, pattern, rule in found if re.fullmatch(pattern, ref)))
+    found = []
+    for row in call.fetch_all("SELECT * FROM rulesets WHERE repository_id = ? ORDER BY id", call.repository["id"]):
+        branches = json.loads(row["branches"])
+        patterns = [HEADS + _expression(branch, call.repository["default_branch"]) for branch in branches]
+        if any(re.fullmatch(pattern, ref) for pattern in patterns):
+            found += [(row["id"], rule) for rule in json.loads(row["rules"])]
+    return found
 
 
-def _is_broken(call: Call, rule: str, change: tuple[str, str]) -> bool:
-    old, new = change
+def _is_broken(bare: BareRepository, rule: str, old: str, new: str) -> bool:
     match rule:
         case "creation":
             return old == ZERO
         case "deletion":
             return new == ZERO
         case "update" | "pull_request":
-            return ZERO not in change
+            return ZERO not in (old, new)
         case "non_fast_forward":
-            return ZERO not in change and not call.bare.is_ancestor(old, new)
+            return ZERO not in (old, new) and not bare.is_ancestor(old, new)
         case _:
-            return new != ZERO and bool(_unsigned_commits(call.bare, change))
+            return new != ZERO and bool(unsigned_commits(bare, old, new))
 
 
-def _unsigned_commits(bare: BareRepository, change: tuple[str, str]) -> list[str]:
+def unsigned_commits(bare: BareRepository, old: str, new: str) -> list[str]:
     """Return the commits without a signature that are new on a branch; on a new branch, those that no ref has."""
-    old, new = change
     commits = bare.git.line("rev-list", new, "--not", *(["--all"] if old == ZERO else [old])).split()
     return [found.sha for found in bare.objects(*commits) if found is not None and not signed_text(found)]
 
@@ -122,49 +139,4 @@ def _expression(pattern: str, default_branch: str) -> str:
     if pattern in named:
         return named[pattern]
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    return "".join(_WILDCARDS.get(part, re.sub(r"([.+(){}^$|\[\]\\])", r"\\\1", part)) for part in parts)
-
-
-@dataclass(frozen=True)
-class Protection:
-    """The rules of one branch."""
-
-    rules: Mapping[str, Any]
-
-    def allows(self, rule: str) -> bool:
-        """Tell whether ``allow_force_pushes`` or ``allow_deletions`` is on."""
-        return bool(self.rules.get(rule))
-
-    def needs_pull(self, grant: Grant) -> bool:
-        """Tell whether changes need a pull request; administrators are free unless the rules include them."""
-        binds = bool(self.rules.get("enforce_admins")) or grant.level("contents") < AccessLevel.ADMIN
-        return binds and self.rules.get("required_pull_request_reviews") is not None
-
-
-def protections(db: SqlConnection, repository: Row) -> dict[str, Protection]:
-    """Return the protected branches of a repository by their names."""
-    rows = db.execute("SELECT branch, rules FROM protections WHERE repository_id = ?", (repository["id"],))
-    return {row["branch"]: Protection(json.loads(row["rules"])) for row in rows}
-
-
-def hook_variables(grant: Grant, protected: Mapping[str, Protection]) -> dict[str, str]:
-    """Return the variables that tell the update hook which changes the rules refuse to the caller."""
-    lists = {
-        "SANDBOX_NO_FORCE": [name for name, rules in protected.items() if not rules.allows("allow_force_pushes")],
-        "SANDBOX_NO_DELETE": [name for name, rules in protected.items() if not rules.allows("allow_deletions")],
-        "SANDBOX_NO_PUSH": [name for name, rules in protected.items() if rules.needs_pull(grant)],
-    }
-    return {name: " ".join(["", *(HEADS + branch for branch in found), ""]) for name, found in lists.items()}
-
-
-def check_update(call: Call, ref: str, *, forced: bool = False, deleted: bool = False) -> None:
-    """Refuse a change of a ref over the API where the rules refuse the same push."""
-    rules = protections(call.db, call.repository).get(ref.removeprefix(HEADS))
-    if rules is None or not ref.startswith(HEADS):
-        return
-    if deleted and not rules.allows("allow_deletions"):
-        raise Refusal(422, "Cannot delete a protected branch")
-    if forced and not rules.allows("allow_force_pushes"):
-        raise Refusal(422, "Cannot force-push to this branch")
-    if not deleted and rules.needs_pull(call.grant):
-        raise Refusal(422, THROUGH_A_PULL)
+    return "".join(_WILDCARDS.get(part, re.escape(part)) for part in parts)

@@ -11,7 +11,6 @@ https://docs.github.com/actions/concepts/security/github_token. Enterprise Serve
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -30,32 +29,20 @@ OLD_SERVER = "starts_nothing_for_bots"
 """Key of the seed's option for a server on which GITHUB_TOKEN causes no runs."""
 
 
-@dataclass(frozen=True)
-class RefUpdate:
-    """A change of refs or of a pull request in a repository; ``now`` is in seconds since the epoch."""
-
-    db: SqlConnection
-    bare: BareRepository
-    repository_id: int
-    actor_id: int
-    now: float
-
-
-def start_workflows(event: RefUpdate, issue_id: int, activity: Activity) -> None:
-    """Create a run of each workflow that listens to what happened to a pull request.
+def start_workflows(call: Call, issue_id: int, activity: Activity) -> None:
+    """Create a run of each workflow that listens to what the caller did to a pull request.
 
     One of a fork has none, and one of the seed without branches.
     """
-    pull = fetch(event.db, "SELECT * FROM pulls WHERE issue_id = ?", issue_id)
-    actor = fetch(event.db, "SELECT login FROM users WHERE id = ?", event.actor_id)
-    is_bot = actor is not None and actor["login"] == BOT
-    if pull is None or pull["fork_id"] is not None or (is_bot and get_meta(event.db, OLD_SERVER)):
+    pull = call.fetch("SELECT * FROM pulls WHERE issue_id = ?", issue_id)
+    is_bot = call.user.login == BOT
+    if pull is None or pull["fork_id"] is not None or (is_bot and get_meta(call.db, OLD_SERVER)):
         return
-    for path, workflow in _workflows(event.bare, pull["head_sha"]):
+    for path, workflow in _workflows(call.bare, pull["head_sha"]):
         if not _listens(workflow, activity, pull["base_ref"]):
             continue
         values = {
-            "repository_id": event.repository_id,
+            "repository_id": call.repository["id"],
             "name": str(workflow.get("name") or path),
             "path": path,
             "event": "pull_request",
@@ -63,13 +50,12 @@ def start_workflows(event: RefUpdate, issue_id: int, activity: Activity) -> None
             "conclusion": "action_required" if is_bot else None,
             "head_sha": pull["head_sha"],
             "head_branch": pull["head_ref"],
-            "actor_id": event.actor_id,
-            "triggering_actor_id": event.actor_id,
-            "created_at": event.now,
+            **dict.fromkeys(("actor_id", "triggering_actor_id"), call.user.user_id),
+            "created_at": call.now,
         }
-        identifier = insert(event.db, "workflow_runs", values)
+        identifier = insert(call.db, "workflow_runs", values)
         if not is_bot:
-            queue_jobs(event.db, event.bare, identifier, event.now)
+            queue_jobs(call.db, call.bare, identifier, call.now)
 
 
 def queue_jobs(db: SqlConnection, bare: BareRepository, run_id: int, now: float) -> None:

@@ -62,22 +62,6 @@ def test_a_zipped_request_is_understood(sandbox: RunningSandbox) -> None:
     assert b"refs/heads/feature" in requests.post(url, data=body, headers=headers, timeout=600).content
 
 
-@pytest.mark.slow
-def test_a_repository_without_head_is_not_found_and_leaves_the_others_readable(
-    sandbox: RunningSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("accord_sandbox.git_http._CAPABILITIES", [])
-    head = sandbox.application.storage.open("octo/code").path / "HEAD"
-    head.rename(head.with_name("away"))
-    answers = []
-    for name in ("code", "old"):
-        url = f"{sandbox.url}/octo/{name}.git/info/refs?service=git-upload-pack"
-        answers.append(requests.get(url, headers={"git-protocol": "version=2"}, timeout=600))
-    head.with_name("away").rename(head)
-    assert [answer.status_code for answer in answers] == [404, 200]
-    assert b"version 2" in answers[1].content
-
-
 REFUSED = [
     (None, "octo/code", "push", "could not read Username"),
     (None, "octo/secret", "fetch", "could not read Username"),
