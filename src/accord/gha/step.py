@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -86,23 +86,12 @@ def guard_step_files(environment: Mapping[str, str]) -> Iterator[list[str]]:
 
     An agent can find them in RUNNER_TEMP, and steer later steps. Raises OSError when one could not be restored.
     """
-    paths = {name: Path(environment[name]) for name in STEP_FILES if environment.get(name)}
-    before = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
-    changed: list[str] = []
+    names = {Path(environment[name]): name for name in STEP_FILES if environment.get(name)}
+    before, changed = _contents_of(names), list[str]()
     try:
         yield changed
     finally:
-        failures = []
-        for name, path in paths.items():
-            if _holds(path, before.get(name)):
-                continue
-            changed.append(name)
-            try:
-                _restore(path, before.get(name))
-            except OSError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
+        _undo(names, before, changed)
 
 
 _SETTINGS = ("commondir", "config", "config.worktree", "hooks", "info", "objects/info/alternates", "refs/remotes")
@@ -131,13 +120,15 @@ def guard_git_settings(directory: Path | None, *, with_refs: bool = False) -> It
     if with_refs:
         tops += [place / name for place in directory.glob("worktrees/*/") for name in _WORKTREE]
     folders = [path for path in tops if path.is_dir()]
-    paths = [path for top in tops for path in _paths_below(top)]
-    before = {path: (path.stat().st_mode, path.read_bytes()) if path.is_file() else (0, None) for path in paths}
+    before = _contents_of(path for top in tops for path in _paths_below(top))
     try:
         yield changed
     finally:
         if directory.is_dir() and os.path.samestat(own, directory.lstat()):
-            changed += _restore_settings(tops, before)
+            for link in filter(Path.is_symlink, tops):
+                link.unlink()
+            paths = sorted({*before, *(path for top in tops for path in _paths_below(top))})
+            _undo({path: str(path) for path in paths}, before, changed)
             for folder in folders:
                 folder.mkdir(parents=True, exist_ok=True)
         elif os.path.lexists(directory):
@@ -145,17 +136,25 @@ def guard_git_settings(directory: Path | None, *, with_refs: bool = False) -> It
             directory.rename(directory.with_name(f"{directory.name}-of-the-agent-{os.urandom(4).hex()}"))
 
 
-def _restore_settings(tops: Sequence[Path], before: Mapping[Path, tuple[int, bytes | None]]) -> Iterator[str]:
-    for top in tops:
-        if top.is_symlink():
-            _restore(top, None)
-    for path in sorted({*before, *(path for top in tops for path in _paths_below(top))}):
+def _contents_of(paths: Iterable[Path]) -> dict[Path, tuple[int, bytes]]:
+    return {path: (path.stat().st_mode, path.read_bytes()) for path in paths if path.is_file()}
+
+
+def _undo(names: Mapping[Path, str], before: Mapping[Path, tuple[int, bytes]], changed: list[str]) -> None:
+    """Put back the files that are not as before, and list their names; raise the first error when all were tried."""
+    failures = []
+    for path, name in names.items():
         mode, content = before.get(path, (0, None))
-        if not _holds(path, content):
-            _restore(path, content)
-            yield str(path)
-        if content is not None:
-            path.chmod(mode)
+        try:
+            if not _holds(path, content):
+                changed.append(name)
+                _restore(path, content)
+            if content is not None and path.stat().st_mode != mode:
+                path.chmod(mode)
+        except OSError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def _paths_below(top: Path) -> Iterator[Path]:
@@ -180,7 +179,7 @@ def _readable(folder: Path) -> Path:
 
 
 def _holds(path: Path, content: bytes | None) -> bool:
-    """Return whether a path is a file of this content, or absent where it is None. Reads no file of another size."""
+    """Return whether a path is a file of this content, or absent if that is None. Reads no file of another size."""
     try:
         status = path.lstat()
         is_alike = content is not None and stat.S_ISREG(status.st_mode) and status.st_size == len(content)
@@ -192,7 +191,6 @@ def _holds(path: Path, content: bytes | None) -> bool:
 
 
 def _restore(path: Path, content: bytes | None) -> None:
-    """Put a file back in the place of whatever is there now; with None nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         path.parent.chmod(stat.S_IRWXU)
