@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -42,7 +42,6 @@ _PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "stalled": 10.0, "cancelled": 
 """Seconds to tidy up: for leftover processes, at the time limit, and while a runner waits to kill this process."""
 
 _DRAIN_SECONDS = 2.0
-_PIECE_BYTES = 64 * 1024
 _LINE_BYTES = 4 * 1024 * 1024
 """A longer line at the beginning of the end is not cut off."""
 
@@ -113,7 +112,7 @@ def run_program(
         watch(started)
         limit = program.output_mib * 1024 * 1024
         sinks = [
-            _Sink(pipe.fileno(), CappedLog(file, limit), RedactedStream(job.redactor), _Lines(job.show))  # type: ignore[union-attr]
+            _Sink(pipe.fileno(), CappedLog(file, limit), RedactedStream(job.redactor), job.show)  # type: ignore[union-attr]
             for pipe, file in ((started.stdout, out), (started.stderr, err))
         ]
         with started.stdout, started.stderr, selectors.DefaultSelector() as selector:  # type: ignore[union-attr]
@@ -127,7 +126,7 @@ def run_program(
         code = started.poll()
         if code == NOT_STARTED and (reason := _reason_not_started(err)):
             return ProgramEnd(None, InternalError(kind="not-started", detail=reason))
-        shortened = tuple(path.name for path, sink in zip((stdout, stderr), sinks, strict=True) if sink.is_shortened)
+        shortened = tuple(path.name for path, sink in zip((stdout, stderr), sinks, strict=True) if sink.log.left_out)
         replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if restore_if_replaced(path, file))
     return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, error, replaced, shortened)
 
@@ -205,7 +204,7 @@ class _Running(Frozen):
         return self._disk_error()
 
     def _disk_error(self) -> InternalError | None:
-        if not any(sink.is_full for sink in self.sinks):
+        if not any(sink.log.is_full for sink in self.sinks):
             return None
         return InternalError(kind="disk-full", detail="The disk is full, so the agent's output could not be saved.")
 
@@ -223,134 +222,91 @@ class _Running(Frozen):
 
 @dataclass
 class _Sink:
-    """The destination of one output: redacted, into its file and to the watcher."""
+    """The destination of one output: redacted, into its file, and line by line to the watcher."""
 
     source: int
     log: CappedLog
     stream: RedactedStream
-    lines: _Lines
-    is_full: bool = False
-    is_shortened: bool = False
+    show: LineWatcher
     heard_at: float = field(default_factory=time.monotonic)
+    begun: bytes = b""  # the beginning of the line that has not ended
+    length: int = 0  # of all of that line
 
     def take(self, data: bytes) -> None:
         self.heard_at = time.monotonic()
-        self._write(self.stream.feed(data))
+        self._pass_on(self.stream.feed(data))
 
     def finish(self) -> None:
-        self._write(self.stream.end())
-        self.lines.finish()
-        with self._noting_a_full_disk():
-            self.is_shortened = self.log.finish() > 0
-
-    def _write(self, data: bytes) -> None:
-        self.lines.take(data)
-        with self._noting_a_full_disk():
-            if not self.is_full:
-                self.log.write(data)
-
-    @contextmanager
-    def _noting_a_full_disk(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno not in DISK_FULL:
-                raise
-            self.is_full = True
-
-
-class _Lines:
-    """Cuts output into lines to show; of an endless line only the beginning."""
-
-    def __init__(self, show: LineWatcher) -> None:
-        self._show = show
-        self._begun = b""
-        self._more = 0
-
-    def take(self, data: bytes) -> None:
-        *whole, rest = data.split(b"\n")
-        for part in whole:
-            self._add(part)
+        self._pass_on(self.stream.end())
+        if self.begun:
             self._show_line()
-        self._add(rest)
+        self.log.finish()
 
-    def finish(self) -> None:
-        if self._begun:
-            self._show_line()
-
-    def _add(self, part: bytes) -> None:
-        room = max(0, _SHOWN_CHARS - len(self._begun))
-        self._begun += part[:room]
-        self._more += len(part[room:])
+    def _pass_on(self, data: bytes) -> None:
+        self.log.write(data)
+        for number, part in enumerate(data.split(b"\n")):
+            if number:
+                self._show_line()
+            self.begun += part[: _SHOWN_CHARS - len(self.begun)]
+            self.length += len(part)
 
     def _show_line(self) -> None:
-        more = f" … ({self._more} more bytes)" if self._more else ""
-        self._show(self._begun.decode("utf-8", "replace") + more)
-        self._begun, self._more = b"", 0
+        more = self.length - len(self.begun)
+        self.show(self.begun.decode("utf-8", "replace") + (f" … ({more} more bytes)" if more else ""))
+        self.begun, self.length = b"", 0
 
 
 class CappedLog:
     """Writes an output to a file: of more than ``limit`` bytes, the first quarter and the end, cut between lines.
 
-    The events that decide how a run ended are at the end. A line between both parts says how much is left out.
+    The events that decide how a run ended are at the end. A line between both parts says how much is left out. A full
+    disk takes no more.
     """
 
     def __init__(self, file: IO[bytes], limit: int) -> None:
+        self.left_out = 0
+        self.is_full = False
         self._file = file
         self._head = limit // 4
         self._tail = limit - self._head
-        self._written = self._passed = 0
+        self._written = 0
         self._is_head_full = False
-        self._spools: list[IO[bytes]] = []
-        self._open = ExitStack()
+        self._end = bytearray()
 
     def write(self, data: bytes) -> None:
-        """Take the next piece. Raises OSError, for example if the disk is full."""
-        self._to_spool(data if self._is_head_full else self._to_head(data))
+        """Take the next piece."""
+        self._end += data if self._is_head_full else self._to_head(data)
+        self._leave_out(len(self._end) - self._tail)
 
-    def finish(self) -> int:
-        """Write the end; return the number of bytes left out."""
-        with self._open:
-            start = left_out = 0
-            if self._passed > self._tail:
-                older, newer = self._spools
-                start = max(0, older.tell() + newer.tell() - self._tail)
-                left_out = self._passed - (older.tell() + newer.tell() - start)
-                older.seek(start)
-                line = older.readline(_LINE_BYTES)
-                if line.endswith(b"\n"):
-                    start, left_out = start + len(line), left_out + len(line)
-                self._write_all(b"\n... accord left out %d bytes of output ...\n" % left_out)
-            for spool in self._spools:
-                spool.seek(start)
-                start = 0
-                while data := spool.read(_PIECE_BYTES):
-                    self._write_all(data)
-            return left_out
+    def finish(self) -> None:
+        """Write the end."""
+        if self.left_out:
+            self._leave_out(self._end.find(b"\n", 0, _LINE_BYTES) + 1)
+            self._to_file(b"\n... accord left out %d bytes of output ...\n" % self.left_out)
+        self._to_file(self._end)
+
+    def _leave_out(self, size: int) -> None:
+        if size > 0:
+            self.left_out += size
+            del self._end[:size]
 
     def _to_head(self, data: bytes) -> bytes:
         """Write what belongs to the beginning, up to the end of a line; return the rest."""
         room = self._head - self._written
         cut = len(data) if len(data) < room else data.find(b"\n", max(0, room - 1)) + 1 or len(data)
-        self._write_all(data[:cut])
+        self._to_file(data[:cut])
         self._written += cut
         is_line_endless = self._written > 2 * self._head
         self._is_head_full = is_line_endless or (self._written >= self._head and data[:cut].endswith(b"\n"))
         return data[cut:]
 
-    def _to_spool(self, data: bytes) -> None:
-        """Keep the last pieces in two files, each as long as the end may be."""
-        for begin in range(0, len(data), _PIECE_BYTES):
-            piece = data[begin : begin + _PIECE_BYTES]
-            if not self._spools or self._spools[-1].tell() + len(piece) > self._tail:
-                for old in self._spools[:-1]:
-                    old.close()
-                spool = tempfile.TemporaryFile()  # noqa: SIM115 (finish closes it)
-                self._spools = [*self._spools[-1:], self._open.enter_context(spool)]
-            self._spools[-1].write(piece)
-            self._passed += len(piece)
-
-    def _write_all(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._file.write(rest) :]
+    def _to_file(self, data: bytes | bytearray) -> None:
+        try:
+            with memoryview(data) as rest:
+                written = 0
+                while written < len(rest) and not self.is_full:
+                    written += self._file.write(rest[written:])
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            self.is_full = True
