@@ -53,6 +53,7 @@ def ran(
     *agents: str,
     more: dict[str, Any] | None = None,
     entry: dict[str, Any] | None = None,
+    first: dict[str, Any] | None = None,
     words: Sequence[str] = (),
 ) -> Left:
     """Run ``NAME:DOES`` agents that speak like Claude Code, the first one first, and the others as its fallback."""
@@ -63,6 +64,7 @@ def ran(
         name: {"codec": "claude", "command": [sys.executable, str(program), name, does], **(entry or {})}
         for name, does in pairs
     }
+    entries[pairs[0][0]] |= first or {}
     for name, does in pairs:
         if does == "keyless":
             entries[name]["required_secrets"] = ["NO_SUCH_KEY"]
@@ -121,6 +123,13 @@ def test_the_next_agent_starts_from_the_same_files_and_nothing_is_lost(tree: Ben
     assert "failed, as" in outputs["run-warnings"]
     assert "The changes of `one` are in attempt-1/changes.patch." in left.record["warnings"]
     assert outputs["run-warnings"].count("already uncommitted") == 1
+
+
+def test_the_next_agent_gets_no_model_of_the_first_one(bench: Bench) -> None:
+    words = ["{model}"]
+    entry = {"command": [sys.executable, str(bench.top / "agent.py"), "one", "exhausted", *words], "model": ["{value}"]}
+    left = ran(bench, "one:exhausted", "two:works", words=["--model", "m-1"], first=entry)
+    assert outcomes(left) == [("one", "failed", "quota"), ("two", "done", "")]
 
 
 def test_an_agent_without_an_event_is_ended_and_replaced(tree: Bench) -> None:

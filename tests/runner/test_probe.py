@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.agent_bench import WITHOUT_NAMESPACES, Bench, Left, has_namespaces
 
+from accord.agents.registry import AgentSettings
 from accord.core.clock import SystemClock
 from accord.runner.launch import check_sandbox
 from accord.runner.models import AgentNotStarted, JobContext, RunOutputs, StopSignals
@@ -82,7 +83,7 @@ def probe(bench: Bench, programs: Path) -> None:
     """Try the sandbox on GitHub's runner."""
     environment = {"PATH": f"{programs}:{os.environ['PATH']}", **HOSTED}
     context = JobContext(environment, SystemClock(), lambda _: None, StopSignals())
-    check_sandbox(["sandbox"], Program([], bench.work, environment), bench.top, context)
+    check_sandbox([AgentSettings(probe=["sandbox"])], Program([], bench.work, environment), bench.top, context)
 
 
 def test_sudo_is_used_only_where_it_is_needed(bench: Bench, programs: Path) -> None:

@@ -25,7 +25,6 @@ from accord.runner.launch import (
     check_sandbox,
     command_line,
     find_program,
-    probe_of,
     settings_of,
     write_home,
 )  # fmt: skip
@@ -51,25 +50,23 @@ _MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 class ReadyAgent(Frozen):
-    """An agent that can start: its entry, its prompt, the schema of its result, and the PATH with its program.
-
-    ``has_tools`` says that it may use accord's tools.
-    """
+    """An agent that can start."""
 
     name: str
     entry: Agent
+    request: RunRequest
     prompt: str
-    schema: str
-    path: str
-    has_tools: bool = False
+    schema: str  # of its result, empty without one
+    path: str  # the PATH with its program
+    has_tools: bool = False  # it may use accord's tools
 
 
 class AgentSession(Frozen):
     """An agent with a HOME, in which it keeps what it needs to go on with a conversation."""
 
     ready: ReadyAgent
-    request: RunRequest
     job: JobContext
+    progress: RunProgress
     program: Program
     private: Path
     mcp_server: tuple[str, ...] = ()
@@ -82,7 +79,7 @@ class AgentSession(Frozen):
         ``usd_left`` is what the run may still spend. Raises AgentNotStarted if its command cannot be made, OSError if
         a file cannot be used.
         """
-        request, entry = self.request, self.ready.entry
+        request, entry = self.ready.request, self.ready.entry
         message, submitted = self.private / "final-message", self.private / _TOOLS / layout.RESULT
         targets = [request.run_dir / name for name in (layout.FINAL_MESSAGE, layout.SUBMITTED)]
         for path in (message, submitted, *targets):
@@ -117,11 +114,9 @@ def _named_paths(words: Iterable[str], environment: Mapping[str, str]) -> Iterat
 
 
 @contextmanager
-def agent_session(
-    ready: ReadyAgent, request: RunRequest, job: JobContext, progress: RunProgress
-) -> Iterator[AgentSession]:
+def agent_session(ready: ReadyAgent, job: JobContext, progress: RunProgress) -> Iterator[AgentSession]:
     """Make an agent's HOME, rights and network, and check that its sandbox can start. Raises AgentNotStarted."""
-    agent = ready.entry
+    agent, request = ready.entry, ready.request
     settings = settings_of(agent, request)
     with _private_folder(job) as private, ExitStack() as services:
         home, temporary = private / "home", private / "tmp"
@@ -152,22 +147,13 @@ def agent_session(
             confinement=confinement,
             output_mib=agent.output_mib,
         )
-        check_sandbox(probe_of(settings), program, private, job)
+        check_sandbox(settings, program, private, job)
         progress.has_run = True
         try:
-            yield AgentSession(ready, request, job, program, private, tuple(mcp_server))
+            yield AgentSession(ready, job, progress, program, private, tuple(mcp_server))
         finally:
             if refused:
                 progress.warn(f"The agent's network does not allow: {some_of(refused)}.")
-
-
-def turn_warnings(end: ProgramEnd, agent: Agent) -> Iterator[str]:
-    """Say what was off in a turn, besides its outcome."""
-    if end.replaced:
-        yield f"The agent removed or replaced files of its run, which were restored: {', '.join(end.replaced)}."
-    if end.shortened:
-        cut = ", ".join(end.shortened)
-        yield f"The agent printed more than {agent.output_mib} MiB. The middle of {cut} is missing."
 
 
 @contextmanager

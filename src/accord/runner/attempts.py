@@ -7,30 +7,28 @@ The last attempt counts, unless it was to repair a result and failed: then the o
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from accord.agents.registry import Agent
 from accord.core.errors import AccordError
+from accord.core.findings import count_of
 from accord.core.frozen import Frozen
 from accord.git.trusted_files import TrustedFiles
 from accord.runner import record as layout
-from accord.runner.agent_session import AgentSession, ReadyAgent, turn_warnings
+from accord.runner.agent_session import AgentSession
 from accord.runner.classify import classify, contract_exit_code, is_ended_well
 from accord.runner.contract import ContractResult, check_result, repair_prompt, second_prompt
-from accord.runner.launch import can_resume, command_line, install_program
+from accord.runner.launch import can_resume
 from accord.runner.models import AgentNotStarted, InternalError, JobContext, RunRequest
 from accord.runner.process import span
 from accord.runner.prompt import assemble, prompt_for, read_data
-from accord.runner.record import Attempt, RunProgress
-from accord.runner.registry import check_credentials
+from accord.runner.record import Attempt, RunRecord
 from accord.runner.tool_server import PROMPT as TOOLS_PROMPT
-from accord.runner.tool_server import offers_tools, without_enforced_schema
 from accord.runner.transcripts.account import Account, Usage
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.read import evidence_in
@@ -43,79 +41,64 @@ _FILES = (layout.PROMPT, layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE, lay
 
 
 class RunBudget(Frozen):
-    """The time that all attempts share, as a point on the monotonic clock in seconds, and their money, None: any."""
+    """The time and the money that all attempts of a run share."""
 
-    deadline: float
-    max_cost_usd: float | None = None
+    record: RunRecord
+    deadline: float  # on the monotonic clock, in seconds
+    max_cost_usd: float | None = None  # None: any
 
     @property
     def seconds_left(self) -> float:
         """The rest, which is never negative."""
         return max(0.0, self.deadline - time.monotonic())
 
-    def usd_left(self, attempts: Sequence[Attempt]) -> float | None:
-        """Return what the attempts left of the money, never less than 0; None without a limit."""
-        return None if self.max_cost_usd is None else max(0.0, self.max_cost_usd - cost_of(attempts))
+    @property
+    def spent_usd(self) -> float:
+        """What the attempts cost, as far as the agents say so."""
+        return self.record.usage.cost_usd or 0.0
 
-    def is_spent(self, attempts: Sequence[Attempt]) -> bool:
-        """Return whether the attempts left no money."""
-        return self.usd_left(attempts) == 0.0
+    @property
+    def usd_left(self) -> float | None:
+        """What the attempts left of the money, never less than 0; None without a limit."""
+        return None if self.max_cost_usd is None else max(0.0, self.max_cost_usd - self.spent_usd)
 
-    def spent_error(self, attempts: Sequence[Attempt]) -> InternalError:
-        """Say that the money is spent."""
-        count = sum(attempt.outcome != "skipped" for attempt in attempts)
-        tries = "1 attempt" if count == 1 else f"{count} attempts"
+    @property
+    def is_spent(self) -> bool:
+        """Whether the attempts left no money."""
+        return self.usd_left == 0.0
+
+    @property
+    def spent_error(self) -> InternalError:
+        """The error of a run whose money is spent."""
+        tries = count_of(sum(attempt.outcome != "skipped" for attempt in self.record.attempts), "attempt")
         detail = (
-            f"{tries} cost {cost_of(attempts):.2f} of {self.max_cost_usd or 0:.2f} US dollars. "
+            f"{tries} cost {self.spent_usd:.2f} of {self.max_cost_usd or 0:.2f} US dollars. "
             "Raise `max_cost_usd` in the agent registry, or split the task."
         )
         return InternalError(kind="budget", detail=detail, has_hint=True)
 
 
-def cost_of(attempts: Sequence[Attempt]) -> float:
-    """Return what the attempts cost in US dollars, as far as the agents say so."""
-    return sum(attempt.cost_usd or 0.0 for attempt in attempts)
-
-
-def prepare_agent(
-    name: str, agent: Agent, request: RunRequest, job: JobContext, schema: str, files: TrustedFiles
-) -> ReadyAgent:
-    """Make everything ready that an agent needs before its first attempt. Raises AgentNotStarted."""
-    if has_tools := offers_tools(agent, request):
-        agent = without_enforced_schema(agent)
-    prompt = _task_prompt(request, job, agent, schema, files)
-    if not (request.run_dir / layout.PROMPT).exists():
-        _write_prompt(request, prompt)
-    command_line(agent, request, prompt, schema=schema)  # finds unsupported options before anything is installed
-    check_credentials(name, agent, job.environment)
-    root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
-    return ReadyAgent(name, agent, prompt, schema, install_program(agent, root.absolute(), job), has_tools)
-
-
-def take_turns(
-    session: AgentSession, budget: RunBudget, progress: RunProgress, save_changes: Callable[[], None]
-) -> None:
+def take_turns(session: AgentSession, budget: RunBudget, save_changes: Callable[[], None]) -> None:
     """Let an agent work on the task, and ask it again as long as its result breaks its contract."""
     ready = session.ready
     try:
-        account, checked = take_attempt(session, ready.prompt, budget, progress)
+        account, checked = take_attempt(session, ready.prompt, budget)
     except BaseException:
         with suppress(AccordError, OSError):  # the first problem is the one to report
             save_changes()
         raise
     save_changes()
-    turns = ready.entry.repair_turns if session.request.repair_turns is None else session.request.repair_turns
+    turns = ready.entry.repair_turns if ready.request.repair_turns is None else ready.request.repair_turns
     for _ in range(turns):
-        if not checked.is_broken or session.job.stop or budget.seconds_left < _LEAST_REPAIR_SECONDS:
-            return
-        if budget.is_spent(progress.record.attempts):
+        is_late = budget.seconds_left < _LEAST_REPAIR_SECONDS or budget.is_spent
+        if not checked.is_broken or session.job.stop or is_late:
             return
         resume = account.session if can_resume(ready.entry, account.session) else ""
         prompt = repair_prompt(checked.findings)
         if not resume:
             prompt = second_prompt(ready.prompt, account.final_message, checked.findings)
         session.job.show(f"accord: the result breaks its contract ({len(checked.findings)} findings); asking again")
-        repaired = _take_repair_turn(session, prompt, budget, progress, resume)
+        repaired = _take_repair_turn(session, prompt, budget, resume)
         if repaired is None:
             return
         account, checked = repaired
@@ -123,17 +106,16 @@ def take_turns(
 
 
 def _take_repair_turn(
-    session: AgentSession, prompt: str, budget: RunBudget, progress: RunProgress, resume: str
+    session: AgentSession, prompt: str, budget: RunBudget, resume: str
 ) -> tuple[Account, ContractResult] | None:
     """Let the agent correct its result. If that fails, warn, go back to the attempt before, and return None.
 
     A cancelled turn ends the run as cancelled.
     """
-    record = progress.record
-    run_dir, number = session.request.run_dir, last_turn(record.attempts)
-    exit_code, error, count = record.exit_code, record.error, len(record.attempts)
+    record, run_dir = budget.record, session.ready.request.run_dir
+    number, exit_code, error, count = last_turn(record.attempts), record.exit_code, record.error, len(record.attempts)
     try:
-        taken = take_attempt(session, prompt, budget, progress, resume=resume)
+        taken = take_attempt(session, prompt, budget, resume=resume)
     except AgentNotStarted as problem:
         reason = problem.message
     except OSError as problem:
@@ -147,47 +129,50 @@ def _take_repair_turn(
         _move_files(run_dir, run_dir / f"attempt-{len(record.attempts)}")
     _move_files(run_dir / f"attempt-{number}", run_dir)
     record.exit_code, record.error = exit_code, error
-    progress.warn(f"The turn to correct the result failed, so the turn before it counts: {reason}")
+    session.progress.warn(f"The turn to correct the result failed, so the turn before it counts: {reason}")
     return None
 
 
 def take_attempt(
-    session: AgentSession, prompt: str, budget: RunBudget, progress: RunProgress, *, resume: str = ""
+    session: AgentSession, prompt: str, budget: RunBudget, *, resume: str = ""
 ) -> tuple[Account, ContractResult]:
     """Let the agent take one turn, and record it; return what it did and its checked result.
 
     ``resume`` is the conversation to go on with. A failed turn has no result.
     """
-    ready, run_dir, record = session.ready, session.request.run_dir, progress.record
+    ready, job, record = session.ready, session.job, budget.record
+    run_dir, codec = ready.request.run_dir, ready.entry.codec
     if record.attempts:
         if number := last_turn(record.attempts):
             _move_files(run_dir, run_dir / f"attempt-{number}")
-        _write_prompt(session.request, prompt)
-    began = session.job.clock.now()
-    usd_left = budget.usd_left(record.attempts)
-    end = session.take_turn(prompt, budget.seconds_left, resume=resume, usd_left=usd_left)
-    record.agent, record.codec = ready.name, ready.entry.codec
+        write_prompt(ready.request, prompt)
+    began = job.clock.now()
+    end = session.take_turn(prompt, budget.seconds_left, resume=resume, usd_left=budget.usd_left)
+    record.agent, record.codec = ready.name, codec
     record.exit_code, record.error = end.exit_code, end.error
     if end.error and end.error.kind == "time-limit":
-        detail = f"The agent reached its time limit of {span(session.request.max_runtime_minutes * 60)}."
+        detail = f"The agent reached its time limit of {span(ready.request.max_runtime_minutes * 60)}."
         record.error = end.error.model_copy(update={"detail": detail})
-    progress.warn(*turn_warnings(end, ready.entry))
-    evidence = evidence_in(run_dir, ready.entry.codec, ready.name, end.exit_code, record.error)
+    if names := ", ".join(end.replaced):
+        session.progress.warn(f"The agent removed or replaced files of its run, which were restored: {names}.")
+    if names := ", ".join(end.shortened):
+        printed = f"The agent printed more than {ready.entry.output_mib} MiB"
+        session.progress.warn(f"{printed}. The middle of {names} is missing.")
+    evidence = evidence_in(run_dir, codec, ready.name, end.exit_code, record.error)
     checked = ContractResult(None)
     if is_ended_well(evidence) and ready.schema:
         given = evidence.account.structured, evidence.account.final_message
-        checked = check_result(json.loads(ready.schema), session.request.kind, *given)
+        checked = check_result(json.loads(ready.schema), ready.request.kind, *given)
         evidence = replace(evidence, account=replace(evidence.account, structured=checked.value))
-    account = evidence.account
-    usage = _usage_of_turn(account, record.attempts)
-    failure = classify(evidence)
-    cause = failure.cause if failure else ""
+    account, failure = evidence.account, classify(evidence)
+    usage, cause = _usage_of_turn(account, record.attempts), failure.cause if failure else ""
+    ended = "done" if not contract_exit_code(evidence) else "budget" if cause == "budget" else "failed"
     attempt = Attempt(
         agent=ready.name,
         turn=1 + sum(earlier.agent == ready.name for earlier in record.attempts),
-        outcome="broken" if checked.is_broken else _outcome(contract_exit_code(evidence), cause),
+        outcome="broken" if checked.is_broken else ended,
         cause=cause,
-        reason=session.job.redactor(failure.summary) if failure else "",
+        reason=job.redactor(failure.summary) if failure else "",
         exit_code=end.exit_code,
         model=account.model,
         session=account.session,
@@ -196,7 +181,7 @@ def take_attempt(
         cost_usd=usage.cost_usd,
         findings=tuple(checked.findings),
         fixes=tuple(fix.text for fix in checked.fixes),
-        duration_seconds=round((session.job.clock.now() - began).total_seconds(), 3),
+        duration_seconds=round((job.clock.now() - began).total_seconds(), 3),
     )
     record.attempts += (attempt,)
     return account, checked
@@ -205,10 +190,6 @@ def take_attempt(
 def last_turn(attempts: Sequence[Attempt]) -> int:
     """Return the number of the last attempt in which an agent ran; 0 without one."""
     return max((number for number, attempt in enumerate(attempts, 1) if attempt.outcome != "skipped"), default=0)
-
-
-def _outcome(exit_code: int, cause: str) -> Literal["done", "failed", "budget"]:
-    return "done" if not exit_code else "budget" if cause == "budget" else "failed"
 
 
 def _usage_of_turn(account: Account, attempts: Sequence[Attempt]) -> Usage:
@@ -231,7 +212,10 @@ def _move_files(source: Path, target: Path) -> None:
             (source / name).replace(target / name)
 
 
-def _task_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str, files: TrustedFiles) -> str:
+def task_prompt(
+    request: RunRequest, job: JobContext, agent: Agent, schema: str, files: TrustedFiles, *, has_tools: bool
+) -> str:
+    """Return the whole prompt of a task. Raises AgentNotStarted, ``prompt-invalid``."""
     run = request.context
     facts = {"Mode": run.mode, "Iteration": run.iteration, "Pull request": run.pull, "Base branch": run.base_ref}
     workspace = workspace_of(request.directory, request.files, job.environment)
@@ -239,12 +223,12 @@ def _task_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str
     text = assemble(prompt, request.appendix, facts, read_data(request.data))
     if schema and agent.result_schema is None:
         wanted = "End with one JSON document that matches this JSON Schema, and write nothing after it:"
-        wanted = TOOLS_PROMPT if offers_tools(agent, request) else wanted
-        text += f"\n## Result\n\n{wanted}\n\n{schema}\n"
+        text += f"\n## Result\n\n{TOOLS_PROMPT if has_tools else wanted}\n\n{schema}\n"
     return job.redactor(text)
 
 
-def _write_prompt(request: RunRequest, text: str) -> None:
+def write_prompt(request: RunRequest, text: str) -> None:
+    """Write the prompt of a turn into the folder of the run."""
     path = request.run_dir / layout.PROMPT
     layout.make_writable(path)
     path.write_text(text, encoding="utf-8", errors="replace", newline="")

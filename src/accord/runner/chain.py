@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from accord.agents.registry import Registry
@@ -27,12 +29,14 @@ from accord.git.snapshots import Snapshot, restorable
 from accord.git.trusted_files import TrustedFiles
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, agent_session
-from accord.runner.attempts import RunBudget, cost_of, last_turn, prepare_agent, take_turns
+from accord.runner.attempts import RunBudget, last_turn, take_turns, task_prompt, write_prompt
 from accord.runner.causes import INTERNAL_ERRORS
+from accord.runner.launch import command_line, install_program
 from accord.runner.models import AgentNotStarted, InternalError, JobContext, RunRequest
 from accord.runner.record import Attempt, RunProgress
 from accord.runner.refs import short_name
-from accord.runner.registry import expiry_warnings
+from accord.runner.registry import check_credentials, expiry_warnings
+from accord.runner.tool_server import offers_tools
 from accord.text.redaction import redactor_for
 
 _OVERLOAD = "its provider is overloaded or unreachable"
@@ -55,13 +59,11 @@ LEAST_SECONDS = 30.0
 """An agent with less time could only be ended."""
 
 
-def verdict_after(
-    cause: str, left: Sequence[str], attempts: Sequence[Attempt], budget: RunBudget
-) -> Literal["next", "spent", "end"]:
+def verdict_after(cause: str, left: Sequence[str], budget: RunBudget) -> Literal["next", "spent", "end"]:
     """Decide after a failure of this cause: the next agent works, or no money is left for it, or the run ends."""
     if cause not in SETBACKS or not left:
         return "end"
-    if budget.is_spent(attempts):
+    if budget.is_spent:
         return "spent"
     return "next" if budget.seconds_left >= LEAST_SECONDS else "end"
 
@@ -90,9 +92,8 @@ class AgentChain:
                 taken = len(record.attempts)
                 try:
                     ready = self._prepare(name, is_first=number == 0)
-                    budget = budget or RunBudget(
-                        time.monotonic() + self.request.max_runtime_minutes * 60, self.registry.max_cost_for(mode)
-                    )
+                    deadline = time.monotonic() + self.request.max_runtime_minutes * 60
+                    budget = budget or RunBudget(record, deadline, self.registry.max_cost_for(mode))
                     if progress.has_run and restore:
                         self._set_aside()
                         restore()
@@ -106,11 +107,20 @@ class AgentChain:
         progress.warn(*self.about_changes)
 
     def _prepare(self, name: str, *, is_first: bool) -> ReadyAgent:
-        """Prepare an agent. The model and the command of the request are those of the first one."""
-        agent, job = self.registry.agent(name), self.job
+        """Prepare an agent for its first attempt. The model and the command of the request are those of the first."""
+        agent, job, request, schema = self.registry.agent(name), self.job, self.request, self.schema
         self.progress.warn(*expiry_warnings(agent, job.environment, job.clock.now()))
-        request = self.request if is_first else replace(self.request, model="", command=())
-        return prepare_agent(name, agent, request, job, self.schema, self.files)
+        request = request if is_first else replace(request, model="", command=())
+        if has_tools := offers_tools(agent, request):  # the CLI would have a submitted result written a second time
+            agent = agent.model_copy(update={"result_schema": None})
+        prompt = task_prompt(request, job, agent, schema, self.files, has_tools=has_tools)
+        if not (request.run_dir / layout.PROMPT).exists():
+            write_prompt(request, prompt)
+        command_line(agent, request, prompt, schema=schema)  # finds unsupported options before anything is installed
+        check_credentials(name, agent, job.environment)
+        folder = Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
+        path = install_program(agent, (request.install_dir or folder).absolute(), job)
+        return ReadyAgent(name, agent, request, prompt, schema, path, has_tools)
 
     def _can_skip(self, problem: AgentNotStarted, name: str, left: Sequence[str]) -> bool:
         """Record an agent that could not start, if the run goes on without it or has the failure of another one."""
@@ -129,14 +139,14 @@ class AgentChain:
         """Decide whether another agent works, and say so."""
         progress, record = self.progress, self.progress.record
         last = record.attempts[-1] if record.attempts else None
-        if last is not None and last.outcome in ("done", "broken") and budget.is_spent(record.attempts):
-            progress.warn(f"The run spent its whole budget: {cost_of(record.attempts):.2f} US dollars.")
+        if last is not None and last.outcome in ("done", "broken") and budget.is_spent:
+            progress.warn(f"The run spent its whole budget: {budget.spent_usd:.2f} US dollars.")
         has_moved_refs = record.error is not None and record.error.kind == "refs-moved"
         if last is None or last.outcome != "failed" or last.turn > 1 or has_moved_refs or self.job.stop:
             return False
-        verdict = verdict_after(last.cause, left, record.attempts, budget)
+        verdict = verdict_after(last.cause, left, budget)
         if verdict == "spent":
-            record.error = budget.spent_error(record.attempts)
+            record.error = budget.spent_error
         if verdict == "next":
             text = f"The agent `{name}` failed, as {SETBACKS[last.cause]}. The next one is `{left[0]}`."
             progress.warn(text)
@@ -144,15 +154,13 @@ class AgentChain:
         return verdict == "next"
 
     def _run_one(self, ready: ReadyAgent, budget: RunBudget, *, is_last: bool) -> None:
-        request, job, progress, snapshot = self.request, self.job, self.progress, self.progress.snapshot
-        record = progress.record
+        job, progress, snapshot, record = self.job, self.progress, self.progress.snapshot, self.progress.record
 
         def save_changes() -> None:
             if snapshot is None:
                 return
             try:
-                own = self.registry.steering_patterns, self.registry.protected
-                self.about_changes = _save_changes(request, job, snapshot, progress, own)
+                self.about_changes = self._save_changes(snapshot)
             except AgentNotStarted as unreadable:
                 if is_last or not record.attempts or record.attempts[-1].outcome != "failed":
                     raise
@@ -160,19 +168,19 @@ class AgentChain:
 
         in_job = is_in_actions(job.environment)
         guard = guard_git_settings(snapshot.objects.parent if snapshot else None, with_refs=in_job)
-        refs = guard_refs(request.directory) if snapshot and not in_job else nullcontext(RefChanges())
+        refs = guard_refs(self.request.directory) if snapshot and not in_job else nullcontext(RefChanges())
         with (
             refs as found,
             guard as changed,
             guard_step_files(job.environment) as restored,
-            agent_session(ready, request, job, progress) as session,
+            agent_session(ready, job, progress) as session,
         ):
-            take_turns(session, budget, progress, save_changes)
+            take_turns(session, budget, save_changes)
         undone = [*changed, *found.undone]
         for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
             job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
         if found.moved and (record.error is None or INTERNAL_ERRORS[record.error.kind] in SETBACKS):
-            record.error = _moved_refs(found.moved, request)
+            record.error = _moved_refs(found.moved, self.request)
         costs = [attempt.cost_usd for attempt in record.attempts if attempt.agent == ready.name]
         if budget.max_cost_usd is not None and not ready.entry.max_cost and set(costs) == {None}:
             progress.warn(f"`{ready.name}` reports no cost, so `max_cost_usd` does not limit it.")
@@ -194,6 +202,42 @@ class AgentChain:
                 self.progress.warn(f"The changes of `{name}` are in {kept.relative_to(run_dir)}.")
             else:
                 patch.unlink()
+
+    def _save_changes(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Write the patch, unless it cannot be read or contains a secret; return warnings about it."""
+        request, job, record = self.request, self.job, self.progress.record
+        names = job.secret_names
+        known = {name: value for name, value in job.environment.items() if name in names}
+        secrets = redactor_for(known, certain=names).values
+        try:
+            changes = changes_since(
+                snapshot, secrets=secrets, own=(self.registry.steering_patterns, self.registry.protected)
+            )
+        except AccordError as error:
+            raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
+        path = request.run_dir / layout.PATCH
+        layout.make_writable(path)
+        path.unlink(missing_ok=True)
+        path.write_bytes(changes.patch)
+        record.merged = changes.merged
+        record.steering = tuple(os.fsencode(path).decode("utf-8", "replace") for path in changes.steering)
+        record.pushed = dict([*changes.own_pushes.items()][:_MOST_PUSHED])
+        record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
+        warnings = remarks_on(changes.left_out)
+        hidden = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
+        branch = f"origin/{short_name(request.context.pr_ref)}"
+        search = Search(hidden, snapshot.is_private, changes.pushed.get(branch, ""))
+        git, start = snapshot.agents_git(), snapshot.commit
+        record.messages = own_messages(git, start, record.merged)
+        warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
+        warnings += _warnings_about_commits(changes)
+        if (trouble := _merge_error(changes)) and record.error is None:
+            record.error = trouble
+        inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
+        if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:
+            message = "Files that were already uncommitted before the run were left out"
+            warnings.append(f"{message}: {some_of(untouched)}.")
+        return tuple(warnings)
 
 
 def _moved_refs(moved: Mapping[str, str], request: RunRequest) -> InternalError:
@@ -225,43 +269,3 @@ def _warnings_about_commits(changes: WorkTreeChanges) -> Iterator[str]:
     if changes.undone:
         files = f"{count_of(len(changes.undone), 'file')}: {some_of(changes.undone)}."
         yield f"The agent's branch lacks commits from before the run, so the changes undo {files}"
-
-
-def _save_changes(
-    request: RunRequest,
-    job: JobContext,
-    snapshot: Snapshot,
-    progress: RunProgress,
-    own: tuple[Sequence[str], Sequence[str]],
-) -> tuple[str, ...]:
-    """Write the patch, unless it cannot be read or contains a secret; return warnings about it."""
-    names, record = job.secret_names, progress.record
-    known = {name: value for name, value in job.environment.items() if name in names}
-    secrets = redactor_for(known, certain=names).values
-    try:
-        changes = changes_since(snapshot, secrets=secrets, own=own)
-    except AccordError as error:
-        raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
-    path = request.run_dir / layout.PATCH
-    layout.make_writable(path)
-    path.unlink(missing_ok=True)
-    path.write_bytes(changes.patch)
-    record.merged = changes.merged
-    record.steering = tuple(os.fsencode(path).decode("utf-8", "replace") for path in changes.steering)
-    record.pushed = dict([*changes.own_pushes.items()][:_MOST_PUSHED])
-    record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
-    warnings = remarks_on(changes.left_out)
-    hidden = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
-    branch = f"origin/{short_name(request.context.pr_ref)}"
-    search = Search(hidden, snapshot.is_private, changes.pushed.get(branch, ""))
-    git, start = snapshot.agents_git(), snapshot.commit
-    record.messages = own_messages(git, start, record.merged)
-    warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
-    warnings += _warnings_about_commits(changes)
-    if (trouble := _merge_error(changes)) and record.error is None:
-        record.error = trouble
-    inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
-    if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:
-        message = "Files that were already uncommitted before the run were left out"
-        warnings.append(f"{message}: {some_of(untouched)}.")
-    return tuple(warnings)

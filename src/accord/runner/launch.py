@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accord.agents.registry import Agent, AgentChoice, AgentSettings, Install
+from accord.agents.registry import Agent, AgentChoice, AgentSettings, Delivery
 from accord.agents.registry_rules import PLACEHOLDER
 from accord.core.network import direct_loopback
 from accord.core.suggest import did_you_mean
@@ -76,16 +76,21 @@ def command_line(
     ``mcp_server`` the words that tell it of accord's tools.
     """
     sandbox, strategy = settings_of(agent, request)
-    prompt_file = (request.run_dir / PROMPT).absolute()
+    model, form = _checked_model(agent, request), agent.result_schema
+    prompt_file, schema_file = ((request.run_dir / name).absolute() for name in (PROMPT, SCHEMA))
+    result_schema: list[str] = []
+    if schema and form:  # an agent without a form gets it in its prompt
+        value = str(schema_file) if form.passed_as == "file" else check_argument(schema, "result schema")
+        result_schema = _with_value(form.arguments, value)
     words = {
         "sandbox": sandbox.arguments,
         "safety_strategy": strategy.arguments,
-        "model": _model(agent, request.model),
-        "result_schema": _result_schema(agent, schema, (request.run_dir / SCHEMA).absolute()),
+        "model": _with_value(agent.model, model) if model else [],
+        "result_schema": result_schema,
         "final_message": _with_value(agent.final_message, str(final_message or "")),
         "arguments": agent.arguments,
         "max_cost": [] if usd_left is None else _with_value(agent.max_cost, f"{max(usd_left, _LEAST_USD):.2f}"),
-        "command": _command(agent, request.command),
+        "command": list(request.command),
         "resume": _with_value(agent.resume, session) if can_resume(agent, session) else [],
         "mcp_server": list(mcp_server),
         "prompt": [check_argument(prompt, "prompt") if agent.prompt == "argument" else str(prompt_file)],
@@ -97,10 +102,27 @@ def command_line(
     return line
 
 
+def _checked_model(agent: Agent, request: RunRequest) -> str:
+    """Return the model to use, empty for the agent's own. Raises AgentNotStarted for a wrong model or command."""
+    model, takes_command = request.model or agent.default_model, _has_place(agent, "command")
+    if model and not agent.model:
+        raise _setting_error(f"The agent does not accept a model, so `{model}` cannot be set.", "Leave it empty.")
+    if model.startswith("-") or not model.isprintable():
+        raise _setting_error(f"`{model}` is not a model name.", "Use the name that the provider uses.")
+    if takes_command and not request.command:
+        raise _setting_error("This agent runs a command of yours, and none was given.", "Pass `--command`.")
+    if request.command and not takes_command:
+        raise _setting_error("This agent has its own command.", "Remove `--command`, or pass `--agent command`.")
+    return model
+
+
+def _has_place(agent: Agent, name: str) -> bool:
+    return any(f"{{{name}}}" in word for word in agent.command)
+
+
 def can_resume(agent: Agent, session: str) -> bool:
     """Return whether an agent can go on with a conversation that its output named."""
-    has_place = any("{resume}" in word for word in agent.command)
-    return bool(agent.resume and has_place and _SESSION.fullmatch(session))
+    return bool(agent.resume and _has_place(agent, "resume") and _SESSION.fullmatch(session))
 
 
 def settings_of(agent: Agent, request: RunRequest) -> tuple[AgentSettings, AgentSettings]:
@@ -120,34 +142,6 @@ def _setting(choice: AgentChoice | None, value: str, what: str) -> AgentSettings
     return choice.values[value or choice.default]
 
 
-def _model(agent: Agent, model: str) -> list[str]:
-    model = model or agent.default_model
-    if not model:
-        return []
-    if not agent.model:
-        raise _setting_error(f"The agent does not accept a model, so `{model}` cannot be set.", "Leave it empty.")
-    if model.startswith("-") or not model.isprintable():
-        raise _setting_error(f"`{model}` is not a model name.", "Use the name that the provider uses.")
-    return _with_value(agent.model, model)
-
-
-def _result_schema(agent: Agent, schema: str, file: Path) -> list[str]:
-    """Return the words for the schema; none for an agent that gets it in its prompt instead."""
-    if not schema or agent.result_schema is None:
-        return []
-    value = str(file) if agent.result_schema.passed_as == "file" else check_argument(schema, "result schema")
-    return _with_value(agent.result_schema.arguments, value)
-
-
-def _command(agent: Agent, command: Sequence[str]) -> list[str]:
-    takes_command = any("{command}" in word for word in agent.command)
-    if takes_command and not command:
-        raise _setting_error("This agent runs a command of yours, and none was given.", "Pass `--command`.")
-    if command and not takes_command:
-        raise _setting_error("This agent has its own command.", "Remove `--command`, or pass `--agent command`.")
-    return list(command)
-
-
 def _with_value(words: Sequence[str], value: str) -> list[str]:
     return [word.replace("{value}", value) for word in words]
 
@@ -164,10 +158,8 @@ def agent_environment(
         name: value for name, value in job.items() if _AGENT_VARIABLES.fullmatch(name) or name in agent.environment_from
     }
     environment |= {"HOME": str(home), "TMPDIR": str(temporary), **agent.environment}
-    for name in agent.required_secrets:
-        delivery = agent.secret_delivery.get(name)
-        if job.get(name) and not (delivery and delivery.file):
-            environment[(delivery and delivery.variable) or name] = job[name]
+    deliveries = ((name, agent.secret_delivery.get(name, Delivery())) for name in agent.required_secrets)
+    environment |= {way.variable or name: job[name] for name, way in deliveries if job.get(name) and not way.file}
     for setting in settings:
         environment |= setting.environment
     return environment | direct_loopback(environment)
@@ -181,18 +173,15 @@ def install_environment(job: Mapping[str, str]) -> dict[str, str]:
 
 def write_home(agent: Agent, files: Mapping[str, Any], job: Mapping[str, str], home: Path) -> None:
     """Write the files that the agent reads from its HOME, secrets included, readable only by its user."""
-    for path, content in files.items():
-        _write_private(home / path, content if isinstance(content, str) else json.dumps(content))
-    for name in agent.required_secrets:
-        delivery = agent.secret_delivery.get(name)
-        if job.get(name) and delivery and delivery.file:
-            _write_private(home / delivery.file, job[name])
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    texts = {path: content if isinstance(content, str) else json.dumps(content) for path, content in files.items()}
+    secret_files = {name: way.file for name, way in agent.secret_delivery.items() if name in agent.required_secrets}
+    texts |= {file: job[name] for name, file in secret_files.items() if file and job.get(name)}
+    for name, text in texts.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
 
 
 def install_program(agent: Agent, root: Path, job: JobContext) -> str:
@@ -203,25 +192,24 @@ def install_program(agent: Agent, root: Path, job: JobContext) -> str:
     path = job.environment.get("PATH", "")
     if agent.install is None:
         return path
-    target = root / f"{agent.install.package.replace('/', '+')}@{agent.install.version}"
-    programs = target / "node_modules/.bin"
-    if not programs.is_dir():
-        _install(agent.install, target, job)
-    return f"{programs}:{path}"
+    package = f"{agent.install.package}@{agent.install.version}"
+    target = root / package.replace("/", "+")
+    if not (target / "node_modules/.bin").is_dir():
+        npm = shutil.which("npm", path=path)
+        if npm is None:
+            message = f"Cannot install {agent.install.package}: npm is not on the PATH."
+            hint = "Set up Node before this step, for example with `actions/setup-node`."
+            raise AgentNotStarted("install-failed", message, hint=hint)
+        options = [] if agent.install.runs_scripts else ["--ignore-scripts"]
+        _install([npm, "install", *options, package], target, job)
+    return f"{target / 'node_modules/.bin'}:{path}"
 
 
-def _install(install: Install, target: Path, job: JobContext) -> None:
-    package = f"{install.package}@{install.version}"
-    npm = shutil.which("npm", path=job.environment.get("PATH", ""))
-    if npm is None:
-        message = f"Cannot install {install.package}: npm is not on the PATH."
-        hint = "Set up Node before this step, for example with `actions/setup-node`."
-        raise AgentNotStarted("install-failed", message, hint=hint)
+def _install(words: Sequence[str], target: Path, job: JobContext) -> None:
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     scratch.mkdir(parents=True)
-    words = [npm, "install", "--prefix", str(scratch), "--no-audit", "--no-fund", "--loglevel=error"]
-    words += [package] if install.runs_scripts else ["--ignore-scripts", package]
-    program = Program(words, scratch, install_environment(job.environment))
+    options = ["--prefix", str(scratch), "--no-audit", "--no-fund", "--loglevel=error"]
+    program = Program([*words[:-1], *options, words[-1]], scratch, install_environment(job.environment))
     log = scratch / "stderr.log"
     try:
         end = run_program(program, job, stdout=scratch / "stdout.log", stderr=log, limit_seconds=_INSTALL_SECONDS)
@@ -229,21 +217,16 @@ def _install(install: Install, target: Path, job: JobContext) -> None:
             raise AgentNotStarted("cancelled", end.error.detail)
         if end.exit_code != 0:
             tail = " ".join(log.read_text("utf-8", "replace").split())[-_INSTALL_LOG_CHARS:]
-            message = f"`npm install {package}` failed with exit code {end.exit_code}: {tail}"
+            message = f"`npm install {words[-1]}` failed with exit code {end.exit_code}: {tail}"
             hint = "Check the version in the registry, and the network."
             raise AgentNotStarted("install-failed", message, hint=hint)
-        _move_into_place(scratch, target)
+        try:
+            scratch.rename(target)
+        except OSError:  # another run may have installed the same in the meantime
+            if not target.is_dir():
+                raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _move_into_place(scratch: Path, target: Path) -> None:
-    """Rename the finished folder; another run may have installed the same in the meantime."""
-    try:
-        scratch.rename(target)
-    except OSError:
-        if not target.is_dir():
-            raise
 
 
 def find_program(word: str, path: str, directory: Path) -> str:
@@ -255,25 +238,16 @@ def find_program(word: str, path: str, directory: Path) -> str:
     return str(Path(found).absolute())
 
 
-def probe_of(settings: Iterable[AgentSettings]) -> list[str]:
-    """Return the command that tries the agent's own sandbox; none where there is nothing to try."""
-    return next((setting.probe for setting in settings if setting.probe), []) if sys.platform == "linux" else []
-
-
-def is_hosted_by_github(job: Mapping[str, str]) -> bool:
-    """Return whether this is a Linux machine of GitHub's that only this job uses."""
-    return (job.get("RUNNER_OS"), job.get("RUNNER_ENVIRONMENT")) == ("Linux", "github-hosted")
-
-
-def check_sandbox(words: list[str], agent: Program, private: Path, job: JobContext) -> None:
+def check_sandbox(settings: Iterable[AgentSettings], agent: Program, private: Path, job: JobContext) -> None:
     """Try the agent's own sandbox with the rights of ``agent``, before it costs anything.
 
-    Ubuntu denies user namespaces to programs without an AppArmor profile. On GitHub's own runners, accord allows them
-    for the rest of the job; nowhere else does it change the machine. Source: openai/codex-action, pull request 77.
-    ``private`` is a folder for the output. Raises AgentNotStarted: ``sandbox-unavailable`` if it still fails, or
-    ``cancelled``.
+    Ubuntu denies user namespaces to programs without an AppArmor profile. On GitHub's own Linux runners, which only
+    this job uses, accord allows them for the rest of the job; nowhere else does it change the machine. Source:
+    openai/codex-action, pull request 77. ``private`` is a folder for the output. Raises AgentNotStarted:
+    ``sandbox-unavailable`` if it still fails, or ``cancelled``.
     """
-    if not words:
+    words = next((setting.probe for setting in settings if setting.probe), [])
+    if not words or sys.platform != "linux":
         return
     words = [find_program(words[0], agent.environment.get("PATH", ""), agent.directory), *words[1:]]
     program, log = replace(agent, words=words, stdin=None), private / "probe.log"
@@ -287,21 +261,17 @@ def check_sandbox(words: list[str], agent: Program, private: Path, job: JobConte
         return "" if end.exit_code == 0 else cut(end.error.detail if end.error else said[-1], _REASON_CHARS)
 
     found = problem()
-    if found and is_hosted_by_github(job.environment):
+    machine = job.environment.get("RUNNER_OS"), job.environment.get("RUNNER_ENVIRONMENT")
+    if found and machine == ("Linux", "github-hosted"):
         job.show(f"accord: allowing user namespaces, because the agent's sandbox cannot start ({found})")
-        _allow_user_namespaces(job.environment)
+        path = job.environment.get("PATH", "")
+        sudo = shutil.which("sudo", path=path)  # on GitHub's runners it needs no password
+        command = [sudo, "-n", "--", "sysctl"] if sudo else [shutil.which("sysctl", path=path) or "sysctl"]
+        for setting in _ALLOWING:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(  # noqa: S603 - a program of the runner, with words of accord
+                    [*command, "-q", "-w", setting], env={"PATH": path}, capture_output=True, timeout=_SYSCTL_SECONDS
+                )
         found = problem()
     if found:
         raise AgentNotStarted("sandbox-unavailable", found.removesuffix(".") + ".", hint=_SANDBOX_HINT)
-
-
-def _allow_user_namespaces(job: Mapping[str, str]) -> None:
-    """Change these settings, by sudo where it exists: on GitHub's runners it needs no password."""
-    path = job.get("PATH", "")
-    sudo = shutil.which("sudo", path=path)
-    words = [sudo, "-n", "--", "sysctl"] if sudo else [shutil.which("sysctl", path=path) or "sysctl"]
-    for setting in _ALLOWING:
-        with suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(  # noqa: S603 - a program of the runner, with words of accord
-                [*words, "-q", "-w", setting], env={"PATH": path}, capture_output=True, timeout=_SYSCTL_SECONDS
-            )

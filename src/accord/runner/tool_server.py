@@ -60,11 +60,6 @@ def offers_tools(agent: Agent, request: RunRequest) -> bool:
     return True
 
 
-def without_enforced_schema(agent: Agent) -> Agent:
-    """Return the entry of an agent that submits its result; the CLI would have it written a second time."""
-    return agent.model_copy(update={"result_schema": None})
-
-
 def prepare_folder(folder: Path, request: RunRequest, redactor: Redactor) -> None:
     """Make the folder of the server, with what the job gave as data: work items, and the lines of a diff."""
     folder.mkdir(mode=0o700)
