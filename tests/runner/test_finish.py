@@ -165,6 +165,7 @@ def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> Non
     ("record", "stdout", "category"),
     [
         ({"exit_code": 1}, transcript("", fails="unexpected status 401 Unauthorized: no"), "auth"),
+        ({"exit_code": 1, "pushed": {"origin/feature": "a" * 40}}, "", "unknown"),
         ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient"),
         ({"exit_code": None, "error": InternalError(kind="credential-missing", detail="No key")}, "", "auth"),
     ],
@@ -178,7 +179,13 @@ def test_a_failed_run_only_says_where_its_changes_are(
     assert all(outputs[f"error-{name}"] for name in ("summary", "type", "recovery", "evidence"))
     assert (outputs["changes-made"], outputs["commit-sha"], outputs["files-changed"]) == ("false", "", "0")
     assert (outputs["llm-analysis-run"], outputs["llm-completed-tasks"]) == ("false", "[]")
-    assert "1 file is in changes.patch" in outputs["run-warnings"]
+    pushed = (
+        "The agent pushed changes of the run itself (origin/feature), and accord no others. All of them, 1 file, are"
+    )
+    begins = (
+        pushed if "pushed" in record else "The run\N{RIGHT SINGLE QUOTATION MARK}s changes were not pushed. 1 file is"
+    )
+    assert json.loads(outputs["run-warnings"]) == [f"{begins} in changes.patch of the run folder or artifact."]
     assert run.workshop.tip() == run.agent.base
 
 

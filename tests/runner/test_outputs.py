@@ -31,7 +31,6 @@ from accord.runner.outputs import (
     TRUNCATION_NOTICE,
     RunFacts,
     attempts_output,
-    not_pushed_warning,
     outputs_of,
 )
 from accord.runner.publish import Published
@@ -412,7 +411,7 @@ PUSHED = Published("c" * 40, 1)
         (RunFacts("codex", classification=error(recovery="ignore"), exit_code=1), "⏹️ codex was cancelled"),
         (RunFacts("codex", published=PUSHED), "✅ codex changed 1 file"),
         (RunFacts("codex"), "✅ codex ended, and nothing was pushed"),
-        (RunFacts("codex", warnings=(not_pushed_warning(2),)), "✅ codex changed 2 files, not pushed yet"),
+        (RunFacts("codex", files_not_pushed=2), "✅ codex changed 2 files, not pushed yet"),
     ],
 )
 def test_the_title_of_the_summary_says_how_the_run_ended(facts: RunFacts, title: str) -> None:

@@ -32,7 +32,7 @@ from accord.gha.step import command
 from accord.runner.causes import InternalErrorKind
 from accord.runner.contract import BROKEN_RESULT, placed_text
 from accord.runner.models import Classification, InternalError, RunOutputs
-from accord.runner.outputs import FinishOptions, error_outputs, files_not_pushed
+from accord.runner.outputs import FinishOptions, error_outputs
 from accord.runner.record import FINAL_MESSAGE, RESULT, RunRecord
 from accord.text.markdown import cell, shorten, table
 from accord.text.posting import PostingPolicy
@@ -149,7 +149,7 @@ def report_run(
     lines = [*_output_lines(outputs), *operation_lines(planned)]
     if run_dir:
         lines.append(f"Run folder: {one_line(str(run_dir))}")
-    if run_dir and files_not_pushed(outputs):
+    if run_dir and outputs.files_not_pushed:
         folder = shlex.quote(str(run_dir))
         push = f" Push it: accord publish {folder} --pr-ref BRANCH" if outputs.exit_code == "0" else ""
         lines.append(one_line(f"Next: read {folder}/changes.patch.{push}"))
@@ -193,7 +193,7 @@ def _output_lines(outputs: RunOutputs) -> Iterator[str]:
     """Yield the outputs that are set, one on a line; the error, its hint and the warnings in full."""
     values = outputs.as_outputs()
     del values["run-warnings"]
-    if unpushed := files_not_pushed(outputs):
+    if unpushed := outputs.files_not_pushed:
         values["files-changed"] = f"{values['files-changed']} pushed, {unpushed} in changes.patch"
     values["final-message"] = f"{len(outputs.final_message)} characters of base64" if outputs.final_message else ""
     shown = {name: one_line(value) for name, value in values.items() if value}
@@ -263,7 +263,7 @@ def _headline(outputs: RunOutputs) -> str:
         return f"❌ {agent} failed ({outputs.error_category})"
     if outputs.changes_made == "true":
         return f"✅ {agent} changed {count_of(int(outputs.files_changed), 'file')}"
-    unpushed = files_not_pushed(outputs)
+    unpushed = outputs.files_not_pushed
     if unpushed and ended == "no-change":
         return f"✅ {agent} changed {count_of(unpushed, 'file')}, not pushed yet"
     if ended == "failure":
@@ -274,7 +274,7 @@ def _headline(outputs: RunOutputs) -> str:
 def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
     tokens = f"{outputs.tokens_input or '?'} in, {outputs.tokens_output or '?'} out"
     analysis = " ".join(filter(None, [outputs.llm_provider, outputs.llm_model]))
-    unpushed = files_not_pushed(outputs)
+    unpushed = outputs.files_not_pushed
     return [
         ("Exit code", outputs.exit_code),
         ("Model", outputs.agent_model),

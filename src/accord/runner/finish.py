@@ -22,13 +22,14 @@ from accord.git.paths import some_of
 from accord.github.models import Pull
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
+from accord.runner.causes import InternalErrorKind
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
 from accord.runner.conflicts import report_conflict
 from accord.runner.contract import check_result
-from accord.runner.models import Classification, InternalError, RunOutputs
-from accord.runner.outputs import FinishOptions, RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
+from accord.runner.models import InternalError, RunOutputs
+from accord.runner.outputs import FinishOptions, RunFacts, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import Publication, Published, audit_patch, publish_patch
-from accord.runner.record import Attempt, RunRecord, make_writable, open_regular, read_record
+from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.refs import short_name
 from accord.runner.stats import count_files, diff_stat, patch_stats
 from accord.runner.transcripts.account import Account
@@ -42,6 +43,7 @@ _BODY_CHARS, _MESSAGES_CHARS = 500, 4_000
 """How much of the agent's final message, or of its own commits' messages, the commit message quotes."""
 
 _SUBJECT_CHARS = 72
+_IN_ARTIFACT = "The changes are in the artifact of the run."
 
 
 def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = None) -> RunOutputs:
@@ -62,21 +64,19 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
         evidence = replace(evidence, account=account, has_changes=has_patch(run_dir))
     is_success = contract_exit_code(evidence) == 0
     run = _FinishedRun(run_dir, record, evidence.account, options)
-    published, analysis, warnings = run.publish_and_analyse() if is_success else (None, None, run.unpublished_changes())
+    facts = RunFacts(
+        record.agent,
+        account=replace(evidence.account, usage=record.usage) if record.attempts else evidence.account,
+        duration_seconds=record.duration_seconds if record.started_at else None,
+        warnings=record.warnings,
+        attempts=record.attempts,
+        is_result_broken=is_broken,
+    )
+    facts = run.publish_and_analyse(facts) if is_success else run.keep_changes(facts)
     is_disk_full = record.error is not None and record.error.kind == "disk-full"
     if not (is_disk_full or options.log.is_dry_run):  # on a full disk the outputs need the space
         run.save_message()
         run.save_result()
-    facts = RunFacts(
-        record.agent,
-        account=replace(evidence.account, usage=record.usage) if record.attempts else evidence.account,
-        published=published,
-        analysis=analysis,
-        duration_seconds=record.duration_seconds if record.started_at else None,
-        warnings=(*record.warnings, *warnings),
-        attempts=record.attempts,
-        is_result_broken=is_broken,
-    )
     return conclude(facts, evidence, options.redact, options.policy)
 
 
@@ -84,21 +84,15 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor, policy: P
     """Classify a failure and return the outputs. A failed push is a failed run."""
     if facts.published and facts.published.failure:
         evidence = replace(evidence, error=facts.published.failure)
-    failure = classify(evidence)
-    if not evidence.error:
-        facts = replace(facts, attempts=_with_end(facts.attempts, failure, redact))
-    exit_code = contract_exit_code(evidence)
-    facts = replace(facts, classification=failure, exit_code=exit_code, has_changes=bool(evidence.has_changes))
-    return outputs_of(facts, redact, policy)
-
-
-def _with_end(attempts: tuple[Attempt, ...], failure: Classification | None, redact: Redactor) -> tuple[Attempt, ...]:
-    """Return the attempts, the last one as the whole run ended: when it did, its changes were not read yet."""
-    if not attempts or not (attempts[-1].outcome == "done" if failure else attempts[-1].cause == "sandbox"):
-        return attempts
-    reason = redact(failure.summary) if failure else ""
-    known = {"outcome": "failed" if failure else "done", "cause": failure.cause if failure else "", "reason": reason}
-    return (*attempts[:-1], attempts[-1].model_copy(update=known))
+    failure, attempts = classify(evidence), facts.attempts
+    last = attempts[-1] if attempts and not evidence.error else None
+    if last and (last.outcome == "done" if failure else last.cause == "sandbox"):  # its changes were not read then
+        end = {"outcome": "done", "cause": "", "reason": ""}
+        if failure:
+            end = {"outcome": "failed", "cause": failure.cause, "reason": redact(failure.summary)}
+        attempts = (*attempts[:-1], last.model_copy(update=end))
+    facts = replace(facts, classification=failure, exit_code=contract_exit_code(evidence), attempts=attempts)
+    return outputs_of(replace(facts, has_changes=bool(evidence.has_changes)), redact, policy)
 
 
 def outputs_of_error(error: InternalError, redact: Redactor, policy: PostingPolicy) -> RunOutputs:
@@ -139,58 +133,62 @@ class _FinishedRun(Frozen):
     account: Account
     options: FinishOptions
 
-    def publish_and_analyse(self) -> tuple[Published | None, Analysis | None, tuple[str, ...]]:
-        """Push, then analyze: tasks count as completed only when their changes are on GitHub. Also return warnings."""
+    def publish_and_analyse(self, facts: RunFacts) -> RunFacts:
+        """Push, then analyze: tasks count as completed only when their changes are on GitHub."""
         try:
             patch = read_patch(self.run_dir, self.record)
             stats = patch_stats(patch)
         except BrokenContract as broken:
-            return Published(failure=InternalError(kind="changes-unreadable", detail=broken.message)), None, ()
+            return replace(facts, published=_failed("changes-unreadable", broken.message))
         options, ref = self.options, self.record.context.pr_ref
         pull, warnings = self._pull()
-        published = None
+        facts = replace(facts, warnings=(*facts.warnings, *warnings))
         has_work = bool(patch.strip() or f"origin/{short_name(ref)}" in self.record.pushed)
-        if has_work and ref and (options.remote or options.connection_error):
-            publication = self._publication(patch, pull)
-            published = self._push(publication, pull)
-            if published.failure:
-                if published.conflict:
-                    said = (self.account.final_message, self.record.context.pull)
-                    where = report_conflict(published.conflict, publication.subject, *said, options)
-                    warnings = (*warnings, where, *_path_warnings(published))
-                else:
-                    warnings = (*warnings, *self.unpublished_changes())
-                return published, None, warnings
-            warnings = (*warnings, *_publication_warnings(published, ref, patch, dry_run=options.log.is_dry_run))
+        if not (has_work and ref and (options.remote or options.connection_error)):
+            facts = self.keep_changes(facts)
         else:
-            warnings = (*warnings, *self.unpublished_changes())
+            publication = self._publication(patch, pull)
+            published = Published(failure=options.connection_error)
+            if options.remote:
+                published = self._fork_failure(pull) or publish_patch(options.remote, publication, options.github)
+            facts = replace(facts, published=published)
+            if published.conflict:
+                said = (self.account.final_message, self.record.context.pull)
+                where = report_conflict(published.conflict, publication.subject, *said, options)
+                return replace(facts, warnings=(*facts.warnings, where, *_path_warnings(published)))
+            if published.failure:
+                return self.keep_changes(facts)
+            about = _publication_warnings(published, ref, patch, dry_run=options.log.is_dry_run)
+            facts = replace(facts, warnings=(*facts.warnings, *about))
         body = options.pr_body if options.pr_body is not None else pull.body if pull else None
-        if body is None or options.log.is_dry_run or (stats and not published):
-            return published, None, warnings
+        if body is None or options.log.is_dry_run or (stats and not facts.published):
+            return facts
         analysis = completed_tasks(body, self.account, diff_stat(stats), options.environment, options.clock)
-        return published, analysis, warnings
+        return replace(facts, analysis=analysis)
 
-    def _push(self, publication: Publication, pull: Pull | None) -> Published:
-        options = self.options
-        if options.remote is None:
-            return Published(failure=options.connection_error)
-        return self._fork_failure(pull) or publish_patch(options.remote, publication, options.github)
-
-    def unpublished_changes(self) -> tuple[str, ...]:
-        """Say where changes are that were not pushed. An agent that was not started left none."""
-        if not (_is_file(self.run_dir / layout.PATCH) or self.record.patch_sha256):
-            return ()
+    def keep_changes(self, facts: RunFacts) -> RunFacts:
+        """Say where changes are that accord did not push. An agent that was not started left none."""
+        record = self.record
+        if not (_is_file(self.run_dir / layout.PATCH) or record.patch_sha256):
+            return facts
         try:
-            patch = read_patch(self.run_dir, self.record)
+            patch = read_patch(self.run_dir, record)
             stats = patch_stats(patch)
         except BrokenContract as broken:
-            return (broken.message,)
+            return replace(facts, warnings=(*facts.warnings, broken.message))
         if not stats:
-            return ()
-        pushed = not_pushed_warning(count_files(stats))
-        if self.options.remote and not self.record.context.pr_ref:
-            pushed += " To push them, name the branch with `--pr-ref` of `accord publish`."
-        return (pushed, *_path_warnings(audit_patch(patch, stats, self.record.steering)))
+            return facts
+        number = count_files(stats)
+        files = "1 file is" if number == 1 else f"{number} files are"
+        what = "The run's changes were not pushed"
+        if record.pushed:
+            files, number = f"All of them, {count_of(number, 'file')}, are", 0  # it is not known which ones remain
+            what = f"The agent pushed changes of the run itself ({some_of(list(record.pushed))}), and accord no others"
+        warning = f"{what}. {files} in changes.patch of the run folder or artifact."
+        if self.options.remote and not record.context.pr_ref:
+            warning += " To push them, name the branch with `--pr-ref` of `accord publish`."
+        about = _path_warnings(audit_patch(patch, stats, record.steering))
+        return replace(facts, warnings=(*facts.warnings, warning, *about), files_not_pushed=number)
 
     def save_message(self) -> None:
         """Save the whole final message in the folder, as an output may be cut."""
@@ -232,12 +230,9 @@ class _FinishedRun(Frozen):
             return None
         if pull.head_branch != short_name(self.record.context.pr_ref):
             return None
-        detail = (
-            f"The branch {pull.head_branch} of pull request {pull.number} is in "
-            f"{pull.head_repository or 'a deleted repository'}, and this job cannot push there. "
-            "The changes are in the artifact of the run."
-        )
-        return Published(failure=InternalError(kind="push-refused", detail=detail, has_hint=True))
+        where = f"{pull.head_repository or 'a deleted repository'}, and this job cannot push there"
+        detail = f"The branch {pull.head_branch} of pull request {pull.number} is in {where}. {_IN_ARTIFACT}"
+        return _failed("push-refused", detail, has_hint=True)
 
     def _publication(self, patch: bytes, pull: Pull | None) -> Publication:
         record, context, options = self.record, self.record.context, self.options
@@ -282,6 +277,10 @@ def read_patch(run_dir: Path, record: RunRecord) -> bytes:
 
 def _invalid_patch(message: str) -> BrokenContract:
     return BrokenContract.of(Finding("patch-invalid", message, hint="Run the agent again."))
+
+
+def _failed(kind: InternalErrorKind, detail: str, *, has_hint: bool = False) -> Published:
+    return Published(failure=InternalError(kind=kind, detail=detail, has_hint=has_hint))
 
 
 def _path_warnings(changes: Published) -> list[str]:

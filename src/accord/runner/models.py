@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError
@@ -193,6 +193,19 @@ class RunOutputs(BaseModel):
     supervision_mode: str = Field("", description="How people supervised that capability.")
     capability_evidence_status: str = Field("", description="Verdict on that evidence.")
     terminal_disposition: str = Field("", description="success, patch, no-change, blocked, cancelled or failure.")
+
+    _files_not_pushed: int = PrivateAttr(0)
+
+    @property
+    def files_not_pushed(self) -> int:
+        """How many changed files are only in the run's folder."""
+        return self._files_not_pushed
+
+    def with_message(self, message: str, warnings: str, files_not_pushed: int) -> RunOutputs:
+        """Return the outputs with the last parts."""
+        outputs = self.model_copy(update={"final_message": message, "run_warnings": warnings})
+        outputs._files_not_pushed = files_not_pushed
+        return outputs
 
     def as_outputs(self) -> dict[str, str]:
         """Return all outputs by their wire names."""

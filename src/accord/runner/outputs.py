@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import json
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,21 +68,6 @@ _QUOTES = str.maketrans(
 )  # fmt: skip
 
 
-_NOT_PUSHED = re.compile(r"changes were not pushed\. (\d{1,9}) files? (?:is|are) in changes\.patch")
-
-
-def not_pushed_warning(files: int) -> str:
-    """Say where the changes of a run are that were not pushed."""
-    shown = "1 file is" if files == 1 else f"{files} files are"
-    return f"The run's changes were not pushed. {shown} in changes.patch of the run folder or artifact."
-
-
-def files_not_pushed(outputs: RunOutputs) -> int:
-    """Return how many changed files are only in the run's folder, by the warning that says so."""
-    found = (_NOT_PUSHED.search(text) for text in json.loads(outputs.run_warnings or "[]"))
-    return next((int(hit[1]) for hit in found if hit), 0)
-
-
 class FinishOptions(Frozen):
     """Options of finishing a run."""
 
@@ -115,6 +100,7 @@ class RunFacts(Frozen):
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     has_changes: bool = False  # in the work tree, pushed or not
+    files_not_pushed: int = 0  # in the run's folder only
     is_result_broken: bool = False  # the caller asked for a result, and the run left no valid one
 
 
@@ -123,8 +109,11 @@ def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunO
     account = facts.account
     warnings = [*facts.warnings, *(account.warnings if account else ())]
     values: dict[str, str] = {"agent_name": safe_line(facts.agent, redact, policy, 100)}
-    values |= _error(facts, redact, policy)
-    if (published := facts.published) and published.commit_sha and not published.failure:
+    published, failure = facts.published, facts.published.failure if facts.published else None
+    if facts.exit_code or facts.classification or failure:
+        values["exit_code"] = str(1 if failure else facts.exit_code or 1)
+        values |= error_outputs(facts.classification or _UNEXPLAINED, redact, policy)
+    if published and published.commit_sha and not failure:
         count = str(published.files_changed)
         values |= {"changes_made": "true", "commit_sha": published.commit_sha, "files_changed": count}
     values |= analysis_outputs(facts.analysis, redact, policy, warnings)
@@ -142,16 +131,12 @@ def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunO
     message = to_valid_text(redact(account.final_message)) if account else ""
     values["final_message_summary"] = summary_of(message, redact, policy)
     shown = [safe_line(text, redact, policy) for text in warnings[:_ENTRIES]]
-    return _with_message(RunOutputs.model_validate(values), message, shown)
-
-
-def _with_message(outputs: RunOutputs, message: str, warnings: list[str]) -> RunOutputs:
-    """Add the message, the only output of unbounded length, cut to the budget that the others leave."""
-    rest = outputs.model_copy(update={"run_warnings": _json([*warnings, _MESSAGE_CUT])})
-    budget = BUDGET - sum(utf16_size(name) + utf16_size(value) for name, value in rest.as_outputs().items())
-    final_message, is_cut = base64_of(message, budget)
-    shown = [*warnings, _MESSAGE_CUT] if is_cut else warnings
-    return outputs.model_copy(update={"final_message": final_message, "run_warnings": _json(shown) if shown else ""})
+    values["run_warnings"] = _json([*shown, _MESSAGE_CUT])
+    outputs = RunOutputs.model_validate(values)
+    rest = BUDGET - sum(utf16_size(name) + utf16_size(value) for name, value in outputs.as_outputs().items())
+    final_message, is_cut = _base64_of(message, rest)
+    shown += [_MESSAGE_CUT] if is_cut else []
+    return outputs.with_message(final_message, _json(shown) if shown else "", facts.files_not_pushed)
 
 
 def disposition_of(facts: RunFacts) -> Disposition:
@@ -171,15 +156,6 @@ def disposition_of(facts: RunFacts) -> Disposition:
     if facts.is_result_broken:
         return "failure"
     return "patch" if facts.has_changes and facts.published is None else "no-change"
-
-
-def _error(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> dict[str, str]:
-    """Return the error outputs: all of them on a failure, none on success."""
-    failure = facts.published.failure if facts.published else None
-    if facts.exit_code == 0 and facts.classification is None and failure is None:
-        return {"exit_code": "0"}
-    exit_code = str(1 if failure else facts.exit_code or 1)
-    return {"exit_code": exit_code, **error_outputs(facts.classification or _UNEXPLAINED, redact, policy)}
 
 
 def error_outputs(error: Classification | None, redact: Redactor, policy: PostingPolicy) -> dict[str, str]:
@@ -206,7 +182,9 @@ def analysis_outputs(
     """
     if analysis is None:
         return {}
-    tasks = [redact(text) for text in _texts_within(map(to_valid_text, analysis.completed), _TASKS_BYTES)]
+    tasks = [to_valid_text(text) for text in analysis.completed]
+    sizes = accumulate(utf16_size(json.dumps(text)) + 4 for text in tasks)
+    tasks = [redact(text) for text, size in zip(tasks, sizes, strict=True) if size <= _TASKS_BYTES]
     if len(tasks) < len(analysis.completed):
         warnings.append(_TASKS_LEFT_OUT)
     attempts = [
@@ -260,14 +238,6 @@ def _finite(value: float | None, digits: int) -> float | None:
     return round(value, digits) if value is not None and math.isfinite(value) else None
 
 
-def _texts_within(texts: Iterable[str], budget: int) -> Iterable[str]:
-    for text in texts:
-        budget -= utf16_size(json.dumps(text)) + 4
-        if budget < 0:
-            return
-        yield text
-
-
 def _result_json(result: Any, redact: Redactor, warnings: list[str]) -> str:
     """Return the structured result as JSON; one that is too long is left out, as half a document is not valid."""
     if result is None:
@@ -300,7 +270,7 @@ def to_valid_text(text: str) -> str:
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def base64_of(message: str, budget: int) -> tuple[str, bool]:
+def _base64_of(message: str, budget: int) -> tuple[str, bool]:
     """Encode a redacted message as base64 of at most ``budget`` UTF-16 bytes; also return whether it was cut."""
     whole = base64.b64encode(message.encode()).decode()
     if utf16_size(whole) <= budget:
