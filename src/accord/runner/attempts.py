@@ -54,12 +54,12 @@ class RunBudget(Frozen):
 
     @property
     def spent_usd(self) -> float:
-        """What the attempts cost, as far as the agents say so."""
+        """The cost of the attempts, as far as the agents report it."""
         return self.record.usage.cost_usd or 0.0
 
     @property
     def usd_left(self) -> float | None:
-        """What the attempts left of the money, never less than 0; None without a limit."""
+        """The rest of the money, never less than 0; None without a limit."""
         return None if self.max_cost_usd is None else max(0.0, self.max_cost_usd - self.spent_usd)
 
     @property

@@ -139,7 +139,7 @@ class _FinishedRun(Frozen):
             patch = read_patch(self.run_dir, self.record)
             stats = patch_stats(patch)
         except BrokenContract as broken:
-            return replace(facts, published=_failed("changes-unreadable", broken.message))
+            return replace(facts, published=_failure("changes-unreadable", broken.message))
         options, ref = self.options, self.record.context.pr_ref
         pull, warnings = self._pull()
         facts = replace(facts, warnings=(*facts.warnings, *warnings))
@@ -182,7 +182,7 @@ class _FinishedRun(Frozen):
         files = "1 file is" if number == 1 else f"{number} files are"
         what = "The run's changes were not pushed"
         if record.pushed:
-            files, number = f"All of them, {count_of(number, 'file')}, are", 0  # it is not known which ones remain
+            files, number = f"All of them, {count_of(number, 'file')}, are", 0  # which ones remain, no fact tells
             what = f"The agent pushed changes of the run itself ({some_of(list(record.pushed))}), and accord no others"
         warning = f"{what}. {files} in changes.patch of the run folder or artifact."
         if self.options.remote and not record.context.pr_ref:
@@ -232,7 +232,7 @@ class _FinishedRun(Frozen):
             return None
         where = f"{pull.head_repository or 'a deleted repository'}, and this job cannot push there"
         detail = f"The branch {pull.head_branch} of pull request {pull.number} is in {where}. {_IN_ARTIFACT}"
-        return _failed("push-refused", detail, has_hint=True)
+        return _failure("push-refused", detail, has_hint=True)
 
     def _publication(self, patch: bytes, pull: Pull | None) -> Publication:
         record, context, options = self.record, self.record.context, self.options
@@ -279,7 +279,7 @@ def _invalid_patch(message: str) -> BrokenContract:
     return BrokenContract.of(Finding("patch-invalid", message, hint="Run the agent again."))
 
 
-def _failed(kind: InternalErrorKind, detail: str, *, has_hint: bool = False) -> Published:
+def _failure(kind: InternalErrorKind, detail: str, *, has_hint: bool = False) -> Published:
     return Published(failure=InternalError(kind=kind, detail=detail, has_hint=has_hint))
 
 
