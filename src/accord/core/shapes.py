@@ -89,109 +89,35 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
             (unions if union == place else fitting).add(union)
     missing = {place for place, each in places.items() if each[0]["type"] == "missing"}
     unknown = [place for place, each in places.items() if each[0]["type"] == "extra_forbidden"]
-    hints, filled = dict[Steps, str](), set[Steps]()
-    for hint_of in (_entry_hint, _spelling_hint, _move_hint, _unwrap_hint, _rename_hint):
-        for place in (place for place in unknown if not hints.get(place)):
-            hints[place], settled = hint_of(place, model, value, missing)
-            filled |= settled
-        missing -= filled
-    moved = dict[str, Steps]()
-    for place, hint in hints.items():
-        if hint.startswith(("Move it", "Merge it")) and (first := moved.setdefault(hint, place)) != place:
-            is_same = value_at(value, first) == value_at(value, place)
-            hints[place] = "Remove it." if is_same else hint.replace("Move it to", "Merge it into")
-    filled |= unions & fitting
-    return [
-        _finding(each, place, model, hints.get(place) or _removal_hint(place, model, value))
-        for place, each in places.items()
-        if place not in filled
-    ]
+    hints, filled = dict[Steps, str](), unions & fitting
+    for place in unknown:
+        hints[place], home = _unknown_key_hint(place, model, value, filled)
+        filled |= {home, *(way for length in range(len(home)) if (way := home[:length]) in missing)}
+    kept = (place for place in places if place not in filled)
+    return [_finding(places[place], place, model, hints.get(place, "")) for place in kept]
 
 
-def _entry_hint(place: Steps, model: type[BaseModel], document: Any, _: set[Steps]) -> tuple[str, set[Steps]]:
-    """Return the hint for the first unknown key of an entry that belongs in another list, and the rest of the entry."""
-    above, known = place[:-1], keys_at(model, place[:-1])
-    entry = value_at(document, above)
-    if not above or not isinstance(entry, dict) or next((key for key in entry if key not in known), "") != place[-1]:
-        return "", set()
-    lists = (home[:-1] for home, keys in _objects_around(model, ()) if home[-1:] == (0,) and entry.keys() <= {*keys})
-    homes = [pointer(*home) for home in lists if 0 not in home]
-    if len(homes) != 1 or not isinstance(above[-1], int):
-        return "", set()
-    return f"Move `{pointer(*above)}` to `{homes[0]}`.", {(*above, key) for key in (*known, *entry)} - {place}
+def _unknown_key_hint(place: Steps, model: type[BaseModel], document: Any, filled: set[Steps]) -> tuple[str, Steps]:
+    """Return the hint for an unknown key, and the place that it fills, if it is right there.
 
-
-def _spelling_hint(place: Steps, model: type[BaseModel], document: Any, _: set[Steps]) -> tuple[str, set[Steps]]:
-    """Return the hint for an unknown key that misspells one which is not there itself, and the place of that."""
-    above, key = value_at(document, place[:-1]), str(place[-1])
-    near = correct_spelling(key, [each for each in keys_at(model, place[:-1]) if each not in above])
-    return (f"Did you mean `{near}`?", {(*place[:-1], near)}) if near else ("", set())
-
-
-def _move_hint(place: Steps, model: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
-    """Return the hint for an unknown key that belongs elsewhere, and the missing places there.
-
-    It belongs in an object above or below its own that knows its name; beside them, it would have another meaning.
+    The key misspells one that is absent, or belongs in the only object above or below its own that knows its name and
+    lacks it; beside them, it would have another meaning. Content is not removed without a look at the known keys.
     """
-    above, value = place[:-1], value_at(document, place)
-    homes = _homes(model, above, str(place[-1]))
-    known = [home for home in homes if _may_hold(model, home, value)]
-    if is_entry := not known and isinstance(value, dict) and value != {}:
-        lists = (home for home in homes if _may_hold(model, home, [value]))
-        known = [home for home in lists if value.keys() <= {*keys_at(model, (*home, 0))}]
-    found = [each for home in known for each in _entries(home, len(above), document)]
-    needy = [each for each in found if not missing.isdisjoint(_way_to(each))]
-    homes = needy or [each for each in found if isinstance(value_at(document, each[:-1]), dict)] or found
-    held = [value_at(document, each) for each in homes]
-    if not needy and all(value in (each, None, "", []) for each in held):
-        return "", set()
-    edit = "Merge it into" if any(held) or is_entry else "Move it to"
-    return f"{edit} {_place_names(homes, len(above))}.", set() if homes[1:] else missing.intersection(_way_to(homes[0]))
-
-
-def _way_to(place: Steps) -> Iterator[Steps]:
-    return (place[:length] for length in range(1, len(place) + 1))
-
-
-def _place_names(places: Sequence[Steps], start: int) -> str:
-    """Name places; several ones with ``N`` for the numbers of entries from a step on."""
-    short = [(*each[:start], *("N" if isinstance(step, int) else step for step in each[start:])) for each in places]
-    return " or ".join(dict.fromkeys(f"`{pointer(*each)}`" for each in (short if places[1:] else places)))
-
-
-def _unwrap_hint(place: Steps, _: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
-    """Return the hint for an unknown key whose own keys belong where it is, and the missing places of those."""
-    above, inner = place[:-1], sole_entry(value_at(document, place))
-    found = missing & {(*above, key) for key in inner} if isinstance(inner, dict) else set[Steps]()
-    target = f"`{pointer(*above)}`" if above else "the top of the document"
-    return f"Move its keys to {target}." if found else "", found
-
-
-def _rename_hint(place: Steps, model: type[BaseModel], document: Any, missing: set[Steps]) -> tuple[str, set[Steps]]:
-    """Return the hint for an unknown key beside missing ones that may have its value, and the place of a single one.
-
-    A list may say the opposite: `blocks` is not `blockedBy`.
-    """
-    if isinstance(value_at(document, place), list):
-        return "", set()
-    beside = missing & {(*place[:-1], key) for key in keys_at(model, place[:-1])}
-    beside = {each for each in beside if _may_hold(model, each, value_at(document, place))}
-    listed = " or ".join(sorted(f"`{each[-1]}`" for each in beside))
-    return f"Rename it to {listed}, or remove it." if beside else "", beside if len(beside) == 1 else set()
-
-
-def _removal_hint(place: Steps, model: type[BaseModel], document: Any) -> str:
-    """Return the hint for a key without another place; content is not removed without a look at the known keys."""
-    value, known = value_at(document, place), [f"`{key}`" for key in keys_at(model, place[:-1])]
-    has_content = isinstance(value, (list, dict)) and any(value)
-    return f"Write its content under a known key ({', '.join(known)}), or remove it." if has_content else "Remove it."
+    above, key, value = place[:-1], str(place[-1]), value_at(document, place)
+    known = keys_at(model, above)
+    if near := correct_spelling(key, [each for each in known if each not in value_at(document, above)]):
+        return f"Did you mean `{near}`?", (*above, near)
+    homes = [home for home in _homes(model, above, key) if home not in filled]
+    homes = [home for home in homes if value_at(document, home) in (None, "", []) and _may_hold(model, home, value)]
+    if len(homes) == 1:
+        return f"Move it to `{pointer(*homes[0])}`.", homes[0]
+    if not isinstance(value, (str, list, dict)) or not any(value):
+        return "Remove it.", ()
+    return f"Write its content under a known key ({', '.join(f'`{each}`' for each in known)}), or remove it.", ()
 
 
 def _homes(model: type[BaseModel], above: Steps, key: str) -> list[Steps]:
-    """Return the places where a model knows a key, in an object above or below a place, or in it by another spelling.
-
-    The first entry of a list stands for all.
-    """
+    """Return the places where a model knows a key, in an object above or below a place, but not in entries of lists."""
     objects = _objects_around(model, tuple(0 if isinstance(step, int) else step for step in above))
     near = ((place, correct_spelling(key, keys)) for place, keys in objects)
     return [(*above[: len(place)], *place[len(above) :], name) for place, name in near if name]
@@ -201,8 +127,7 @@ def _homes(model: type[BaseModel], above: Steps, key: str) -> list[Steps]:
 def _objects_around(model: type[BaseModel], above: Steps) -> list[tuple[Steps, list[str]]]:
     places = [above]
     for place in places:  # which grows
-        names = [(*place, name) for name in keys_at(model, place)]
-        below = [each if keys_at(model, each) else (*each, 0) for each in names]
+        below = [(*place, name) for name in keys_at(model, place)]
         places += [each for each in below if keys_at(model, each)][: max(0, _MOST_OBJECTS - len(places))]
     places[:0] = [above[:length] for length in range(len(above))]
     return [(place, keys_at(model, place)) for place in places]
@@ -211,16 +136,6 @@ def _objects_around(model: type[BaseModel], above: Steps) -> list[tuple[Steps, l
 def _may_hold(model: type[BaseModel], place: Steps, value: Any) -> bool:
     types = {shape.get("type") for shape in _shapes_at(model, place)}
     return _TYPES.get(type(value)) in types
-
-
-def _entries(home: Steps, start: int, document: Any) -> list[Steps]:
-    """Return a place in the first entries of the lists above it, from a step on; also in a list without any."""
-    for at, step in enumerate(home[start:], start):
-        entries = value_at(document, home[:at]) if step == 0 else None
-        if isinstance(entries, list) and len(entries) > 1:
-            each = ((*home[:at], n, *home[at + 1 :]) for n in range(min(len(entries), _MOST_OBJECTS)))
-            return [found for one in each for found in _entries(one, at + 1, document)][:_MOST_OBJECTS]
-    return [home]
 
 
 def value_at(value: Any, steps: Steps) -> Any:
