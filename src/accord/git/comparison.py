@@ -17,7 +17,17 @@ from functools import cached_property
 from accord.core.frozen import Frozen
 from accord.git.beside import made_commits, pushed_commits
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
-from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, ignored_paths, is_only_here, untracked_files
+from accord.git.index import (
+    IndexEntry,
+    add_files,
+    blobs_of,
+    entries_of,
+    ignored_paths,
+    is_only_here,
+    stopped_merge,
+    unmerged_paths,
+    untracked_files,
+)
 from accord.git.leaving_out import BY_FILTER, ELSEWHERE, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
 from accord.git.patches import Change, changes_between, difference, paths_with_new_markers
 from accord.git.paths import is_folder, some_of
@@ -35,7 +45,6 @@ from accord.git.snapshots import (
     look,
 )
 from accord.git.steering import audit_changes
-from accord.git.unfinished import stopped_merge, unmerged_paths
 from accord.git.unlisted import unlisted_paths
 
 _EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"

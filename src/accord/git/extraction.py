@@ -14,7 +14,17 @@ from pathlib import Path
 from accord.core.errors import Refused, WrongUsage
 from accord.core.frozen import Frozen
 from accord.git.filters import LFS, Settings, filtered_content, is_pointer_file, read_settings, stays_as_stored
-from accord.git.index import IndexEntry, add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
+from accord.git.index import (
+    IndexEntry,
+    add_files,
+    blobs_of,
+    entries_of,
+    is_only_here,
+    stopped_merge,
+    submodules,
+    unmerged_paths,
+    untracked_files,
+)
 from accord.git.leaving_out import (
     BY_FILTER,
     ELSEWHERE,
@@ -26,10 +36,10 @@ from accord.git.leaving_out import (
     reasons_to_leave_out,
     remarks_on,
 )
+from accord.git.patch_text import marker_findings
 from accord.git.patches import changes_between, contents_of, difference, filters_at, paths_with_new_markers
 from accord.git.paths import escaping_links, is_folder, some_of
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
-from accord.git.unfinished import marker_findings, stopped_merge, unmerged_paths
 from accord.git.unlisted import clear_flags, overlooked_changes
 
 
@@ -59,7 +69,7 @@ def extract(
         tree = scratch.line("write-tree")
         changes = changes_between(scratch, f"{start}^{{tree}}", tree)
         findings = [
-            *marker_findings([*paths_with_new_markers(scratch, changes)]),
+            *marker_findings(paths_with_new_markers(scratch, changes)),
             *escaping_links(scratch, start, tree),
         ]
         said = (f"{finding.code}: {finding.message}" for finding in findings)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
+from accord.git.patch_text import files_of
 from accord.git.program import Git, ask_as_caller, join_nul, split_nul
 
 LFS = "lfs"
@@ -82,15 +83,11 @@ def filtered_content(path: str, new: bytes, old: bytes | None, driver: str) -> F
 
 def pointers_replaced(patch: bytes) -> Iterator[Finding]:
     """Find files that a patch turns from a pointer into bytes, as far as the patch alone tells."""
-    for part in re.split(rb"^(?=diff --git )", patch, flags=re.MULTILINE):
-        removed = b"".join(re.findall(rb"^-(?!-- )(.*\n)", part, re.MULTILINE))
-        added = b"".join(re.findall(rb"^\+(?!\+\+ )(.*\n)", part, re.MULTILINE))
-        if removed.startswith(b"version https://git-lfs") and added and not added.startswith(b"version https://git-"):
-            if b"\n+version https://git-lfs" in part or b"\n version https://git-lfs" in part:
-                continue
-            name = re.search(rb"^\+\+\+ (?:b/)?([^\t\r\n]+)", part, re.MULTILINE)
-            shown = name[1].decode("utf-8", "replace") if name else "A file"
-            yield _finding(f"`{shown}` is stored by Git LFS, and the patch has its bytes, not a pointer.", HINT_LFS)
+    for file in files_of(patch) if b"\n-version https://git-lfs" in patch else ():
+        first = next((text for sign, text, _ in file.lines if sign == b"-"), b"")
+        left = [text for sign, text, _ in file.lines if sign in b" +" and text.startswith(b"version https://git-lfs")]
+        if first.startswith(b"version https://git-lfs") and not left and any(sign == b"+" for sign, *_ in file.lines):
+            yield _finding(f"`{file.path}` is stored by Git LFS, and the patch has its bytes, not a pointer.", HINT_LFS)
 
 
 def _finding(message: str, hint: str) -> Finding:

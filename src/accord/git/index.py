@@ -12,6 +12,14 @@ from typing import NamedTuple
 
 from accord.git.program import UNTRUSTED, Git, GitFailed, join_nul, split_nul
 
+_STOPPED = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+}
+
 
 class IndexEntry(NamedTuple):
     """An entry of an index; ``flag`` is git's letter: ``S`` for skip-worktree, in lower case for assume-unchanged."""
@@ -34,6 +42,18 @@ def entries_of(git: Git) -> dict[str, IndexEntry]:
         flag, mode, blob, _stage = facts.split(" ")
         found[path] = IndexEntry(flag, mode, blob)
     return found
+
+
+def unmerged_paths(git: Git) -> list[str]:
+    """List the paths of the index with more than one version."""
+    entries = split_nul(git("ls-files", "--unmerged", "-z"))
+    return list(dict.fromkeys(entry.partition("\t")[2] for entry in entries))
+
+
+def stopped_merge(git: Git) -> str:
+    """Name the merge, rebase, cherry-pick or revert that waits to be continued; empty without one."""
+    folder = Path(git.line("rev-parse", "--absolute-git-dir"))
+    return next((what for name, what in _STOPPED.items() if (folder / name).exists()), "")
 
 
 def stage_all(git: Git) -> Collection[str]:

@@ -1,13 +1,14 @@
-"""Patches as text: the names in their headers, the lines they show, and the faults that keep git from reading one."""
+"""Patches as text: the names in their headers, the lines they show, markers of conflicts, and what git cannot read."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
-from accord.core.findings import Finding
+from accord.core.findings import Finding, warning
 from accord.git.program import own_repository
 
 REBUILD_HINT = "Take it from the work tree again: `accord patch --base REF --into RESULT`."
@@ -17,7 +18,7 @@ _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
-_PREFIXED = re.compile(r"[a-z]/")
+_PREFIXED = re.compile(rb"[a-z]/")
 _ABSOLUTE_TOKEN = re.compile(r'(?:^| )"?(?:/|\\057)')
 _ABSOLUTE = re.compile(r"(?:[a-z]/)?(?:/|\\|[A-Za-z]:[/\\])")
 _OUT_OF_TREE = re.compile(r'(?:^|[/\\ "])\.\.(?:[/\\ "]|$)|(?:^|/)\.git(?:/|$)', re.IGNORECASE)
@@ -25,6 +26,25 @@ _AT_LINE = re.compile(r"at (?:line |\S+:)(\d+)")
 _BEGIN_PATCH = re.compile(rb"^\*\*\* (?:Begin Patch|Update File|Add File|Delete File)", re.MULTILINE)
 _FENCE = re.compile(rb"\A\s*(?:`{3,}|~{3,})")
 _FILE = re.compile(rb"^(?:diff --git |--- )", re.MULTILINE)
+_MARK = re.compile(rb"^(<{7}|={7}|>{7})(?=[ \r\n]|\Z)", re.MULTILINE)
+
+
+class PatchedFile(NamedTuple):
+    """A file of a patch: the names in its headers by their keywords, and the lines of its hunks."""
+
+    names: dict[bytes, bytes]
+    lines: list[tuple[bytes, bytes, int]]  # sign, text, and number, of a removed line in the old file
+
+    @property
+    def path(self) -> str:
+        """The path, without the ``a/`` and ``b/`` that names have but in renames."""
+        new, pair = self.names.get(b"+++", b""), self.names.get(_PAIR_KEY, b"")
+        if new:
+            path = (self.names.get(b"---", b"") if new == b"/dev/null" else new)[2:]
+        else:  # the two names are equal unless it is a rename
+            moved = self.names.get(b"rename to") or self.names.get(b"copy to")
+            path = moved or _unquote_path(pair[len(pair) // 2 + 1 :])[2:]
+        return path.decode("utf-8", "replace")
 
 
 def patch_findings(patch: bytes) -> Iterator[Finding]:
@@ -61,11 +81,8 @@ def _fault(patch: bytes) -> str:
 
 def escaping_names(patch: bytes) -> list[str]:
     """List the names in the headers of a patch that leave the work tree, or are inside of ``.git``."""
-    names = (
-        _unescape(os.fsencode(name)).decode("utf-8", "replace") if key == _PAIR_KEY else name
-        for key, name in header_names(patch)
-    )
-    return list(dict.fromkeys(name for name in names if _OUT_OF_TREE.search(name)))
+    names = (_unescape(os.fsencode(name)) if key == _PAIR_KEY else os.fsencode(name) for key, name in header_names(patch))
+    return list(dict.fromkeys(name for each in names if _OUT_OF_TREE.search(name := each.decode("utf-8", "replace"))))
 
 
 def absolute_names(patch: bytes) -> list[str]:
@@ -85,70 +102,50 @@ def bare_names(patch: bytes) -> list[str]:
     Of such a file both names are the same; without a line ``diff --git``, the one name of a new or deleted file has no
     letter in front.
     """
-    found, old, is_paired = list[str](), "", False
-    for key, name in header_names(patch):
-        if key == _PAIR_KEY:
-            is_paired, middle = True, len(name) // 2
-            if name[middle] == " " and name[:middle] == name[middle + 1 :]:
-                found.append(_unquote_path(os.fsencode(name[:middle])).decode("utf-8", "replace"))
-        elif key == b"---":
-            old = name
-        elif key == b"+++":
-            sides = {old, name} - {"/dev/null"}
-            is_bare = len(sides) == 1 and (old == name or not _PREFIXED.match(min(sides)))
-            found += sides if is_bare and not is_paired else ()
-            is_paired = False
-    return list(dict.fromkeys(found))
+    found = list[bytes]()
+    for names, _ in files_of(patch):
+        if pair := names.get(_PAIR_KEY):
+            middle = len(pair) // 2
+            if pair[:middle] == pair[middle + 1 :] and pair[middle : middle + 1] == b" ":
+                found.append(_unquote_path(pair[:middle]))
+        elif new := names.get(b"+++"):
+            sides = {old := names.get(b"---", b""), new} - {b"/dev/null"}
+            found += sides if len(sides) == 1 and (old == new or not _PREFIXED.match(min(sides))) else ()
+    return [name.decode("utf-8", "replace") for name in dict.fromkeys(found)]
 
 
 def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
     """Yield the names in the headers of a patch with their keywords; ``diff --git`` has both names in one."""
-    old = new = 0
+    headers = (header for names, _ in files_of(patch) for header in names.items())
+    return ((key, name.decode("utf-8", "surrogateescape")) for key, name in headers)
+
+
+def files_of(patch: bytes) -> Iterator[PatchedFile]:
+    """Yield each file of a patch. No line of a hunk is taken for a header."""
+    file, old, new, at = PatchedFile({}, []), 0, 0, {b"-": 0, b"+": 0}
     for line in patch.split(b"\n"):
         if old > 0 or new > 0:
-            old -= line[:1] in (b" ", b"-", b"")
-            new -= line[:1] in (b" ", b"+", b"")
+            sign = line[:1] or b" "
+            file.lines.append((sign, line[1:], at[b"-" if sign == b"-" else b"+"]))
+            for side in (b"-", b"+"):
+                at[side] += sign in (b" ", side)
+            old, new = old - (sign in (b" ", b"-")), new - (sign in (b" ", b"+"))
         elif hunk := _HUNK.match(line):
+            at = {b"-": int(hunk[1]), b"+": int(hunk[3])}
             old, new = (int(hunk[side] or 1) for side in (2, 4))
         elif header := _HEADER.match(line):
-            name = header[2] if header[1] == _PAIR_KEY else _unquote_path(header[2])
-            yield header[1], name.decode("utf-8", "surrogateescape")
+            if file.names and (header[1] == _PAIR_KEY or (header[1] == b"---" and b"---" in file.names)):
+                yield file
+                file = PatchedFile({}, [])
+            file.names[header[1]] = header[2] if header[1] == _PAIR_KEY else _unquote_path(header[2])
+    if file.names:
+        yield file
 
 
 def lines_of_files(patch: bytes) -> dict[str, list[int]]:
     """Return the line numbers that the hunks of each file show: of the new file, or of the old one if it is deleted."""
-    found: dict[str, list[int]] = {}
-    names: dict[bytes, bytes] = {}
-    sides: dict[bytes, list[int]] = {b"-": [], b"+": []}
-    left = {b"-": 0, b"+": 0}
-    following = {b"-": 0, b"+": 0}
-    for line in [*patch.split(b"\n"), b"diff --git end"]:
-        if any(count > 0 for count in left.values()):
-            for sign in (b"-", b"+"):
-                if line[:1] in (b" ", sign, b""):
-                    sides[sign].append(following[sign])
-                    following[sign] += 1
-                    left[sign] -= 1
-        elif hunk := _HUNK.match(line):
-            following = {b"-": int(hunk[1]), b"+": int(hunk[3])}
-            left = {b"-": int(hunk[2] or 1), b"+": int(hunk[4] or 1)}
-        elif header := _HEADER.match(line):
-            if header[1] == _PAIR_KEY:
-                if name := _name_of(names):
-                    found[name] = sides[b"-" if names.get(b"+++") == b"/dev/null" else b"+"]
-                names, sides = {}, {b"-": [], b"+": []}
-            names[header[1]] = header[2] if header[1] == _PAIR_KEY else _unquote_path(header[2])
-    return found
-
-
-def _name_of(names: dict[bytes, bytes]) -> str:
-    """Return the path of a file by the names in its headers, which begin with ``a/`` and ``b/`` but in renames."""
-    new, pair = names.get(b"+++", b""), names.get(_PAIR_KEY, b"")
-    if new:
-        path = (names.get(b"---", b"") if new == b"/dev/null" else new)[2:]
-    else:  # the two names are equal unless it is a rename
-        path = names.get(b"rename to") or names.get(b"copy to") or _unquote_path(pair[len(pair) // 2 + 1 :])[2:]
-    return path.decode("utf-8", "replace")
+    files = ((file, b" -" if file.names.get(b"+++") == b"/dev/null" else b" +") for file in files_of(patch))
+    return {file.path: [number for sign, _, number in file.lines if sign in signs] for file, signs in files}
 
 
 def _unquote_path(name: bytes) -> bytes:
@@ -160,3 +157,35 @@ def _unquote_path(name: bytes) -> bytes:
 
 def _unescape(text: bytes) -> bytes:
     return _ESCAPE.sub(lambda hit: bytes([int(hit[1], 8) & 255]) if len(hit[1]) == 3 else hit[1], text)
+
+
+def has_new_markers(old: bytes, new: bytes) -> bool:
+    """Return whether a content has more markers of a conflict than it had."""
+    return b"<<<<<<<" in new and _triples(new) > _triples(old)
+
+
+def marked_files(patch: bytes) -> list[str]:
+    """List the files in which the added lines of a patch have a whole marker triple."""
+    files = files_of(patch) if b"\n+<<<<<<<" in patch else ()
+    return [file.path for file in files if _triples(b"\n".join(text for sign, text, _ in file.lines if sign == b"+"))]
+
+
+def _triples(content: bytes) -> int:
+    """Count whole marker triples: a beginning, a middle and an end, in this order."""
+    found, wanted = 0, 0
+    for mark in _MARK.findall(content):
+        sign = b"<=>".index(mark[:1])
+        if sign == 0:
+            wanted = 1
+        elif sign == wanted:
+            wanted = 2 if wanted == 1 else 0
+            found += sign == 2
+    return found
+
+
+def marker_findings(paths: Iterable[str]) -> Iterator[Finding]:
+    """Warn of files with the markers of a conflict: a person has to look."""
+    for path in paths:
+        message = f"`{path}` has the markers of an unresolved conflict (`<<<<<<<`, `=======`, `>>>>>>>`)."
+        hint = "Resolve the conflict in these lines, and remove the markers."
+        yield warning("conflict-markers", message, "/patch", hint=hint)

@@ -16,9 +16,8 @@ from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import Finding, sentence
 from accord.core.frozen import Frozen
 from accord.git.filters import filtered_content, filters_of
-from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
+from accord.git.patch_text import REBUILD_HINT, absolute_names, has_new_markers, header_names
 from accord.git.program import SUBMODULE, Git, own_repository, split_nul
-from accord.git.unfinished import has_new_markers
 
 _GONE = "000000"
 _BASES_TRIED = 100

@@ -19,13 +19,13 @@ from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, runs_of, sc
 from accord.git.configuration import config_reader, unread_configs, work_branch
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
 from accord.git.leaving_out import size_findings
+from accord.git.patch_text import marked_files
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import escaping_links
 from accord.git.program import Git, file_at, is_ancestor
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
 from accord.git.steering import PathAudit, audit_changes, audit_paths
-from accord.git.unfinished import marked_files
 from accord.github.client import GitHub
 from accord.github.comments import Comment
 from accord.github.commits import CommitFacts, read_commit

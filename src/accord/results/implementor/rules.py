@@ -18,9 +18,8 @@ from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_template, line_end_findings
 from accord.git.filters import pointers_replaced
-from accord.git.patch_text import header_names, patch_findings
+from accord.git.patch_text import header_names, marked_files, marker_findings, patch_findings
 from accord.git.steering import audit_paths
-from accord.git.unfinished import marked_files, marker_findings
 from accord.results.contents import has_sentence, reference_gaps, says_something
 from accord.results.fixes import recount
 from accord.results.layouts import Reading, read_parts, unwrapped_text, vocabulary_of
