@@ -16,7 +16,7 @@ from accord.git.beside import Search, keep_work_beside
 from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.extraction import extract
 from accord.git.index import blobs_of
-from accord.git.leaving_out import BY_FILTER, HIDDEN, MODES, ONLY_HERE, STATE, UNREADABLE, UNSEEN
+from accord.git.leaving_out import BY_FILTER, HIDDEN, ONLY_HERE, STATE, UNREADABLE, UNSEEN
 from accord.git.patch_text import header_names
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.program import UNTRUSTED, Git
@@ -106,19 +106,13 @@ CASES = {
     "a pipe in the place of a file": Case(
         "rm a.txt; mkfifo a.txt; echo new > new.txt", ["new.txt"], {"a.txt": UNREADABLE}
     ),
-    "new files that git does not list": Case(
-        "mkfifo pipe pipe.log; mkdir -p deep/.GIT; echo '[core]' > deep/.GIT/config; echo new > new.txt", ["new.txt"],
-        dict.fromkeys(["deep/.GIT/config", "pipe"], UNREADABLE),
-        f"echo '*.log' > .gitignore; {COMMIT}; mkfifo old", ["new.txt"],
-        f"{UNREADABLE}: deep/.GIT/config, old, pipe.",
-    ),
     "another work tree below this one": Case(
         "git worktree add -q -b lane lane; echo new > lane/new.txt; echo new > new.txt", ["new.txt"],
         before="echo /lane >> .git/info/exclude", extracted=["new.txt"],
     ),
     "a mode at which git does not look": Case(
         "chmod +x a.txt; echo new > new.txt", ["a.txt", "new.txt"], before="git config core.fileMode false",
-        extracted=["new.txt"], remark=f"{MODES}: a.txt.",
+        extracted=["new.txt"],
     ),
     "a folder in the place of a file and of a link": Case(
         "rm a.txt link; mkdir a.txt link; echo new > link/new.txt", ["a.txt", "link", "link/new.txt"],

@@ -45,7 +45,6 @@ from accord.git.snapshots import (
     look,
 )
 from accord.git.steering import audit_changes
-from accord.git.unlisted import unlisted_paths
 
 _EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"
 
@@ -89,10 +88,7 @@ def changes_since(
         failed = _store(
             comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)
         )
-        unlisted = unlisted_paths(
-            ours, snapshot.agents_git(), comparison.seen, snapshot.ignored, since=snapshot.taken_at
-        )
-        left |= dict.fromkeys([*failed, *unlisted], UNREADABLE)
+        left |= dict.fromkeys(failed, UNREADABLE)
         tree = ours.line("write-tree")
         changes = changes_between(ours, f"{snapshot.commit}^{{tree}}", tree)
         refuse_secrets(ours, changes, secrets)

@@ -20,6 +20,7 @@ from accord.git.index import (
     blobs_of,
     entries_of,
     is_only_here,
+    linked_work_trees,
     stopped_merge,
     submodules,
     unmerged_paths,
@@ -40,7 +41,6 @@ from accord.git.patch_text import marker_findings
 from accord.git.patches import changes_between, contents_of, difference, filters_at, paths_with_new_markers
 from accord.git.paths import escaping_links, is_folder, some_of
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
-from accord.git.unlisted import clear_flags, overlooked_changes
 
 
 class Extracted(Frozen):
@@ -107,7 +107,7 @@ def _stage_changes(
         if without:
             excluded.add(os.path.relpath(without.resolve(), scratch.directory.resolve()))
         entries = entries_of(scratch)
-        clear_flags(scratch, entries)
+        _clear_flags(scratch, entries)
         untracked, nested = untracked_files(scratch, git, "--exclude-standard")
         clones = tuple(f"{folder}/" for folder, is_cloned in nested.items() if is_cloned)
         cloned = {path: ELSEWHERE for path in untracked if path.startswith(clones)}
@@ -115,9 +115,30 @@ def _stage_changes(
         changed = [path for path in listed if path not in excluded and path not in cloned]
         kept_back = cloned | _stage_files(scratch, start, entries, changed, state_files)
         kept_back |= _put_back_commits(scratch, start, state_files)
-        known = {*entries, *untracked, *kept_back, *excluded}
-        kept_back |= overlooked_changes(scratch, git, start, settings, entries, known) | kept_back
+        if settings.has_patterns:
+            kept_back |= {path: UNSEEN for path in _hidden_by_settings(scratch, git) if path not in excluded}
         yield scratch, start, remarks_on(kept_back)
+
+
+def _clear_flags(scratch: Git, entries: Mapping[str, IndexEntry]) -> None:
+    """Let git see changes behind the flags of its index, except that a sparse checkout lacks a file."""
+    hidden = {path: entry.flag for path, entry in entries.items() if entry.is_hidden}
+    shown = [path for path, flag in hidden.items() if flag not in "Ss" or os.path.lexists(scratch.directory / path)]
+    if shown:
+        for option in ("--no-assume-unchanged", "--no-skip-worktree"):
+            scratch("update-index", option, "-z", "--stdin", data=join_nul(shown))
+
+
+def _hidden_by_settings(scratch: Git, real: Git) -> list[str]:
+    """Return the ignored paths that no ``.gitignore`` of the tree hides, without other work trees of ``real``."""
+    ignored = split_nul(scratch("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"))
+    asked = join_nul(f"./{path}" for path in ignored)
+    words = ("check-ignore", "--no-index", "--verbose", "-z", "--stdin")
+    fields = os.fsdecode(scratch.attempt(*words, data=asked).stdout if asked else b"").split("\0")
+    rules = zip(fields[::4], fields[3::4], strict=False)  # the file of each rule, and the path
+    hidden = [path.removeprefix("./") for file, path in rules if Path(file).name != ".gitignore"]
+    trees = linked_work_trees(real) if hidden else ()
+    return [path for path in hidden if not any(f"{tree}/".startswith(path) for tree in trees)]
 
 
 def _stage_files(

@@ -63,7 +63,6 @@ STATE_FILES = (".accord/", "/*.log")
 
 HIDDEN = "Changed files that were hidden, ignored or filtered before the run were left out"
 UNSEEN = "Changes hidden by git's flags or by ignore rules outside of the tree were left out"
-MODES = "Changed modes, which git does not look at here (core.fileMode), were left out"
 STATE = "New state files of agents were left out"
 BY_FILTER = "Changed files with a filter, such as Git LFS, were left out"
 TOO_LARGE = f"Files of more than {MOST_FILE_BYTES // MIB} MiB, which GitHub refuses, were left out"
