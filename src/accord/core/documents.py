@@ -135,22 +135,8 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
         raise
     except ValueError as problem:
         said = "A number has too many digits." if "digits" in str(problem) else str(problem)
-        line = _line_of_odd_number(text, start or 0)
-        raise _broken_contract("not-json", said, "Write it as a string, or leave it out.", line=line) from None
+        raise _broken_contract("not-json", said, "Write it as a string, or leave it out.") from None
     return value, repeated, end
-
-
-def _line_of_odd_number(text: str, start: int) -> int | None:
-    """Return the line of the first NaN, infinity, or number that is too large or too long for Python."""
-    place = next((each.start() for each in _TOKEN.finditer(text, start) if _is_odd(each.group())), None)
-    return None if place is None else _line_at(text, place)
-
-
-def _is_odd(token: str) -> bool:
-    try:
-        return len(token) > 4300 or not math.isfinite(float(token))
-    except ValueError:
-        return False
 
 
 def _no_constant(name: str) -> None:

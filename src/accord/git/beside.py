@@ -81,7 +81,9 @@ def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[s
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
     commits = dict(pushed := pushed_commits(git, shared))
     commits |= {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_at(shared / _STASH_LOG)}
-    commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _branches_switched_from(git)}
+    switched = pairwise(_log_at(git.path_of("logs/HEAD")))
+    left = [older for (_, said), (older, _) in switched if said.startswith(_AWAY)]
+    commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in left}
     fetched = set()
     for line in git("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace").split("\n"):
         commit, _, name = line.partition(" ")
@@ -152,12 +154,6 @@ def _log_at(path: Path) -> list[tuple[str, str]]:
     """Return the commits of the log of a ref, newest first, each with the words about what moved it there."""
     entries = (_LOGGED.match(line) for line in reversed(_read_small(path).split("\n")))
     return [(entry[1], entry[2]) for entry in entries if entry]
-
-
-def _branches_switched_from(git: Git) -> list[str]:
-    """Return the commits from which HEAD was switched away."""
-    log = _log_at(git.path_of("logs/HEAD"))
-    return [older for (_, said), (older, _) in pairwise(log) if said.startswith(_AWAY)]
 
 
 def _edits(folder: Path, base: str, state_files: Sequence[str]) -> bytes:
@@ -307,7 +303,15 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
         for lock in locks:
             with suppress(OSError):
                 lock.unlink()
-        _put_back(git, own, head, branch, commit, changes)
+        file = own / "HEAD"
+        if file.is_symlink() or not file.is_file() or file.read_bytes() != head:  # git does not start without it
+            file.unlink(missing_ok=True)
+            with suppress(OSError):  # without `.git`; reading the changes refuses that
+                file.write_bytes(head)
+            changes.undone.append("HEAD")
+        is_moved = git.commit_of("HEAD") != commit
+        if is_moved and not git.attempt("update-ref", "--no-deref", branch or "HEAD", commit).returncode:
+            changes.undone.append(branch or "HEAD")
         try:
             after = _refs(git, top)
         except GitFailed:  # what cannot be read is not as it was
@@ -315,19 +319,6 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
         gone = {name: old for name, old in before.items() if after.get(name) != old}
         new = {name: "" for name in after if name not in before and name.startswith(_TRUSTED)}
         changes.moved = {name: old for name, old in (gone | new).items() if name != branch}
-
-
-def _put_back(git: Git, own: Path, head: bytes, branch: str, commit: str, changes: RefChanges) -> None:
-    """Restore HEAD as a file, since git does not start without it, and then its branch."""
-    file = own / "HEAD"
-    if file.is_symlink() or not file.is_file() or file.read_bytes() != head:
-        file.unlink(missing_ok=True)
-        with suppress(OSError):  # without `.git`; reading the changes refuses that
-            file.write_bytes(head)
-        changes.undone.append("HEAD")
-    is_moved = git.commit_of("HEAD") != commit
-    if is_moved and not git.attempt("update-ref", "--no-deref", branch or "HEAD", commit).returncode:
-        changes.undone.append(branch or "HEAD")
 
 
 def _refs(git: Git, here: str) -> Mapping[str, str]:

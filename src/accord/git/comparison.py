@@ -24,13 +24,12 @@ from accord.git.index import (
     entries_of,
     ignored_paths,
     is_only_here,
-    stopped_merge,
-    unmerged_paths,
+    unfinished_merge,
     untracked_files,
 )
 from accord.git.leaving_out import BY_FILTER, ELSEWHERE, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
 from accord.git.patches import Change, changes_between, difference, paths_with_new_markers
-from accord.git.paths import is_folder, some_of
+from accord.git.paths import is_folder
 from accord.git.program import SUBMODULE, Git, GitFailed, is_ancestor, join_nul, split_nul
 from accord.git.secrets import refuse_secrets
 from accord.git.snapshots import (
@@ -119,12 +118,6 @@ def _undone_paths(ours: Git, before: Snapshot, changes: Sequence[Change]) -> Ite
         yield from (change.path for change in changes if (change.path, change.blob) in old)
 
 
-def _merged_commits(real: Git, start: str, made: Collection[str]) -> tuple[str, ...]:
-    """Return the commits that HEAD has since the start, without those made here, by the agent's word, newest first."""
-    words = ("rev-list", "--topo-order", f"--max-count={_MOST_MERGED}", f"{start}..HEAD", "--")
-    return tuple(commit for commit in real.attempt(*words).stdout.decode().split() if commit not in made)
-
-
 def own_messages(real: Git, start: str, merged: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the messages of the newest commits that an agent made itself since the start, oldest first."""
     wanted = ("--first-parent", "--no-merges", "--reverse", "--format=%B", f"--max-count={_MOST_MESSAGES}", "-z")
@@ -147,7 +140,7 @@ class _Comparison(Frozen):
     unfinished: str
     uncommitted: Collection[str]  # paths of that index that differ from HEAD
     descends: bool  # HEAD goes on from the commit before; an index of elsewhere does not tell what was staged
-    merged: tuple[str, ...]
+    merged: tuple[str, ...]  # commits since the start that were not made here, by the agent's word, newest first
 
     @cached_property
     def ignored_now(self) -> Collection[str]:
@@ -168,10 +161,12 @@ class _Comparison(Frozen):
         uncommitted, descends, merged = list[str](), True, tuple[str, ...]()
         with suppress(GitFailed, subprocess.TimeoutExpired):
             staged = entries_of(real) or before.index  # without an index, nothing was staged
-            unfinished = _unfinished_merge(real)
+            unfinished = unfinished_merge(real)
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
-            merged = _merged_commits(real, before.commit, made)
+            words = ("rev-list", "--topo-order", f"--max-count={_MOST_MERGED}", f"{before.commit}..HEAD", "--")
+            listed = real.attempt(*words).stdout.decode().split()
+            merged = tuple(commit for commit in listed if commit not in made)
         untracked, nested = untracked_files(ours, real, BY_TREE)
         commit = entries_of(ours)
         seen = look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))
@@ -273,14 +268,6 @@ class _Comparison(Frozen):
         if before is None and not self.before.settings.has_modes:
             return staged.mode if staged and staged.mode in (_PLAIN, _EXECUTABLE) else known.mode if known else _PLAIN
         return _EXECUTABLE if is_executable(now) else _PLAIN
-
-
-def _unfinished_merge(real: Git) -> str:
-    """Say which merge has not come to its end, with its paths; empty without one."""
-    what = stopped_merge(real)
-    if paths := unmerged_paths(real):
-        return f"{what or 'a merge'} left conflicts in {some_of(paths)}"
-    return f"{what} was not continued" if what else ""
 
 
 def _facts_of(comparison: _Comparison, changed: Sequence[str], pointers: Mapping[str, str]) -> Iterator[ChangedPath]:

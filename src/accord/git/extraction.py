@@ -13,7 +13,7 @@ from pathlib import Path
 
 from accord.core.errors import Refused, WrongUsage
 from accord.core.frozen import Frozen
-from accord.git.filters import LFS, Settings, filtered_content, is_pointer_file, read_settings, stays_as_stored
+from accord.git.filters import LFS, Settings, is_pointer_file, read_settings, stays_as_stored
 from accord.git.index import (
     IndexEntry,
     add_files,
@@ -21,9 +21,8 @@ from accord.git.index import (
     entries_of,
     is_only_here,
     linked_work_trees,
-    stopped_merge,
     submodules,
-    unmerged_paths,
+    unfinished_merge,
     untracked_files,
 )
 from accord.git.leaving_out import (
@@ -38,8 +37,8 @@ from accord.git.leaving_out import (
     remarks_on,
 )
 from accord.git.patch_text import marker_findings
-from accord.git.patches import changes_between, contents_of, difference, filters_at, paths_with_new_markers
-from accord.git.paths import escaping_links, is_folder, some_of
+from accord.git.patches import changes_between, difference, filtered_changes, filters_at, paths_with_new_markers
+from accord.git.paths import escaping_links, is_folder
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
 
 
@@ -95,14 +94,19 @@ def _stage_changes(
     git = Git(work_tree, {} if is_trusted else UNTRUSTED)
     start, settings = merge_base(git, base), read_settings(work_tree)
     git = replace(git, directory=Path(git.line("rev-parse", "--show-toplevel")))
-    _refuse_unfinished(git)
+    if what := unfinished_merge(git):
+        hint = "Resolve the conflicts and commit, or abort it, then take the patch again."
+        raise Refused(f"conflict-markers: {what}.", hint=hint)
     with _scratch_index(git, settings) as scratch:
         own = git.path_of("index")
         if own.is_file():
             shutil.copy2(own, dict(scratch.environment)["GIT_INDEX_FILE"])  # its time tells git what may have changed
         else:
             scratch("read-tree", "HEAD")
-        _forget_new_repositories(scratch, start)
+        staged = changes_between(scratch, start, scratch.line("write-tree"))
+        added = {each.path for each in staged if each.mode == SUBMODULE and not each.was.strip("0")}
+        if left := added and added - submodules(scratch):  # repositories of which the agent added the id alone
+            scratch("update-index", "--force-remove", "-z", "--stdin", data=join_nul(left))
         excluded = {*_take_out(scratch)}
         if without:
             excluded.add(os.path.relpath(without.resolve(), scratch.directory.resolve()))
@@ -164,17 +168,6 @@ def _take_out(scratch: Git) -> list[str]:
     return [path for path, blob in made.items() if blob == gone[path]]
 
 
-def _refuse_unfinished(git: Git) -> None:
-    """Refuse a work tree in which a merge waits to be brought to its end. Raises Refused."""
-    paths, what = unmerged_paths(git), stopped_merge(git)
-    if paths or what:
-        message = f"conflict-markers: {what or 'a merge'} has not come to its end"
-        raise Refused(
-            f"{message}, with conflicts in {some_of(paths)}." if paths else f"{message}.",
-            hint="Resolve the conflicts and commit, or abort it, then take the patch again.",
-        )
-
-
 def _find_not_added(
     scratch: Git, start: str, entries: Mapping[str, IndexEntry], changed: Sequence[str], state_files: Sequence[str]
 ) -> tuple[set[str], dict[str, str]]:
@@ -184,19 +177,14 @@ def _find_not_added(
     stored = zip(files, scratch.contents([entries[path].blob for path in files]), strict=True)
     as_stored = {path for path, content in stored if stays_as_stored(scratch.directory / path, content)}
     facts = []
-    for path in changed:
-        if path not in as_stored and (status := _status_of(scratch.directory / path)):
+    for path in (path for path in changed if path not in as_stored):
+        with suppress(OSError):  # of a path that is gone
+            status = (scratch.directory / path).lstat()
             is_filtered = path in filtered and not is_pointer_file(scratch.directory / path)
             only_here = stat.S_ISDIR(status.st_mode) and is_only_here(scratch.directory / path)
             mode, size, is_new = status.st_mode, status.st_size, path not in entries
             facts.append(ChangedPath(path, mode, size, is_new, is_filtered=is_filtered, is_only_here=only_here))
     return as_stored, reasons_to_leave_out(facts, state_files)
-
-
-def _status_of(path: Path) -> os.stat_result | None:
-    with suppress(OSError):
-        return path.lstat()
-    return None
 
 
 def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> dict[str, str]:
@@ -205,12 +193,7 @@ def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> d
     These are new state files of agents, and contents that are not what their filter stores.
     """
     changes = changes_between(scratch, start, scratch.line("write-tree"))
-    filtered = filters_at(scratch, start, [change.path for change in changes if change.leaves_file])
-    contents = contents_of(scratch, [each for each in changes if each.path in filtered])
-    found = [
-        each.path for each, new, old in contents if filtered_content(each.path, new or b"", old, filtered[each.path])
-    ]
-    left = dict.fromkeys(found, BY_FILTER)
+    left = dict.fromkeys((change.path for change, _ in filtered_changes(scratch, start, changes)), BY_FILTER)
     left |= dict.fromkeys(sorted(own_state((each.path for each in changes if each.is_new), state_files)), STATE)
     made = {each.blob for each in changes if each.path in left}
     moved = [each.path for each in changes if each.is_removal and each.was in made]
@@ -218,14 +201,6 @@ def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> d
     if entries := join_nul(f"{each.was_mode} {each.was}\t{each.path}" for each in changes if each.path in left):
         scratch("update-index", "-z", "--index-info", data=entries)
     return left
-
-
-def _forget_new_repositories(scratch: Git, start: str) -> None:
-    """Take the repositories that the agent added by their id alone out of the index, except submodules."""
-    changes = changes_between(scratch, start, scratch.line("write-tree"))
-    made = [each.path for each in changes if each.mode == SUBMODULE and not each.was.strip("0")]
-    if left := {*made} - submodules(scratch) if made else ():
-        scratch("update-index", "--force-remove", "-z", "--stdin", data=join_nul(left))
 
 
 def merge_base(git: Git, base: str) -> str:

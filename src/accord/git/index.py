@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from accord.git.paths import some_of
 from accord.git.program import UNTRUSTED, Git, GitFailed, join_nul, split_nul
 
 _STOPPED = {
@@ -44,16 +45,14 @@ def entries_of(git: Git) -> dict[str, IndexEntry]:
     return found
 
 
-def unmerged_paths(git: Git) -> list[str]:
-    """List the paths of the index with more than one version."""
-    entries = split_nul(git("ls-files", "--unmerged", "-z"))
-    return list(dict.fromkeys(entry.partition("\t")[2] for entry in entries))
-
-
-def stopped_merge(git: Git) -> str:
-    """Name the merge, rebase, cherry-pick or revert that waits to be continued; empty without one."""
+def unfinished_merge(git: Git) -> str:
+    """Say which merge, rebase, cherry-pick or revert has not come to its end, with its conflicts; empty without one."""
     folder = Path(git.line("rev-parse", "--absolute-git-dir"))
-    return next((what for name, what in _STOPPED.items() if (folder / name).exists()), "")
+    what = next((what for name, what in _STOPPED.items() if (folder / name).exists()), "")
+    unmerged = split_nul(git("ls-files", "--unmerged", "-z"))
+    if paths := list(dict.fromkeys(entry.partition("\t")[2] for entry in unmerged)):
+        return f"{what or 'a merge'} left conflicts in {some_of(paths)}"
+    return f"{what} was not continued" if what else ""
 
 
 def stage_all(git: Git) -> Collection[str]:

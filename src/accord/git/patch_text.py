@@ -81,8 +81,9 @@ def _fault(patch: bytes) -> str:
 
 def escaping_names(patch: bytes) -> list[str]:
     """List the names in the headers of a patch that leave the work tree, or are inside of ``.git``."""
-    names = (_unescape(os.fsencode(name)) if key == _PAIR_KEY else os.fsencode(name) for key, name in header_names(patch))
-    return list(dict.fromkeys(name for each in names if _OUT_OF_TREE.search(name := each.decode("utf-8", "replace"))))
+    names = ((os.fsencode(name), key == _PAIR_KEY) for key, name in header_names(patch))
+    shown = ((_unescape(name) if is_pair else name).decode("utf-8", "replace") for name, is_pair in names)
+    return list(dict.fromkeys(name for name in shown if _OUT_OF_TREE.search(name)))
 
 
 def absolute_names(patch: bytes) -> list[str]:

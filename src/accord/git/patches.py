@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from accord.core.errors import AccordError, BrokenContract, Refused
-from accord.core.findings import Finding, sentence
+from accord.core.findings import Finding, names_of, sentence
 from accord.core.frozen import Frozen
 from accord.git.filters import filtered_content, filters_of
 from accord.git.patch_text import REBUILD_HINT, absolute_names, has_new_markers, header_names
-from accord.git.program import SUBMODULE, Git, own_repository, split_nul
+from accord.git.program import SUBMODULE, Git, join_nul, own_repository, split_nul
 
 _GONE = "000000"
 _BASES_TRIED = 100
@@ -27,14 +27,6 @@ _INDEX = re.compile(rb"^index [0-9a-f]{7,64}\.\.(?!0+\b)([0-9a-f]{7,64})\b", re.
 """The id of a content that a patch makes. No line of a file begins like this in a patch."""
 
 _MOVED = (b"rename from", b"copy from")
-_MISSED = re.compile(r"error: patch failed: (.+):(\d+)$")
-_NOT_FIT = re.compile(r"error: (.+): (does not exist in index|already exists in index|does not match index)$")
-_CORRUPT = re.compile(r"error: (?:corrupt (?:binary )?patch|patch fragment without header) at (?:line |\S+:)(\d+)")
-_WORDS = {
-    "does not exist in index": "does not exist",
-    "already exists in index": "exists already",
-    "does not match index": "is another version",
-}
 _SIDE = re.compile(r"~[0-9a-f]{40,64}\Z")
 """The end that git adds to the name of a file where the other side has a folder."""
 
@@ -88,12 +80,16 @@ def filters_at(scratch: Git, start: str, paths: Sequence[str]) -> dict[str, str]
 
 def filtered_findings(git: Git, before: str, changes: Sequence[Change]) -> Iterator[Finding]:
     """Find changes with bytes where the commit before stores a pointer, an encrypted blob, or a filter's output."""
+    return (finding for _, finding in filtered_changes(git, before, changes))
+
+
+def filtered_changes(git: Git, before: str, changes: Sequence[Change]) -> Iterator[tuple[Change, Finding]]:
+    """Yield these changes, each with its finding."""
     left = [change for change in changes if change.leaves_file]
     filtered = filters_at(git, before, [change.path for change in left])
     for change, new, old in contents_of(git, left):
-        finding = filtered_content(change.path, new or b"", old, filtered.get(change.path, ""))
-        if finding:
-            yield finding
+        if finding := filtered_content(change.path, new or b"", old, filtered.get(change.path, "")):
+            yield change, finding
 
 
 def difference(git: Git, start: str, tree: str, changes: Sequence[Change]) -> bytes:
@@ -102,7 +98,7 @@ def difference(git: Git, start: str, tree: str, changes: Sequence[Change]) -> by
     Attributes of a git directory of our own win over those of the tree, which may call binary files texts.
     """
     paths = [change.path for change in changes]
-    below = {place for path in paths for place in _folders_of(path)}
+    below = {path[:end] for path in paths for end, character in enumerate(path) if character == "/"}
     renames = "--no-renames" if below & {*paths} else "-M"  # git applies no rename away from what is a folder then
     arguments = ("diff-tree", "-r", "-p", "--binary", "--full-index", renames, f"{start}^{{tree}}", tree)
     with own_repository(git) as own:
@@ -114,10 +110,6 @@ def difference(git: Git, start: str, tree: str, changes: Sequence[Change]) -> by
             (own.directory / "info/attributes").write_bytes(os.fsencode(lines))
             patch = inside(*arguments)
         return patch
-
-
-def _folders_of(path: str) -> Iterator[str]:
-    return (path[:position] for position, character in enumerate(path) if character == "/")
 
 
 def _binary_attributes(git: Git, patch: bytes, changes: Iterable[Change]) -> str:
@@ -245,21 +237,9 @@ def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
             hint="The branch is as it was. Let the agent work on top of it.",
             paths=tuple(dict.fromkeys(conflicts)),
         )
-    message = sentence(f"The patch cannot be applied: {', '.join(_reasons(said)) or 'git cannot read it'}")
+    reasons = dict.fromkeys(line.removeprefix("error: ") for line in said.splitlines() if line.startswith("error: "))
+    message = sentence(f"The patch cannot be applied: {names_of([*reasons], 5) or 'git cannot read it'}")
     return BrokenContract.of(Finding("patch-invalid", message, "/patch", hint=REBUILD_HINT))
-
-
-def _reasons(said: str) -> list[str]:
-    """Return the reasons in git's messages in words of the patch, each once and at most five."""
-    found = []
-    for line in said.splitlines():
-        if missed := _MISSED.match(line):
-            found.append(f"`{missed[1]}` has other text at line {missed[2]}")
-        elif known := _NOT_FIT.match(line):
-            found.append(f"`{known[1]}` {_WORDS[known[2]]}")
-        elif corrupt := _CORRUPT.match(line):
-            found.append(f"its line {corrupt[1]} is not part of a patch")
-    return list(dict.fromkeys(found))[:5]
 
 
 def changes_between(git: Git, before: str, after: str) -> list[Change]:
@@ -282,3 +262,30 @@ def contents_of(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, b
     left = [change for change in changes if change.leaves_content]
     contents = git.contents([blob for change in left for blob in (change.blob, change.was)])
     yield from zip(left, contents, contents, strict=True)
+
+
+def newest_of(git: Git, commits: Collection[str], *wanted: str) -> str:
+    """Return the newest of these commits that git lists for words such as ``base..tip``; empty without one."""
+    return next((commit for commit in _commits_in(git, *wanted) if commit in commits), "") if commits else ""
+
+
+def own_paths(git: Git, wanted: str, others: Collection[str]) -> set[str]:
+    """Return the paths that a range of commits, without ``others``, changes; in a merge, from all its parents."""
+    commits = "".join(f"{commit}\n" for commit in _commits_in(git, wanted) if commit not in others)
+    words = ("diff-tree", "--stdin", "-r", "-c", "--no-commit-id", "--name-only", "--no-renames", "-z")
+    return {*split_nul(git(*words, data=commits.encode()))}
+
+
+def _commits_in(git: Git, *wanted: str) -> list[str]:
+    return git.attempt("rev-list", "--topo-order", *wanted, "--").stdout.decode().split()
+
+
+def patch_since(git: Git, patch: bytes, base: str, start: str) -> bytes:
+    """Return what a patch for ``base`` changes in another commit, which its result goes on from, in its own paths."""
+    changes = changes_between(git, base, apply_patch(git, patch, base))
+    with own_index(git) as inside:
+        inside("read-tree", start)
+        entries = join_nul(f"{change.mode} {change.blob}\t{change.path}" for change in changes)
+        inside("update-index", "--replace", "-z", "--index-info", data=entries)
+        tree = inside.line("write-tree")
+    return difference(git, start, tree, changes_between(git, start, tree))

@@ -41,12 +41,20 @@ from accord.git.configuration import prefix_at
 from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits, size_findings
 from accord.git.patch_text import header_names, marker_findings
-from accord.git.patches import Change, PatchConflict, changes_between, filtered_findings, paths_with_new_markers
+from accord.git.patches import (
+    Change,
+    PatchConflict,
+    changes_between,
+    filtered_findings,
+    newest_of,
+    own_paths,
+    patch_since,
+    paths_with_new_markers,
+)
 from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
 from accord.git.steering import PathAudit, audit_changes, audit_paths
-from accord.git.upstream import newest_of, own_paths, patch_since
 from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.pulls import are_over, heads_on
@@ -336,7 +344,7 @@ class _Publisher(Frozen):
             ("push-refused", (replace(link, hint="Review the agent's changes.") for link in links)),
             ("changes-too-large", size_findings(git, before, commit, changes, self.work.limits)),
             ("push-refused", filtered_findings(git, before, changes)),
-            ("merge-unfinished", marker_findings([*paths_with_new_markers(git, changes)])),
+            ("merge-unfinished", marker_findings(paths_with_new_markers(git, changes))),
         )
         for kind, findings in checks:
             for finding in findings:
