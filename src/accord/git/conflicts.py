@@ -1,16 +1,19 @@
-"""Merges of branches, and patches that conflict: the commit on its own base, the branch, and how to resolve it."""
+"""Merges of branches, and patches that conflict: the commit on its own base, the branch, and how to resolve it.
+
+Commits that a run's work contains and that the remote has, too, are its base, and not its changes.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from accord.core.errors import BrokenContract
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, commit_patch, commit_tree
-from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, own_base
-from accord.git.program import Git, GitFailed, file_at, is_ancestor
+from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, difference, own_base, own_index
+from accord.git.program import Git, GitFailed, file_at, is_ancestor, join_nul, split_nul
 from accord.git.replacing import trailer
 
 CONFLICT_TRAILER = "Accord-Conflict"
@@ -96,3 +99,30 @@ def resolution(branch: str, onto: str) -> str:
     ours, theirs = shlex.quote(branch), shlex.quote(f"origin/{onto}")
     after = "# edit the conflicting files, then\ngit add --all\ngit commit --no-edit\ngit push"
     return f"git fetch origin\ngit switch {ours}\ngit merge {theirs}\n{after}"
+
+
+def newest_of(git: Git, commits: Collection[str], *wanted: str) -> str:
+    """Return the newest of these commits that git lists for words such as ``base..tip``; empty without one."""
+    return next((commit for commit in _commits_in(git, *wanted) if commit in commits), "") if commits else ""
+
+
+def own_paths(git: Git, wanted: str, others: Collection[str]) -> set[str]:
+    """Return the paths that a range of commits, without ``others``, changes; in a merge, from all its parents."""
+    commits = "".join(f"{commit}\n" for commit in _commits_in(git, wanted) if commit not in others)
+    words = ("diff-tree", "--stdin", "-r", "-c", "--no-commit-id", "--name-only", "--no-renames", "-z")
+    return {*split_nul(git(*words, data=commits.encode()))}
+
+
+def _commits_in(git: Git, *wanted: str) -> list[str]:
+    return git.attempt("rev-list", "--topo-order", *wanted, "--").stdout.decode().split()
+
+
+def patch_since(git: Git, patch: bytes, base: str, start: str) -> bytes:
+    """Return what a patch for ``base`` changes in another commit, which its result goes on from, in its own paths."""
+    changes = changes_between(git, base, apply_patch(git, patch, base))
+    with own_index(git) as inside:
+        inside("read-tree", start)
+        entries = join_nul(f"{change.mode} {change.blob}\t{change.path}" for change in changes)
+        inside("update-index", "--replace", "-z", "--index-info", data=entries)
+        tree = inside.line("write-tree")
+    return difference(git, start, tree, changes_between(git, start, tree))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from accord.core.findings import Finding, names_of, sentence
 from accord.core.frozen import Frozen
 from accord.git.filters import filtered_content, filters_of
 from accord.git.patch_text import REBUILD_HINT, absolute_names, has_new_markers, header_names
-from accord.git.program import SUBMODULE, Git, join_nul, own_repository, split_nul
+from accord.git.program import SUBMODULE, Git, own_repository, split_nul
 
 _GONE = "000000"
 _BASES_TRIED = 100
@@ -262,30 +262,3 @@ def contents_of(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, b
     left = [change for change in changes if change.leaves_content]
     contents = git.contents([blob for change in left for blob in (change.blob, change.was)])
     yield from zip(left, contents, contents, strict=True)
-
-
-def newest_of(git: Git, commits: Collection[str], *wanted: str) -> str:
-    """Return the newest of these commits that git lists for words such as ``base..tip``; empty without one."""
-    return next((commit for commit in _commits_in(git, *wanted) if commit in commits), "") if commits else ""
-
-
-def own_paths(git: Git, wanted: str, others: Collection[str]) -> set[str]:
-    """Return the paths that a range of commits, without ``others``, changes; in a merge, from all its parents."""
-    commits = "".join(f"{commit}\n" for commit in _commits_in(git, wanted) if commit not in others)
-    words = ("diff-tree", "--stdin", "-r", "-c", "--no-commit-id", "--name-only", "--no-renames", "-z")
-    return {*split_nul(git(*words, data=commits.encode()))}
-
-
-def _commits_in(git: Git, *wanted: str) -> list[str]:
-    return git.attempt("rev-list", "--topo-order", *wanted, "--").stdout.decode().split()
-
-
-def patch_since(git: Git, patch: bytes, base: str, start: str) -> bytes:
-    """Return what a patch for ``base`` changes in another commit, which its result goes on from, in its own paths."""
-    changes = changes_between(git, base, apply_patch(git, patch, base))
-    with own_index(git) as inside:
-        inside("read-tree", start)
-        entries = join_nul(f"{change.mode} {change.blob}\t{change.path}" for change in changes)
-        inside("update-index", "--replace", "-z", "--index-info", data=entries)
-        tree = inside.line("write-tree")
-    return difference(git, start, tree, changes_between(git, start, tree))

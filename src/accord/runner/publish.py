@@ -38,19 +38,10 @@ from accord.git.branches import (
     tip_of,
 )
 from accord.git.configuration import prefix_at
-from accord.git.conflicts import commit_on_own_base, conflict_branch
+from accord.git.conflicts import commit_on_own_base, conflict_branch, newest_of, own_paths, patch_since
 from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits, size_findings
 from accord.git.patch_text import header_names, marker_findings
-from accord.git.patches import (
-    Change,
-    PatchConflict,
-    changes_between,
-    filtered_findings,
-    newest_of,
-    own_paths,
-    patch_since,
-    paths_with_new_markers,
-)
+from accord.git.patches import Change, PatchConflict, changes_between, filtered_findings, paths_with_new_markers
 from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
