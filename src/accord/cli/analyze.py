@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import nullcontext
 
 import click
@@ -10,14 +11,16 @@ import click
 from accord.agents.providers import ALL, STRUCTURED
 from accord.cli.options import FormatArguments, argument, command, option
 from accord.cli.output import one_line, print_json
-from accord.cli.run_step import report_analysis, report_classification
+from accord.cli.run_step import attempts_table, parse_list, task_list
 from accord.cli.sources import local_policy, read_bytes, regular_file
+from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
 from accord.core.clock import SystemClock
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import classify as classify_run
 from accord.runner.models import Classification
-from accord.runner.outputs import analysis_outputs
+from accord.runner.outputs import analysis_outputs, error_outputs
 from accord.runner.transcripts.read import codec_of, read_evidence
+from accord.text.markdown import cell
 from accord.text.outline import tasks
 from accord.text.redaction import redactor_for
 
@@ -25,13 +28,11 @@ _SIGNS = {"answered": "✓", "failed": "✗", "skipped": "-"}
 
 
 class _AnalyzeArguments(FormatArguments):
-    pr_body: str = option("--pr-body", "The pull request's body with its tasks.", metavar="FILE")
-    message: str = option("--message", "The agent's final message.", metavar="FILE")
-    providers: str = option("--providers", "Providers to ask, in this order.", default=",".join(ALL), metavar="NAMES")
-    commands: str = option("--commands", "Commands that the agent ran, one per line.", default="", metavar="FILE")
-    diff_stat: str = option(
-        "--diff-stat", "The run's changes, as printed by `git diff --stat`.", default="", metavar="FILE"
-    )
+    pr_body: str = option("--pr-body FILE", "The pull request's body with its tasks.", required=True)
+    message: str = option("--message FILE", "The agent's final message.", required=True)
+    providers: str = option("--providers NAMES", "Providers to ask, in this order.", default=",".join(ALL))
+    commands: str = option("--commands FILE", "Commands that the agent ran, one per line.")
+    diff_stat: str = option("--diff-stat FILE", "The run's changes, as printed by `git diff --stat`.")
 
 
 @command(_AnalyzeArguments, short_help="Find the tasks that an agent completed.")
@@ -52,7 +53,12 @@ def analyze(given: _AnalyzeArguments) -> None:
         print_json(outputs)
     else:
         _print_analysis(found, [task.text for task in tasks(body) if task.text and not task.is_checked])
-    report_analysis(outputs, warnings)
+    leave_outputs(outputs)
+    name = cell(f"{found.provider} {found.model}".strip())
+    answer = f"Answered by {name}, confidence {outputs['llm-confidence']}." if name else "No provider answered."
+    done = task_list(parse_list(outputs["llm-completed-tasks"])) or "No completed task was found."
+    leave_summary("### accord analyze", answer, done, attempts_table(parse_list(outputs["llm-attempts"])))
+    annotate_warnings(warnings, "accord")
 
 
 def _text(path: str) -> str:
@@ -88,9 +94,9 @@ _AGENT_HELP = f"Agent: {', '.join(STRUCTURED[:-1])} or {STRUCTURED[-1]}. Default
 
 class _ClassifyArguments(FormatArguments):
     log: str = argument("LOG", envvar="ACCORD_CLASSIFY_LOG")
-    agent: str = option("--agent", _AGENT_HELP, default="", metavar="NAME")
+    agent: str = option("--agent NAME", _AGENT_HELP)
     exit_code: int | None = option("--exit-code", "Exit code of the agent, if known.", type=click.IntRange(0, 255))
-    stderr: str | None = option("--stderr", "The agent's standard error.", metavar="FILE")
+    stderr: str | None = option("--stderr FILE", "The agent's standard error.")
 
 
 @command(_ClassifyArguments, short_help="Explain why an agent's run failed.")
@@ -108,16 +114,21 @@ def classify(given: _ClassifyArguments) -> None:
     if given.is_json:
         print_json(found.model_dump() if found else NO_ERROR)
     else:
-        _print_classification(found)
-    report_classification(found, warnings)
+        click.echo("\n".join(_lines_of(found)) if found else "no error")
+    outputs = error_outputs(found, redactor_for(os.environ), local_policy())
+    leave_outputs(outputs)
+    category = outputs["error-category"]
+    values = [outputs[name] for name in ("error-type", "error-recovery", "retry-after-seconds", "error-summary")]
+    rows = [list(map(cell, values))] if category else []
+    errors = long_table(["Origin", "Recovery", "Seconds to wait", "Summary"], rows)
+    leave_summary(f"### accord classify: {category or 'no error'}", errors)
+    for text in warnings:
+        warn(text)
 
 
-def _print_classification(found: Classification | None) -> None:
-    if found is None:
-        click.echo("no error")
-        return
+def _lines_of(found: Classification) -> Iterator[str]:
     delay = f" after {found.retry_after_seconds:.10g} s" if found.retry_after_seconds is not None else ""
-    click.echo(f"{click.style(found.category, fg='red', bold=True)} ({found.type}): {found.recovery}{delay}")
-    click.echo(f"  {one_line(found.summary)}")
+    yield f"{click.style(found.category, fg='red', bold=True)} ({found.type}): {found.recovery}{delay}"
+    yield f"  {one_line(found.summary)}"
     evidence = found.evidence
-    click.echo(click.style(f"  {evidence.rule}, by {evidence.source}: {one_line(evidence.line)}", dim=True))
+    yield click.style(f"  {evidence.rule}, by {evidence.source}: {one_line(evidence.line)}", dim=True)

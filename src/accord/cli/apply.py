@@ -55,20 +55,18 @@ _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments, FormatArguments):
     result: str = argument("RESULT", envvar="ACCORD_APPLY_RESULT")
     kind: str | None = option("--kind", "The only accepted kind. Default: any.", type=Choice(sorted(APPLICABLE)))
-    run_key: str = option("--run-key", "Scope of exactly-once. Default: the request, else a digest.", default="")
+    run_key: str = option("--run-key", "Scope of exactly-once. Default: the request, else a digest.")
     receipt: Path | None = option("--receipt", "Also write the JSON receipt to this file, in a new folder if need be.")
-    request: str = option(
-        "--request", "Request of a plan: a spec's path, #12, session:NAME, mission:NAME.", default="", metavar="REQUEST"
-    )
+    request: str = option("--request REQUEST", "Request of a plan: a spec's path, #12, session:NAME, mission:NAME.")
     plan_settings: Path | None = option(
-        "--plan-settings", "Parent, milestone, type and assignees of a plan's items (plan.yml).", metavar="FILE"
+        "--plan-settings FILE", "Parent, milestone, type and assignees of a plan's items (plan.yml)."
     )
     close_vanished: bool = option("--close-vanished", "Close items that the plan no longer has.")
     any_issue: bool = option("--any-issue", "Let a plan close and update issues that are not work items.")
     max_items: int = option("--max-items", "Refuse a plan with more items.", type=click.IntRange(1), default=MOST_ITEMS)
-    work_item: int | None = option("--work-item", "The work item of an implementor result.", type=Number(), metavar="N")
-    pull: int | None = option("--pull", "The pull request of a reviewer result.", type=Number(), metavar="N")
-    commit: str = option("--commit", "The commit that a reviewer read. Default: the head.", default="", metavar="SHA")
+    work_item: int | None = option("--work-item N", "The work item of an implementor result.", type=Number())
+    pull: int | None = option("--pull N", "The pull request of a reviewer result.", type=Number())
+    commit: str = option("--commit SHA", "The commit that a reviewer read. Default: the head.")
     max_comments: int = option(
         "--max-comments",
         "New comments of a review on lines and files; the rest is in its body.",
@@ -78,18 +76,14 @@ class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments, Forma
     approvals: str | None = option(
         "--approvals", "How to post an approving review. Default: the configuration's.", type=Choice(APPROVALS)
     )
-    base: str = option("--base", "The base branch of a new pull request.", default="", metavar="BRANCH")
+    base: str = option("--base BRANCH", "The base branch of a new pull request.")
     checkout: Path = option(
         "--checkout", "Checkout to read git objects from; it stays unchanged.", type=FILE, default=Path()
     )
-    author: str = option("--author", "Author of the commit.", default="", metavar="'NAME <MAIL>'")
-    co_author: tuple[str, ...] = option(
-        "--co-author", "Co-author of the commit.", type=Lines(), metavar="'NAME <MAIL>'"
-    )
+    author: str = option("--author 'NAME <MAIL>'", "Author of the commit.")
+    co_author: tuple[str, ...] = option("--co-author 'NAME <MAIL>'", "Co-author of the commit.", type=Lines())
     commit_type: str = option("--commit-type", "Prefix of the commit's subject.", default="feat")
-    protect: tuple[str, ...] = option(
-        "--protect", "Another protected path, as in .gitignore.", type=Lines(), metavar="PATTERN"
-    )
+    protect: tuple[str, ...] = option("--protect PATTERN", "Another protected path, as in .gitignore.", type=Lines())
     keepalive: bool = option("--keepalive", "Let keepalive work on a new pull request.")
 
 
@@ -228,8 +222,8 @@ def _check_kind(kind: str, given: _ApplyArguments) -> None:
 
 
 class _PatchArguments(RootArguments):
-    base: str = option("--base", "The branch or commit from which the agent started.", metavar="REF")
-    into: Path | None = option("--into", "Write the patch into this result.", metavar="RESULT")
+    base: str = option("--base REF", "The branch or commit from which the agent started.", required=True)
+    into: Path | None = option("--into RESULT", "Write the patch into this result.")
 
 
 @command(_PatchArguments)

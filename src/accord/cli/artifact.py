@@ -17,10 +17,8 @@ from accord.core.errors import WrongUsage
 class _ArtifactArguments(ReadingArguments, FormatArguments):
     name: str = argument("NAME", envvar="ACCORD_ARTIFACT_NAME")
     into: Path = option("--into", "The folder to create.")
-    file: str = option("--file", "A file that it must have. Default: its only one.", default="", metavar="PATH")
-    run_id: int | None = option(
-        "--run-id", "The workflow run. Default: `GITHUB_RUN_ID`.", type=click.IntRange(min=1), metavar="N"
-    )
+    file: str = option("--file PATH", "A file that it must have. Default: its only one.")
+    run_id: int | None = option("--run-id N", "The workflow run. Default: `GITHUB_RUN_ID`.", type=click.IntRange(min=1))
 
 
 @command(_ArtifactArguments, short_help="Download an artifact of a workflow run.")
@@ -33,7 +31,10 @@ def artifact(given: _ArtifactArguments) -> None:
 
     if not given.name:
         raise WrongUsage("The name of the artifact is empty.", hint="Look at the job that names and uploads it.")
-    name, into, run = given.name, given.into, given.run_id or _current_run()
+    run_id = os.environ.get("GITHUB_RUN_ID", "")
+    if given.run_id is None and not run_id.isdecimal():
+        raise WrongUsage("No workflow run given.", hint="Pass `--run-id N` or set `GITHUB_RUN_ID`.")
+    name, into, run = given.name, given.into, given.run_id or int(run_id)
     with github_for(given) as way:
         if name.endswith("*"):
             several = fetch_matching(way.github, name[:-1], run, into)
@@ -57,10 +58,3 @@ def artifact(given: _ArtifactArguments) -> None:
     rows = [[redacted_cell(member.path), f"{member.size:,}"] for member in fetched.members]
     outputs, title = {"path": str(into), "file": file}, f"artifact: {redacted_cell(fetched.artifact.name)}"
     report_step(title, outputs, long_table(["File", "Bytes"], rows, "in the artifact"))
-
-
-def _current_run() -> int:
-    run_id = os.environ.get("GITHUB_RUN_ID", "")
-    if not run_id.isdecimal():
-        raise WrongUsage("No workflow run given.", hint="Pass `--run-id N` or set `GITHUB_RUN_ID`.")
-    return int(run_id)

@@ -173,7 +173,7 @@ def age(since: datetime, now: datetime) -> str:
 class _BoardArguments(PeriodArguments, RepositoriesArguments):
     port: int = option("--port", "Port on 127.0.0.1; 0 is a free one.", type=click.IntRange(0, 65_535), default=0)
     open: bool = option("--open", "Open the board in the browser.")
-    static: Path | None = option("--static", "Write the pages into this folder, and end.", type=FOLDER, metavar="DIR")
+    static: Path | None = option("--static DIR", "Write the pages into this folder, and end.", type=FOLDER)
     write: bool = option("--write", "Take answers to questions of sessions in the browser.")
 
 

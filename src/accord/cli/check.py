@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.options import Choice, FindingsArguments, WritingArguments, argument, command, option
-from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.output import colored_word, finding_lines, one_line, print_json
 from accord.cli.sources import read_bytes
 from accord.cli.step import (
     annotate_file,
@@ -93,12 +93,13 @@ def check(given: _CheckArguments) -> int:
             documents.append((path, None, [Finding("file-unreadable", error.message, hint=error.hint)]))
         elif path in contents:
             documents.append((path, *check_document(contents[path], kind, path, given.role or "")))
+        elif Path(path).is_dir():  # whose documents belong together: itself first, then each document
+            documents += [(str(at), name, found) for at, name, found in check_folder(Path(path), kind)]
         else:
-            documents += _check_folder(path, kind)
+            raise WrongUsage(f"`{path}` is not a folder.", hint=f"Name the folder, or leave out `--kind {kind}`.")
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    can_fix = not (given.fix or is_ok) and _can_fix(contents, kind)
     print_checks(documents, given.output_format, fixes, dry_run=given.dry_run, most=given.most)
-    if can_fix and given.output_format == "text":
+    if given.output_format == "text" and not (given.fix or is_ok) and _can_fix(contents, kind):
         named = shlex.join([*(["--kind", kind] if kind else []), *(paths if len(paths) <= _MOST_PLACES else ["PATH"])])
         click.echo(f"`accord check --fix --dry-run {one_line(named)}` shows the faults that accord can correct.")
     output = ""
@@ -141,13 +142,6 @@ def _fix(contents: dict[str, bytes], kind: str | None, *, is_written: bool) -> d
     return fixes
 
 
-def _check_folder(path: str, kind: str | None) -> list[Checked]:
-    """Check a folder whose documents belong together: the folder itself first, then each document."""
-    if not Path(path).is_dir():
-        raise WrongUsage(f"`{path}` is not a folder.", hint=f"Name the folder, or leave out `--kind {kind}`.")
-    return [(str(place), name, findings) for place, name, findings in check_folder(Path(path), kind)]
-
-
 def print_checks(
     documents: Sequence[Checked],
     output_format: str,
@@ -183,10 +177,11 @@ def print_checks(
             label = click.style("would fix" if dry_run else "fixed", fg="green")
             click.echo(f"{one_line(path)}: {label}: {one_line(fix.text)}")
         groups = _group_equal(findings)
-        print_findings(groups[: most if most is None else max(0, most - printed)], path)
+        for line in finding_lines(groups[: most if most is None else max(0, most - printed)], path):
+            click.echo(line)
         printed += len(groups)
         if not findings:
-            verdict = f"{click.style('ok', fg='green')} ({kind})" if kind else "not an agent runner"
+            verdict = f"{colored_word('ok')} ({kind})" if kind else "not an agent runner"
             click.echo(f"{one_line(path)}: {verdict}")
         elif all(finding.code == "schema" for finding in findings):
             click.echo(f"{one_line(path)}: the other rules are checked once the shape is right")
@@ -209,15 +204,16 @@ def report_checks(documents: Sequence[Checked], document: str = "", name: str = 
         annotate_file(findings, path)
     if "GITHUB_STEP_SUMMARY" not in os.environ:
         return
-    rows = [[redacted_cell(path), redacted_cell(kind or "unknown"), _verdict(found)] for path, kind, found in documents]
+    rows = [
+        [
+            redacted_cell(path),
+            redacted_cell(kind or "unknown"),
+            "❌ rejected" if has_errors(found) else "⚠️ ok, with warnings" if found else "✅ ok",
+        ]
+        for path, kind, found in documents
+    ]
     details = [findings_table(findings) for _, _, findings in documents]
     leave_summary(f"### accord {name}", table(["Document", "Kind", "Verdict"], rows), *details)
-
-
-def _verdict(findings: Sequence[Finding]) -> str:
-    if has_errors(findings):
-        return "❌ rejected"
-    return "⚠️ ok, with warnings" if findings else "✅ ok"
 
 
 def _group_equal(findings: Sequence[Finding]) -> list[Finding]:

@@ -25,11 +25,12 @@ from accord.workflows.versions import breaking_findings
 _LOCAL_WORKFLOW = re.compile(r"(?:\./|\$/)(?P<path>\.github/workflows/[^/]+\.ya?ml)")
 
 _KIND = "runner-workflow"
+_NO_RUNNER = "No agent runner in `{}`: one is called with a prompt, with the inputs and outputs of the runner contract."
 
 
 class _ConformArguments(FindingsArguments):
     paths: tuple[str, ...] = argument("PATH…", required=True, envvar="ACCORD_CONFORM_PATHS")
-    against: str | None = option("--against", "Find changes since the version OLD that break callers.", metavar="OLD")
+    against: str | None = option("--against OLD", "Find changes since the version OLD that break callers.")
 
 
 @command(_ConformArguments)
@@ -42,7 +43,14 @@ def conform(given: _ConformArguments) -> int:
     if given.against is None:
         documents = [document for path in given.paths for document in _check(path)]
         if not any(kind for _, kind, _ in documents):
-            documents = [(path, None, [_no_runner(path)]) for path in given.paths]
+            documents = [
+                (
+                    path,
+                    None,
+                    [Finding("no-runner", _NO_RUNNER.format(path), hint="Name the file of a runner or its folder.")],
+                )
+                for path in given.paths
+            ]
     elif len(given.paths) == 1:
         documents = _compare(given.against, given.paths[0])
     else:
@@ -51,12 +59,6 @@ def conform(given: _ConformArguments) -> int:
     print_checks(documents, given.output_format)
     report_checks(documents, name="conform")
     return 0 if is_ok else 1
-
-
-def _no_runner(path: str) -> Finding:
-    subject = f"`{path}` contains no agent runner" if Path(path).is_dir() else f"`{path}` is not an agent runner"
-    message = f"{subject}, which is called with a prompt and has the inputs and outputs of the runner contract."
-    return Finding("no-runner", message, hint="Name the file of a runner or its folder.")
 
 
 def _check(path: str) -> Iterator[Checked]:

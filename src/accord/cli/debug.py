@@ -24,17 +24,16 @@ class _StderrHandler(logging.Handler):
         """Print one line: time, subject and text."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
         subject = record.name.removeprefix("accord.")
-        text = one_line(str(record.msg) % tuple(_value_text(value) for value in record.args or ()))
+        values = [  # each word of a command is redacted before it is quoted
+            shlex.join(redactor()(str(word)) for word in value) if isinstance(value, tuple) else value
+            for value in record.args or ()
+        ]
+        text = one_line(str(record.msg) % tuple(values))
         shown = text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
         click.echo(f"{at} {subject}: {shown}", err=True)
 
 
 _HANDLER = _StderrHandler()
-
-
-def _value_text(value: object) -> object:
-    """Return a command as text, each word redacted before it is quoted; other values as they are."""
-    return shlex.join(redactor()(str(word)) for word in value) if isinstance(value, tuple) else value
 
 
 def start_log() -> None:

@@ -42,16 +42,16 @@ from accord.text.redaction import redact_json
 
 class _DispatchArguments(ChangeSessionArguments):
     task: str = argument("T-XXX|meta")
-    role: str = option("--role", "Agent that gets the task.", type=Choice(ROLES))
-    goal: str = option("--goal", "Goal, where the task and the criteria have none.", default="")
+    role: str = option("--role", "Agent that gets the task.", type=Choice(ROLES), required=True)
+    goal: str = option("--goal", "Goal, where the task and the criteria have none.")
     project_type: ProjectType | None = option(
         "--project-type", "Default: the session's, or mixed.", type=Choice(get_args(ProjectType))
     )
     into: Path | None = option(
         "--into", "Write prompt.md, schema.json and input.json there, for `accord run`.", type=FOLDER
     )
-    take: str | None = option("--take", "Apply this output of the agent; - is stdin.", metavar="OUTPUT.json")
-    failed: str | None = option("--failed", "Block the session: the agent failed after its retries.", metavar="REASON")
+    take: str | None = option("--take OUTPUT.json", "Apply this output of the agent; - is stdin.")
+    failed: str | None = option("--failed REASON", "Block the session: the agent failed after its retries.")
 
 
 @command(_DispatchArguments)

@@ -23,7 +23,7 @@ from accord.cli.options import (
     option,
     top_of,
 )
-from accord.cli.output import finding_lines, one_line, print_json, redactor
+from accord.cli.output import aligned_lines, colored_word, finding_lines, one_line, print_json, redactor
 from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
 from accord.cli.step import annotate_file, findings_table, leave_outputs, present, redacted_cell, report_step
@@ -40,7 +40,6 @@ from accord.workflows.zizmor import MISSING
 
 NEW_FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
 READABLE = click.Path(path_type=Path, exists=True)
-_COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
 _SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 _OFFLINE, _NO_TOKEN = "--offline", "no GITHUB_TOKEN"
 """Notes of checks for which GitHub is not asked."""
@@ -53,9 +52,7 @@ _NO_ANSWER = "Run it again when GitHub answers, or with `--offline` to check fil
 
 class _DoctorArguments(RootArguments, WritingArguments, RepositoryArguments, FindingsArguments):
     fix: bool = option("--fix", "Correct workflow files: pins, permissions, tokens.")
-    bundle: Path | None = option(
-        "--bundle", "Write a file for a bug report, without secrets.", type=NEW_FILE, metavar="FILE.zip"
-    )
+    bundle: Path | None = option("--bundle FILE.zip", "Write a file for a bug report, without secrets.", type=NEW_FILE)
     include: tuple[Path, ...] = option(
         "--include", "File or folder for the bundle, such as a run folder.", type=READABLE
     )
@@ -93,7 +90,11 @@ def doctor(given: _DoctorArguments) -> int:
         "documents": [{"path": path, "findings": [each.as_json() for each in documents[path]]} for path in documents],
     }
     lines = [*_fix_lines(fixed, is_written=not given.dry_run), *_lines(checks, documents)]
-    more: dict[str, object] = {"fixes": _fixes_as_json(fixed)} if given.fix else {}
+    fixes = [
+        {"path": path, "fixed": [fix.as_json() for fix in each.fixes], "left": [fix.as_json() for fix in each.left]}
+        for path, (_, each) in fixed.items()
+    ]
+    more: dict[str, object] = {"fixes": fixes} if given.fix else {}
     if template := _template_for(fixed):
         more["template"] = template
     if given.bundle is not None and not given.dry_run:
@@ -109,13 +110,6 @@ def doctor(given: _DoctorArguments) -> int:
         present(given, {"ok": is_ok, **found, **more}, lines)
     _report_step(is_ok, checks, documents)
     return 0 if is_ok else 1
-
-
-def _fixes_as_json(fixed: Mapping[str, tuple[str, Fixed]]) -> list[dict[str, object]]:
-    return [
-        {"path": path, "fixed": [fix.as_json() for fix in each.fixes], "left": [fix.as_json() for fix in each.left]}
-        for path, (_, each) in fixed.items()
-    ]
 
 
 def _template_for(found: Mapping[str, tuple[str, Fixed]]) -> str:
@@ -150,13 +144,13 @@ def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:
 
 
 def _lines(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
-    width = max(len(check.name) for check in checks)
     reason, unread = _checks_without_github(checks)
+    rows = []
     for check in checks:
-        status = click.style(f"{check.status:<8}", fg=_COLORS[check.status])
         count = count_of(len(check.findings), "finding") if check.findings else ""
         note = ", ".join(filter(None, [count, "" if check in unread else check.note]))
-        yield f"{check.name:<{width}}  {status} {one_line(note)}".rstrip()
+        rows.append((check.name, colored_word(check.status, 7), one_line(note)))
+    yield from aligned_lines(rows)
     for severity in Severity:
         for path, findings in documents.items():
             shown = finding_lines((each for each in findings if each.severity is severity), path)

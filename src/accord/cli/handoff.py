@@ -25,7 +25,7 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import document_lines, finding_lines, next_lines, one_line
+from accord.cli.output import colored_word, document_lines, finding_lines, next_lines, one_line
 from accord.cli.sources import github_for, posting_to, read_bytes
 from accord.cli.step import as_output, findings_table, present, report_step
 from accord.core.clock import SystemClock, timestamp
@@ -44,7 +44,6 @@ from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
-    from accord.handoffs.gate import SentAction
     from accord.handoffs.store import Task
     from accord.plans.links import LinkedDocument
 
@@ -71,16 +70,12 @@ def handoff() -> None:
 class IssueArguments(RepositoryArguments):
     """Where a handoff is, if it is not in a file."""
 
-    issue: int | None = option(
-        "--work-item", "The handoff of work item N, instead of a file.", type=Number(), metavar="N"
-    )
+    issue: int | None = option("--work-item N", "The handoff of work item N, instead of a file.", type=Number())
 
 
 class _GateArguments(WritingArguments, PostingArguments, FormatArguments):
-    pull: int = option("--pull", "Pull request to judge.", type=Number(), metavar="N")
-    work_item: int | None = option(
-        "--work-item", "Its work item; by default the one that it closes.", type=Number(), metavar="N"
-    )
+    pull: int = option("--pull N", "Pull request to judge.", type=Number())
+    work_item: int | None = option("--work-item N", "Its work item; by default the one that it closes.", type=Number())
     to: str = option(
         "--to",
         "Stage whose artifacts the handoff must have.",
@@ -157,7 +152,11 @@ def dispatch(given: _SendArguments) -> None:
         change = _changer(file or "", issue, github)
         actions, log = open_actions(change(HandoffDecision, False).task, again=given.again), OperationLog(dry_run)
         sent = [*filter(None, (send_and_record(github, action, change, issue, log, clock) for action in actions))]
-    entries = [{**each, "status": "planned"} for each in actions] if dry_run else [*map(_action_document, sent)]
+    entries = [{**each, "status": "planned"} for each in actions] if dry_run else []
+    for one in sent:
+        status = "sent" if one.error is None else "stopped" if isinstance(one.error, Stopped) else "refused"
+        problem = {"error": one.error.message} if one.error else {}
+        entries.append({"id": one.id, "type": one.type, "status": status, **problem})
     outcome = "unchanged" if not actions else "planned" if dry_run else "applied"
     document = {"ok": not any(one.error for one in sent), "outcome": outcome, "actions": entries}
     rows = [f"{entry['status']:<8} {one_line(entry['type']):<24} {one_line(entry['id'])}" for entry in entries]
@@ -167,18 +166,13 @@ def dispatch(given: _SendArguments) -> None:
             raise one.error
 
 
-def _action_document(sent: SentAction) -> dict[str, str]:
-    status = "sent" if sent.error is None else "stopped" if isinstance(sent.error, Stopped) else "refused"
-    return {"id": sent.id, "type": sent.type, "status": status, **({"error": sent.error.message} if sent.error else {})}
-
-
 class _HandoffArguments(IssueArguments, FormatArguments):
     files: tuple[str, ...] = argument("[TASK.json]")
 
 
 class _ChangeHandoffArguments(WritingArguments, _HandoffArguments):
-    role: str = option("--role", "Role of the author.", type=Choice(list(ROLES)))
-    actor: str = option("--actor", "Author's id; the role by default.", default="", metavar="ID")
+    role: str = option("--role", "Role of the author.", type=Choice(list(ROLES)), required=True)
+    actor: str = option("--actor ID", "Author's id; the role by default.")
     adopt: bool = option("--adopt", "Trust the block in the issue's body where it has no ref.")
 
 
@@ -223,8 +217,10 @@ def patch(given: _PatchHandoffArguments) -> int:
 
 
 class _MoveHandoffArguments(_ChangeHandoffArguments):
-    to: str = option("--to", "The status to move to.", type=Choice([*HANDOFF.states, *OLD_STATUSES]), metavar="STATUS")
-    patch: str | None = option("--patch", "Patch to merge first; both are done, or neither.", metavar="PATCH.json")
+    to: str = option(
+        "--to STATUS", "The status to move to.", type=Choice([*HANDOFF.states, *OLD_STATUSES]), required=True
+    )
+    patch: str | None = option("--patch PATCH.json", "Patch to merge first; both are done, or neither.")
     on_missing: str = option(
         "--on-missing",
         "Where an artifact is missing: refuse, or ask a person.",
@@ -334,10 +330,9 @@ def _present(
         "next_moves": moves_to_json(moves),
         "task": task,
     }
-    color = {"rejected": "red", "unchanged": None, "planned": "cyan"}.get(outcome, "green")
     at = f" at {click.style(one_line(str(status)), bold=True)}" if task else ""
     also = " (redirected to a person)" if is_redirected else ""
-    line = f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}"
+    line = f"{one_line(name)}{at}: {colored_word(outcome)}{also}"
     lines = [*finding_lines(findings, source or name), line, *document_lines(documents), *next_lines(moves)]
     present(given, document, lines, log)
 

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -53,11 +54,14 @@ def _run_hook(paths: Sequence[str]) -> int:
     """Check the files, and report what is wrong to the agent on stderr; return the exit code."""
     problems = [line for path in paths or RESULT_FILES for line in _problems(path)]
     event = _read_event()
-    count = Path(tempfile.gettempdir(), f"accord-hook-{_session_digest(event)}")
+    session = json.dumps([os.getuid(), os.getcwd(), str(event.get("session_id", ""))])
+    count = Path(tempfile.gettempdir(), f"accord-hook-{hashlib.sha256(session.encode()).hexdigest()[:32]}")
     if not problems:
         count.unlink(missing_ok=True)
         return 0
-    refusals = _read_count(count) if event.get("stop_hook_active") is True else 0
+    refusals = 0
+    with suppress(OSError, ValueError):
+        refusals = int(count.read_text()) if event.get("stop_hook_active") is True else 0
     lines = "\n".join(problems)
     if refusals >= MOST_REFUSALS:
         count.unlink(missing_ok=True)
@@ -91,16 +95,3 @@ def _read_event() -> Mapping[str, object]:
     except (ValueError, RecursionError):
         return {}
     return event if isinstance(event, dict) else {}
-
-
-def _session_digest(event: Mapping[str, object]) -> str:
-    """Return a word for this user, this folder and the agent's session."""
-    words = [os.getuid(), os.getcwd(), str(event.get("session_id", ""))]
-    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:32]
-
-
-def _read_count(place: Path) -> int:
-    try:
-        return int(place.read_text())
-    except (OSError, ValueError):
-        return 0

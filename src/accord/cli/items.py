@@ -24,6 +24,7 @@ from accord.cli.options import (
 )
 from accord.cli.output import (
     Json,
+    colored_word,
     cut_text,
     document_lines,
     finding_lines,
@@ -31,6 +32,7 @@ from accord.cli.output import (
     one_line,
     print_json,
     print_lines,
+    printed_output,
     screen_columns,
 )
 from accord.cli.sources import AsOfArguments, github_for, read_as_of
@@ -56,7 +58,6 @@ from accord.results.status import (
 if TYPE_CHECKING:
     from accord.plans.links import LinkedDocument
 
-_STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
 _WIDE_COLUMNS = 60
 """A narrower terminal gets no priority and no aligned columns."""
 
@@ -104,9 +105,9 @@ def list_items(given: _ListItemsArguments) -> None:
 
 def _item_line(item: Json, columns: int | None) -> str:
     status, is_narrow = item["status"] or "unclear", columns is not None and columns < _WIDE_COLUMNS
-    colored = click.style(one_line(status) if is_narrow else f"{one_line(status):<17}", fg=_STATUS_COLORS.get(status))
     priority = f" {one_line(item['priority'] or ''):<7}"
-    before = f"#{item['id']} {colored} " if is_narrow else f"#{item['id']:<6} {colored}{priority} "
+    label = colored_word(status, 0 if is_narrow else 17, shown=one_line(status))
+    before = f"#{item['id']} {label} " if is_narrow else f"#{item['id']:<6} {label}{priority} "
     room = columns - len(click.unstyle(before)) if columns else None
     return f"{before}{cut_text(one_line(item['title']), room)}"
 
@@ -143,7 +144,7 @@ class _ShowItemArguments(AsOfArguments, RepositoryArguments, FormatArguments):
 
 
 @command(_ShowItemArguments, of=items)
-def show(given: _ShowItemArguments) -> int:
+def show(given: _ShowItemArguments) -> None:
     """Show a work item, its blockers, moves and documents.
 
     For the number of a pull request, show the work item that it closes. A step also gets the output base: the branch
@@ -159,6 +160,7 @@ def show(given: _ShowItemArguments) -> int:
         pull = way.github.pull(named.number) if named and named.is_pull else None
         more = {"pull": {"id": str(pull.number), "base": pull.base_branch, "url": pull.url}} if pull else {}
         base = {"base": redact(pull.base_branch)} if pull else {}
+        printed_output().keys |= {"id": str(number), **more}
         try:
             if named and pull:
                 check(named)
@@ -176,16 +178,11 @@ def show(given: _ShowItemArguments) -> int:
         except BrokenContract as broken:
             is_changed = any(finding.code == "text-changed" for finding in broken.findings)
             leave_outputs({"reason": redact(broken.message)} if is_changed else base)
-            if not given.is_json:
-                raise
-            findings = [finding.as_json() for finding in broken.findings]
-            print_json({"id": str(number), "outcome": "rejected", "findings": findings, **more})
-            return 1
+            raise
     folder = given.root or (None if given.repo else Path())
     documents = [*filter(None, [handoff]), *(documents_of(folder, issue.number) if folder else [])]
     item["documents"] = [document.as_json() for document in documents]
     present(given, item, [*_detail_lines(item, documents), *map(one_line, notes)])
-    return 0
 
 
 def _detail_lines(item: Json, documents: Sequence[LinkedDocument]) -> Iterator[str]:
@@ -200,27 +197,20 @@ def _detail_lines(item: Json, documents: Sequence[LinkedDocument]) -> Iterator[s
 
 class _MoveItemArguments(WritingArguments, RepositoryArguments, FormatArguments):
     number: str = argument("N")
-    to: str = option("--to", "The new status.", type=Choice(WORK_ITEM.states))
+    to: str = option("--to", "The new status.", type=Choice(WORK_ITEM.states), required=True)
 
 
 @command(_MoveItemArguments, of=items)
-def move(given: _MoveItemArguments) -> int:
+def move(given: _MoveItemArguments) -> None:
     """Move a work item to another status, if that is legal."""
     number, log = _number(given.number), OperationLog(given.dry_run)
-    document: dict[str, object] = {"id": str(number), "to": given.to, "findings": []}
+    printed_output().keys |= {"id": str(number), "to": given.to}
     with github_for(given) as (github, *_):
-        try:
-            moved = move_work_item(github, number, given.to, log)
-        except BrokenContract as broken:
-            if not given.is_json:
-                raise
-            document |= {"outcome": "rejected", "findings": [finding.as_json() for finding in broken.findings]}
-            present(given, document, (), log)
-            return BrokenContract.exit_code
+        moved = move_work_item(github, number, given.to, log)
     outcome = "unchanged" if not moved.is_change else "planned" if given.dry_run else "applied"
-    document |= {"outcome": outcome, "from": moved.source, "url": moved.issue.url}
-    present(given, document, [f"#{number} {one_line(moved.source)} → {given.to}: {outcome}"], log)
-    return 0
+    document = {"id": str(number), "to": given.to, "findings": [], "outcome": outcome, "from": moved.source}
+    line = f"#{number} {one_line(moved.source)} → {given.to}: {outcome}"
+    present(given, {**document, "url": moved.issue.url}, [line], log)
 
 
 def _number(text: str) -> int:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -25,7 +24,7 @@ from accord.cli.options import (
     option,
     top_of,
 )
-from accord.cli.output import one_line, operation_lines
+from accord.cli.output import aligned_lines, colored_word, error_lines, one_line, operation_lines
 from accord.cli.sources import github_for
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step, warn
 from accord.core.clock import SystemClock
@@ -39,29 +38,14 @@ from accord.kit.templates import SOURCE, Choices, Kit, given_choices, pin_for, s
 from accord.workflows.models import Workflow
 from accord.workflows.requirements import Requirement, required_settings, secrets_of
 
-if TYPE_CHECKING:
-    from accord.kit.sync import SyncResult
-
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
-_ACTION_COLORS = {
-    "add": "green",
-    "update": "cyan",
-    "merge": "cyan",
-    "conflict": "red",
-    "keep": "yellow",
-    "up-to-date": "bright_black",
-    "remove": "magenta",
-}
-_OUTCOME_COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "red", "declined": "yellow"}
 
 
 class _InitArguments(RootArguments, WritingArguments, FormatArguments):
-    only: str = option("--only", "Install these workflows: `plan,implement`, or `all`.", default="", metavar="NAMES")
-    agent: str = option(
-        "--agent", "The default agent; the workflows pass only its secrets.", default="", metavar="NAME"
-    )
-    source: str = option("--source", "Use this fork or mirror of accord.", default="", metavar="OWNER/REPO")
-    ref: str | None = option("--ref", "The commit of accord to use. Default: that of this version.", metavar="SHA")
+    only: str = option("--only NAMES", "Install these workflows: `plan,implement`, or `all`.")
+    agent: str = option("--agent NAME", "The default agent; the workflows pass only its secrets.")
+    source: str = option("--source OWNER/REPO", "Use this fork or mirror of accord.")
+    ref: str | None = option("--ref SHA", "The commit of accord to use. Default: that of this version.")
     skills: bool | None = option(
         "--skills/--no-skills", "Add skills for agents in an editor, or remove them.", default=None
     )
@@ -158,22 +142,13 @@ def _steps(root: Path, kit: Kit, plan: KitPlan, origin: RemoteRepository | None)
     required = required_settings(workflows, agents)
     needs = [step for need in required if (step := _step(need, origin))]
     if not any(need.kind == "secret" for need in required):  # an agent of the repository's own registry
-        needs += [
-            step
-            for name, agent in agents.items()
-            if agent.required_secrets
-            for step in _agent_steps(name, agent, origin)
-        ]
+        for name, agent in agents.items():
+            if agent.required_secrets:
+                secrets = " and ".join(f"`{secret}`" for secret in agent.required_secrets)
+                text = f"Pass {secrets} on in the workflows of `.github/workflows` that run the agent `{name}`."
+                needs += [*filter(None, [_step(secrets_of(name, agent), origin)]), SetupStep(text)]
     tops = sorted({path.partition("/")[0] for path in present})
     return next_steps(needs, Kit(kit.version, present).workflows, origin, plan.manifest.pin, tops)
-
-
-def _agent_steps(name: str, agent: Agent, origin: RemoteRepository | None) -> Iterator[SetupStep]:
-    """Yield the steps for the secrets of an agent that no workflow passes on."""
-    if step := _step(secrets_of(name, agent), origin):
-        yield step
-    secrets = " and ".join(f"`{secret}`" for secret in agent.required_secrets)
-    yield SetupStep(f"Pass {secrets} on in the workflows of `.github/workflows` that run the agent `{name}`.")
 
 
 def _step(need: Requirement, origin: RemoteRepository | None) -> SetupStep | None:
@@ -255,11 +230,8 @@ def _step_lines(steps: Sequence[SetupStep]) -> Iterator[str]:
 
 
 def _file_lines(files: Sequence[FilePlan], indent: str = "") -> Iterator[str]:
-    width = max((len(file.path) for file in files), default=0)
-    for file in files:
-        padded = f"{file.action.value:<10}" if file.note else file.action.value
-        action = click.style(padded, fg=_ACTION_COLORS[file.action.value])
-        yield f"{indent}{one_line(file.path):<{width}}  {action}  {file.note}".rstrip()
+    rows = ((one_line(file.path), colored_word(file.action.value), file.note) for file in files)
+    yield from (f"{indent}{line}" for line in aligned_lines(rows))
 
 
 def _files_table(files: Sequence[FilePlan]) -> str:
@@ -268,7 +240,7 @@ def _files_table(files: Sequence[FilePlan]) -> str:
 
 
 class _SyncArguments(WritingArguments, ReadingArguments, FormatArguments):
-    ref: str | None = option("--ref", "The commit of accord to use. Default: that of this version.", metavar="SHA")
+    ref: str | None = option("--ref SHA", "The commit of accord to use. Default: that of this version.")
 
 
 @command(_SyncArguments)
@@ -286,7 +258,13 @@ def sync(given: _SyncArguments) -> int:
         synced = sync_repository(github, name, shipped_kit(), pin, SystemClock(), is_dry_run=given.dry_run)
     outcome, found = synced.outcome.value, [synced.as_json()]
     document = {"outcome": outcome, "version": pin.version, "commit": pin.commit, "repositories": found}
-    present(given, document, [*_sync_lines(synced), outcome])
+    lines = [f"{one_line(synced.repository)}  {colored_word(outcome)}{f'  {synced.pull.url}' if synced.pull else ''}"]
+    if synced.error:
+        lines.append(f"  {error_lines(synced.error)}")
+    elif synced.plan:
+        lines += _file_lines([file for file in synced.plan.files if file.action is not Action.UP_TO_DATE], "  ")
+        lines += operation_lines(synced.operations, "  ") if outcome == "planned" else ()
+    present(given, document, [*lines, outcome])
     report_step(
         f"sync: {outcome}",
         {"outcome": outcome, "repositories": as_output(found)},
@@ -295,15 +273,3 @@ def sync(given: _SyncArguments) -> int:
         redacted_cell(str(synced.error)) if synced.error else "",
     )
     return {"stopped": 3, "refused": 4}.get(outcome, 0)
-
-
-def _sync_lines(synced: SyncResult) -> Iterator[str]:
-    pull = f"  {synced.pull.url}" if synced.pull else ""
-    outcome = click.style(synced.outcome.value, fg=_OUTCOME_COLORS.get(synced.outcome.value))
-    yield f"{one_line(synced.repository)}  {outcome}{pull}"
-    if synced.error:
-        yield f"  {one_line(synced.error.message)}\n  {one_line(synced.error.hint)}"
-    elif synced.plan:
-        yield from _file_lines([file for file in synced.plan.files if file.action is not Action.UP_TO_DATE], "  ")
-        if synced.outcome.value == "planned":
-            yield from operation_lines(synced.operations, "  ")

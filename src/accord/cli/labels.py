@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 
 from accord.cli.options import FormatArguments, Group, Lines, RepositoryArguments, WritingArguments, command, option
-from accord.cli.output import Progress, cut_text, finding_lines, one_line, print_json, print_lines, screen_columns
+from accord.cli.output import (
+    Progress,
+    aligned_lines,
+    colored_word,
+    cut_text,
+    error_lines,
+    finding_lines,
+    one_line,
+    print_json,
+    print_lines,
+    screen_columns,
+)
 from accord.cli.sources import at_top, github_for, read_bytes, read_trusted
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
 from accord.core.clock import SystemClock
@@ -30,11 +41,9 @@ from accord.results.label_sync import (
     shipped_labels,
 )
 
-_COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": "yellow", "failed": "red"}
-
 
 class _LabelFileArguments(FormatArguments):
-    file: str | None = option("--file", "A label file. Default: the labels that accord ships.", metavar="F")
+    file: str | None = option("--file F", "A label file. Default: the labels that accord ships.")
 
 
 class CheckLabelsArguments(_LabelFileArguments, RepositoryArguments):
@@ -43,7 +52,7 @@ class CheckLabelsArguments(_LabelFileArguments, RepositoryArguments):
 
 class _SyncLabelsArguments(WritingArguments, CheckLabelsArguments):
     prune: bool = option("--prune", "Delete labels that an earlier sync created, but the file lacks.")
-    remove: tuple[str, ...] = option("--remove", "Also delete this label, if unlisted.", type=Lines(), metavar="NAME")
+    remove: tuple[str, ...] = option("--remove NAME", "Also delete this label, if unlisted.", type=Lines())
     record: Path | None = option("--record", "The file that records which labels a sync created.")
 
 
@@ -60,9 +69,8 @@ def list_labels(given: _LabelFileArguments) -> None:
         labels = [{"name": entry.name, "action": "listed", **entry.model_dump(mode="json")} for entry in entries]
         print_json({"outcome": "listed", "labels": labels})
         return
-    width, columns = max((len(one_line(entry.name)) for entry in entries), default=0), screen_columns()
-    lines = (f"{one_line(entry.name):<{width}}  #{entry.color}  {one_line(entry.description)}" for entry in entries)
-    print_lines([cut_text(line, columns) for line in lines])
+    lines = aligned_lines((one_line(entry.name), f"#{entry.color}", one_line(entry.description)) for entry in entries)
+    print_lines([cut_text(line, screen_columns()) for line in lines])
 
 
 @command(CheckLabelsArguments, of=labels)
@@ -100,11 +108,11 @@ def sync(given: _SyncLabelsArguments) -> int:
             progress(action)
 
         ended, problem = apply_labels(github, planned, SystemClock(), progress if given.dry_run else record_action, log)
-    outcome = "planned" if given.dry_run else _outcome(ended, problem)
+    code = problem.exit_code if problem else 4 if any(action.action == FAILED for action in ended) else 0
+    done = "applied" if any(action.is_change for action in ended) else "unchanged"
+    outcome = "planned" if given.dry_run else "stopped" if code == Stopped.exit_code else "refused" if code else done
     _report(outcome, ended, findings, given, problem, log)
-    if problem:
-        return problem.exit_code
-    return 4 if any(action.action == FAILED for action in ended) else 0
+    return code
 
 
 def label_entries(file: str | None, *, is_trusted: bool = False) -> Sequence[LabelEntry]:
@@ -129,14 +137,6 @@ def _record_path(repository: str, sandbox: str | None) -> Path:
     return Path(state) / "accord" / "labels" / host / f"{repository.lower()}.json"
 
 
-def _outcome(actions: Sequence[LabelAction], problem: AccordError | None) -> str:
-    if isinstance(problem, Stopped):
-        return "stopped"
-    if problem is not None or any(action.action == FAILED for action in actions):
-        return "refused"
-    return "applied" if any(action.is_change for action in actions) else "unchanged"
-
-
 def _report(
     outcome: str,
     actions: Sequence[LabelAction],
@@ -147,31 +147,25 @@ def _report(
 ) -> None:
     document: dict[str, object] = {
         "outcome": outcome,
-        "labels": [_as_json(action) for action in actions],
+        "labels": list(map(_as_json, actions)),
         "findings": [finding.as_json() for finding in findings],
     }
     if problem:
         document["error"] = {"message": problem.message, "hint": problem.hint}
     changes = [action for action in actions if action.is_change]
     last = f"{outcome}: {len(changes)} of {len(actions)} labels differ" if outcome == "drift" else outcome
-    lines = [*_action_lines(actions, outcome), *finding_lines(findings, given.file or "labels"), last]
-    present(given, document, lines, log)
+    shown = []
+    for action in actions:
+        old = f"(was {one_line(action.found.name)})" if action.found and action.action == "renamed" else ""
+        words = colored_word(action.action, shown=action.description(outcome))
+        shown.append((one_line(action.name), words, one_line(action.error) or old))
+    present(given, document, [*aligned_lines(shown), *finding_lines(findings, given.file or "labels"), last], log)
     if problem and not given.is_json:
-        click.echo(f"{one_line(problem.message)}\n  {one_line(problem.hint)}", err=True)
+        click.echo(error_lines(problem), err=True)
     names = [{"name": action.name, "action": action.action} for action in actions]
     rows = [[redacted_cell(one.name), one.description(outcome), redacted_cell(one.error)] for one in changes]
     table = long_table(["Label", "Action", "Problem"], rows) or "All labels are up to date."
     report_step(f"labels: {outcome}", {"outcome": outcome, "labels": as_output(names)}, table)
-
-
-def _action_lines(actions: Sequence[LabelAction], outcome: str) -> Iterator[str]:
-    width = max((len(one_line(action.name)) for action in actions), default=0)
-    for action in actions:
-        old = f" (was {one_line(action.found.name)})" if action.found and action.action == "renamed" else ""
-        note = f"  {one_line(action.error)}" if action.error else old
-        words = action.description(outcome)
-        styled = click.style(words, fg=_COLORS.get(action.action)) + " " * (16 - len(words))
-        yield f"{one_line(action.name):<{width}}  {styled}{note}".rstrip()
 
 
 def _as_json(action: LabelAction) -> dict[str, str]:

@@ -20,30 +20,22 @@ from accord.cli.options import (
 class TurnArguments(WritingArguments, PostingArguments, FormatArguments):
     """The arguments of a turn of any loop."""
 
-    pull: int | None = option("--pull", "Pull request; all open ones by default.", type=Number(), metavar="N")
+    pull: int | None = option("--pull N", "Pull request; all open ones by default.", type=Number())
     phase: str = option(
         "--phase",
         "Begin a turn, end it, or do both and run the agent here.",
         type=Choice(["all", "begin", "end"]),
         default="all",
     )
-    agent: str = option("--agent", "Agent to use where no label names one.", default="", metavar="NAME")
-    registry: Path | None = option(
-        "--registry", "Registry file; .github/agents/registry.yml if present.", metavar="FILE"
-    )
-    outputs: str | None = option("--outputs", "Outputs of the run as JSON; else ACCORD_RUN_OUTPUTS.", metavar="FILE")
-    run_dir: Path | None = option("--run-dir", "Directory for the run and the loop's history.", metavar="DIR")
-    dispatch_workflow: str = option("--dispatch-workflow", "Workflow that runs this loop.", default="", metavar="FILE")
+    agent: str = option("--agent NAME", "Agent to use where no label names one.")
+    registry: Path | None = option("--registry FILE", "Registry file; .github/agents/registry.yml if present.")
+    outputs: str | None = option("--outputs FILE", "Outputs of the run as JSON; else ACCORD_RUN_OUTPUTS.")
+    run_dir: Path | None = option("--run-dir DIR", "Directory for the run and the loop's history.")
+    dispatch_workflow: str = option("--dispatch-workflow FILE", "Workflow that runs this loop.")
     max_runtime_minutes: int = option(
-        "--max-runtime-minutes",
-        "Time limit of the agent.",
-        type=click.IntRange(min=1, max=360),
-        default=45,
-        metavar="N",
+        "--max-runtime-minutes N", "Time limit of the agent.", type=click.IntRange(min=1, max=360), default=45
     )
-    prompt_file: str = option(
-        "--prompt-file", "Prompt for the agent; the shipped one by default.", default="", metavar="F"
-    )
+    prompt_file: str = option("--prompt-file F", "Prompt for the agent; the shipped one by default.")
     allow_steering_files: bool = False
     review_workflow: str = ""
 
@@ -56,5 +48,5 @@ class KeepaliveArguments(ChangingArguments):
     """The arguments of a turn of keepalive."""
 
     review_workflow: str = option(
-        "--review-workflow", "Workflow that reviews a pull request whose tasks are done.", default="", metavar="FILE"
+        "--review-workflow FILE", "Workflow that reviews a pull request whose tasks are done."
     )

@@ -76,6 +76,7 @@ def run_loop(name: str, given: TurnArguments) -> None:
 
 
 def _run(loop: Loop, given: TurnArguments, setting: _Setting) -> None:
+    """Take a turn, and report it. Its record is kept if an agent ran, or accord wrote something."""
     turn, outputs = _take_turn(loop, given, setting)
     run_dir = setting.run_dir
     is_kept = given.run_dir is not None or run_dir.is_dir()
@@ -83,31 +84,21 @@ def _run(loop: Loop, given: TurnArguments, setting: _Setting) -> None:
         run_dir.mkdir(parents=True, exist_ok=True)
         write_whole(run_dir / HISTORY, write_history(turn.pull.number, loop.name, turn.state.history))
     if not given.dry_run:
-        _leave_record(turn, outputs, setting.connection, run_dir)
+        from accord.cli.records import agent_facts, job_of, leave_agent_record, leave_record  # slow, as below
+        from accord.records.build import Ending, turn_record
+
+        connection, number = setting.connection, turn.pull.number
+        job = job_of(connection.repository, turn.context.run_id)
+        history = turn.state.history if turn.state else ()
+        if outputs is not None and any(one.run_id == turn.context.run_id for one in history):
+            folder = run_dir if run_dir.is_dir() else None
+            facts = partial(agent_facts, run_dir / "agent", outputs)
+            ending = Ending(outcome="ended", links={"pull": number})
+            leave_agent_record(turn.loop.name, number, job, facts, ending, connection, folder)
+        elif turn.outcome in ("acted", "asked") and turn.context.github.requests.write:
+            word, at = f"{turn.loop.name}:{turn.decision.reason}", turn.context.github.server_time()
+            leave_record(lambda: turn_record(job, number, word, at, asks=turn.outcome == "asked"), connection)
     report_turn(turn, given, given.prompt_file, run_dir if run_dir.is_dir() else None)
-
-
-def _leave_record(turn: Turn, outputs: RunOutputs | None, connection: Connection, run_dir: Path) -> None:
-    """Keep the record of a turn in which an agent ran, or accord wrote something; waiting leaves none."""
-    from accord.cli.records import (
-        agent_facts,
-        job_of,
-        leave_agent_record,
-        leave_record,
-    )  # slow, and only this needs them
-    from accord.records.build import Ending, turn_record
-
-    number, job = turn.pull.number, job_of(connection.repository, turn.context.run_id)
-    links = {"pull": number}
-    history = turn.state.history if turn.state else ()
-    if outputs is not None and any(one.run_id == turn.context.run_id for one in history):
-        folder = run_dir if run_dir.is_dir() else None
-        facts, ending = partial(agent_facts, run_dir / "agent", outputs), Ending(outcome="ended", links=links)
-        leave_agent_record(turn.loop.name, number, job, facts, ending, connection, folder)
-    elif turn.outcome in ("acted", "asked") and turn.context.github.requests.write:
-        word = f"{turn.loop.name}:{turn.decision.reason}"
-        at = turn.context.github.server_time()
-        leave_record(lambda: turn_record(job, number, word, at, asks=turn.outcome == "asked"), connection)
 
 
 def _context(

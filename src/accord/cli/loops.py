@@ -56,8 +56,13 @@ def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArgum
             read, findings = None, list(broken.findings)
         decision = LOOPS[name].decide(read, redactor_for(os.environ)) if read else None
         if decision:
+            message = "`{}` is null, so it was not read, and the loop would start something."
             starts = LOOPS[name].unread if decision.action in ACTS else ()
-            findings = [_unread(part) for part in starts if getattr(read, part) is None]
+            findings = [
+                Finding("schema", message.format(part), f"/{part}", hint=f"Read `{part}`, and write what there is.")
+                for part in starts
+                if getattr(read, part) is None
+            ]
         if decision is None or findings:
             document = {"ok": False, "findings": [finding.as_json() for finding in findings]}
             present(given, document, finding_lines(findings, given.facts))
@@ -72,11 +77,6 @@ def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArgum
     """
     command(_DecideArguments, of=found)(decide)
     return found
-
-
-def _unread(part: str) -> Finding:
-    message = f"`{part}` is null, so it was not read, and the loop would start something."
-    return Finding("schema", message, f"/{part}", hint=f"Read `{part}`, and write what there is.")
 
 
 keepalive = _loop_group(

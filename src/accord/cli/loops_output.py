@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.options import FormatArguments
-from accord.cli.output import one_line, operation_lines
+from accord.cli.output import colored_word, one_line, operation_lines
 from accord.cli.step import annotate_warnings, present, redact, report_step
 from accord.cli.step import redacted_cell as cell
 from accord.loops.models import ACTS, LoopDecision
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from accord.loops.run import Turn
 
 HISTORY = "loop-history.ndjson"
-_COLORS = {
-    **dict.fromkeys(("run", "fix", "update", "review", "announce", "report"), "green"),
-    "stop": "yellow",
-    "ask": "yellow",
-}
 
 
 def decision_lines(decision: LoopDecision) -> Iterator[str]:
@@ -33,8 +28,7 @@ def decision_lines(decision: LoopDecision) -> Iterator[str]:
     def clean(text: str) -> str:
         return one_line(redact(text))
 
-    action = click.style(decision.action, fg=_COLORS.get(decision.action), bold=True)
-    yield f"{action} ({decision.reason}): {clean(decision.message)}"
+    yield f"{colored_word(decision.action, bold=True)} ({decision.reason}): {clean(decision.message)}"
     if decision.agent:
         yield f"  agent {clean(decision.agent)}, iteration {decision.iteration}"
     if decision.wait_seconds is not None:
@@ -54,7 +48,24 @@ def report_turn(turn: Turn, given: FormatArguments, prompt_file: str, run_dir: P
     is_read_only = turn.decision.reason == "read-only-token"
     warnings = [*turn.decision.warnings, *([turn.decision.message] if is_read_only else [])]
     annotate_warnings(warnings, f"accord {turn.loop.name}")
-    present(given, {**turn_document(turn), "run_dir": str(run_dir or "")}, _turn_lines(turn, run_dir))
+    requests = turn.context.github.requests
+    document = {
+        **turn.decision.model_dump(mode="json"),
+        "loop": turn.loop.name,
+        "pull": turn.pull.number,
+        "outcome": turn.outcome,
+        "should_run": turn.should_run,
+        "run_id": turn.context.run_id,
+        "iterations": turn.state.iterations if turn.state else None,
+        "started": turn.started,
+        "started_run": turn.started_run,
+        "note": turn.note,
+        "problem": turn.state.notice.problem if turn.state and turn.state.notice else "",
+        "operations": turn.context.log.as_json(),
+        "requests": {"read": requests.read, "write": requests.write},
+        "run_dir": str(run_dir or ""),
+    }
+    present(given, document, _turn_lines(turn, run_dir))
 
 
 def _turn_lines(turn: Turn, run_dir: Path | None) -> Iterator[str]:
@@ -110,26 +121,6 @@ def step_outputs(turn: Turn, prompt_file: str = "") -> dict[str, str]:
         "appendix": decision.appendix,
         "prompt-file": prompt_file,
         "schema": turn.loop.schema,
-    }
-
-
-def turn_document(turn: Turn) -> dict[str, object]:
-    """Return a turn as one document: the decision's keys, and what was done about it."""
-    requests = turn.context.github.requests
-    return {
-        **turn.decision.model_dump(mode="json"),
-        "loop": turn.loop.name,
-        "pull": turn.pull.number,
-        "outcome": turn.outcome,
-        "should_run": turn.should_run,
-        "run_id": turn.context.run_id,
-        "iterations": turn.state.iterations if turn.state else None,
-        "started": turn.started,
-        "started_run": turn.started_run,
-        "note": turn.note,
-        "problem": turn.state.notice.problem if turn.state and turn.state.notice else "",
-        "operations": turn.context.log.as_json(),
-        "requests": {"read": requests.read, "write": requests.write},
     }
 
 

@@ -20,7 +20,7 @@ from click.core import ParameterSource
 
 from accord import __version__
 from accord.cli.options import FlagOption, Group
-from accord.cli.output import Printed, guard_streams, next_lines, one_line, print_json, stdout_error
+from accord.cli.output import Printed, ReportStream, guard_streams, next_lines, one_line, print_json
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
 from accord.core.suggest import correct_spelling, did_you_mean
@@ -126,7 +126,7 @@ class LazyGroup(Group):
             raise click.exceptions.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands under their headings, aligned, without importing them."""
+        """List the commands under their headings, aligned_lines, without importing them."""
         width = max(map(len, COMMANDS))
         for heading, commands in HEADINGS.items():
             with formatter.section(heading):
@@ -195,7 +195,9 @@ def _with_failures(code: int, args: list[str], printed: Printed) -> int:
 
     A reader of stdout that has left, such as ``head``, wanted no more.
     """
-    lost = stdout_error()
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    lost = raw.error if isinstance(raw, ReportStream) else None
     failures = list(printed.failures)
     if lost and not isinstance(lost, BrokenPipeError):
         failures.append(f"Cannot write the report to stdout: {lost.strerror or lost}.")
@@ -243,10 +245,10 @@ def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
         report_error(f"accord {name}".rstrip(), error.message, error.hint)
     if _wants_json(args) and not printed.is_whole:
         outcomes = {1: "rejected", 3: "stopped", 4: "refused"}
-        findings = [finding.as_json() for finding in error.findings] if isinstance(error, BrokenContract) else None
-        document = {"outcome": outcomes.get(error.exit_code, "usage"), "findings": findings}
-        document = {key: value for key, value in document.items() if value is not None}
-        print_json({**document, "error": {"message": error.message, "hint": error.hint}})
+        found = {"findings": [one.as_json() for one in error.findings]} if isinstance(error, BrokenContract) else {}
+        said = {"message": error.message, "hint": error.hint}
+        outcome = outcomes.get(error.exit_code, "usage")
+        print_json({**printed.keys, "outcome": outcome, **found, "error": said})
     return error.exit_code
 
 
@@ -269,29 +271,23 @@ _PACKAGE = Path(__file__).parents[1]
 
 def to_internal_error(error: Exception) -> Stopped:
     """Return a redacted, cut error that reports a bug in accord. Prints the traceback with ``--debug``."""
+    import traceback
+
     debug = sys.modules.get("accord.cli.debug")
     if debug and debug.is_started():
-        import traceback
-
         for line in "".join(traceback.format_exception(error)).splitlines():
             click.echo(f"  {one_line(line)}" if line.strip() else "", err=True)
     message = one_line(str(error))
     message = f"{message[:_MOST_CHARS]}…" if len(message) > _MOST_CHARS else message
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = ([each for each in frames if each.filename.startswith(f"{_PACKAGE}{os.sep}")] or frames)[-1]
+    origin = f"{frame.filename.removeprefix(f'{_PACKAGE}{os.sep}')}:{frame.lineno}"
     return Stopped(
-        f"Internal error in accord: {type(error).__name__}{f' ({message})' if message else ''} at {_origin(error)}. "
+        f"Internal error in accord: {type(error).__name__}{f' ({message})' if message else ''} at {origin}. "
         "Something may have been written already.",
         hint="Run the same command again: finished operations are found, not repeated. If the error comes back, "
         f"report it at {REPORT_TO} with the output of `--debug`.",
     )
-
-
-def _origin(error: Exception) -> str:
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if frame.filename.startswith(f"{_PACKAGE}{os.sep}")]
-    frame = (ours or frames)[-1]
-    return f"{frame.filename.removeprefix(f'{_PACKAGE}{os.sep}')}:{frame.lineno}"
 
 
 def unknown_variables(environment: Mapping[str, str], context: click.Context) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ class _McpArguments(RootArguments):
         "--run-dir", "Folder of the result and the snapshot of items.", type=EXISTING_FOLDER, default="."
     )
     role: ResultRole = option("--role", "The agent's role.", type=Choice(get_args(ResultRole)), default="implementor")
-    base: str = option("--base", "Commit that the change is compared with.", default="", metavar="REF")
+    base: str = option("--base REF", "Commit that the change is compared with.")
     session: Path | None = option("--session", "Folder of a session, for ask_user and next_step.", type=EXISTING_FOLDER)
     no_session: bool = option("--no-session", "Leave out ask_user and next_step.")
 

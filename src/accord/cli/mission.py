@@ -57,7 +57,7 @@ from accord.text.redaction import redactor_for
 
 
 class _MissionArguments(Arguments):
-    root: str | None = option("--root", "Directory of kitty-specs/. Default: found from here upwards.", metavar="DIR")
+    root: str | None = option("--root DIR", "Directory of kitty-specs/. Default: found from here upwards.")
 
 
 class _LegacyArguments(Arguments):
@@ -73,11 +73,7 @@ class _PackageArguments(_LegacyArguments):
 
 class _ThresholdArguments(Arguments):
     threshold: float = option(
-        "--threshold",
-        "Minutes without a commit after which work is stale.",
-        type=Minutes(min=0),
-        default=10.0,
-        metavar="MIN",
+        "--threshold MIN", "Minutes without a commit after which work is stale.", type=Minutes(min=0), default=10.0
     )
 
 
@@ -93,7 +89,7 @@ class _DocumentArguments(FormatArguments):
 
 class _NextArguments(_DocumentArguments):
     slug: str = argument("SLUG")
-    agent: str | None = option("--agent", "Name of the asking agent, repeated in the answer.", metavar="NAME")
+    agent: str | None = option("--agent NAME", "Name of the asking agent, repeated in the answer.")
 
 
 class _WorkspaceArguments(_PackageArguments, _DocumentArguments):
@@ -115,25 +111,23 @@ class _ChangeMissionArguments(_PackageArguments, WritingArguments, FormatArgumen
 
 class _MovePackageArguments(_ChangeMissionArguments):
     to: WorkPackageStatus | Literal["doing"] = option("--to", "New status.", type=Choice([*STATUSES, "doing"]))
-    actor: str = option("--actor", "Actor of the move.", metavar="NAME")
-    feedback: str | None = option("--feedback", "Findings of a review, or the work to review.", metavar="TEXT")
-    review_ref: str | None = option("--review-ref", "Review that the move is based on.", metavar="REF")
+    actor: str = option("--actor NAME", "Actor of the move.", required=True)
+    feedback: str | None = option("--feedback TEXT", "Findings of a review, or the work to review.")
+    review_ref: str | None = option("--review-ref REF", "Review that the move is based on.")
     override_reason: str | None = option(
-        "--override-reason", "Reason for done without a merge, or to review own work.", metavar="TEXT"
+        "--override-reason TEXT", "Reason for done without a merge, or to review own work."
     )
     force: bool = option("--force", "Allow any move with --reason; replaces no review, no merge.")
-    reason: str | None = option("--reason", "Reason of the move.", metavar="TEXT")
+    reason: str | None = option("--reason TEXT", "Reason of the move.")
 
 
 class _StartPackageArguments(_ChangeMissionArguments):
-    actor: str = option(
-        "--actor", "Actor of the work. Default: GITHUB_ACTOR, or your login.", default="", metavar="NAME"
-    )
+    actor: str = option("--actor NAME", "Actor of the work. Default: GITHUB_ACTOR, or your login.")
 
 
 class _CheckMissionsArguments(_LegacyArguments, FormatArguments):
     slugs: tuple[str, ...] = argument("[SLUG]…", envvar="ACCORD_MISSION_CHECK_SLUGS")
-    base: str = option("--base", "Check the missions changed since HEAD left this branch.", default="", metavar="REF")
+    base: str = option("--base REF", "Check the missions changed since HEAD left this branch.")
 
 
 @group(_MissionArguments)

@@ -9,7 +9,7 @@ import click
 
 from accord.cli.check import report_checks
 from accord.cli.options import FormatArguments
-from accord.cli.output import Json, cut_text, document_lines, finding_lines, one_line, screen_columns
+from accord.cli.output import Json, colored_word, cut_text, document_lines, finding_lines, one_line, screen_columns
 from accord.cli.step import as_output, leave_outputs, leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.core.findings import count_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from accord.missions.rules import MissionCheck
     from accord.missions.workspace import ResolvedWorkspace
 
-_COLORS = {"in_progress": "green", "blocked": "red", "approved": "green", "done": "green", "canceled": "yellow"}
 _BEFORE_TITLE = 37
 """Columns before the title of a work package."""
 
@@ -70,10 +69,9 @@ def status_lines(found: Json, columns: int | None) -> Iterator[str]:
         yield f"  {progress_text(found['progress'])}"
     for entry in found["work_packages"]:
         state = entry["status"] or "unknown"
-        colored = click.style(f"{state:<11}", fg=_COLORS.get(state))
         location = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
         title = cut_text(one_line(entry["title"]), columns - _BEFORE_TITLE if columns else None)
-        yield f"  {entry['wp_id']:<6} {colored} {one_line(location):<15} {title}"
+        yield f"  {entry['wp_id']:<6} {colored_word(state, 11)} {one_line(location):<15} {title}"
         yield from _item_lines(entry)
         if state == "in_progress":
             worker = f"{one_line(entry['worker'])} works on it, " if entry["worker"] else ""
@@ -119,7 +117,7 @@ def stale_text(stale: Json) -> str:
 
 def report_check(found: MissionCheck, given: FormatArguments) -> None:
     """Print a check of missions, and report it: outputs ``ok`` and ``missions``, verdicts on files, each mission."""
-    verdict = click.style("ok", fg="green") if found.is_ok else click.style("rejected", fg="red")
+    verdict = colored_word("ok" if found.is_ok else "rejected")
     present(
         given,
         found.as_json(),

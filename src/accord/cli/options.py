@@ -87,14 +87,15 @@ class Lines(click.types.StringParamType):
     envvar_list_splitter = "\n"
 
 
-def option(*words: str, **settings: Any) -> Any:
-    """Declare a field as an option: its spellings, its help, and click's ``settings``.
+def option(words: str, text: str, **settings: Any) -> Any:
+    """Declare a field as an option: its spelling with the name of its value, its help, and click's ``settings``.
 
-    Its longest spelling names its variable. The type of the field says the rest: a bool is a flag, a tuple is given
-    several times, and what has no default and cannot be None is required.
+    Its spelling names its variable. The type of the field says the rest: a bool is a flag, a tuple is given several
+    times, and a text is empty by default. Other types are required, unless they have a default or can be None.
     """
-    *flags, text = words
-    return field(metadata={"flags": flags, "settings": {"help": text, **settings}})
+    flag, _, metavar = words.partition(" ")
+    named = {"metavar": metavar} if metavar else {}
+    return field(metadata={"flags": [flag], "settings": {"help": text, **named, **settings}})
 
 
 def argument(metavar: str | None = None, **settings: Any) -> Any:
@@ -208,6 +209,8 @@ def _parameter(declared: Field[Any]) -> click.Parameter:
     flags, annotation = declared.metadata["flags"], str(declared.type)
     settings = dict(declared.metadata["settings"])
     is_several, can_be_left_out = annotation.startswith("tuple["), annotation == "bool" or "None" in annotation
+    if flags and annotation == "str" and not settings.get("required"):
+        settings.setdefault("default", "")
     if not (is_several or can_be_left_out or "default" in settings):
         settings["required"] = True
     if "Path" in annotation:
@@ -289,18 +292,13 @@ class ChangeArguments(SteeringArguments):
     """Which changes a command pushes."""
 
     max_files: int = option(
-        "--max-files",
-        "Most files that a change may have.",
-        type=click.IntRange(min=1),
-        default=DEFAULT_LIMITS.files,
-        metavar="N",
+        "--max-files N", "Most files that a change may have.", type=click.IntRange(min=1), default=DEFAULT_LIMITS.files
     )
     max_bytes: int = option(
-        "--max-bytes",
+        "--max-bytes N",
         "Most bytes of new contents that a change may have.",
         type=click.IntRange(min=1),
         default=DEFAULT_LIMITS.bytes,
-        metavar="N",
     )
 
     @property
@@ -312,25 +310,19 @@ class ChangeArguments(SteeringArguments):
 class RepositoryArguments(Arguments):
     """The repository on GitHub that a command works on; ``github_for`` connects to it."""
 
-    repo: str | None = option(
-        "--repo", "The repository. Default: `GITHUB_REPOSITORY`, or `origin`.", metavar="OWNER/NAME"
-    )
+    repo: str | None = option("--repo OWNER/NAME", "The repository. Default: `GITHUB_REPOSITORY`, or `origin`.")
     sandbox: str | None = option(
-        "--sandbox",
+        "--sandbox [DIR]",
         f"Use the embedded local GitHub in DIR ({SANDBOX_DIRECTORY}).",
         is_flag=False,
         flag_value=SANDBOX_DIRECTORY,
-        metavar="[DIR]",
     )
-    identity: str = option(
-        "--identity", "The app of the token, and other accounts that accord writes as.", default="", metavar="LOGIN,…"
-    )
+    identity: str = option("--identity LOGIN,…", "The app of the token, and other accounts that accord writes as.")
     max_wait: int = option(
-        "--max-wait",
+        "--max-wait SECONDS",
         "Longest total wait for rate limits; then exit with 3.",
         type=click.IntRange(min=0),
         default=900,
-        metavar="SECONDS",
     )
 
 
@@ -351,9 +343,7 @@ class RepositoriesArguments(RootArguments, RepositoryArguments):
 
     repo: str | None = None
     repos: tuple[str, ...] = option(
-        "--repo",
-        "A repository (repeatable). Default: `GITHUB_REPOSITORY`, or `origin`.",
-        metavar="OWNER/NAME",
+        "--repo OWNER/NAME", "A repository (repeatable). Default: `GITHUB_REPOSITORY`, or `origin`."
     )
 
 
@@ -368,18 +358,16 @@ class PostingArguments(RepositoryArguments):
     """The repository in which a command posts texts; ``posting_to`` connects to it."""
 
     allowed_hosts: tuple[str, ...] = option(
-        "--allowed-hosts",
+        "--allowed-hosts HOSTS",
         "Hosts that images in posted texts may come from.",
         multiple=False,
         default="",
-        metavar="HOSTS",
         callback=_hosts,
     )
     break_words: tuple[str, ...] = option(
-        "--break-words",
+        "--break-words WORDS",
         "Bots' commands to break in posted texts, such as `bors r+`.",
         multiple=False,
         default="",
-        metavar="WORDS",
         callback=lambda _ctx, _param, value: tuple(split_words(value)),
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
-from accord.core.findings import Finding, Severity
+from accord.core.findings import Finding
 from accord.core.machine import NextMove, move_lines
 from accord.gha.step import inert
 from accord.text.hidden import as_seen
@@ -24,6 +24,7 @@ from accord.text.redaction import Redactor, redact_json, redactor_for
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+    from accord.core.errors import AccordError
     from accord.engine.operations import LedgerEntry
     from accord.kit.many import ManyResult
     from accord.plans.links import LinkedDocument
@@ -41,6 +42,7 @@ class Printed:
     is_whole: bool = False  # stdout already holds a whole JSON document
     ending: str = "The command itself ended well."
     failures: list[str] = field(default_factory=list)  # parts of its report that could not be written
+    keys: dict[str, object] = field(default_factory=dict)  # what the JSON document of an error says, too
 
 
 def printed_output() -> Printed:
@@ -90,13 +92,6 @@ def guard_streams() -> None:
         setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "backslashreplace", line_buffering=name == "stderr"))
 
 
-def stdout_error() -> OSError | None:
-    """Return why stdout could not be written; None if it could."""
-    sys.stdout.flush()
-    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    return raw.error if isinstance(raw, ReportStream) else None
-
-
 CLEAR_LINE = "\r\x1b[K"
 """Empties the line of a terminal that the cursor is on."""
 _END_OF_STYLE = "\x1b[0m"
@@ -106,8 +101,15 @@ _LEAST_COLUMNS = 16
 """Columns that a cut text keeps, also on a terminal that is narrower."""
 
 _REDACTOR = "accord.redactor"
-_STATUS_COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
-_SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+_WORDS = {
+    "green": "ok add applied approved completed created done fix in-progress in_progress report review run",
+    "cyan": "adopted announce implemented merge planned renamed update updated",
+    "yellow": "ask canceled declined deleted findings keep needs-refinement remove stop warning",
+    "red": "blocked conflict error failed refused rejected stopped",
+    "bright_black": "skipped up-to-date",
+}
+COLORS = {word: color for color, words in _WORDS.items() for word in words.split()}
+"""The color of each word for a status, an outcome or an action; other words have none."""
 
 
 def redactor() -> Redactor:
@@ -148,18 +150,35 @@ def print_clean_json(document: object) -> None:
     printed_output().is_whole = True
 
 
-def print_findings(findings: Iterable[Finding], file: str) -> None:
-    """Print findings like a compiler: place, severity, code, message, hint."""
-    if lines := finding_lines(findings, file):
-        click.echo("\n".join(lines))
+def colored_word(word: str, width: int = 0, *, bold: bool = False, shown: str = "") -> str:
+    """Return a word in its color, padded to a width; ``shown`` replaces it."""
+    return click.style(f"{shown or word:<{width}}", fg=COLORS.get(word), bold=bold or None)
+
+
+def aligned_lines(rows: Iterable[Sequence[str]], *, has_numbers: bool = False) -> list[str]:
+    """Return rows of as many cells as lines whose columns are aligned: numbers, which follow a name, to the right."""
+    table = [[(cell, len(click.unstyle(cell))) for cell in row] for row in rows]
+    widths = [max(width for _, width in column) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        blanks = [" " * (most - width) for (_, width), most in zip(row, widths, strict=True)]
+        first, *others = zip(row, blanks, strict=True)
+        cells = [blank + cell if has_numbers else cell + blank for (cell, _), blank in others]
+        lines.append("  ".join([first[0][0] + first[1], *cells]).rstrip())
+    return lines
+
+
+def error_lines(error: AccordError) -> str:
+    """Return an error and its hint, each on a line."""
+    return f"{one_line(error.message)}\n  {one_line(error.hint)}"
 
 
 def finding_lines(findings: Iterable[Finding], file: str) -> list[str]:
-    """Return the lines of ``print_findings``."""
+    """Return findings like those of a compiler: place, severity, code, message, hint."""
     lines = []
     for finding in findings:
         place = f"{file}:{finding.line}" if finding.line else file
-        severity = click.style(finding.severity.value, fg=_SEVERITY_COLORS[finding.severity], bold=True)
+        severity = colored_word(finding.severity.value, bold=True)
         where = click.style(f"  at {one_line(finding.path)}", dim=True) if finding.path else ""
         lines += [f"{one_line(place)}: {severity} {finding.code}{where}", f"    {one_line(finding.message)}"]
         for line in finding.hint.splitlines():
@@ -176,10 +195,9 @@ def operation_lines(operations: Sequence[LedgerEntry], indent: str = "", *, most
         entries = list(group)
         shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
         for entry in shown:
-            colored = click.style(f"{status:<8}", fg=_STATUS_COLORS[status])
             parts = f"  {', '.join(entry.parts)}" if entry.parts else ""
-            line = f"{colored} {op:<17} {names[entry.key]:<{width}}  {issue_or_commit(entry.target)}{parts}"
-            yield f"{indent}{line}".rstrip()
+            line = f"{colored_word(status, 8)} {op:<17} {names[entry.key]:<{width}}  {issue_or_commit(entry.target)}"
+            yield f"{indent}{line}{parts}".rstrip()
         if len(shown) < len(entries):
             yield f"{indent}{'':<8} … {len(entries) - len(shown)} more"
 

@@ -42,7 +42,7 @@ def plan() -> None:
 
 class _PlanFromArguments(WritingArguments, RepositoryArguments, FormatArguments):
     path: str | None = argument("[PATH]")
-    issue: int | None = option("--issue", "Read the checklist of this issue.", type=Number(), metavar="N")
+    issue: int | None = option("--issue N", "Read the checklist of this issue.", type=Number())
     root: Path | None = option("--root", "The repository's directory. Default: found above PATH.", type=EXISTING_FOLDER)
     priority: str = option(
         "--priority", "Priority of tasks that state none.", type=Choice(["high", "medium", "low"]), default="medium"
@@ -94,17 +94,11 @@ def plan_from(given: _PlanFromArguments) -> None:
             if not given.dry_run:
                 result = _build(source, given)
     print_json(result.model_dump(by_alias=True))
-    named_root = ["--root", str(given.root)] if given.root else []
-    click.echo(_next([*([path] if path else ["--issue", str(issue)]), *named_root], result), err=True)
-
-
-def _next(arguments: list[str], result: PlannerResult) -> str:
-    count = len(result.create)
-    if not count:
-        return "Every task of the source is done."
-    command = shlex.join(["accord", "plan", "from", *arguments])
+    named_root, count = ["--root", str(given.root)] if given.root else [], len(result.create)
+    again = shlex.join(["accord", "plan", "from", *([path] if path else ["--issue", str(issue)]), *named_root])
     more = f" --max-items {count}" if count > MOST_ITEMS else ""
-    return f"{count_of(count, 'item')}. Apply: {one_line(command)} | accord apply -{more}"
+    apply = f"{count_of(count, 'item')}. Apply: {one_line(again)} | accord apply -{more}"
+    click.echo(apply if count else "Every task of the source is done.", err=True)
 
 
 def _build(source: PlanFile | PlanIssue, given: _PlanFromArguments) -> PlannerResult:

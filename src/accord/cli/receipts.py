@@ -11,10 +11,11 @@ from accord.cli.options import FormatArguments
 from accord.cli.output import (
     Json,
     duration,
+    error_lines,
+    finding_lines,
     issue_or_commit,
     one_line,
     operation_lines,
-    print_findings,
     print_json,
     printed_output,
 )
@@ -42,14 +43,18 @@ def show_receipt(receipt: Receipt, file: str, given: FormatArguments) -> int:
 
 def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
     """Print findings, at most ``most`` operations of a kind in a row (None: all), and how the run ended."""
-    print_findings(with_grouped_labels(receipt.findings), file)
-    for line in operation_lines(receipt.operations, most=most):
+    findings = finding_lines(with_grouped_labels(receipt.findings), file)
+    for line in (*findings, *operation_lines(receipt.operations, most=most)):
         click.echo(line)
     if receipt.outcome is Outcome.PLANNED:
         _print_differences(receipt.details.get("differences", ()))
     click.echo(click.style(_headline(receipt), bold=True))
     if "review" in receipt.details:
-        _print_review(receipt.details["review"], is_planned=receipt.outcome is Outcome.PLANNED)
+        review = receipt.details["review"]
+        click.echo(_review_line(review))
+        for each in review["comments"] if receipt.outcome is Outcome.PLANNED else ():
+            line = f":{each['line']}" if each["line"] else ""
+            click.echo(f"  {each['place']:<10} {one_line(each['path'] + line)}")
     if "commit" in receipt.details:
         click.echo(_commit_line(receipt.details["commit"]))
     if receipt.sanitised:
@@ -57,7 +62,7 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
     if receipt.estimated_seconds and receipt.estimated_seconds >= 1:
         click.echo(f"GitHub's rate limits will make this take about {duration(receipt.estimated_seconds)}.")
     if receipt.error:
-        click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
+        click.echo(error_lines(receipt.error), err=True)
 
 
 def _print_differences(entries: Sequence[Json]) -> None:
@@ -111,14 +116,6 @@ def _review_line(review: Json) -> str:
     counts = ", ".join(f"{count} {place}" for place, count in places.items() if count)
     resolved = f"; threads without a finding: {review['resolved']} resolved" if review["resolved"] else ""
     return one_line(f"{verdict}; comments: {counts or 'none'}{resolved}  {review['url'] or ''}")
-
-
-def _print_review(review: Json, *, is_planned: bool) -> None:
-    """Print how a review was posted, and for a planned one where each comment would be."""
-    click.echo(_review_line(review))
-    for each in review["comments"] if is_planned else ():
-        line = f":{each['line']}" if each["line"] else ""
-        click.echo(f"  {each['place']:<10} {one_line(each['path'] + line)}")
 
 
 def _commit_line(commit: Json) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -47,16 +48,11 @@ FILE = "run-record.json"
 
 def job_of(repository: str, local_id: str) -> JobFacts:
     """Return the facts of this job; ``local_id`` names the run outside of GitHub Actions."""
-    return job_facts(os.environ, repository, local_id, _action())
-
-
-def _action() -> str:
-    """Return the action of the event that started the workflow, such as ``labeled``; empty without one."""
-    try:
+    payload: object = None
+    with suppress(OSError, ValueError):
         payload = json.loads(Path(os.environ.get("GITHUB_EVENT_PATH", "")).read_bytes())
-    except (OSError, ValueError):
-        return ""
-    return str(payload.get("action", "")) if isinstance(payload, dict) else ""
+    action = str(payload.get("action", "")) if isinstance(payload, dict) else ""
+    return job_facts(os.environ, repository, local_id, action)
 
 
 def leave_record(build: Callable[[], PublicRecord], connection: Connection | None, folder: Path | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -98,30 +98,27 @@ class Explanation(Frozen):
 
 
 @cache
-def explanations() -> dict[str, tuple[Explanation, ...]]:
+def explanations() -> dict[str, list[Explanation]]:
     """Return all explanations by code; the same code may stand for a finding, a cause and a reason."""
-    found: dict[str, tuple[Explanation, ...]] = {}
-    for explanation in _all_explanations():
-        found[explanation.code] = (*found.get(explanation.code, ()), explanation)
-    return found
-
-
-def _all_explanations() -> Iterator[Explanation]:
     from accord.loops.models import REASONS
     from accord.runner.causes import CAUSES
 
+    found: dict[str, list[Explanation]] = {}
+
+    def add(code: str, subject: str, means: str, hint: str, page: str) -> None:
+        found.setdefault(code, []).append(Explanation(code, subject, means, hint, page_of(page, code)))
+
     for group in read_yaml(_FINDINGS.read_bytes()).value:
         for code, text in group["codes"].items():
-            yield Explanation(
-                code, f"finding: {group['title']}", text["means"], text["hint"], page_of("findings", code)
-            )
+            add(code, f"finding: {group['title']}", text["means"], text["hint"], "findings")
     for code, cause in CAUSES.items():
         subject = f"cause of failed runs: {cause.category}, {cause.type}, {cause.recovery}"
-        yield Explanation(code, subject, f"{cause.means}.", cause.hint, page_of("errors", code))
+        add(code, subject, f"{cause.means}.", cause.hint, "errors")
     for code, reason in REASONS.items():
         subject = f"reason of loops: {', '.join(reason.loops)}; action {reason.action}"
         hint = "Remove the label `needs-human` when it is settled." if reason.asks else ""
-        yield Explanation(code, subject, reason.meaning, hint, page_of("loops", code))
+        add(code, subject, reason.meaning, hint, "loops")
+    return found
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -143,7 +140,7 @@ def explain(given: _ExplainArguments) -> None:
     if code is not None and code not in known:
         message = f"Unknown code `{code}`. {did_you_mean(code, known)}".rstrip()
         raise WrongUsage(message, hint="`accord explain` lists all codes.")
-    chosen = known[code] if code is not None else tuple(one for found in known.values() for one in found)
+    chosen = known[code] if code is not None else [one for found in known.values() for one in found]
     if given.is_json:
         print_json({"codes": [asdict(explanation) for explanation in chosen]})
     elif code is None:
@@ -156,7 +153,7 @@ def explain(given: _ExplainArguments) -> None:
                     click.echo(f"    {line}")
 
 
-def _print_all(explanations: tuple[Explanation, ...]) -> None:
+def _print_all(explanations: Sequence[Explanation]) -> None:
     subjects: dict[str, list[tuple[str, str]]] = {}
     for explanation in sorted(explanations, key=lambda found: found.subject.partition(":")[0]):
         kind, _, title = explanation.subject.partition(": ")

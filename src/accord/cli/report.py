@@ -12,7 +12,7 @@ import click
 
 from accord.board.models import address_of
 from accord.cli.options import RepositoriesArguments, command, format_option, option
-from accord.cli.output import duration, one_line, print_json
+from accord.cli.output import aligned_lines, duration, one_line, print_json
 from accord.cli.sources import connect_all
 from accord.cli.step import leave_summary
 from accord.core.clock import parse_timestamp
@@ -64,14 +64,9 @@ def since_of(text: str, now: datetime) -> datetime:
 
 
 class _ReportArguments(RepositoriesArguments):
-    since: datetime = option("--since", "Begin: 30d, 2w, or a date.", type=Since(), default="30d", metavar="D")
+    since: datetime = option("--since D", "Begin: 30d, 2w, or a date.", type=Since(), default="30d")
     otlp: str | None = option(
-        "--otlp",
-        "Also send the runs to an OpenTelemetry collector.",
-        is_flag=False,
-        flag_value="",
-        default=None,
-        metavar="[URL]",
+        "--otlp [URL]", "Also send the runs to an OpenTelemetry collector.", is_flag=False, flag_value="", default=None
     )
     output_format: str = format_option("Text, one JSON document, or Markdown.", "text", "json", "markdown")
 
@@ -117,10 +112,12 @@ def _send(histories: Sequence[RunHistory], endpoint: str) -> int:
 def _report_lines(report: Report) -> list[str]:
     names = ", ".join(map(one_line, report.repositories))
     lines = [click.style(f"{names}: {report.since:%Y-%m-%d} to {report.until:%Y-%m-%d}", bold=True), ""]
-    lines += [f"  {name:<16} {value}" for name, value in _facts(report) if value]
+    lines += [f"  {line}" for line in aligned_lines(each for each in _facts(report) if each[1])]
     for name, title in _TITLES.items():
         if group := _worth_showing(report, name):
-            lines += ["", *_columns(title, group)]
+            rows = [[title, *_HEAD], *([one_line(name), *_cells(figures)] for name, figures in group.items())]
+            head, *others = aligned_lines(rows, has_numbers=True)
+            lines += ["", click.style(f"  {head}", bold=True), *(f"  {line}" for line in others)]
     if report.notes:
         lines += ["", click.style("Not known", bold=True), *(f"  {one_line(note)}" for note in report.notes)]
     lines += ["", click.style("Next", bold=True)]
@@ -177,19 +174,6 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
 
 def _of_those(text: str, known: int, runs: int) -> str:
     return f"{text}, known of {known} of {runs} runs" if text and known < runs else text
-
-
-def _columns(title: str, group: Mapping[str, Figures]) -> Iterator[str]:
-    """Yield a table for a terminal: names to the left, numbers to the right."""
-    rows = [[title, *_HEAD], *([one_line(name), *_cells(figures)] for name, figures in group.items())]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for number, row in enumerate(rows):
-        name, *values = (
-            text.ljust(width) if not at else text.rjust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        line = "  ".join([name, *values]).rstrip()
-        yield click.style(f"  {line}", bold=not number)
 
 
 def _cells(figures: Figures) -> list[str]:

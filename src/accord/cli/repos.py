@@ -22,7 +22,7 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import Progress, one_line, print_json, print_lines
+from accord.cli.output import Progress, aligned_lines, colored_word, one_line, print_json, print_lines
 from accord.cli.sources import github_for, lists_for, read_bytes
 from accord.cli.step import as_output, leave_outputs, long_table, present, redacted_cell, report_step
 from accord.core.errors import WrongUsage
@@ -47,31 +47,30 @@ if TYPE_CHECKING:
     from accord.github.client import Connection
     from accord.github.rest import ListedRepository
 
-_COLORS = {"stopped": "red", "refused": "red", "findings": "yellow", "applied": "green", "planned": "cyan"}
 _MOST_SHOWN = 1_000
 """Rows of a summary: GitHub shows none that is larger than 1 MiB."""
 
 
 class _ListRepositoriesArguments(ServerArguments, FormatArguments):
-    org: tuple[str, ...] = option("--org", "All repositories of an organisation.", type=Lines(), metavar="NAME")
-    search: tuple[str, ...] = option("--search", "Those that a search of GitHub finds.", type=Lines(), metavar="QUERY")
-    file: str | None = option("--file", "A list of repositories, in YAML or JSON.", metavar="REPOS.yml")
-    repos: tuple[str, ...] = option("--repo", "One repository.", type=Lines(), metavar="OWNER/NAME")
-    size: int = option("--size", "Repositories of a shard.", type=click.IntRange(1), default=50, metavar="N")
-    out: Path | None = option("--out", "Write the list to this file.", metavar="REPOS.json")
+    org: tuple[str, ...] = option("--org NAME", "All repositories of an organisation.", type=Lines())
+    search: tuple[str, ...] = option("--search QUERY", "Those that a search of GitHub finds.", type=Lines())
+    file: str | None = option("--file REPOS.yml", "A list of repositories, in YAML or JSON.")
+    repos: tuple[str, ...] = option("--repo OWNER/NAME", "One repository.", type=Lines())
+    size: int = option("--size N", "Repositories of a shard.", type=click.IntRange(1), default=50)
+    out: Path | None = option("--out REPOS.json", "Write the list to this file.")
 
 
 class _SummaryArguments(FormatArguments):
     results: tuple[Path, ...] = argument(required=True)
-    file: str = option("--file", "The list of repositories.", metavar="REPOS.json")
+    file: str = option("--file REPOS.json", "The list of repositories.", required=True)
 
 
 class _RunRepositoriesArguments(WritingArguments, ServerArguments, FormatArguments):
     command: str = argument(type=Choice(["sync", "labels", "doctor", "status"]))
-    file: str = option("--file", "The list of repositories.", metavar="REPOS.json")
-    shard: str = option("--shard", "Every N-th repository, from the I-th.", default="1/1", metavar="I/N")
+    file: str = option("--file REPOS.json", "The list of repositories.", required=True)
+    shard: str = option("--shard I/N", "Every N-th repository, from the I-th.", default="1/1")
     results: Path | None = option("--results", "Write each result into this file, for `accord repos summary`.")
-    ref: str | None = option("--ref", "The commit of accord for sync. Default: that of this version.", metavar="SHA")
+    ref: str | None = option("--ref SHA", "The commit of accord for sync. Default: that of this version.")
     processes: int = option(
         "--processes", "Jobs that share the token's limits.", type=click.IntRange(1, 256), default=1
     )
@@ -163,12 +162,9 @@ def _report(title: str, results: Sequence[ManyResult], given: FormatArguments) -
     listed = sorted(results, key=lambda result: order.index(result.outcome))
     shown = [result for result in listed if result.outcome is not ManyOutcome.UNCHANGED]
     total = ", ".join(f"{number} {outcome}" for outcome, number in found.items())
-    width = max((len(result.repository) for result in shown), default=0)
-    lines = []
-    for result in shown:
-        styled = click.style(f"{result.outcome.value:<8}", fg=_COLORS.get(result.outcome.value))
-        note = one_line(result.note or result.url)
-        lines.append(f"{one_line(result.repository):<{width}}  {styled}  {note}".rstrip())
+    lines = aligned_lines(
+        (one_line(one.repository), colored_word(one.outcome), one_line(one.note or one.url)) for one in shown
+    )
     document = {"counts": found, "requests": requests, "results": [result.as_json() for result in listed]}
     present(given, document, [*lines, total or "nothing to do"])
     rows = [

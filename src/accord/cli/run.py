@@ -58,34 +58,27 @@ _OWN_REPOSITORY = RepositoryArguments(repo=None, sandbox=None, identity="", max_
 
 
 class _RunArguments(WritingArguments, ChangeArguments, FormatArguments):
-    agent: str = option("--agent", "Agent in the registry. Default: the registry's.", default="", metavar="NAME")
+    agent: str = option("--agent NAME", "Agent in the registry. Default: the registry's.")
     prompt_file: Path | None = option("--prompt-file", "Prompt in the workspace. Default: the mode's prompt.")
-    appendix: str = option("--appendix", "Text to add to the prompt; may be untrusted.", default="", metavar="TEXT")
-    data: tuple[str, ...] = option("--data", "File with untrusted text, quoted as data.", type=Lines(), metavar="FILE")
-    mode: str = option("--mode", "Purpose of the run, such as keepalive; in the prompt.", default="")
-    iteration: str = option("--iteration", "Iteration of the loop; in the prompt.", default="", metavar="N")
-    pull: str = option("--pull", "The pull request; in the prompt.", default="", metavar="N")
-    pr_ref: str = option("--pr-ref", "The branch to push to.", default="", metavar="BRANCH")
-    base_ref: str = option("--base-ref", "The base branch; in the prompt.", default="", metavar="BRANCH")
-    sandbox_mode: str = option("--sandbox-mode", "A sandbox mode of the agent's registry entry.", default="")
-    safety_strategy: str = option("--safety-strategy", "A safety strategy of the registry entry.", default="")
-    model: str = option("--model", "The model, by the agent's name for it.", default="")
-    schema: str = option(
-        "--schema", "Schema of the result: a document kind or a file.", default="", metavar="KIND|FILE"
-    )
+    appendix: str = option("--appendix TEXT", "Text to add to the prompt; may be untrusted.")
+    data: tuple[str, ...] = option("--data FILE", "File with untrusted text, quoted as data.", type=Lines())
+    mode: str = option("--mode", "Purpose of the run, such as keepalive; in the prompt.")
+    iteration: str = option("--iteration N", "Iteration of the loop; in the prompt.")
+    pull: str = option("--pull N", "The pull request; in the prompt.")
+    pr_ref: str = option("--pr-ref BRANCH", "The branch to push to.")
+    base_ref: str = option("--base-ref BRANCH", "The base branch; in the prompt.")
+    sandbox_mode: str = option("--sandbox-mode", "A sandbox mode of the agent's registry entry.")
+    safety_strategy: str = option("--safety-strategy", "A safety strategy of the registry entry.")
+    model: str = option("--model", "The model, by the agent's name for it.")
+    schema: str = option("--schema KIND|FILE", "Schema of the result: a document kind or a file.")
     repair_turns: int | None = option(
-        "--repair-turns",
+        "--repair-turns N",
         "Times to ask again for a broken result. Default: the registry's, 2.",
         type=click.IntRange(min=0, max=10),
-        metavar="N",
     )
-    command: str = option("--command", "Command for the agent `command`; run without a shell.", default="")
+    command: str = option("--command", "Command for the agent `command`; run without a shell.")
     max_runtime_minutes: float = option(
-        "--max-runtime-minutes",
-        "Time limit of the agent.",
-        type=Minutes(min=0, min_open=True, max=360),
-        default=45,
-        metavar="N",
+        "--max-runtime-minutes N", "Time limit of the agent.", type=Minutes(min=0, min_open=True, max=360), default=45
     )
     registry: Path | None = option("--registry", "Agent registry. Default: .github/agents/registry.yml.")
     run_dir: Path | None = option("--run-dir", "Folder of the run. Default: a new one in RUNNER_TEMP.")
@@ -233,12 +226,12 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
 
 class _PublishArguments(WritingArguments, ChangeArguments, PostingArguments, FormatArguments):
     run_dir: Path = argument("RUN_DIR", envvar="ACCORD_PUBLISH_RUN_DIR")
-    pr_ref: str = option("--pr-ref", "The branch to push to.", default="", metavar="BRANCH")
-    pull: str = option("--pull", "The pull request with the tasks.", default="", metavar="N")
-    base_ref: str = option("--base-ref", "Where a new branch begins.", default="", metavar="BRANCH")
-    pr_body: str | None = option("--pr-body", "Body with the tasks. Default: the pull request's.", metavar="FILE")
+    pr_ref: str = option("--pr-ref BRANCH", "The branch to push to.")
+    pull: str = option("--pull N", "The pull request with the tasks.")
+    base_ref: str = option("--base-ref BRANCH", "Where a new branch begins.")
+    pr_body: str | None = option("--pr-body FILE", "Body with the tasks. Default: the pull request's.")
     checkout: Path | None = option("--checkout", "Trusted checkout with objects to reuse; only read.")
-    author: str = option("--author", "Author of the commit.", default=DEFAULT_AUTHOR, metavar="'NAME <MAIL>'")
+    author: str = option("--author 'NAME <MAIL>'", "Author of the commit.", default=DEFAULT_AUTHOR)
     outputs: Path | None = option("--outputs", "File to write the outputs to as well, as JSON.")
     fail: bool = option("--fail", "Exit with the run's exit code instead of 0.")
 
@@ -308,18 +301,16 @@ def _text(path: str | None) -> str | None:
 
 
 class _OutputsArguments(FormatArguments):
-    agent: str = option("--agent", "Agent in the registry.", metavar="NAME")
-    exit_code: int = option(
-        "--exit-code", "Exit code of the agent's process.", type=click.IntRange(0, 255), metavar="N"
-    )
-    stdout: str = option("--stdout", "The agent's standard output.", type=_EVIDENCE_FILE)
+    agent: str = option("--agent NAME", "Agent in the registry.", required=True)
+    exit_code: int = option("--exit-code N", "Exit code of the agent's process.", type=click.IntRange(0, 255))
+    stdout: str = option("--stdout", "The agent's standard output.", type=_EVIDENCE_FILE, required=True)
     stderr: str | None = option("--stderr", "The agent's standard error.", type=_EVIDENCE_FILE)
     final_message: str | None = option(
         "--final-message", "Final message that the agent wrote to a file.", type=_EVIDENCE_FILE
     )
-    pr_body: str | None = option("--pr-body", "The pull request's body with its tasks.", metavar="FILE")
+    pr_body: str | None = option("--pr-body FILE", "The pull request's body with its tasks.")
     root: Path | None = option("--root", "The repository's directory.", type=EXISTING_FOLDER)
-    base: str | None = option("--base", "Commit that the agent started from.", metavar="SHA")
+    base: str | None = option("--base SHA", "Commit that the agent started from.")
     pushed: str | None = option(
         "--pushed", "Whether the push succeeded, if one was tried.", type=Choice(["true", "false"])
     )

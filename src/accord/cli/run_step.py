@@ -11,7 +11,7 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,7 +21,7 @@ import click
 from accord.cli.options import Command, FormatArguments
 from accord.cli.output import CLEAR_LINE, Json, duration, is_screen, one_line, operation_lines, print_clean_json
 from accord.cli.sources import local_policy
-from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
+from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
@@ -31,8 +31,8 @@ from accord.files.store import can_be_written
 from accord.gha.step import command
 from accord.runner.causes import InternalErrorKind
 from accord.runner.contract import BROKEN_RESULT, placed_text
-from accord.runner.models import Classification, InternalError, RunOutputs
-from accord.runner.outputs import FinishOptions, error_outputs
+from accord.runner.models import InternalError, RunOutputs
+from accord.runner.outputs import FinishOptions
 from accord.runner.record import FINAL_MESSAGE, RESULT, RunRecord
 from accord.text.markdown import cell, shorten, table
 from accord.text.posting import PostingPolicy
@@ -142,7 +142,13 @@ def report_run(
     click.get_current_context().meta[_REPORTED] = True
     planned = log.entries if log and log.is_dry_run else ()
     if not (log and log.is_dry_run):
-        _leave_run(outputs)
+        leave_outputs(outputs.as_outputs())
+        leave_summary(summary_page(outputs))
+        name = outputs.agent_name or "agent"
+        if outputs.error_category and is_in_actions(os.environ):
+            title = f"{name}: {outputs.error_category}"
+            click.echo(command("error", outputs.error_summary, title=title), err=True)
+        annotate_warnings(parse_list(outputs.run_warnings), name)
     if given.is_json:
         print_clean_json(outputs.as_outputs())
         return
@@ -154,39 +160,6 @@ def report_run(
         push = f" Push it: accord publish {folder} --pr-ref BRANCH" if outputs.exit_code == "0" else ""
         lines.append(one_line(f"Next: read {folder}/changes.patch.{push}"))
     click.echo("\n".join(lines))
-
-
-def _leave_run(outputs: RunOutputs) -> None:
-    leave_outputs(outputs.as_outputs())
-    leave_summary(summary_page(outputs))
-    name = outputs.agent_name or "agent"
-    if outputs.error_category and is_in_actions(os.environ):
-        title = f"{name}: {outputs.error_category}"
-        click.echo(command("error", outputs.error_summary, title=title), err=True)
-    annotate_warnings(_list(outputs.run_warnings), name)
-
-
-def report_classification(found: Classification | None, warnings: Sequence[str]) -> None:
-    """Write the step files of ``accord classify``: the contract's error outputs, all empty without an error."""
-    outputs = error_outputs(found, redactor_for(os.environ), local_policy())
-    leave_outputs(outputs)
-    category = outputs["error-category"]
-    values = [outputs[name] for name in ("error-type", "error-recovery", "retry-after-seconds", "error-summary")]
-    rows = [list(map(cell, values))] if category else []
-    errors = long_table(["Origin", "Recovery", "Seconds to wait", "Summary"], rows)
-    leave_summary(f"### accord classify: {category or 'no error'}", errors)
-    for text in warnings:
-        warn(text)
-
-
-def report_analysis(outputs: Mapping[str, str], warnings: Sequence[str]) -> None:
-    """Write the step files of ``accord analyze``: the outputs ``llm-*`` and a summary."""
-    leave_outputs(outputs)
-    name = cell(f"{outputs['llm-provider']} {outputs['llm-model']}".strip())
-    answer = f"Answered by {name}, confidence {outputs['llm-confidence']}." if name else "No provider answered."
-    tasks = _task_list(_list(outputs["llm-completed-tasks"])) or "No completed task was found."
-    leave_summary("### accord analyze", answer, tasks, _attempts_table(_list(outputs["llm-attempts"])))
-    annotate_warnings(warnings, "accord")
 
 
 def _output_lines(outputs: RunOutputs) -> Iterator[str]:
@@ -203,7 +176,7 @@ def _output_lines(outputs: RunOutputs) -> Iterator[str]:
         label = click.style(f"{name:<{width}}", dim=True)
         text = value if name == "error-summary" else shorten(value, _SHOWN_CHARS)
         yield f"{label}  {click.style(text, fg=color)}"
-    for text in _list(outputs.run_warnings):
+    for text in parse_list(outputs.run_warnings):
         yield f"{click.style('warning:', fg='yellow')} {one_line(text)}"
 
 
@@ -214,24 +187,26 @@ def summary_page(outputs: RunOutputs) -> str:
         retry = f" Wait {outputs.retry_after_seconds} seconds first." if outputs.retry_after_seconds else ""
         parts.append(f"{cell(outputs.error_summary)}\n\n{_RECOVERY[outputs.error_recovery]}{retry}")
     parts.append(table(["Fact", "Value"], [[name, cell(value)] for name, value in _facts(outputs) if value]))
-    if tasks := _list(outputs.llm_completed_tasks):
-        parts.append(f"**Completed tasks**\n\n{_task_list(tasks)}")
-    parts.append("\n".join(f"- ⚠️ {cell(text)}" for text in _list(outputs.run_warnings)))
-    parts.append(_attempts_table([each for each in _list(outputs.llm_attempts) if each["outcome"] != "answered"]))
-    parts.append(_turns_table(_list(outputs.attempts)))
+    if tasks := parse_list(outputs.llm_completed_tasks):
+        parts.append(f"**Completed tasks**\n\n{task_list(tasks)}")
+    parts.append("\n".join(f"- ⚠️ {cell(text)}" for text in parse_list(outputs.run_warnings)))
+    parts.append(attempts_table([each for each in parse_list(outputs.llm_attempts) if each["outcome"] != "answered"]))
+    parts.append(_turns_table(parse_list(outputs.attempts)))
     if outputs.final_message_summary:
         quoted = "\n".join(f"> {line}" for line in outputs.final_message_summary.splitlines())
         parts.append(f"**The agent's message**\n\n{quoted}")
     return "\n\n".join(filter(None, parts))
 
 
-def _task_list(tasks: Sequence[str]) -> str:
+def task_list(tasks: Sequence[str]) -> str:
+    """Return the first of some tasks as a list, and how many more there are."""
     shown = [f"- ✅ {cell(task)}" for task in tasks[:_TASKS_SHOWN]]
     more = [f"- and {len(tasks) - _TASKS_SHOWN} more"] if len(tasks) > _TASKS_SHOWN else []
     return "\n".join([*shown, *more])
 
 
-def _attempts_table(attempts: Sequence[Json]) -> str:
+def attempts_table(attempts: Sequence[Json]) -> str:
+    """Show how each provider answered."""
     rows = [[cell(entry["provider"]), entry["outcome"], str(entry["ms"]), cell(entry["reason"])] for entry in attempts]
     return long_table(["Provider", "Outcome", "ms", "Reason"], rows)
 
@@ -289,7 +264,8 @@ def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
     ]
 
 
-def _list(text: str) -> list[Any]:
+def parse_list(text: str) -> list[Any]:
+    """Return the array that an output holds."""
     return list(json.loads(text or "[]"))
 
 

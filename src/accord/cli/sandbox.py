@@ -17,7 +17,7 @@ from accord.core.errors import WrongUsage
 
 class _SandboxArguments(Arguments):
     directory: Path = option("--dir", "Directory of the sandbox.", type=FOLDER, default=SANDBOX_DIRECTORY)
-    repo: str | None = option("--repo", "Repository; default: the home repository.", metavar="OWNER/NAME")
+    repo: str | None = option("--repo OWNER/NAME", "Repository; default: the home repository.")
 
 
 class _ServeArguments(_SandboxArguments):

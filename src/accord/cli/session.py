@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +42,7 @@ from accord.git.program import Git
 from accord.sessions import run as session_run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import change_findings
-from accord.sessions.folder import Session, changed_sessions, read_session
+from accord.sessions.folder import changed_sessions, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
 from accord.sessions.next_moves import next_moves
@@ -52,7 +51,7 @@ from accord.sessions.policy import WORK, parse_setting
 
 class _CheckSessionsArguments(FormatArguments):
     folders: tuple[str, ...] = argument("[DIR]…", envvar="ACCORD_SESSION_CHECK_FOLDERS")
-    base: str = option("--base", "Check the sessions changed since HEAD left this branch.", default="", metavar="REF")
+    base: str = option("--base REF", "Check the sessions changed since HEAD left this branch.")
 
 
 @command(_CheckSessionsArguments, "check")
@@ -98,7 +97,7 @@ def _root(given: Path) -> Path:
 
 
 class _RoleArguments(ChangeSessionArguments):
-    role: str = option("--role", "Role that makes the change.", type=Choice(ROLES))
+    role: str = option("--role", "Role that makes the change.", type=Choice(ROLES), required=True)
 
 
 @click.group(cls=Group)
@@ -113,7 +112,7 @@ for _command in (check_folders, run_turns, ask_question, answer_questions, cance
 class _NewSessionArguments(RootArguments, SessionArguments):
     slug: str = argument("SLUG")
     lean: bool = option("--lean", "Create a lean session, without design and plan.")
-    goal: str = option("--goal", "Goal of the session: write the input of its first agent, too.", default="")
+    goal: str = option("--goal", "Goal of the session: write the input of its first agent, too.")
 
 
 @command(_NewSessionArguments, "new", of=session)
@@ -152,12 +151,9 @@ def show_session(given: ShowSessionArguments) -> int:
     Exits with 1 where status.json cannot be read.
     """
     found = read_session(given.folder)
-    present(given, lambda: as_document(found), _lines(found))
+    lines = () if given.is_json else (*screen(found), *item_lines(found), *session_next(found))
+    present(given, lambda: as_document(found), lines)
     return 0 if found.status else BrokenContract.exit_code
-
-
-def _lines(found: Session) -> Iterator[str]:
-    yield from (*screen(found), *item_lines(found), *session_next(found))
 
 
 @command(FolderArguments, "watch", of=session)
@@ -194,8 +190,8 @@ def resume_session(given: _ResumeArguments) -> None:
 
 
 class _AdvanceArguments(_RoleArguments):
-    to: str = option("--to", "New state.", type=Choice(STATES))
-    blocker: str = option("--blocker", "Reason for BLOCKED.", default="")
+    to: str = option("--to", "New state.", type=Choice(STATES), required=True)
+    blocker: str = option("--blocker", "Reason for BLOCKED.")
 
 
 @command(_AdvanceArguments, "advance", of=session)
@@ -212,8 +208,8 @@ def reopen_session(given: ChangeSessionArguments) -> None:
 
 class _TaskArguments(_RoleArguments):
     task: str = argument("T-XXX")
-    to: str = option("--to", "Status of the task, such as in-progress or completed.")
-    waive_reviews: str | None = option("--waive-reviews", "Complete it without its reviews.", metavar="REASON")
+    to: str = option("--to", "Status of the task, such as in-progress or completed.", required=True)
+    waive_reviews: str | None = option("--waive-reviews REASON", "Complete it without its reviews.")
 
 
 @command(_TaskArguments, "task", of=session)

@@ -15,7 +15,16 @@ from typing import get_args
 import click
 
 from accord.cli.options import Arguments, FormatArguments, WritingArguments, argument
-from accord.cli.output import CLEAR_SCREEN, cut_line, document_lines, finding_lines, is_screen, next_lines, one_line
+from accord.cli.output import (
+    CLEAR_SCREEN,
+    colored_word,
+    cut_line,
+    document_lines,
+    finding_lines,
+    is_screen,
+    next_lines,
+    one_line,
+)
 from accord.cli.step import leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.core.clock import SystemClock
@@ -32,7 +41,6 @@ from accord.sessions.reviews import reviews_of
 
 CLOCK = SystemClock()
 _SIGNS = {"not-started": "○", "in-progress": "◐", "implemented": "◑", "completed": "●", "blocked": "✖"}
-_COLORS = {"in-progress": "cyan", "implemented": "blue", "completed": "green", "blocked": "red"}
 _BY_INTEREST = ("blocked", "in-progress", "implemented", "not-started", "completed")
 _NEXT = {
     "ask": "ask the user",
@@ -81,12 +89,8 @@ def print_change(given: SessionArguments, writer: SessionWriter, more: Mapping[s
     def document() -> Mapping[str, object]:
         return {**as_document(session), **dry_run_keys(given, writer), **(more or {})}
 
-    def lines() -> Iterator[str]:
-        if given.dry_run:
-            yield from (*planned_lines(writer), click.style("The session would be:", dim=True))
-        yield from (*screen(session), *session_next(session))
-
-    present(given, document, lines())
+    planned = [*planned_lines(writer), click.style("The session would be:", dim=True)] if given.dry_run else []
+    present(given, document, [] if given.is_json else [*planned, *screen(session), *session_next(session)])
 
 
 def session_next(session: Session) -> list[str]:
@@ -200,7 +204,12 @@ def watch(folder: Path) -> None:
     try:
         while True:
             size = shutil.get_terminal_size()
-            if (marks := (size, _marks(folder))) != seen:
+            marks: list[object] = [size]
+            for name in FILES:
+                with suppress(OSError):
+                    stat = (folder / name).stat()
+                    marks.append((name, stat.st_mtime_ns, stat.st_size, stat.st_ino))
+            if marks != seen:
                 seen = marks
                 session = read_session(folder)
                 click.echo(CLEAR_SCREEN + "\n".join(screen(session, size)))
@@ -209,15 +218,6 @@ def watch(folder: Path) -> None:
             time.sleep(_POLL_SECONDS)
     except (KeyboardInterrupt, Stopped):
         click.echo("")
-
-
-def _marks(folder: Path) -> tuple[object, ...]:
-    found = []
-    for name in FILES:
-        with suppress(OSError):
-            stat = (folder / name).stat()
-            found.append((name, stat.st_mtime_ns, stat.st_size, stat.st_ino))
-    return tuple(found)
 
 
 def screen(session: Session, size: os.terminal_size | None = None) -> list[str]:
@@ -251,8 +251,8 @@ def _tasks(session: Session, most: int | None) -> list[str]:
         shown = [tasks[i] for i in sorted(ranked[: most - 1])]
     lines = []
     for task in shown:
-        colored = click.style(f"{_SIGNS[task.status]} {task.status:<12}", fg=_COLORS.get(task.status))
-        lines.append(f"  {colored} {one_line(f'{task.id:<7} {task.title or task.goal}')}")
+        status = colored_word(task.status, shown=f"{_SIGNS[task.status]} {task.status:<12}")
+        lines.append(f"  {status} {one_line(f'{task.id:<7} {task.title or task.goal}')}")
     left = len(tasks) - len(shown)
     return [*lines, click.style(f"  … {left} more", dim=True)] if left else lines
 
@@ -287,25 +287,16 @@ def leave_session(session: Session) -> None:
         reviews = ", ".join(f"{role} {result}" for role, result in reviews_of(task, session.outputs).items())
         rows.append([task.id, f"{_SIGNS[task.status]} {task.status}", reviews, cell(task.title or task.goal)])
     open_questions = [[item.decision_id, cell(item.question), cell(item.asked_at)] for item in status.pending]
+    here, order = LOOP_BASE.get(working_state(status), working_state(status)), ORDER[session.mode]
+    current = [f"    style {here} stroke-width:4px"] if here in order else []
     issues = [f"- {cell(issue)}" for issue in status.known_issues[:_MOST_ISSUES]]
     leave_summary(
         title,
         f"**{status.current_state}** ({session.mode}), next: {_next_text(session)}",
         f"Blocked: {cell(status.blocker)}" if status.blocker else "",
-        _mermaid(session),
+        "\n".join(["```mermaid", "graph LR", "    " + " --> ".join(order), *current, "```"]),
         _progress(session) + " tasks completed" if session.tasks else "",
         long_table(["Task", "Status", "Reviews", "What"], rows, "in the session"),
         long_table(["Open question", "What", "Since"], open_questions, "in the session"),
         "Known issues:\n\n" + "\n".join(issues) if issues else "",
     )
-
-
-def _mermaid(session: Session) -> str:
-    """Return the states of the session as a diagram that marks the current one."""
-    current = working_state(session.status) if session.status else ""
-    here = LOOP_BASE.get(current, current)
-    order = ORDER[session.mode]
-    lines = ["```mermaid", "graph LR", "    " + " --> ".join(order)]
-    if here in order:
-        lines.append(f"    style {here} stroke-width:4px")
-    return "\n".join([*lines, "```"])

@@ -31,12 +31,12 @@ _HINTS = {
 
 class _AskArguments(ChangeSessionArguments, PostingArguments):
     questions: tuple[str, ...] = option("--question", "Text of a question (repeatable).", required=True)
-    decision_id: str = option("--id", "UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.", default="")
+    decision_id: str = option("--id", "UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
     category: str | None = option(
         "--category", "Mark a security question, for the user alone.", type=Choice(["security"], False)
     )
     choices: tuple[str, ...] = option("--options", "Possible answer (repeatable).")
-    issue: int | None = option("--issue", "Ask in a comment on this issue.", type=click.IntRange(min=1), metavar="N")
+    issue: int | None = option("--issue N", "Ask in a comment on this issue.", type=click.IntRange(min=1))
 
 
 @command(_AskArguments, "ask")
@@ -77,9 +77,7 @@ def _run_on_issue(
 class _AnswerArguments(ChangeSessionArguments, PostingArguments):
     answers: tuple[str, ...] = argument("[ID=TEXT]…")
     final: bool = option("--final", "Cancel the questions left open, except gates and security.")
-    from_issue: int | None = option(
-        "--from-issue", "Read answers from comments.", type=click.IntRange(min=1), metavar="N"
-    )
+    from_issue: int | None = option("--from-issue N", "Read answers from comments.", type=click.IntRange(min=1))
 
 
 @command(_AnswerArguments, "answer")
@@ -97,7 +95,13 @@ def answer_questions(given: _AnswerArguments) -> None:
         texts = texts_of(given.answers)
         run_change(given, lambda writer: answer(writer, texts, is_final=given.final))
     else:
-        run_change(given, _interview)
+
+        def ask_all(writer: SessionWriter) -> None:
+            if not interview(writer, prompt_user):
+                hint = "Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come."
+                raise WrongUsage("The input ended before the first answer, so nothing was changed.", hint=hint)
+
+        run_change(given, ask_all)
 
 
 def texts_of(answers: Sequence[str]) -> dict[str, str]:
@@ -109,12 +113,6 @@ def texts_of(answers: Sequence[str]) -> dict[str, str]:
     if len(texts) < len(parts):
         raise WrongUsage("A question is answered twice.", hint="Use each id once.")
     return texts
-
-
-def _interview(writer: SessionWriter) -> None:
-    if not interview(writer, prompt_user):
-        hint = "Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come."
-        raise WrongUsage("The input ended before the first answer, so nothing was changed.", hint=hint)
 
 
 def prompt_user(decision: UserDecision, problem: str) -> str | None:
@@ -152,7 +150,7 @@ def _answers_on(session_issue: SessionIssue) -> tuple[PostedComment, Mapping[str
 
 class _CloseArguments(ChangeSessionArguments):
     decision_id: str = argument("ID")
-    reason: str = option("--reason", "Reason, recorded with the question.")
+    reason: str = option("--reason", "Reason, recorded with the question.", required=True)
 
 
 def _close_command(name: str, how: Literal["cancelled", "skipped"], help_: str) -> click.Command:

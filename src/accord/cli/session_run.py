@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 class _RunSessionArguments(ChangeSessionArguments):
     answers: tuple[str, ...] = argument("[ID=TEXT]…")
-    agent: str = option("--agent", "Agent of the registry that takes the turns.", default="", metavar="NAME")
-    goal: str = option("--goal", "Goal of a new session.", default="")
-    take: str | None = option("--take", "Take this output of --role first; - is stdin.", metavar="OUTPUT.json")
+    agent: str = option("--agent NAME", "Agent of the registry that takes the turns.")
+    goal: str = option("--goal", "Goal of a new session.")
+    take: str | None = option("--take OUTPUT.json", "Take this output of --role first; - is stdin.")
     role: str | None = option("--role", "Agent that gave the output.", type=Choice(ROLES))
-    task: str = option("--task", "Task of the output.", default="meta", metavar="T-XXX|meta")
+    task: str = option("--task T-XXX|meta", "Task of the output.", default="meta")
     into: Path = option("--into", "Folder for the input of each agent.", type=FOLDER, default=INTO)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from accord.agents.registry import Registry
     from accord.git.trusted_files import TrustedFiles
     from accord.github.client import Connection, GitHub
+    from accord.github.models import Access
     from accord.github.pacing import Pacer
     from accord.github.rest import RepositoryLists
     from accord_sandbox.server import RunningSandbox
@@ -109,40 +110,46 @@ def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:
 
 
 @contextmanager
+def _access_for(given: RepositoryArguments, name: Callable[[str], str]) -> Iterator[tuple[Access, str]]:
+    """Yield how to reach a repository, and the address of its server, from which ``name`` names the repository.
+
+    A sandbox runs as long as the context; an existing one gets no new repository.
+    """
+    from accord.github.models import Access
+
+    more = (given.identity, given.max_wait, why_read_only())
+    if given.sandbox is not None:
+        with sandbox_server()(Path(given.sandbox), repository=given.repo, creates=False) as server:
+            yield Access(server.repository, server.token, server.url, *more), server.url
+        return
+    api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
+    yield Access(name(server_url), find_token(server_url), api_url, *more), server_url
+
+
+@contextmanager
 def github_for(
     given: RepositoryArguments, *, pacer: Pacer | None = None, root: Path | None = None
 ) -> Iterator[Connection]:
-    """Connect to a repository. A sandbox runs as long as the context; an existing one gets no new repository.
+    """Connect to a repository. A ``pacer`` is shared by the connections of one token.
 
-    A ``pacer`` is shared by the connections of one token. Outside of GitHub Actions, the remote of the checkout in
-    ``root`` names the repository where nothing else does.
+    Outside of GitHub Actions, the remote of the checkout in ``root`` names the repository where nothing else does.
     """
     from accord.github.client import Connection, GitHub
-    from accord.github.models import Access
 
-    read_only = why_read_only()
-    if given.sandbox is not None:
-        with sandbox_server()(Path(given.sandbox), repository=given.repo, creates=False) as server:
-            access = Access(server.repository, server.token, server.url, given.identity, given.max_wait, read_only)
-            yield Connection(
-                GitHub(access, SystemClock(), print_wait, pacer), server.repository, server.url, server.token
-            )
-        if sys.stderr.isatty():
-            sys.stderr.write(f"To look at the pages: accord sandbox serve --dir {given.sandbox}\n")
-        return
-    api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
-    repository = given.repo or os.environ.get("GITHUB_REPOSITORY", "") or _repository_of(root or Path(), server_url)
-    token = find_token(server_url)
-    access = Access(repository, token, api_url, given.identity, given.max_wait, read_only)
-    yield Connection(GitHub(access, SystemClock(), print_wait, pacer), repository, server_url, token)
+    def name(server_url: str) -> str:
+        return given.repo or os.environ.get("GITHUB_REPOSITORY", "") or _repository_of(root or Path(), server_url)
+
+    with _access_for(given, name) as (access, server_url):
+        github = GitHub(access, SystemClock(), print_wait, pacer)
+        yield Connection(github, access.repository, server_url, access.token)
+    if given.sandbox is not None and sys.stderr.isatty():
+        sys.stderr.write(f"To look at the pages: accord sandbox serve --dir {given.sandbox}\n")
 
 
 class AsOfArguments(Arguments):
     """The argument of a command that hands text to an agent."""
 
-    as_of: str | None = option(
-        "--as-of", "Refuse text that people without write access changed later.", metavar="TIME|run"
-    )
+    as_of: str | None = option("--as-of TIME|run", "Refuse text that people without write access changed later.")
 
 
 AS_OF_RUN = "run"
@@ -179,17 +186,10 @@ def connect_all(given: RepositoriesArguments, stack: ExitStack) -> list[Connecti
 @contextmanager
 def lists_for(given: ServerArguments) -> Iterator[RepositoryLists]:
     """Connect to a server for its lists of repositories."""
-    from accord.github.models import Access
     from accord.github.rest import RepositoryLists
 
-    if given.sandbox is not None:
-        with sandbox_server()(Path(given.sandbox), creates=False) as server:
-            access = Access("", server.token, server.url, max_wait_seconds=given.max_wait)
-            yield RepositoryLists(access, SystemClock(), print_wait)
-        return
-    api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
-    access = Access("", find_token(server_url), api_url, max_wait_seconds=given.max_wait)
-    yield RepositoryLists(access, SystemClock(), print_wait)
+    with _access_for(given, lambda _: "") as (access, _):
+        yield RepositoryLists(access, SystemClock(), print_wait)
 
 
 def _repository_of(root: Path, server_url: str) -> str:

@@ -59,8 +59,8 @@ def start() -> None:
 
 
 class _StartArguments(WritingArguments, RepositoryArguments, FormatArguments):
-    event: str = option("--event", "Name of the event.", envvar="GITHUB_EVENT_NAME", default="", metavar="NAME")
-    payload: str = option("--payload", "File with the event.", envvar="GITHUB_EVENT_PATH", default="", metavar="FILE")
+    event: str = option("--event NAME", "Name of the event.", envvar="GITHUB_EVENT_NAME")
+    payload: str = option("--payload FILE", "File with the event.", envvar="GITHUB_EVENT_PATH")
 
 
 @command(_StartArguments, "run", of=start)
@@ -86,21 +86,19 @@ class WorkArguments(WritingArguments, RepositoryArguments, FormatArguments):
 
     item: int | None
     work: Work = option("--work", "The kind of work.", type=Choice(["plan", "implement", "review"]))
-    key: str = option("--key", "The workflow's input `start`.", default="", metavar="KEY")
-    agent: str = option("--agent", "The workflow's input `agent`.", default="", metavar="NAME")
+    key: str = option("--key KEY", "The workflow's input `start`.")
+    agent: str = option("--agent NAME", "The workflow's input `agent`.")
 
 
 class _BeginArguments(AsOfArguments, WorkArguments):
-    item: int | None = option("--item", "Its issue or pull request.", type=Number(), required=True, metavar="N")
-    head: str = option("--head", "Commit to review. Default: the head at that time.", default="", metavar="SHA")
+    item: int | None = option("--item N", "Its issue or pull request.", type=Number(), required=True)
+    head: str = option("--head SHA", "Commit to review. Default: the head at that time.")
 
 
 class _EndArguments(WorkArguments):
-    item: int | None = option("--item", "Its issue or pull request, if it has one.", type=OptionalNumber(), metavar="N")
-    needs: str = option("--needs", "The expression toJSON(needs) of the job.", default="", metavar="JSON")
-    run_dir: Path | None = option(
-        "--run-dir", "The agent's folder, for the cause of a failure and its cost.", metavar="DIR"
-    )
+    item: int | None = option("--item N", "Its issue or pull request, if it has one.", type=OptionalNumber())
+    needs: str = option("--needs JSON", "The expression toJSON(needs) of the job.")
+    run_dir: Path | None = option("--run-dir DIR", "The agent's folder, for the cause of a failure and its cost.")
 
 
 @command(_BeginArguments, "begin", of=start)

@@ -12,7 +12,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from accord import __version__
 from accord.core.errors import AccordError, BrokenContract
@@ -41,22 +41,19 @@ class _Server(MCPServer[Any]):
             said = str(error)
             if isinstance(error.__cause__, ValidationError):
                 tool = self._tool_manager.get_tool(name)
-                said = _wrong_inputs(
-                    name, error.__cause__, tool.fn_metadata.arg_model if tool else ArgModelBase, arguments
+                model = tool.fn_metadata.arg_model if tool else ArgModelBase
+                found = shape_findings(error.__cause__, model, arguments)
+                lines = dict.fromkeys(f"- at {each.path or 'the top'}: {each.text}" for each in found)
+                note = (
+                    "The result is the object that `contract` shows as `example`." if "result" in EXAMPLES[name] else ""
                 )
+                example = f"Example: {json.dumps(EXAMPLES[name], ensure_ascii=False)} {note}".rstrip()
+                said = "\n".join([f"`{name}` was not called, because its inputs are wrong:", *lines, example])
             raise ToolError(redact(said)) from error
         for part in answer.content if isinstance(answer, CallToolResult) else ():
             if isinstance(part, TextContent):
                 part.text = redact(part.text)
         return answer
-
-
-def _wrong_inputs(name: str, error: ValidationError, model: type[BaseModel], given: dict[str, Any]) -> str:
-    found = shape_findings(error, model, given)
-    lines = dict.fromkeys(f"- at {each.path or 'the top'}: {each.text}" for each in found)
-    note = " The result is the object that `contract` shows as `example`." if "result" in EXAMPLES[name] else ""
-    example = json.dumps(EXAMPLES[name], ensure_ascii=False)
-    return "\n".join([f"`{name}` was not called, because its inputs are wrong:", *lines, f"Example: {example}{note}"])
 
 
 def server_for(workspace: Workspace, *, has_session_tools: bool = True) -> MCPServer[Any]:
@@ -82,7 +79,12 @@ def bound_tool(function: Callable[..., Any], workspace: Workspace) -> Callable[.
         try:
             return function(workspace, **inputs)
         except AccordError as error:
-            raise ToolError(_text_of(error)) from error
+            lines = [
+                f"{one.severity.value} {one.code} at {one.path or 'the top'}: {one.message} {one.hint}".rstrip()
+                for one in (error.findings if isinstance(error, BrokenContract) else ())
+            ]
+            said = ["Nothing was written. Correct this and try again:", *lines]
+            raise ToolError("\n".join(said) if lines else f"{error.message} {error.hint}".rstrip()) from error
 
     signature = inspect.signature(function, eval_str=True)
     inputs = [parameter for name, parameter in signature.parameters.items() if name != "workspace"]
@@ -90,13 +92,3 @@ def bound_tool(function: Callable[..., Any], workspace: Workspace) -> Callable[.
     answer.__name__ = function.__name__
     answer.__annotations__ = {each.name: each.annotation for each in inputs}
     return answer
-
-
-def _text_of(error: AccordError) -> str:
-    if not isinstance(error, BrokenContract) or not error.findings:
-        return f"{error.message} {error.hint}".rstrip()
-    lines = [
-        f"{found.severity.value} {found.code} at {found.path or 'the top'}: {found.message} {found.hint}".rstrip()
-        for found in error.findings
-    ]
-    return "\n".join(["Nothing was written. Correct this and try again:", *lines])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -235,8 +235,16 @@ def diff_lines(
         return {"files": files}
     if path not in files:
         raise WrongUsage(f"The change has no file `{path}`.", hint="Call `diff_lines` without a path for its files.")
-    shown = lines[path] if lines is not None else _shown_lines(workspace, path)
-    return {"path": path, "lines": _ranges(sorted(shown))}
+    if lines is not None:
+        shown = lines[path]
+    else:
+        patch = Git(workspace.root)(*DIFF, f"{workspace.base}...HEAD", "--", f":(top,literal){path}")
+        shown = next(iter(lines_of_files(patch).values()), [])
+    ranges = []
+    for _, group in groupby(enumerate(sorted(shown)), key=lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        ranges.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    return {"path": path, "lines": ranges}
 
 
 def _changed_files(workspace: Workspace) -> list[str]:
@@ -250,19 +258,6 @@ def _changed_files(workspace: Workspace) -> list[str]:
             f"git cannot compare with `{workspace.base}`.", hint="Check it out in the job, with `fetch-depth: 0`."
         ) from error
     return [name for name in names.decode("utf-8", "replace").split("\0") if name]
-
-
-def _shown_lines(workspace: Workspace, path: str) -> list[int]:
-    patch = Git(workspace.root)(*DIFF, f"{workspace.base}...HEAD", "--", f":(top,literal){path}")
-    return next(iter(lines_of_files(patch).values()), [])
-
-
-def _ranges(numbers: Iterable[int]) -> list[str]:
-    found = []
-    for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in group]
-        found.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
-    return found
 
 
 def ask_user(

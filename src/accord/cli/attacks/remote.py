@@ -28,7 +28,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.engine.trust import require_text
 from accord.files.patterns import path_patterns
 from accord.git.branches import Remote
-from accord.loops.models import RUNS, LoopDecision, LoopState
+from accord.loops.models import RUNS, LoopState
 from accord.loops.state import write_comment
 from accord.results.run_options import PlanOptions, ReviewOptions, RevisionOptions
 from accord.text.markers import run_token, write_marker
@@ -42,9 +42,37 @@ _CONTEXT = "## Context\n\nNote.\n\n"
 
 
 def play_people(ground: Playground) -> Iterator[Attacked]:
-    """Play each; the last one starts a run."""
-    for row in (_comment, _bot, _elsewhere, _label, _edit, _fork, _pull_label, _state, _twice):
-        yield row(ground)
+    """Let strangers, triagers and bots comment, label and edit; the last comment starts a run."""
+    maintainer, event, bot = ground.server.token, "issue_comment", f"{NAME}[bot]"
+
+    def say(token: str) -> Any:
+        return ground.send("POST", f"/issues/{REQUEST}/comments", token, body="/accord plan")
+
+    yield _deliver(ground, "people", "a stranger's comment", event, "created", STRANGER, comment=say(STRANGER_TOKEN))
+    yield _deliver(ground, "bot", "a bot's comment", event, "created", bot, comment=say(maintainer))
+    made = say(maintainer)
+    login = made["user"]["login"]
+    where = {"comment": made, "repository": {"full_name": f"{NAME}/other"}}
+    try:
+        yield _deliver(ground, "elsewhere", "a comment", event, "created", login, **where)
+    except WrongUsage as refused:
+        yield Attacked("elsewhere", "a comment", seen=one_line(refused.message))
+    ground.send("POST", f"/issues/{REQUEST}/labels", TRIAGE_TOKEN, labels=["agents:plan"])
+    yield _deliver(ground, "label", "`agents:plan`", "issues", "labeled", TRIAGER, label={"name": "agents:plan"})
+    yield _edit(ground)
+    for row, number, token in (("fork", PULL, maintainer), ("pull-label", OWN, TRIAGE_TOKEN)):
+        ground.send("POST", f"/issues/{number}/labels", token, labels=["agents:keepalive"])
+        decision = ground.begin_keepalive(number)
+        through = "an agent works" if decision.action in RUNS else ""
+        yield Attacked(row, "keepalive on it", through, one_line(decision.message))
+    yield _state(ground)
+    made = say(maintainer)
+    for _ in range(2):
+        before = len(ground.contents()["dispatches"])
+        ended = ground.start(event, "created", login, comment=made)
+    runs = ground.contents()["dispatches"][before:]
+    said = ended.error.message if ended.error else str(ended.details.get("reason", "")) or "nothing more is started"
+    yield Attacked("twice", "a comment", "a second run starts" if runs else "", one_line(said))
 
 
 def _deliver(ground: Playground, row: str, tried: str, name: str, action: str, sender: str, **payload: Any) -> Attacked:
@@ -58,51 +86,6 @@ def _deliver(ground: Playground, row: str, tried: str, name: str, action: str, s
     return Attacked(row, tried, f"{runs[0]['workflow']} was started" if runs else "", one_line(reason))
 
 
-def _comment(ground: Playground) -> Attacked:
-    made = ground.send("POST", f"/issues/{REQUEST}/comments", STRANGER_TOKEN, body="/accord plan")
-    return _deliver(ground, "people", "a stranger's comment", "issue_comment", "created", STRANGER, comment=made)
-
-
-def _bot(ground: Playground) -> Attacked:
-    """A bot, which a person with write access may have let loose, comments."""
-    made = ground.send("POST", f"/issues/{REQUEST}/comments", ground.server.token, body="/accord plan")
-    return _deliver(ground, "bot", "a bot's comment", "issue_comment", "created", f"{NAME}[bot]", comment=made)
-
-
-def _elsewhere(ground: Playground) -> Attacked:
-    made = ground.send("POST", f"/issues/{REQUEST}/comments", ground.server.token, body="/accord plan")
-    where = {"comment": made, "repository": {"full_name": f"{NAME}/other"}}
-    try:
-        return _deliver(ground, "elsewhere", "a comment", "issue_comment", "created", made["user"]["login"], **where)
-    except WrongUsage as refused:
-        return Attacked("elsewhere", "a comment", seen=one_line(refused.message))
-
-
-def _twice(ground: Playground) -> Attacked:
-    """A comment of a person with write access is delivered twice."""
-    made = ground.send("POST", f"/issues/{REQUEST}/comments", ground.server.token, body="/accord plan")
-    for _ in range(2):
-        before = len(ground.contents()["dispatches"])
-        ended = ground.start("issue_comment", "created", made["user"]["login"], comment=made)
-    runs = ground.contents()["dispatches"][before:]
-    said = ended.error.message if ended.error else str(ended.details.get("reason", "")) or "nothing more is started"
-    return Attacked("twice", "a comment", "a second run starts" if runs else "", one_line(said))
-
-
-def _fork(ground: Playground) -> Attacked:
-    ground.send("POST", f"/issues/{PULL}/labels", ground.server.token, labels=["agents:keepalive"])
-    return _turn("fork", "keepalive on it", ground.begin_keepalive(PULL))
-
-
-def _pull_label(ground: Playground) -> Attacked:
-    ground.send("POST", f"/issues/{OWN}/labels", TRIAGE_TOKEN, labels=["agents:keepalive"])
-    return _turn("pull-label", "`agents:keepalive`", ground.begin_keepalive(OWN))
-
-
-def _turn(row: str, tried: str, decision: LoopDecision) -> Attacked:
-    return Attacked(row, tried, "an agent works" if decision.action in RUNS else "", one_line(decision.message))
-
-
 def _state(ground: Playground) -> Attacked:
     """A stranger posts the state of a loop that has spent its rounds; then a person starts the loop."""
     forged = write_comment(LoopState(iterations=99, revision=50), OWN)
@@ -112,11 +95,6 @@ def _state(ground: Playground) -> Attacked:
     decision = ground.begin_keepalive(OWN)
     through = "" if decision.iteration == 1 else "the loop counts the rounds of the stranger"
     return Attacked("loop-state", "a comment with 99 rounds", through, f"round {decision.iteration} begins")
-
-
-def _label(ground: Playground) -> Attacked:
-    ground.send("POST", f"/issues/{REQUEST}/labels", TRIAGE_TOKEN, labels=["agents:plan"])
-    return _deliver(ground, "label", "`agents:plan`", "issues", "labeled", TRIAGER, label={"name": "agents:plan"})
 
 
 def _edit(ground: Playground) -> Attacked:
