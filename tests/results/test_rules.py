@@ -720,7 +720,7 @@ MESSAGES = [
     (plan(task("a", body=MISSPELT_BODY)), "section-missing", "Did you mean `Acceptance Criteria`?"),
     *(
         (blocked_with("spec-gap", text), "blocker-type-unknown", "Did you mean `spec-gap`?")
-        for text in ("spec-gpa", "specgap", "spec_gap", "`SPEC_GAP`, I think")
+        for text in ("spec-gpa", "specgap", "`SPECGAP`")
     ),
     (
         plan(labelled(task("a"), "task:refinement", *TASK_LABELS[1:])),

@@ -146,18 +146,18 @@ def _has_sentences(section: Section) -> bool:
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     # imported here: their patterns take as long as ten bodies
     from accord.results.layouts import unwrapped_text
-    from accord.results.options import labelled_options, trade_off_gaps
+    from accord.results.options import read_options
 
     options = body.find(OPTIONS)
     if options is None:
         return
     others = (each for each in body.sections if each.level == options.level and each is not options)
     texts = [_source_of(body, options), *(f"{each.title}\n{_source_of(body, each)}" for each in others)]
-    found = labelled_options(*map(unwrapped_text, texts)).found
-    if len(found) < 2:
-        message = f"`Options` lists {len(found)} of at least two options."
+    found = read_options(*map(unwrapped_text, texts))
+    if len(found.found) < 2:
+        message = f"`Options` lists {len(found.found)} of at least two options."
         yield Finding("options-too-few", message, path, hint="List each with its trade-offs.")
-    for message, is_sure in trade_off_gaps(found):
+    for message, is_sure in found.gaps:
         if is_sure:
             yield Finding("trade-off-missing", message, path, hint="Add its advantages and its costs.")
         else:
