@@ -107,7 +107,6 @@ def test_a_file_without_its_content_is_found_out(tmp_path: Path, name: str, text
 
 
 ENTRIES = outputs(("Coder", "OK"), ("Reviewer", "OK")).splitlines()
-PRETTY = json.dumps([json.loads(one) for one in ENTRIES], indent=1)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,6 @@ PRETTY = json.dumps([json.loads(one) for one in ENTRIES], indent=1)
         (f"{ENTRIES[0]}\n{ENTRIES[1]},", [2]),
         (", ".join(ENTRIES), [1]),
         ("[{},\n{}]\n".format(*ENTRIES), [1, 2]),
-        (f"{PRETTY}\n", [1, 2, PRETTY.count("\n") + 1]),
     ],
 )
 def test_commas_and_brackets_around_entries_are_errors_with_their_lines(tmp_path: Path, text: str, wrong: Any) -> None:
@@ -212,22 +210,6 @@ def test_the_history_holds_requested_changes_and_nothing_else(tmp_path: Path) ->
     for count, wrong in ((1, 0), (3, 2)):
         (folder / "approve-design-history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:count]))
         assert found(folder) == [("approve-design-history.jsonl", "history-line")] * wrong
-
-
-@pytest.mark.parametrize("indent", [0, 2])
-def test_an_entry_over_several_lines_counts_and_is_to_be_joined(tmp_path: Path, indent: int) -> None:
-    answer = "changes-requested: smaller"
-    asked = [decision("UD-APPROVE-DESIGN", "answered", answer=answer)]
-    entry = {"at": AT, "decision_id": "UD-APPROVE-DESIGN", "answer": answer, "state_context": "APPROVE_DESIGN"}
-    lines = f'{json.dumps(entry, indent=indent)}\n{json.dumps({**entry, "answer": f"{answer}!"})}\n{{"at": "2026\n'
-    folder = make_session(tmp_path, "APPROVE_DESIGN", user_decisions=asked)
-    (folder / "approve-design-history.jsonl").write_text(lines + json.dumps(entry, indent=indent) + "}")
-    session = read_session(folder)
-    assert [one.answer for one in session.history] == [answer, f"{answer}!"]
-    assert found(folder) == [("approve-design-history.jsonl", "(history-torn)")] * 8
-    torn = session.parts["approve-design-history.jsonl"].findings
-    assert [(one.line, one.hint) for one in torn][:2] == [(1, "Join lines 1 to 6."), (8, torn[-1].hint)]
-    assert "emove" not in "".join(one.text for one in torn)
 
 
 @pytest.mark.parametrize("state", ["INTEGRATE", "RELEASE", "DONE", "FIX_BUILD"])
@@ -864,7 +846,6 @@ DESIGNED_BEFORE = DESIGNED.replace(AT, BEFORE_AT)
         ("", outputs(("Researcher", "OK")), AT, []),
         (DESIGNED_BEFORE, "", AT, ["session-altered"]),
         (DESIGNED_BEFORE, "", None, ["session-altered"]),
-        (DESIGNED_BEFORE, "", "2026-01-31T08:00:00Z", ["session-altered"]),
         *(
             (DESIGNED_BEFORE, outputs((role, "OK"), task="meta"), AT, ["session-altered"])
             for role in ("Researcher", "Designer")
@@ -909,9 +890,8 @@ ASKED_AGAIN, APPROVED = decision("UD-APPROVE-DESIGN", asked_at=LATER["asked_at"]
         (corrected("none", None), APPROVED, []),
         ({"gate_tracking": None}, APPROVED, []),
         ({"current_state": "PLAN"}, APPROVED, []),
-        ({}, ASKED_AGAIN, ["session-altered"]),
-        (corrected("none"), ASKED_AGAIN, ["session-altered"]),
-        (corrected("completed"), ASKED_AGAIN, []),
+        ({}, ASKED_AGAIN, []),
+        (corrected("none"), ASKED_AGAIN, []),
         (corrected("none"), REQUESTED, ["session-altered"]),
         ({"gate_tracking": None}, REQUESTED, ["session-altered"]),
         (corrected("completed"), {**REQUESTED, "answer": "changes-requested: b", **LATER}, []),
@@ -940,7 +920,7 @@ def test_a_requested_correction_is_not_dropped_by_hand(
         ("dispatched", corrected("queued", None), []),  # the agent failed
         ("completed", corrected("queued"), ["session-altered"]),
         ("completed", corrected("dispatched"), ["session-altered"]),
-        ("completed", {"user_decisions": [{**REQUESTED, **LATER}], **corrected("queued")}, ["history-missing"]),
+        ("completed", {"user_decisions": [{**REQUESTED, **LATER}], **corrected("queued")}, []),
     ],
 )
 def test_a_correction_begins_again_only_with_a_new_request(
@@ -952,9 +932,6 @@ def test_a_correction_begins_again_only_with_a_new_request(
     codes = changes_of(folder)
     by_hand(folder, **changes)
     assert codes() == found
-    if "user_decisions" in changes:
-        (folder / "approve-design-history.jsonl").write_text(f"{LINE}\n{LINE.replace('T10', 'T13')}\n")
-        assert codes() == []
 
 
 @pytest.mark.parametrize("is_new", [False, True])
@@ -996,32 +973,30 @@ def test_a_correction_without_records_is_over_once_the_gate_was_asked_again(tmp_
     assert codes() == []
 
 
-@pytest.mark.parametrize("at", [AT, None])
 @pytest.mark.parametrize(
     ("said", "changes", "found"),
     [
-        ({**REQUESTED, **LATER}, corrected("completed"), ["session-altered"]),
-        ({**REQUESTED, **LATER}, {}, ["session-altered"]),
         ({**APPROVED, "resolved_at": "2026-01-31T13:30:00Z"}, {"current_state": "PLAN"}, ["session-altered"]),
+        ({**REQUESTED, **LATER}, {}, []),
         ({**REQUESTED, **LATER}, corrected("queued", None), []),
         ({**REQUESTED, **LATER}, corrected("dispatched", "2026-01-31T13:30:00Z"), []),
         ({**REQUESTED, **LATER}, corrected("completed", "2026-01-31T13:30:00Z"), []),
     ],
 )
 def test_another_request_without_records_needs_another_correction(
-    tmp_path: Path, said: dict[str, Any], changes: dict[str, Any], found: list[str], at: str | None
+    tmp_path: Path, said: dict[str, Any], changes: dict[str, Any], found: list[str]
 ) -> None:
-    made: Any = {"mode": "full", "user_decisions": [ASKED_AGAIN], **corrected("completed", at)}
+    made: Any = {"mode": "full", "user_decisions": [ASKED_AGAIN], **corrected("completed")}
     folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"approve-design-history.jsonl": LINE + "\n"}, **made)
     codes = changes_of(folder)
-    by_hand(folder, user_decisions=[said], **{**corrected("completed", at), **changes})
+    by_hand(folder, user_decisions=[said], **changes)
     (folder / "approve-design-history.jsonl").write_text(f"{LINE}\n{LINE.replace('T10', 'T13')}\n")
     assert codes() == found
-    if "gate_tracking" not in changes and at and said["answer"] != "approved":
+    if not changes:
         assert next_step(read_session(folder)).next == "dispatch-correction"
         codes = changes_of(folder)
         by_hand(folder, user_decisions=[decision(DESIGN, asked_at="2026-01-31T14:00:00Z")])
-        assert codes() == found, "it is not dropped by the next change either"
+        assert codes() == ["session-altered"], "the next change does not drop it"
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -138,8 +138,10 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
         keys = _altered_keys(decision, kept) if kept else []
         named = ", ".join(f"`{key}`" for key in keys if pointer("user_decisions", i, key) not in wrong)
         reason = f"No command changes {named}." if named else ""
-        if kept and named and decision.decision_id in GATES:  # a correction is judged by itself
-            found = repeat_finding(decision.decision_id, decision.answer or "", "completed")
+        if kept and named and decision.decision_id in GATES:
+            is_over = kept.asked_at != decision.asked_at or any(map(_is_done, _corrections(after, len(before.outputs))))
+            correction = "completed" if is_over else correction_of(old)
+            found = repeat_finding(decision.decision_id, decision.answer or "", correction)
             reason = found.message if found else ""
         if reason or kept is None:
             did = "alters" if kept else "removes"
@@ -168,69 +170,45 @@ def _altered_keys(decision: UserDecision, kept: UserDecision) -> list[str]:
 
 
 def _design_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
-    """Find requests for changes of the design without a line, and corrections that are dropped."""
-    was, said = before.status.decision(APPROVE_DESIGN) if before.status else None, now.decision(APPROVE_DESIGN)
-    known, last = [one.answer for one in before.history], _request_of(said)
-    is_same = was is not None and said is not None and (was.asked_at, was.question) == (said.asked_at, said.question)
-    is_new = was is not None and was.answer in (None, last) and not (_request_of(was) and is_same)
-    if was and is_new and last in known and last not in [one.answer for one in after.history[len(known) :]]:
-        is_adopted = was.status == "pending" and not is_before(before.history[-1].at, was.asked_at)
-        if not (is_adopted and known[-1] == last):
-            message = f"{APPROVE_DESIGN} requests changes once more, but {HISTORY_FILE} has no new line."
-            yield Finding("history-missing", message, pointer(HISTORY_FILE), hint="Add the line.")
-    kept = last if is_same and last == _request_of(was) else ""
-    dropped = [kept] if kept and _is_correction_set_back(before, after, now) else []
-    for text in (*dropped, *_dropped_requests(before, after, now, is_same=is_same)):
+    """Find corrections of the design that are set back, or over without the OK of the agent that was sent."""
+    old, said = before.status, now.decision(APPROVE_DESIGN)
+    was, stage = (old.decision(APPROVE_DESIGN), correction_of(old)) if old else (None, "none")
+    is_same = said is not None and was is not None and (was.asked_at, was.answer) == (said.asked_at, said.answer)
+    is_back = CORRECTION_STAGES.index(now.correction_status) < CORRECTION_STAGES.index(stage)
+    if (stage, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
+        is_back = bool(_corrections(after) and now.last_correction.agent)
+    dropped = [_request_of(said)] if is_same and is_back and _request_of(said) else []
+    for text in (*dropped, *_dropped_requests(before, after, now)):
         message = f"This change drops a correction of the design, or lacks the OK of its agent: {short_name(text)}"
         yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=ALTERED)
 
 
-def _is_correction_set_back(before: Session, after: Session, now: SessionStatus) -> bool:
-    """Return whether a correction is at an earlier stage than before the change, and its agent did not fail."""
-    old = correction_of(before.status) if before.status else "none"
-    if (old, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
-        return bool(_corrections(after) and now.last_correction.agent)
-    return CORRECTION_STAGES.index(now.correction_status) < CORRECTION_STAGES.index(old)
+def _dropped_requests(before: Session, after: Session, now: SessionStatus) -> Iterator[str]:
+    """Yield the requests from before a change or in it that are over without an OK of the agent that was sent.
 
-
-def _dropped_requests(before: Session, after: Session, now: SessionStatus, *, is_same: bool) -> Iterator[str]:
-    """Yield requests whose correction is over without an output of the agent that was sent.
-
-    Where no agent that corrects a design has an output, other tools keep the outputs.
+    Where no agent that corrects a design has an output, other tools keep the outputs: then it was sent since, at least.
     """
-    said, own = now.decision(APPROVE_DESIGN), _corrections(after)
-    last, is_asked = _request_of(said), said is not None and said.status == "pending"
-    first = _request_of(before.status.decision(APPROVE_DESIGN)) if before.status else ""
-    sent = {one.last_correction.agent for one in (before.status, now) if one}
-    done = [one for one in own if one.status == "OK" and one.meets_definition_of_done]
-    known = [one.last_correction for one in (before.status,) if one and one.correction_status == "completed"]
-    for (text, at), (_, until) in pairwise([*_requests_of_change(before, after), ("", "")]):
-        is_under_way = not until and now.correction_status != "completed"
-        if is_under_way and (text == last or is_asked):
-            is_dropped = text != last
-        else:
-            passed = {one.agent for one in done if not is_before(one.at, at) and not is_before(until, one.at)}
-            is_late = now.last_correction in known or is_before(now.last_correction.at or "", at)
-            is_known = bool(own or is_late or (first and is_same and text != last))
-            is_dropped = not (passed if until else passed & sent) and is_known
-        if is_dropped:
+    old, last, own = before.status, now.decision(APPROVE_DESIGN), _corrections(after)
+    was = old.decision(APPROVE_DESIGN) if old else None
+    sent = {one.last_correction.agent for one in (old, now) if one}
+    first = [(_request_of(was), was.resolved_at or "")] if was and old and correction_of(old) != "completed" else []
+    added = [(one.answer, one.at) for one in after.history[len(before.history) :] if one.answer != _request_of(was)]
+    requests = [one for one in (*first, *added) if one[0]]
+    for (text, at), (_, until) in pairwise([*requests, ("", "")]):
+        passed = {one.agent for one in own if _is_done(one) and not (is_before(one.at, at) or is_before(until, one.at))}
+        is_sent = not is_before(now.last_correction.at or "", at)
+        is_done = bool(passed if until else passed & sent) if own else is_sent
+        is_under_way = not until and text == _request_of(last) and correction_of(now) != "completed"
+        if not (is_done or is_under_way):
             yield text
 
 
-def _requests_of_change(before: Session, after: Session) -> list[tuple[str, str]]:
-    """Return the requests that were open before a change or came with it, each with its time."""
-    was = before.status.decision(APPROVE_DESIGN) if before.status else None
-    first, known = _request_of(was), [one.answer for one in before.history]
-    is_open = before.status is not None and before.status.correction_status != "completed"
-    if before.status and after.status and after.status.decision(APPROVE_DESIGN) != was:
-        is_open = correction_of(before.status) != "completed"
-    lines = after.history[len(known) :]
-    added = [(one.answer, one.at) for one in lines if one.answer != first or first in known]
-    return [(first, was.resolved_at or ""), *added] if was and first and is_open else added
+def _corrections(session: Session, start: int = 0) -> list[OutputEntry]:
+    return [one for one in session.outputs[start:] if one.task_id == "meta" and one.agent in CORRECTORS]
 
 
-def _corrections(session: Session) -> list[OutputEntry]:
-    return [one for one in session.outputs if one.task_id == "meta" and one.agent in CORRECTORS]
+def _is_done(output: OutputEntry) -> bool:
+    return output.status == "OK" and output.meets_definition_of_done
 
 
 def _request_of(decision: UserDecision | None) -> str:

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -43,7 +43,7 @@ from accord.sessions.models import (
 )
 from accord.sessions.policy import WORK, refuse
 from accord.sessions.rules import is_inside
-from accord.text.outline import Section, sections
+from accord.text.outline import sections
 
 TEXTS = {
     "spec.md": {
@@ -64,9 +64,6 @@ TEXTS = {
 }
 """Required sections of each text, with the headings that count, in lower case and without numbering."""
 
-_MOST_LINES = 100
-"""The lines that one entry of a log may be spread over."""
-
 LogEntry = TypeVar("LogEntry", DecisionHistoryEntry, OutputEntry)
 
 _NUMBERING = re.compile(r"^[\W\d_]+")
@@ -80,24 +77,29 @@ def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> Iterator
         yield from broken.findings
         return
     titles = [_NUMBERING.sub("", one.title.lower()).replace("*", "").replace("`", "") for one in found]
+
+    def has_text(position: int) -> bool:
+        below = itertools.takewhile(lambda one: one.level > found[position].level, found[position + 1 :])
+        return any(section.text for section in (found[position], *below))
+
     for name, heading in wanted.items():
         positions = [i for i, title in enumerate(titles) if heading.search(title)]
         if not positions:
             yield Finding("section-missing", f"The section `{name}` is missing.", hint=f"Add the heading `## {name}`.")
-        elif not any(_has_text(found, i) for i in positions):
+        elif not any(has_text(i) for i in positions):
             message = f"The section `{name}` is empty."
             yield Finding("section-empty", message, line=found[positions[0]].line, hint="Write its text.")
 
 
-def _has_text(found: list[Section], position: int) -> bool:
-    level, below = found[position].level, found[position + 1 :]
-    parts = itertools.takewhile(lambda section: section.level > level, below)
-    return any(section.text for section in (found[position], *parts))
-
-
 def read_history(raw: bytes, now: datetime) -> tuple[list[DecisionHistoryEntry], list[Finding]]:
     """Read ``approve-design-history.jsonl``; a line with an error is a finding, and does not count as an answer."""
-    check = partial(_history_findings, now=now)
+
+    def check(entry: DecisionHistoryEntry) -> Iterator[Finding]:
+        yield from timestamp_findings(entry.at, "", now)
+        if entry.decision_id != APPROVE_DESIGN or not is_change_request(entry.answer):
+            message = "The entry is not an answer to UD-APPROVE-DESIGN that requests changes."
+            yield Finding("history-line", message, hint="Remove it.")
+
     entries, found = _read_lines(raw, DecisionHistoryEntry, check)
     return [entry for entry in entries if not has_errors(check(entry))], found
 
@@ -118,10 +120,9 @@ def _read_lines(
 ) -> tuple[list[LogEntry], list[Finding]]:
     entries: list[LogEntry] = []
     found: list[Finding] = []
-    for number, line, count in _joined_lines(raw.split(b"\n")):
-        if count > 1:
-            message, hint = f"The entry is spread over {count} lines.", f"Join lines {number} to {number + count - 1}."
-            found.append(replace(warning("history-torn", message, hint=hint), line=number))
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        if not line.strip():
+            continue
         try:
             json.loads(line)
             entry = read_shape(shape, read_object(line).value)
@@ -132,41 +133,12 @@ def _read_lines(
             found.append(Finding("history-line", message, line=number, hint="Correct the line, or remove it."))
         except (ValueError, RecursionError):
             message = "The line is not a JSON object and is not read. A crash may have cut it short."
-            torn = warning("history-torn", message, hint="Complete it, unless a later line repeats it.")
+            torn = warning("history-torn", message, hint="Write the entry on one line, unless a later line repeats it.")
             one = Finding("history-line", OF_ARRAY[0], hint=OF_ARRAY[1]) if is_of_array(line) else torn
             found.append(replace(one, line=number))
         else:
             found += [replace(finding, line=number) for finding in check(entry)]
     return entries, found
-
-
-def _joined_lines(lines: Sequence[bytes]) -> Iterator[tuple[int, bytes, int]]:
-    """Yield the lines that are not blank with their numbers; lines that only together are an object as one."""
-    start = 0
-    while start < len(lines):
-        line = lines[start].strip()
-        is_open = line.startswith(b"{") and not line.endswith(b"}")
-        count = _lines_of_object(lines[start : start + _MOST_LINES]) if is_open else 1
-        if line:
-            yield start + 1, b"\n".join(lines[start : start + count]), count
-        start += count
-
-
-def _lines_of_object(lines: Sequence[bytes]) -> int:
-    """Return how many lines from the first on are one object and nothing else; 1 where none are."""
-    text = b"\n".join(lines).decode("utf-8", "replace").lstrip()
-    try:
-        end = json.JSONDecoder().raw_decode(text)[1]
-    except (ValueError, RecursionError):
-        return 1
-    return 1 if text[end:].partition("\n")[0].strip(", \t\r") else text.count("\n", 0, end) + 1
-
-
-def _history_findings(entry: DecisionHistoryEntry, now: datetime) -> Iterator[Finding]:
-    yield from timestamp_findings(entry.at, "", now)
-    if entry.decision_id != APPROVE_DESIGN or not is_change_request(entry.answer):
-        message = "The entry is not an answer to UD-APPROVE-DESIGN that requests changes."
-        yield Finding("history-line", message, hint="Remove it.")
 
 
 STATUS_FILE = "status.json"

@@ -39,7 +39,7 @@ from accord.sessions.questions import (
     with_correction,
     with_questions,
 )
-from accord.sessions.reviews import ReviewRecord, has_record, open_gates
+from accord.sessions.reviews import ReviewRecord, has_record, open_gates, own_status
 from accord.sessions.run import ROLE
 from accord.text.markdown import shorten
 
@@ -97,7 +97,7 @@ def plan_output(
     A record that is there already means that an earlier try was stopped, or succeeded: only what is missing is planned.
     """
     check_task(session.tasks, task_id)
-    entry, foreign = _entry(task_id, role, output, now), tuple(_foreign_files(session, role, output))
+    entry, foreign = output_entry(task_id, role, output, now), tuple(_foreign_files(session, role, output))
     changed = [_path_in_project(session, path) for path in output.artifacts.files_changed]
     lacks = check_files(session, role, task_id, changed) if output.status == "OK" else None
     if forbidden := check_work(session, role, task_id) or lacks:
@@ -113,7 +113,7 @@ def plan_output(
         raise refuse("The output cannot be taken.", errors)
     record = plan_entry(session, entry, now=now)
     recorded = with_operations(session, record)
-    moved = {task.id: status_after(recorded, task, task_id, role, output) for task in session.plan}
+    moved = {task.id: status_after(recorded, task, entry) for task in session.plan}
     statuses = {task.id: moved[task.id] for task in session.plan if moved[task.id] != task.status}
     operations = [*write_tasks(session, statuses), *record]
     after = with_operations(session, operations)
@@ -134,7 +134,8 @@ def plan_output(
     return effects, [*operations, *_session_operations(after, effects, now)]
 
 
-def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> OutputEntry:
+def output_entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> OutputEntry:
+    """Return the record of an output."""
     concerns = [one for one in output.gates.security_concerns if is_open_concern(one, role)]
     concerns += [one for one in output.artifacts.findings if role == "Security" and not severity_of(one)]
     gates = output.gates.model_dump(include={"meets_definition_of_done", "needs_review", "needs_tests"})
@@ -150,19 +151,16 @@ def _remarks(entries: Sequence[ReviewEntry]) -> list[str]:
     return [*(shorten(one, _MOST_CHARACTERS) for one in kept), *([f"{more} more were left out."] if more > 0 else [])]
 
 
-def status_after(session: Session, task: SessionTask, task_id: str, role: str, output: AgentOutput) -> str:
+def status_after(session: Session, task: SessionTask, output: OutputEntry) -> str:
     """Return the new status of a task, in a session that has the record of the output."""
-    is_own, status = task.id == task_id, str(task.status)
-    if is_own and role == "Coder" and output.status == "OK":
-        status = "implemented" if output.gates.meets_definition_of_done or status == "implemented" else "in-progress"
-    elif is_own and (output.status == "BLOCKED" or (role == "Coder" and output.status == "FAIL")):
-        return "blocked" if status != "completed" or role in REVIEWS else status
-    if session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
+    is_own = task.id == output.task_id
+    status = own_status(task.status, output) if is_own else str(task.status)
+    if status == "blocked" or session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
         return status
     if ReviewRecord([task], session.outputs).unreviewed and has_record(task, session.outputs):
         return "implemented"
     has_passed = status == "implemented" and not open_gates(task, session.outputs)
-    is_reviewed = has_passed and role in REVIEWS and (is_own or task_id == "meta")
+    is_reviewed = has_passed and output.agent in REVIEWS and (is_own or output.task_id == "meta")
     return "completed" if is_reviewed and output.status == "OK" else status
 
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import Any
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, count_of, pointer
 from accord.sessions.decision_rules import check_gate, is_about_security, question_of_security
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Session
 from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before, working_state
-from accord.sessions.models import LOOPS, REVIEWS, OutputEntry, SessionStatus
+from accord.sessions.models import LOOPS, OutputEntry, SessionStatus
 from accord.sessions.moves import is_counted, is_decided, unaccepted_loops
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
-from accord.sessions.reviews import DISPATCHED, ReviewRecord, added_outputs
+from accord.sessions.reviews import DISPATCHED, ReviewRecord, added_outputs, own_status
 from accord.sessions.rules import MOST_RETRIES
 
 ALTERED = "Restore it, and make the change with `accord session`."
@@ -31,15 +32,25 @@ _HINT = "Remove the line, and take outputs with `accord dispatch --take`."
 
 def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find new lines of ``outputs.jsonl`` that no command writes, and effects of them that the other files lack."""
+    new: dict[str, Any] = {"current_state": ORDER[after.mode][0], "blocked_from": None, "reopened_at": None}
+    new |= {"user_decisions": [], "retry_counts": {}, "fix_entries": {}}
+    old = before.status or now.model_copy(update=new)
     if [*after.outputs[: len(before.outputs)]] == [*before.outputs]:
-        yield from (*_role_findings(before, after, now), *_start_findings(before, after))
-        yield from (*_count_findings(before, after, now), *_question_findings(before, after, now))
-        yield from _waiver_findings(before, after, now)
+        yield from (*_role_findings(before, after, old, now), *_start_findings(before, after))
+        yield from (*_count_findings(before, after, old, now), *_question_findings(before, after, old, now))
+        statuses = [one for one in (before.status, now) if one]
+        for i, one, record in _new_lines(before, after):
+            is_waiver = bool(one.waived_reviews) and one.task_id in record.results
+            if is_waiver and (loops := unaccepted_loops(one.task_id, record, statuses)):
+                message = f"This change waives reviews of {one.task_id}, but it did not pass {' and '.join(loops)}."
+                asked = f"`{one.task_id} {loops[0]}: Accept it?`"
+                hint = f"Ask the user first, in a question that names both, such as {asked}."
+                yield Finding("review-open", message, pointer(OUTPUTS_FILE, i), hint=hint)
 
 
-def _role_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
+def _role_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
     """Find statuses of other roles, and work in states that the session was not in or that a gate keeps it from."""
-    states, lines, agents = _states_between(before.status, now, after), set[tuple[str, str]](), set[str]()
+    states, lines, agents = _states_between(old, now, after), set[tuple[str, str]](), set[str]()
     for i, one, _ in _new_lines(before, after):
         place, only = pointer(OUTPUTS_FILE, i), _ROLE_OF.get(one.status, one.agent)
         if only != one.agent and (one.agent, one.status) not in lines:
@@ -57,13 +68,13 @@ def _new_lines(before: Session, after: Session) -> Iterator[tuple[int, OutputEnt
     return added_outputs(after.plan, after.outputs, len(before.outputs))
 
 
-def _states_between(old: SessionStatus | None, now: SessionStatus, session: Session) -> set[str]:
+def _states_between(old: SessionStatus, now: SessionStatus, session: Session) -> set[str]:
     """Return the states of work that a session could be in during a change, as far as its gates let it."""
-    order, still_asked = ORDER[session.mode], [one for one in old.pending if one in now.pending] if old else []
-    if still_asked and old and old.current_state == now.current_state == "ASK_USER":
+    order, is_asking = ORDER[session.mode], any(one in now.pending for one in old.pending)
+    if is_asking and old.current_state == now.current_state == "ASK_USER":
         return {"ASK_USER"}
-    ends = [LOOP_BASE.get(state, state) for state in (working_state(old) if old else order[0], working_state(now))]
-    is_reopened = ends[0] == "DONE" or now.reopened_at != (old.reopened_at if old else None)
+    ends = [LOOP_BASE.get(state, state) for state in map(working_state, (old, now))]
+    is_reopened = ends[0] == "DONE" or now.reopened_at != old.reopened_at
     first, last = (0, len(order)) if is_reopened or {*ends} - {*order} else sorted(map(order.index, ends))
     states = {*order[first : last + 1]}
     if not states.isdisjoint(INTEGRATION):  # a failed review leads back
@@ -73,26 +84,22 @@ def _states_between(old: SessionStatus | None, now: SessionStatus, session: Sess
 
 def _start_findings(before: Session, after: Session) -> Iterator[Finding]:
     """Find work on a task while one that it depends on was not implemented; without a line of it, at no time."""
-    ready, later = ({task.id for task in one.plan if task.status in _READY} for one in (before, after))
-    ever = ready | later
+    statuses, later = ({task.id: str(task.status) for task in one.plan} for one in (before, after))
+    ever = {name for one in (statuses, later) for name, status in one.items() if status in _READY}
     old, found = {task.id: task for task in before.plan}, dict[str, Finding | None]()
     needs = {
         task.id: [name for name in task.depends_on if task.id not in old or name in old[task.id].depends_on]
         for task in after.plan
     }
     if all(one.status == DISPATCHED for one in after.outputs if one.agent == "Coder"):
-        ready = {*ever}  # it sets its tasks to implemented in tasks.yaml
+        statuses |= dict.fromkeys(ever, "implemented")  # it sets its tasks to implemented in tasks.yaml
     for i, one, _ in _new_lines(before, after):
-        is_work = one.agent == "Coder"
+        is_work, task_id = one.agent == "Coder", one.task_id
         if is_work or one.waived_reviews:
-            waits = [name for name in needs.get(one.task_id, ()) if is_work and name not in ready]
-            early = _start_finding(one.task_id, waits, pointer(OUTPUTS_FILE, i), _HINT)
-            found[one.task_id] = found.get(one.task_id) or early
-        if one.waived_reviews or (is_work and one.status == "OK" and one.meets_definition_of_done):
-            ready.add(one.task_id)
-            ever.add(one.task_id)
-        elif (is_work and one.status != "OK") or (one.status == "BLOCKED" and one.agent in REVIEWS):
-            ready.discard(one.task_id)
+            waits = [name for name in needs.get(task_id, ()) if is_work and statuses.get(name) not in _READY]
+            found[task_id] = found.get(task_id) or _start_finding(task_id, waits, pointer(OUTPUTS_FILE, i), _HINT)
+        statuses[task_id] = own_status(statuses.get(task_id, "not-started"), one)
+        ever |= {task_id} if statuses[task_id] in _READY else set()
     for i, task in enumerate(after.plan):
         was = old[task.id].status if task.id in old else "not-started"
         is_begun = bool(old) and was not in _BEGUN and task.status in _BEGUN
@@ -108,17 +115,21 @@ def _start_finding(task_id: str, waits: Sequence[str], place: str, hint: str) ->
     return Finding("state-forbids", message, place, hint=hint) if waits else None
 
 
-def _count_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
+def _count_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
     """Find entries into fix loops beyond the limit, and counts below the entries that the lines show."""
-    old, since = before.status, dict[tuple[str, str], Sequence[OutputEntry]]()
-    least = {(task, loop): old.retries(task, loop) for task, loop in product(old.retry_counts, LOOPS)} if old else {}
+    since = dict[tuple[str, str], Sequence[OutputEntry]]()
+    least = {(task, loop): old.retries(task, loop) for task, loop in product(old.retry_counts, LOOPS)}
     lines = [*after.outputs, *_unrecorded_starts(before, after)]
     begun = [task.id for task in before.plan if task.status == "in-progress"]
     for i, one, record in added_outputs(after.plan, lines, len(before.outputs)):
         for key in record.fixed_loops(one.task_id, one.agent):
-            known = None if key in since else old  # an entry from before the change
-            is_known = known is not None and is_counted(known, after.outputs[:i], one.agent, one.task_id, key)
-            is_known = is_known or (known is not None and key[0] in begun and known.retries(*key) > 0)
+            is_known = (
+                key not in since
+                and (  # an entry from before the change
+                    is_counted(old, after.outputs[:i], one.agent, one.task_id, key)
+                    or (key[0] in begun and old.retries(*key) > 0)
+                )
+            )
             is_free = is_decided(now, since.get(key, before.outputs), *key, one.at)
             least[key] = (0 if is_free else least.get(key, 0)) + (not is_known)
             since[key] = [one if one.at and one.task_id == key[0] else record.last[key[0]]]
@@ -143,7 +154,7 @@ def _unrecorded_starts(before: Session, after: Session) -> Iterator[OutputEntry]
         yield OutputEntry(at="", task_id=name, agent="Coder", status="DISPATCHED", summary="-", security_concerns=0)
 
 
-def _question_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
+def _question_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
     """Find outputs of Security that ask the user, without their questions."""
     asked = Counter[str]()
     for _, one, record in _new_lines(before, after):
@@ -151,7 +162,7 @@ def _question_findings(before: Session, after: Session, now: SessionStatus) -> I
         is_repeated = last is not None and (last.agent, last.summary) == (one.agent, one.summary)
         if (one.agent, one.status) == ("Security", "NEEDS_DECISION") and not is_repeated:
             asked[question_of_security(one.task_id, one.summary)] += 1
-    known = {one.decision_id: one.status for one in (before.status.user_decisions if before.status else ())}
+    known = {one.decision_id: one.status for one in old.user_decisions}
     security = [one for one in now.user_decisions if is_about_security(one.category)]
     written = Counter(one.question for one in now.user_decisions if one.decision_id not in known)
     written.update(one.question for one in security if known.get(one.decision_id) == "pending")
@@ -159,14 +170,3 @@ def _question_findings(before: Session, after: Session, now: SessionStatus) -> I
     for question in [*(asked - written).elements()][len(spare) :]:
         message = f"Security asks the user, but `user_decisions` lacks the question: {short_name(question)}"
         yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions"), hint=ALTERED)
-
-
-def _waiver_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
-    """Find waivers of reviews that only the user waives."""
-    statuses = [one for one in (before.status, now) if one]
-    for i, one, record in _new_lines(before, after):
-        is_waiver = bool(one.waived_reviews) and one.task_id in record.results
-        if is_waiver and (loops := unaccepted_loops(one.task_id, record, statuses)):
-            message = f"This change waives reviews of {one.task_id}, but it did not pass {' and '.join(loops)}."
-            hint = f"Ask the user first, in a question that names both, such as `{one.task_id} {loops[0]}: Accept it?`."
-            yield Finding("review-open", message, pointer(OUTPUTS_FILE, i), hint=hint)

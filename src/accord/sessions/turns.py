@@ -20,7 +20,7 @@ from accord.sessions.folder import TASKS_FILE, Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
 from accord.sessions.moves import broken_artifacts, broken_files, command_of, facts_of
 from accord.sessions.next_moves import first_step, main_moves
-from accord.sessions.outputs import OutputEffects, apply_output, status_after
+from accord.sessions.outputs import OutputEffects, apply_output, output_entry, status_after
 from accord.sessions.plan import with_operations, write_tasks
 from accord.sessions.policy import refuse
 from accord.sessions.questions import UserQuestion, dispatched_corrector
@@ -135,16 +135,6 @@ def take_turn(
     return effects, NextActor(reason=f"{role} returned {output.status} on {task}: {output.summary}")
 
 
-def _with_own_status(before: Session, after: Session, task_id: str, role: str, output: AgentOutput | str) -> Session:
-    """Return a session with the status that an agent gave its own task, if its output leads to that anyway."""
-    task = before.task(task_id)
-    if task is None or isinstance(output, str):
-        return before
-    status = status_after(before, task, task_id, role, output)
-    expected = with_operations(before, write_tasks(before, {task_id: status}))
-    return expected if expected.parts[TASKS_FILE] == after.parts[TASKS_FILE] else before
-
-
 def run_session(writer: SessionWriter, work: AgentCall, ask: Callable[[], bool], *, goal: str = "") -> NextActor:
     """Let agents work and the session move on, until a person is needed or it is done; return that turn.
 
@@ -167,7 +157,12 @@ def run_session(writer: SessionWriter, work: AgentCall, ask: Callable[[], bool],
             output = work(document)
         finally:  # however the agent ended: the next turn believes the files
             after = writer.read()
-            if forbidden := list(turn_findings(_with_own_status(before, after, task, role, output), after, role)):
+            if (worked_on := before.task(task)) and not isinstance(output, str):
+                status = status_after(before, worked_on, output_entry(task, role, output, writer.clock.now()))
+                expected = with_operations(before, write_tasks(before, {task: status}))
+                if expected.parts[TASKS_FILE] == after.parts[TASKS_FILE]:  # the agent gave its task that status
+                    before = expected
+            if forbidden := list(turn_findings(before, after, role)):
                 raise refuse(f"{role} on {task}: the session's files changed in its turn.", forbidden)
         if isinstance(output, str):
             run.fail_agent(writer, task, role, output)
