@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from accord.core.clock import Clock, SystemClock
 from accord_sandbox.database import Row, SqlConnection, fetch
 from accord_sandbox.git_storage import BareRepository, GitStorage
-from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, locked, not_found, token_of
+from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found, token_of
 from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, Load, RateLimits, TokenOwner
 
 PublicArea = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
@@ -174,6 +174,7 @@ class Call:
     query: Mapping[str, str]
     storage: GitStorage
     document: Any = None
+    content: bytes = b""  # of the request
     actor: TokenOwner | None = None
     params: Mapping[str, str] = field(default_factory=dict)
 
@@ -228,7 +229,8 @@ class Call:
         if issue["locked"] and (
             self.user.kind == "installation" or not self.grant.may(area, AccessLevel.WRITE, pull=bool(issue["is_pull"]))
         ):
-            raise locked()
+            docs = "https://docs.github.com/articles/locking-conversations/"
+            raise Refusal(403, "Unable to create comment because issue is locked.", docs=docs)
 
     @property
     def user(self) -> TokenOwner:
@@ -330,6 +332,7 @@ class Route:
     creates: bool = False  # the limit on content-creating requests counts it
     resource: str = "core"
     only_reads: Callable[[Any], bool] | None = None  # tells of a POST by its document whether it changes nothing
+    is_open: bool = False  # beside GitHub's API: no limits, and no token is needed
 
     def writes(self, document: Any) -> bool:
         """Return whether a request with this document may change something."""
@@ -352,6 +355,7 @@ def route(
     creates: bool = False,
     resource: str = "core",
     only_reads: Callable[[Any], bool] | None = None,
+    is_open: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Register a handler. A path without a leading slash is below the repository's.
 
@@ -362,12 +366,13 @@ def route(
         path = f"/repos/{{owner}}/{{repo}}/{path}".rstrip("/")
 
     def register(handler: Handler) -> Handler:
-        operation = Route(method, path, handler, docs, creates, resource, only_reads)
+        operation = Route(method, path, handler, docs, creates, resource, only_reads, is_open)
         parts = _PARAMETER.split(path)
         pattern = rf"\A{re.escape(parts[0])}"
         for name, kind, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
             pattern += f"(?P<{name}>{_KINDS[kind or '']}){re.escape(text)}"
-        ROUTES.append(operation)
+        if not is_open:
+            ROUTES.append(operation)
         _PATTERNS.setdefault(method, []).append((re.compile(pattern), operation))
         return handler
 

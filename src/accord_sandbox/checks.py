@@ -50,7 +50,11 @@ def create_check_run(call: Call) -> ApiResponse:
         "completed_at": call.now if conclusion else None,
     }
     if "output" in fields:
-        values |= _checked_output(Fields(call.document["output"]))
+        output = Fields(call.document["output"])
+        output.require("summary")
+        values |= {name: output.string(name) for name in ("title", "summary", "text")}
+        if over := next((name for name in ("summary", "text") if len(values[name] or "") > MOST_TEXT), ""):
+            raise schema_violation(f"Only {MOST_TEXT} characters are allowed; more were supplied in {over}.")
     (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", insert(call.db, "check_runs", values))
     return created(_check_payload(call, row))
 
@@ -126,15 +130,6 @@ def _latest(db: SqlConnection, groups: str, *values: Any) -> list[Row]:
     table = groups.partition(" ")[0]
     statement = f"SELECT * FROM {table} WHERE id IN (SELECT max(id) FROM {groups}) ORDER BY id DESC"
     return db.execute(statement, values).fetchall()
-
-
-def _checked_output(output: Fields) -> dict[str, str | None]:
-    output.require("summary")
-    texts = {name: output.string(name) for name in ("title", "summary", "text")}
-    for name, text in texts.items():
-        if text is not None and len(text) > MOST_TEXT:
-            raise schema_violation(f"Only {MOST_TEXT} characters are allowed; {len(text)} were supplied in {name}.")
-    return texts
 
 
 def _check_payload(call: Call, row: Row) -> payloads.Payload:

@@ -6,7 +6,6 @@ Docs: https://docs.github.com/rest/commits/commits
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -30,7 +29,6 @@ GITHUB = ("GitHub", "noreply@github.com")
 
 MOST_COMPARED_COMMITS = 250
 MOST_COMPARED_FILES = 300
-_OF_SIGNED = ("signature", "payload", "verified_at")
 _PERSON = re.compile(rb"(?P<name>[^<]*)<(?P<email>[^>]*)>(?: (?P<seconds>[0-9]+))?")
 _NOREPLY = re.compile(r"\A(?:[0-9]+\+)?(?P<login>[^@]+)@users\.noreply\.github\.com")
 
@@ -51,12 +49,15 @@ class CommitRecord:
 
 def read_commit(bare: BareRepository, sha: str) -> CommitRecord:
     """Return the commit with this full id."""
-    return _records(bare, [sha])[0]
+    (found,) = bare.objects(sha)
+    assert found is not None  # noqa: S101 (the caller has its id from git)
+    return _record(found)
 
 
 def read_commits(bare: BareRepository, *revisions: str) -> list[CommitRecord]:
     """Return commits as ``git rev-list`` selects and orders them."""
-    return _records(bare, bare.git.line("rev-list", *revisions).split())
+    commits = bare.git.line("rev-list", *revisions).split()
+    return [_record(found) for found in bare.objects(*commits) if found is not None]
 
 
 def noreply_signature(user: Row, now: float) -> Signature:
@@ -141,6 +142,9 @@ def git_commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
     url, page = f"{call.repository_url}/git", f"{call.repository_page}/commit"
     people = {"author": commit.author, "committer": commit.committer}
     parents = [{"sha": sha, "url": f"{url}/commits/{sha}", "html_url": f"{page}/{sha}"} for sha in commit.parents]
+    names, verified_at = ("signature", "payload", "verified_at"), payloads.timestamp_of(commit.committer.seconds)
+    values = (GITHUB_SIGNATURE, commit.signed, verified_at) if commit.signed else (None, None, None)
+    signed = dict(zip(names, values, strict=True))
     return {
         "sha": commit.sha,
         "node_id": payloads.node_id("C", int(commit.sha[:12], 16)),
@@ -153,15 +157,8 @@ def git_commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
         "tree": {"sha": commit.tree, "url": f"{url}/trees/{commit.tree}"},
         "message": commit.message,
         "parents": parents,
-        "verification": _verification(commit),
+        "verification": {"verified": bool(commit.signed), "reason": "valid" if commit.signed else "unsigned", **signed},
     }
-
-
-def _verification(commit: CommitRecord) -> payloads.Payload:
-    if not commit.signed:
-        return {"verified": False, "reason": "unsigned", **dict.fromkeys(_OF_SIGNED)}
-    values = (GITHUB_SIGNATURE, commit.signed, payloads.timestamp_of(commit.committer.seconds))
-    return {"verified": True, "reason": "valid", **dict(zip(_OF_SIGNED, values, strict=True))}
 
 
 def commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
@@ -184,11 +181,7 @@ def _account(call: Call, signed: Signature) -> payloads.Payload | None:
     return None if row is None else payloads.user(call, row)
 
 
-def _records(bare: BareRepository, commits: Sequence[str]) -> list[CommitRecord]:
-    return [_commit_record(found) for found in bare.objects(*commits) if found is not None]
-
-
-def _commit_record(commit: GitObject) -> CommitRecord:
+def _record(commit: GitObject) -> CommitRecord:
     head, _, message = commit.content.partition(b"\n\n")
     headers = [line.partition(b" ")[::2] for line in head.split(b"\n")]
     first = dict(reversed(headers))

@@ -99,12 +99,6 @@ def _file_in(directory: Path) -> Path:
     return next((path for path in (directory, *directory.parents) if path.is_file()), directory)
 
 
-def next_id(connection: SqlConnection) -> int:
-    """Return an identifier that nothing else on this server has, whatever its kind."""
-    statement = "UPDATE meta SET value = value + 1 WHERE key = 'last_id' RETURNING value"
-    return int(connection.execute(statement).fetchone()[0])
-
-
 def fetch(connection: SqlConnection, statement: str, *values: Any) -> Row | None:
     """Return the first row of a query, or None."""
     row: Row | None = connection.execute(statement, values).fetchone()
@@ -123,7 +117,11 @@ def find_user(connection: SqlConnection, login: str) -> Row | None:
 
 def insert(connection: SqlConnection, table: str, values: Mapping[str, Any]) -> int:
     """Insert a row under a new identifier, unless ``values`` has an ``id``, and return the identifier."""
-    row = {"id": values.get("id") or next_id(connection), **values}
+    identifier = values.get("id")
+    if not identifier:  # nothing else on this server has it, whatever its kind
+        statement = "UPDATE meta SET value = value + 1 WHERE key = 'last_id' RETURNING value"
+        identifier = connection.execute(statement).fetchone()[0]
+    row = {"id": identifier, **values}
     columns, marks = ", ".join(row), ", ".join("?" * len(row))
     connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(row.values()))
     return int(row["id"])

@@ -174,7 +174,8 @@ def create_tree(call: Call) -> ApiResponse:
         raise Refusal(422, "Invalid tree info")
     if len(entries) > MOST_TREE_ENTRIES:
         raise Refusal(422, "Sorry, your request is too large to process.")
-    holds = any(_may_hold_workflows(entry.get("path")) for entry in entries)
+    paths = [path for entry in entries if isinstance(path := entry.get("path"), str)]
+    holds = any(path.startswith(WORKFLOWS) or WORKFLOWS.startswith(f"{path}/") for path in paths)
     call.permit(call.user.may_write_workflows or not holds)  # anthropics/claude-code-action issue 29 reports it
     return created(_tree_payload(call, write_tree(call, base, entries)))
 
@@ -185,11 +186,6 @@ def decode_base64(text: str) -> bytes:
         return base64.b64decode("".join(text.split()), validate=True)
     except binascii.Error:
         raise Refusal(422, "content is not valid Base64") from None
-
-
-def _may_hold_workflows(path: object) -> bool:
-    """Tell whether an entry is a workflow file, or a folder that may contain some."""
-    return isinstance(path, str) and (path.startswith(WORKFLOWS) or WORKFLOWS.startswith(f"{path}/"))
 
 
 def write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) -> str:
@@ -215,9 +211,9 @@ def write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) 
 
 def create_git_commit(call: Call, tree: str, parents: Sequence[str], message: str) -> payloads.Payload:
     """Write a commit, and return it as a ``git-commit``; one of an app is signed."""
-    write = call.bare.signed_commit if call.user.kind == "installation" else call.bare.commit
-    people = author_signature(call), Signature(*GITHUB, call.now)
-    return git_commit_payload(call, read_commit(call.bare, write(tree, parents, message, *people)))
+    people, is_app = (author_signature(call), Signature(*GITHUB, call.now)), call.user.kind == "installation"
+    sha = call.bare.commit(tree, parents, message, *people, is_signed=is_app)
+    return git_commit_payload(call, read_commit(call.bare, sha))
 
 
 def _check_commit(call: Call, sha: str) -> None:

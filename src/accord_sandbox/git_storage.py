@@ -17,8 +17,8 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -120,9 +120,6 @@ ZERO = "0" * 40
 _TREE = b"40000"
 """The mode of a folder in a tree."""
 
-_TEMPLATE = ".template"
-"""New repositories are copies of this one; no account can have this name."""
-
 _NO_OBJECT = ("missing", "ambiguous")
 """How a line of ``git cat-file --batch`` ends without an object."""
 
@@ -143,6 +140,11 @@ class Signature:
     name: str
     email: str
     seconds: float
+
+    @property
+    def line(self) -> str:
+        """The signature as a commit has it."""
+        return f"{self.name} <{self.email}> {int(self.seconds)} +0000"
 
 
 class StoredEntry(NamedTuple):
@@ -241,23 +243,21 @@ class BareRepository:
             raise GitFailed("merge-tree", done.returncode, done.stderr.decode(errors="replace"))
         return done.stdout.decode().split("\n", 1)[0] if done.returncode == 0 else None
 
-    def commit(self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature) -> str:
-        """Write a commit and return its id."""
-        arguments = [part for parent in parents for part in ("-p", parent)]
-        signed = {**_signature_variables("AUTHOR", author), **_signature_variables("COMMITTER", committer)}
-        git = replace(self.git, environment={**self.git.environment, **signed})
-        return git.line("commit-tree", tree, *arguments, "-F", "-", data=message.encode())
-
-    def signed_commit(
-        self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature
+    def commit(
+        self,
+        tree: str,
+        parents: Sequence[str],
+        message: str,
+        author: Signature,
+        committer: Signature,
+        *,
+        is_signed: bool = False,
     ) -> str:
-        """Write a commit that carries GitHub's signature, which is a constant here, and return its id."""
-        unsigned = self.commit(tree, parents, message, author, committer)
-        (found,) = self.objects(unsigned)
-        assert found is not None  # noqa: S101 (git just wrote it)
-        head, blank, text = found.content.partition(b"\n\n")
-        header = "\ngpgsig " + GITHUB_SIGNATURE.replace("\n", "\n ")
-        return self.write("commit", head + header.encode() + blank + text)
+        """Write a commit, with GitHub's signature if it ``is_signed``, and return its id."""
+        people = (f"author {author.line}", f"committer {committer.line}")
+        signature = ["gpgsig " + GITHUB_SIGNATURE.replace("\n", "\n ")] if is_signed else []
+        head = (f"tree {tree}", *(f"parent {parent}" for parent in parents), *people, *signature)
+        return self.write("commit", "\n".join([*head, "", message.removesuffix("\n")]).encode() + b"\n")
 
     def changed_tree(self, base: str | None, changes: Mapping[str, tuple[str, str] | None]) -> str:
         """Write the tree of ``base`` with changes, each a mode and an object, or None for what is removed."""
@@ -318,7 +318,11 @@ class GitStorage:
         path = self.root / f"{full_name}.git"
         with self._lock:
             if not (path / "HEAD").exists():
-                self._create(path)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(prefix=".", dir=self.root) as folder, suppress(OSError):
+                    made = Path(folder) / "made"
+                    make_repository(made, "sha1")
+                    made.rename(path)  # in one step: another process may do the same
         return BareRepository(path)
 
     def wipe(self) -> None:
@@ -327,33 +331,6 @@ class GitStorage:
             for owner in self.root.iterdir():
                 if not owner.name.startswith("."):
                     shutil.rmtree(owner)
-
-    def _create(self, path: Path) -> None:
-        """Create a repository in one step, so that several processes may do it."""
-        template = self.root / _TEMPLATE
-        if not template.exists():
-            with self._renamed_to(template) as made:
-                make_repository(made, "sha1")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with self._renamed_to(path) as made:
-            shutil.copytree(template, made)
-
-    @contextmanager
-    def _renamed_to(self, path: Path) -> Iterator[Path]:
-        """Give a folder to fill; rename it to ``path`` afterwards unless another process was faster."""
-        with tempfile.TemporaryDirectory(prefix=".", dir=self.root) as folder:
-            made = Path(folder) / "made"
-            yield made
-            with suppress(OSError):
-                made.rename(path)
-
-
-def _signature_variables(role: str, signature: Signature) -> dict[str, str]:
-    return {
-        f"GIT_{role}_NAME": signature.name,
-        f"GIT_{role}_EMAIL": signature.email,
-        f"GIT_{role}_DATE": f"@{int(signature.seconds)} +0000",
-    }
 
 
 def is_valid_ref(ref: str) -> bool:

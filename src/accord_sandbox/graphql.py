@@ -9,8 +9,8 @@ arguments is a function of them.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -48,8 +48,7 @@ class FieldError(Exception):
 
 def _only_reads(document: Any) -> bool:
     """Return whether a request has no mutation; any query with the word counts as one."""
-    query = document.get("query") if isinstance(document, dict) else None
-    return not (isinstance(query, str) and "mutation" in query)
+    return "mutation" not in str(document.get("query") if isinstance(document, dict) else "")
 
 
 @route("POST", "/graphql", "graphql", resource="graphql", only_reads=_only_reads)
@@ -234,7 +233,10 @@ def _page(
     if first > MOST_ENTRIES:
         message = f"Requesting {first} records on the `{name}` connection exceeds the `first` limit of 100 records."
         raise FieldError("EXCESSIVE_PAGINATION", message)
-    start = 0 if after is None else _position(after)
+    try:
+        start = 0 if after is None else int(base64.b64decode(after).decode().removeprefix(_CURSOR))
+    except ValueError:
+        raise FieldError("INVALID_CURSOR_ARGUMENTS", f"`{after}` does not appear to be a valid cursor.") from None
     nodes = [payload(row) for row in rows[start : start + max(first, 0)]]
     end = start + len(nodes)
     cursor = base64.b64encode(f"{_CURSOR}{end}".encode()).decode() if nodes else None
@@ -242,35 +244,15 @@ def _page(
     return {"nodes": nodes, "pageInfo": page, "totalCount": len(rows)}
 
 
-def _position(cursor: str) -> int:
-    try:
-        text = base64.b64decode(cursor).decode().removeprefix(_CURSOR)
-    except (binascii.Error, UnicodeDecodeError):
-        text = ""
-    if not text.isdecimal():
-        raise FieldError("INVALID_CURSOR_ARGUMENTS", f"`{cursor}` does not appear to be a valid cursor.")
-    return int(text)
-
-
 def _review_comment(call: Call, name: str, kind: str) -> Row:
     """Return a comment by its global id, or the first comment of a thread by the thread's."""
-    row = call.fetch(
-        "SELECT * FROM review_comments WHERE (? != 'PRRT' OR in_reply_to_id IS NULL) AND id = ?",
-        kind,
-        _global_number(kind, name),
-    )
+    _, _, digits = name.partition(f"{kind}_kwDO")
+    number = int(digits, 16) if re.fullmatch(r"[0-9a-f]{1,12}", digits) else 0  # 0 for an id of another kind
+    condition = "(? != 'PRRT' OR in_reply_to_id IS NULL) AND id = ?"
+    row = call.fetch(f"SELECT * FROM review_comments WHERE {condition}", kind, number)
     if row is None or not _grant(call, row).may("pull_requests", AccessLevel.READ):
         raise FieldError("NOT_FOUND", f"Could not resolve to a node with the global id of '{name}'")
     return row
-
-
-def _global_number(kind: str, name: str) -> int:
-    """Return the number in a global id; 0 for an id of another kind."""
-    try:
-        number = int(name.removeprefix(f"{kind}_kwDO"), 16)
-    except ValueError:
-        return 0
-    return number if payloads.node_id(kind, number) == name else 0
 
 
 def _grant(call: Call, comment: Row) -> Grant:

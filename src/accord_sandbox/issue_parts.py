@@ -279,20 +279,17 @@ def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
             user = find_user(call.db, COPILOT)
         edge = (issue_id, user["id"] if user else 0)
         is_assigned = call.count("assignees WHERE issue_id = ? AND user_id = ?", *edge) > 0
-        if user is None or is_assigned is adds or (adds and not _can_be_assigned(call, user)):
+        if user is None or is_assigned is adds:
+            continue
+        role = call.count("collaborators WHERE repository_id = ? AND user_id = ?", call.repository["id"], user["id"])
+        is_full = call.count("assignees WHERE issue_id = ?", issue_id) >= MOST_ASSIGNEES
+        if adds and (is_full or not (role or user["login"] == COPILOT)):
             continue
         delete = "DELETE FROM assignees WHERE issue_id = ? AND user_id = ?"
         call.db.execute("INSERT INTO assignees VALUES (?, ?)" if adds else delete, edge)
         record_event(call, issue_id, "assigned" if adds else "unassigned", {"assignee": payloads.user(call, user)})
     call.touch(issue_id)
     return payloads.issue_by_id(call, issue_id)
-
-
-def _can_be_assigned(call: Call, user: Row) -> bool:
-    is_full = call.count("assignees WHERE issue_id = ?", call.issue["id"]) >= MOST_ASSIGNEES
-    home = (call.repository["id"], user["id"])
-    has_role = call.count("collaborators WHERE repository_id = ? AND user_id = ?", *home) > 0
-    return not is_full and (has_role or user["login"].lower() == COPILOT)
 
 
 @route("GET", "milestones", "issues/milestones#list-milestones")

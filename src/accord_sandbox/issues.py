@@ -20,7 +20,7 @@ from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
-from accord_sandbox.pull_state import check_reopening, follow_branches
+from accord_sandbox.pull_state import follow_branches, pull_refusal
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
 from accord_sandbox.triggers import start_workflows
 
@@ -163,7 +163,12 @@ def update_state(call: Call) -> None:
         reason = reason if reason in CLOSING_REASONS else "completed"
         closing = (call.now, call.user.user_id)
     else:
-        check_reopening(call, issue)
+        pull = call.fetch("SELECT * FROM pulls WHERE issue_id = ?", issue["id"])
+        if pull and pull["merged_at"] is not None:
+            raise pull_refusal("state cannot be changed. The pull request cannot be reopened.", field="state")
+        if pull and call.bare.branch(pull["head_ref"]) is None:
+            message = f"state cannot be changed. The {pull['head_ref']} branch has been deleted."
+            raise pull_refusal(message, field="state")
         reason = "reopened"
     if issue["is_pull"]:
         reason = None

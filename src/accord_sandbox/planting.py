@@ -19,13 +19,8 @@ from accord_sandbox.issue_parts import DEFAULT_LABELS, IMPLICIT_COLOR, find_labe
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.pulls import insert_pull
-from accord_sandbox.repositories import (
-    ActionsSettings,
-    save_settings,
-    save_values,
-)
+from accord_sandbox.repositories import ActionsSettings, save_settings, save_values
 from accord_sandbox.reviews import Remark, insert_reply, insert_review, insert_review_comment, place_remark
-from accord_sandbox.rulesets import insert_ruleset
 from accord_sandbox.tokens import BOT, MAINTAINER, TokenOwner
 from accord_sandbox.triggers import OLD_SERVER
 from accord_sandbox.workflow_runs import save_job, save_run
@@ -196,7 +191,8 @@ class _Planter:
         save_values(db, key, "repository", "variable", seed.variables, self.now)
         save_values(db, key, "organization", "variable", seed.organization_variables, self.now)
         for ruleset in seed.rulesets:
-            insert_ruleset(db, key, ruleset.branches, ruleset.rules)
+            values = {"branches": json.dumps(ruleset.branches), "rules": json.dumps(ruleset.rules)}
+            insert(db, "rulesets", {"repository_id": key, **values})
 
     def _plant_issue(self, issue: SeedIssue) -> int:
         db, is_pull = self.db, issue.pull_request or issue.head is not None
@@ -318,7 +314,7 @@ def _commit(
         raise _wrong(f"`{branch}` is not a valid branch name")
     lines = [
         f"commit {ref}",
-        f"committer {signature.name} <{signature.email}> {int(signature.seconds)} +0000",
+        f"committer {signature.line}",
         f"data {len(message.encode())}\n{message}",
         *([f"from {parent}"] if parent else []),
     ]

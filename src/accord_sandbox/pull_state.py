@@ -16,7 +16,7 @@ from accord.git.program import GitFailed
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import record_event
-from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, read_commit, read_commits, readable_bare
+from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, read_commit, read_commits
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature, count_between
@@ -50,18 +50,6 @@ def pull_by_id(call: Call, issue_id: int) -> Row:
     """Return the current row of a pull request."""
     (row,) = call.fetch_all("SELECT * FROM pull_items WHERE id = ?", issue_id)
     return row
-
-
-def check_reopening(call: Call, issue: Row) -> None:
-    """Refuse to reopen a pull request that is merged or has lost its head branch."""
-    pull = call.fetch("SELECT * FROM pulls WHERE issue_id = ?", issue["id"])
-    if pull is None:
-        return
-    if pull["merged_at"] is not None:
-        raise pull_refusal("state cannot be changed. The pull request cannot be reopened.", field="state")
-    if readable_bare(call).branch(pull["head_ref"]) is None:
-        message = f"state cannot be changed. The {pull['head_ref']} branch has been deleted."
-        raise pull_refusal(message, field="state")
 
 
 def pull_refusal(message: str, *, field: str = "") -> Refusal:
@@ -171,7 +159,7 @@ def _merge_commit(call: Call, pull: Row, base: str, tree: str, method: str) -> s
         (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", pull["author_id"])
         author = noreply_signature(row, call.now)
     message = f"{title}\n\n{text}".strip() + "\n"
-    return call.bare.signed_commit(tree, parents, message, author, Signature(*GITHUB, call.now))
+    return call.bare.commit(tree, parents, message, author, Signature(*GITHUB, call.now), is_signed=True)
 
 
 def _rebase_commits(call: Call, pull: Row, base: str) -> str:

@@ -228,12 +228,6 @@ def _ruby(value: Any) -> str:
     return "nil" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def locked() -> Refusal:
-    """Return the 403 for a comment on a locked conversation."""
-    docs = "https://docs.github.com/articles/locking-conversations/"
-    return Refusal(403, "Unable to create comment because issue is locked.", docs=docs)
-
-
 def token_of(header: str) -> str:
     """Return the token of an ``authorization`` header, an empty text for a broken one."""
     scheme, _, rest = header.partition(" ")

@@ -16,7 +16,7 @@ from accord_sandbox.database import Row, insert
 from accord_sandbox.diffs import SIDES, NotInDiff, fork_point, locate, pull_diff, relocate
 from accord_sandbox.pull_state import find_pull
 from accord_sandbox.repositories import check_pulls_allowed
-from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, not_found, schema_violation
+from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, invalid, not_found, schema_violation
 
 EVENTS = ("APPROVE", "REQUEST_CHANGES", "COMMENT")
 _STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
@@ -65,7 +65,7 @@ def create_review(call: Call) -> ApiResponse:
         raise _refusal("Commit is not part of the pull request")
     if _has_pending_review(call, pull):
         raise _refusal(ONE_PENDING)
-    remarks = [read_remark(entry) for entry in _comment_entries(call)]
+    remarks = [read_remark(entry) for entry in call.document.get("comments") or []]
     if event in _OWN and pull["author_id"] == call.user.user_id:
         raise _refusal(_OWN[event])
     if event == "APPROVE":
@@ -197,18 +197,6 @@ def _has_pending_review(call: Call, pull: Row) -> bool:
     return call.count(condition, pull["id"], call.user.user_id) > 0
 
 
-def _comment_entries(call: Call) -> list[object]:
-    entries = call.document.get("comments") if isinstance(call.document, dict) else None
-    if entries is None:
-        return []
-    if not isinstance(entries, list):
-        raise schema_violation("For 'properties/comments', it is not an array.")
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, dict):
-            raise schema_violation(f"For 'properties/comments/items/{index}', it is not an object.")
-    return entries
-
-
 def _place(call: Call, pull: Row, remark: Remark, commit: str) -> dict[str, Any]:
     """Find a comment's place; a review's refusal never names the comment."""
     try:
@@ -236,8 +224,7 @@ def _checked_comment(body: str) -> str:
 def _check_nothing_pending(call: Call, pull: Row) -> None:
     if _has_pending_review(call, pull):
         message = "user_id can only have one pending review per pull request"
-        error = {"resource": "PullRequestReview", "code": "custom", "field": "user_id", "message": message}
-        raise Refusal(422, "Validation Failed", errors=[error])
+        raise invalid("PullRequestReview", "user_id", "custom", message=message)
 
 
 def _refusal(reason: str) -> Refusal:
@@ -246,8 +233,7 @@ def _refusal(reason: str) -> Refusal:
 
 
 def _comment_refusal(field: str, problem: str) -> Refusal:
-    error = {"resource": "PullRequestReviewComment", "code": "custom", "field": field, "message": f"{field} {problem}"}
-    return Refusal(422, "Validation Failed", errors=[error])
+    return invalid("PullRequestReviewComment", field, "custom", message=f"{field} {problem}")
 
 
 def _review_response(call: Call, pull: Row, identifier: int) -> ApiResponse:

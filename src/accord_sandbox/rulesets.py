@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Row, SqlConnection, insert
+from accord_sandbox.database import Row, SqlConnection
 from accord_sandbox.git_storage import HEADS, ZERO, BareRepository, signed_text
 from accord_sandbox.responses import ApiResponse, Refusal
 
@@ -39,12 +39,6 @@ _PULL_REQUEST_PARAMETERS = {
     "required_review_thread_resolution": False,
 }
 _WILDCARDS = {"**/": "(.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-def insert_ruleset(db: SqlConnection, repository_id: int, branches: Sequence[str], rules: Sequence[str]) -> None:
-    """Insert a ruleset: patterns of branches, ``~ALL`` or ``~DEFAULT_BRANCH``, and the types of its rules."""
-    values = {"repository_id": repository_id, "branches": json.dumps(branches), "rules": json.dumps(rules)}
-    insert(db, "rulesets", values)
 
 
 def check_change(call: Call, ref: str, old: str, new: str, *, status: int = 422, failed: str = "") -> None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal
+from urllib.parse import quote
 
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Row, SqlConnection, fetch, get_meta, insert
-from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage, tree_entries
+from accord_sandbox.database import Row, SqlConnection, get_meta, insert
+from accord_sandbox.git_storage import WORKFLOWS, BareRepository, tree_entries
 from accord_sandbox.responses import ApiResponse, Refusal, or_404
 from accord_sandbox.tokens import BOT
-from accord_sandbox.workflow_runs import find_run, read_workflow
+from accord_sandbox.workflow_runs import find_run, read_workflow, save_job
 
 Activity = Literal["opened", "synchronize", "reopened"]
 ACTIVITIES = ("opened", "synchronize", "reopened")
@@ -55,15 +56,14 @@ def start_workflows(call: Call, issue_id: int, activity: Activity) -> None:
         }
         identifier = insert(call.db, "workflow_runs", values)
         if not is_bot:
-            queue_jobs(call.db, call.bare, identifier, call.now)
+            queue_jobs(call, identifier)
 
 
-def queue_jobs(db: SqlConnection, bare: BareRepository, run_id: int, now: float) -> None:
+def queue_jobs(call: Call, run_id: int) -> None:
     """Create a queued check run for each job of a run: by its name, else its key. A matrix is one job here."""
-    run = fetch(db, "SELECT * FROM workflow_runs WHERE id = ?", run_id)
-    app = fetch(db, "SELECT id FROM users WHERE login = ?", BOT)
-    assert run is not None and app is not None  # noqa: S101, PT018 (both exist)
-    (found,) = bare.objects(f"{run['head_sha']}:{run['path']}")
+    (run,) = call.fetch_all("SELECT * FROM workflow_runs WHERE id = ?", run_id)
+    (app,) = call.fetch_all("SELECT id FROM users WHERE login = ?", BOT)
+    (found,) = call.bare.objects(f"{run['head_sha']}:{run['path']}")
     jobs = read_workflow(found.content if found else b"").get("jobs")
     for key, job in jobs.items() if isinstance(jobs, dict) else ():
         name = job.get("name") if isinstance(job, dict) else None
@@ -73,9 +73,9 @@ def queue_jobs(db: SqlConnection, bare: BareRepository, run_id: int, now: float)
             "head_sha": run["head_sha"],
             "name": name if isinstance(name, str) and "${{" not in name else str(key),
             "status": "queued",
-            "started_at": now,
+            "started_at": call.now,
         }
-        db.execute("INSERT INTO jobs VALUES (?, ?, NULL)", (insert(db, "check_runs", check), run_id))
+        save_job(call.db, insert(call.db, "check_runs", check), run_id, None)
 
 
 def _workflows(bare: BareRepository, commit: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -132,15 +132,27 @@ def rerun(call: Call) -> ApiResponse:
         raise Refusal(403, "This workflow is already running")
     again = "UPDATE workflow_runs SET status = 'queued', conclusion = NULL, attempt = attempt + 1 WHERE id = ?"
     call.db.execute(again, (row["id"],))
-    queue_jobs(call.db, call.bare, row["id"], call.now)
+    queue_jobs(call, row["id"])
     return ApiResponse(201, {})
 
 
-def approve_pull(db: SqlConnection, storage: GitStorage, full_name: str, number: int, now: float) -> ApiResponse:
-    """Approve what is held on an open pull request, as the button on its page does."""
-    statement = "SELECT * FROM pull_items WHERE full_name = ? AND number = ? AND state = 'open'"
-    pull = or_404(fetch(db, statement, full_name, number))
-    for run in held_runs(db, pull["repository_id"], pull["head_sha"]):
-        db.execute("UPDATE workflow_runs SET status = 'queued', conclusion = NULL WHERE id = ?", (run["id"],))
-        queue_jobs(db, storage.open(full_name), run["id"], now)
+_APPROVALS = "/_sandbox/approvals/{owner}/{repo}/{number:int}"
+
+
+@route("PUT", _APPROVALS, "", is_open=True)
+def approve(call: Call) -> ApiResponse:
+    """Approve what is held on an open pull request, as a person does."""
+    statement = "SELECT * FROM pull_items WHERE repository_id = ? AND number = ? AND state = 'open'"
+    pull = or_404(call.fetch(statement, call.repository["id"], call.number("number")))
+    for run in held_runs(call.db, pull["repository_id"], pull["head_sha"]):
+        call.db.execute("UPDATE workflow_runs SET status = 'queued', conclusion = NULL WHERE id = ?", (run["id"],))
+        queue_jobs(call, run["id"])
     return ApiResponse(204)
+
+
+@route("POST", _APPROVALS, "", is_open=True)
+def press_approval(call: Call) -> ApiResponse:
+    """Approve by the button on the page of the pull request, which is shown again."""
+    approve(call)
+    page = quote(f"/{call.repository['full_name']}/pull/{call.params['number']}")
+    return ApiResponse(303, headers={"location": page})

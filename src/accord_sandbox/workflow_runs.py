@@ -19,7 +19,7 @@ from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Row, SqlConnection, fetch, find_repository, insert
+from accord_sandbox.database import Row, SqlConnection, fetch, insert
 from accord_sandbox.git_storage import HEADS, WORKFLOWS
 from accord_sandbox.responses import ApiResponse, Refusal, not_found, or_404
 
@@ -48,10 +48,6 @@ _FILTERS = {
     "actor": "actor_id IN (SELECT id FROM users WHERE login = ?)",
 }
 _ACTORS = ("actor", "triggering_actor")
-_CONTROL = re.compile(
-    r"/_sandbox/(?P<kind>runs|jobs|artifacts)/(?P<repository>[^/]+/[^/]+)/(?P<id>\d{1,18})(?:/(?P<name>[^/]+))?"
-)
-_STORAGE = re.compile(r"/_storage/(?P<log>logs/)?(?P<id>\d{1,18})")
 _INPUT = re.compile(r"\$\{\{ inputs\.([\w-]+)(?: \|\| [^${}]*)? \}\}")
 _NOT_IN_NAME = re.compile(r'["<>|*?:\r\n\\/]')
 """Characters that upload-artifact refuses in a name."""
@@ -71,48 +67,43 @@ def save_job(db: SqlConnection, check_run_id: int, run_id: int, log: str | None)
     db.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?)", (check_run_id, run_id, log))
 
 
-def put_control(db: SqlConnection, path: str, query: Mapping[str, str], content: bytes, now: float) -> ApiResponse:
-    """Serve PUT below /_sandbox: a run's fields as JSON, a job's log, or the archive of an artifact."""
-    found = _CONTROL.fullmatch(path)
-    repository = find_repository(db, found["repository"]) if found else None
-    if found is None or repository is None or (found["name"] is None) == (found["kind"] == "artifacts"):
-        raise not_found()
-    identifier = int(found["id"])
-    if found["kind"] == "artifacts":
-        overwrite = query.get("overwrite") == "true"
-        return _save_artifact(db, (repository["id"], identifier, found["name"]), content, overwrite, now)
-    if found["kind"] == "runs":
-        entry = json.loads(content or b"{}")
-        save_run(db, repository["id"], identifier, entry, now)
-        if entry.get("conclusion"):  # its unfinished jobs end, too
-            db.execute(
-                "UPDATE check_runs SET status = 'completed', conclusion = ?, completed_at = ?"
-                " WHERE status != 'completed' AND id IN (SELECT id FROM jobs WHERE run_id = ?)",
-                (entry["conclusion"], now, identifier),
-            )
-        return ApiResponse(204)
-    check = fetch(db, "SELECT head_sha FROM check_runs WHERE id = ?", identifier)
-    if check is None or not query.get("run", "").isdecimal():
-        raise not_found()
-    save_run(db, repository["id"], int(query["run"]), {"head_sha": check["head_sha"]}, now)
-    save_job(db, identifier, int(query["run"]), content.decode("utf-8", "replace"))
+@route("PUT", "/_sandbox/runs/{owner}/{repo}/{run_id:int}", "", is_open=True)
+def put_run(call: Call) -> ApiResponse:
+    """Store a run, or change the given fields of a stored one; its unfinished jobs end with it."""
+    run_id, entry = call.number("run_id"), call.document or {}
+    save_run(call.db, call.repository["id"], run_id, entry, call.now)
+    if entry.get("conclusion"):
+        call.db.execute(
+            "UPDATE check_runs SET status = 'completed', conclusion = ?, completed_at = ?"
+            " WHERE status != 'completed' AND id IN (SELECT id FROM jobs WHERE run_id = ?)",
+            (entry["conclusion"], call.now, run_id),
+        )
     return ApiResponse(204)
 
 
-def _save_artifact(
-    db: SqlConnection, key: tuple[int, int, str], content: bytes, overwrite: bool, now: float
-) -> ApiResponse:
-    """Store an archive under repository, run and name; a 409 for a taken name unless it is to be overwritten."""
-    if _NOT_IN_NAME.search(key[2]):
-        raise Refusal(422, f"The artifact name is not valid: {key[2]}")
-    condition = "repository_id = ? AND run_id = ? AND name = ?"
-    if fetch(db, f"SELECT 1 FROM artifacts WHERE {condition}", *key) and not overwrite:
+@route("PUT", "/_sandbox/jobs/{owner}/{repo}/{job_id:int}", "", is_open=True)
+def put_job(call: Call) -> ApiResponse:
+    """Make a check run a job of the run ``run``, with its log."""
+    check = or_404(call.fetch("SELECT id, head_sha FROM check_runs WHERE id = ?", call.number("job_id")))
+    run_id = int(call.query["run"])
+    save_run(call.db, call.repository["id"], run_id, {"head_sha": check["head_sha"]}, call.now)
+    save_job(call.db, check["id"], run_id, call.content.decode("utf-8", "replace"))
+    return ApiResponse(204)
+
+
+@route("PUT", "/_sandbox/artifacts/{owner}/{repo}/{run_id:int}/{name}", "", is_open=True)
+def put_artifact(call: Call) -> ApiResponse:
+    """Store an archive; a 409 for a taken name unless it is to be overwritten."""
+    key = {"repository_id": call.repository["id"], "run_id": call.number("run_id"), "name": call.params["name"]}
+    if _NOT_IN_NAME.search(key["name"]):
+        raise Refusal(422, f"The artifact name is not valid: {key['name']}")
+    taken = "artifacts WHERE repository_id = ? AND run_id = ? AND name = ?"
+    if call.count(taken, *key.values()) and call.query.get("overwrite") != "true":
         raise Refusal(409, "an artifact with this name already exists on the workflow run")
-    db.execute(f"DELETE FROM artifacts WHERE {condition}", key)
-    digest = hashlib.sha256(content).hexdigest()
-    times = {"created_at": now, "expires_at": now + RETENTION_DAYS * 86400}
-    values = dict(zip(("repository_id", "run_id", "name"), key, strict=True))
-    identifier = insert(db, "artifacts", {**values, "digest": digest, "content": content, **times})
+    call.db.execute(f"DELETE FROM {taken}", tuple(key.values()))
+    digest = hashlib.sha256(call.content).hexdigest()
+    times = {"created_at": call.now, "expires_at": call.now + RETENTION_DAYS * 86400}
+    identifier = insert(call.db, "artifacts", {**key, "digest": digest, "content": call.content, **times})
     return ApiResponse(201, {"id": identifier, "digest": f"sha256:{digest}"})
 
 
@@ -209,23 +200,29 @@ def get_log(call: Call) -> ApiResponse:
     return _redirect(call, f"/_storage/logs/{row['id']}", str(row["run_id"]))
 
 
-def fetch_from_storage(
-    db: SqlConnection, path: str, query: Mapping[str, str], has_token: bool, now: float
-) -> ApiResponse:
-    """Serve an archive or a log like the storage behind GitHub: by the link alone, and never with a token."""
-    found = _STORAGE.fullmatch(path)
-    table = "jobs" if found and found["log"] else "artifacts"
-    row = fetch(db, f"SELECT * FROM {table} WHERE id = ?", int(found["id"])) if found else None
-    content = None if row is None else row["log"] if table == "jobs" else row["content"]
-    if row is None or content is None:
-        raise not_found()
-    until, key = query.get("se", ""), str(row["run_id"]) if table == "jobs" else row["digest"]
-    is_link = until.isdecimal() and now < int(until) and query.get("sig") == _signature(path, key, int(until))
-    if has_token or not is_link:
+@route("GET", "/_storage/{id:int}", "", is_open=True)
+def get_archive(call: Call) -> ApiResponse:
+    """Serve an archive like the storage behind GitHub."""
+    row = or_404(call.fetch("SELECT digest, content FROM artifacts WHERE id = ?", call.number("id")))
+    return _stored(call, row["digest"], "application/zip", row["content"])
+
+
+@route("GET", "/_storage/logs/{id:int}", "", is_open=True)
+def get_stored_log(call: Call) -> ApiResponse:
+    """Serve the log of a job like the storage behind GitHub."""
+    row = call.fetch("SELECT run_id, log FROM jobs WHERE id = ? AND log IS NOT NULL", call.number("id"))
+    return _stored(call, str(or_404(row)["run_id"]), "text/plain; charset=utf-8", or_404(row)["log"].encode())
+
+
+def _stored(call: Call, key: str, kind: str, content: bytes) -> ApiResponse:
+    """Answer by the link alone, and never a request with a token."""
+    until = call.query.get("se", "")
+    is_link = (
+        until.isdecimal() and call.now < int(until) and call.query.get("sig") == _signature(call.path, key, int(until))
+    )
+    if call.actor is not None or not is_link:
         raise Refusal(403, "Server failed to authenticate the request.")
-    if table == "jobs":
-        return ApiResponse(200, headers={"content-type": "text/plain; charset=utf-8"}, content=content.encode())
-    return ApiResponse(200, headers={"content-type": "application/zip"}, content=content)
+    return ApiResponse(200, headers={"content-type": kind}, content=content)
 
 
 def _redirect(call: Call, path: str, key: str) -> ApiResponse:
@@ -334,6 +331,7 @@ def run_payload(call: Call, row: Row) -> payloads.Payload:
     root = call.repository_url
     url = f"{root}/actions/runs/{row['id']}"
     home = payloads.repository_summary(call, call.repository)
+    place = {name: home[name] for name in ("id", "url", "name")}
     pulls = call.fetch_all(
         "SELECT * FROM pull_items WHERE repository_id = ? AND state = 'open' AND head_sha = ? ORDER BY number",
         call.repository["id"],
@@ -355,15 +353,16 @@ def run_payload(call: Call, row: Row) -> payloads.Payload:
         **{f"{link}_url": f"{url}/{link}" for link in ("jobs", "logs", "cancel", "rerun", "artifacts")},
         "check_suite_url": f"{root}/check-suites/{row['id']}",
         "workflow_url": f"{root}/actions/workflows/{row['id']}",
-        "pull_requests": [_pull_reference(home, pull) for pull in pulls],
-    }
-
-
-def _pull_reference(home: payloads.Payload, pull: Row) -> payloads.Payload:
-    repository = {name: home[name] for name in ("id", "url", "name")}
-    return {
-        "id": pull["issue_id"],
-        "number": pull["number"],
-        "url": f"{home['url']}/pulls/{pull['number']}",
-        **{end: {"ref": pull[f"{end}_ref"], "sha": pull[f"{end}_sha"], "repo": repository} for end in ("head", "base")},
+        "pull_requests": [
+            {
+                "id": pull["issue_id"],
+                "number": pull["number"],
+                "url": f"{home['url']}/pulls/{pull['number']}",
+                **{
+                    end: {"ref": pull[f"{end}_ref"], "sha": pull[f"{end}_sha"], "repo": place}
+                    for end in ("head", "base")
+                },
+            }
+            for pull in pulls
+        ],
     }

@@ -65,7 +65,7 @@ def test_a_commit_has_the_fields_that_git_shows(bare: BareRepository, case: str)
 
 
 def test_a_signature_covers_the_rest_of_the_commit(bare: BareRepository) -> None:
-    sha = bare.signed_commit(EMPTY_TREE, [], "Signed\n", SOMEONE, SOMEONE)
+    sha = bare.commit(EMPTY_TREE, [], "Signed\n", SOMEONE, SOMEONE, is_signed=True)
     unsigned = bare.commit(EMPTY_TREE, [], "Signed\n", SOMEONE, SOMEONE)
     assert read_commit(bare, sha).signed.encode() == bare.git("cat-file", "commit", unsigned)
     assert read_commit(bare, unsigned).signed == ""

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from support.archives import zipped
 from support.clocks import ManualClock
 from support.code_repository import INSTALLATION, Client
@@ -32,9 +31,8 @@ def test_a_name_is_taken_once_a_run_unless_it_is_to_be_overwritten(client: Clien
     assert client.session.get(download(client, artifact["id"]).headers["location"], timeout=600).content == second
 
 
-@pytest.mark.parametrize(("name", "status"), [("a:b", 422), ("a/b", 404)])
-def test_a_name_that_the_upload_would_refuse_is_refused(name: str, status: int, client: Client) -> None:
-    assert upload(client, name).status_code == status
+def test_a_name_that_the_upload_would_refuse_is_refused(client: Client) -> None:
+    assert upload(client, "a:b").status_code == 422
 
 
 def test_a_download_needs_a_token_that_may_read_actions_in_a_public_repository_too(client: Client) -> None:
