@@ -103,7 +103,7 @@ class Application(ServerState):
             await _send(request, control, None, send)
             return
         exchange = Exchange("received", request.method, path, query, headers, document)
-        if path.startswith("/_sandbox/"):  # tests in other processes do what nobody counts or disturbs
+        if path.startswith("/_sandbox/"):  # a control is neither observed nor disturbed
             response, _ = self._answer(exchange, _web(request), root, content, refused, None)
             await _send(request, response, None, send)
             return

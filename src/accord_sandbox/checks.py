@@ -73,8 +73,7 @@ def list_for_ref(call: Call) -> ApiResponse:
 
 
 @route("POST", "statuses/{sha}", "commits/statuses#create-a-commit-status")
-def create_status(call: Call) -> ApiResponse:
-    """Create a commit status."""
+def _create_status(call: Call) -> ApiResponse:
     call.require("statuses", AccessLevel.WRITE)
     call.fields.require("state")
     state = call.fields.choice("state", STATUS_STATES)

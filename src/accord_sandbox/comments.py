@@ -19,15 +19,13 @@ _COMMENTS = "SELECT * FROM item_comments"
 
 
 @route("GET", "issues/{number:int}/comments", "issues/comments#list-issue-comments")
-def list_comments(call: Call) -> ApiResponse:
-    """List the comments of an issue, oldest first."""
+def _list_comments(call: Call) -> ApiResponse:
     rows = call.fetch_all(f"{_COMMENTS} WHERE issue_id = ? ORDER BY created_at, id", call.issue["id"])
     return call.list_response(rows, lambda row: payloads.comment(call, row))
 
 
 @route("GET", "issues/comments", "issues/comments#list-issue-comments-for-a-repository")
-def list_repository_comments(call: Call) -> ApiResponse:
-    """List the comments of all issues and pull requests, by id or by when they were created or changed."""
+def _list_repository_comments(call: Call) -> ApiResponse:
     sort = call.query.get("sort", "")
     column = f"{sort}_at" if sort in ("created", "updated") else "id"
     way = "DESC" if sort and call.query.get("direction", "desc") == "desc" else "ASC"
@@ -38,8 +36,7 @@ def list_repository_comments(call: Call) -> ApiResponse:
 
 
 @route("POST", "issues/{number:int}/comments", "issues/comments#create-an-issue-comment", creates=True)
-def create_comment(call: Call) -> ApiResponse:
-    """Create a comment."""
+def _create_comment(call: Call) -> ApiResponse:
     call.check_writable()
     issue, pull = call.issue, bool(call.issue["is_pull"])
     call.permit(call.grant.may_comment(pull=pull))
@@ -51,8 +48,7 @@ def create_comment(call: Call) -> ApiResponse:
 
 
 @route("PATCH", "issues/comments/{comment_id:int}", "issues/comments#update-an-issue-comment")
-def update_comment(call: Call) -> ApiResponse:
-    """Change a comment, as its author or a writer."""
+def _update_comment(call: Call) -> ApiResponse:
     row = _editable_comment(call)
     body = _checked_body(call)
     values = (body, words(body), call.now, row["id"])
@@ -61,8 +57,7 @@ def update_comment(call: Call) -> ApiResponse:
 
 
 @route("DELETE", "issues/comments/{comment_id:int}", "issues/comments#delete-an-issue-comment")
-def delete_comment(call: Call) -> ApiResponse:
-    """Delete a comment, as its author or a writer."""
+def _delete_comment(call: Call) -> ApiResponse:
     row = _editable_comment(call)
     call.db.execute("DELETE FROM reactions WHERE comment_id = ?", (row["id"],))
     call.db.execute("DELETE FROM comments WHERE id = ?", (row["id"],))
@@ -145,8 +140,7 @@ def insert_event(
 
 
 @route("GET", "issues/{number:int}/timeline", "issues/timeline#list-timeline-events-for-an-issue")
-def list_timeline(call: Call) -> ApiResponse:
-    """List events and comments of an issue, oldest first."""
+def _list_timeline(call: Call) -> ApiResponse:
     issue = call.issue
     rows = call.fetch_all("SELECT * FROM events WHERE issue_id = ?", issue["id"])
     entries = [(row["created_at"], row["id"], _event_payload(call, row)) for row in rows]

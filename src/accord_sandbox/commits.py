@@ -72,8 +72,7 @@ def author_signature(call: Call) -> Signature:
 
 
 @route("GET", "commits", "commits/commits#list-commits")
-def list_commits(call: Call) -> ApiResponse:
-    """List the commits of ``sha``, newest first."""
+def _list_commits(call: Call) -> ApiResponse:
     start = readable_bare(call).commit_id(call.query.get("sha") or call.repository["default_branch"])
     if start is None:
         check_not_empty(call)
@@ -82,8 +81,7 @@ def list_commits(call: Call) -> ApiResponse:
 
 
 @route("GET", "compare/{basehead:path}", "commits/commits#compare-two-commits")
-def compare(call: Call) -> ApiResponse:
-    """Compare ``base...head``: the changes of head since it left base."""
+def _compare(call: Call) -> ApiResponse:
     base_name, dots, head_name = call.params["basehead"].partition("...")
     if not dots:
         raise not_found()

@@ -42,8 +42,7 @@ BAD_PARTS = {"", ".", "..", ".git"}
 
 
 @route("GET", "git/ref/{ref:path}", "git/refs#get-a-reference")
-def get_ref(call: Call) -> ApiResponse:
-    """Return the ref of exactly that name."""
+def _get_ref(call: Call) -> ApiResponse:
     ref = f"refs/{call.params['ref']}"
     bare = readable_bare(call)
     found = bare.refs(ref).get(ref)
@@ -54,8 +53,7 @@ def get_ref(call: Call) -> ApiResponse:
 
 
 @route("POST", "git/refs", "git/refs#create-a-reference")
-def create_ref(call: Call) -> ApiResponse:
-    """Create a ref from a full name and a commit."""
+def _create_ref(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     call.fields.require("ref", "sha")
     ref, sha = call.fields.text("ref"), call.fields.text("sha")
@@ -74,8 +72,7 @@ def create_ref(call: Call) -> ApiResponse:
 
 
 @route("PATCH", "git/refs/{ref:path}", "git/refs#update-a-reference")
-def update_ref(call: Call) -> ApiResponse:
-    """Move a ref; only forward unless ``force``."""
+def _update_ref(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     ref, sha, force = f"refs/{call.params['ref']}", call.fields.text("sha"), call.fields.flag("force")
     current = call.bare.refs(ref).get(ref)
@@ -107,8 +104,7 @@ def delete_ref(call: Call) -> ApiResponse:
 
 
 @route("GET", "git/commits/{sha}", "git/commits#get-a-commit-object")
-def get_git_commit(call: Call) -> ApiResponse:
-    """Return a commit object."""
+def _get_git_commit(call: Call) -> ApiResponse:
     sha = call.params["sha"]
     if _kinds(call, [sha]) != ["commit"]:
         raise not_found()
@@ -135,8 +131,7 @@ def create_commit(call: Call) -> ApiResponse:
 
 
 @route("POST", "git/blobs", "git/blobs#create-a-blob")
-def create_blob(call: Call) -> ApiResponse:
-    """Create a blob from a text, or from base64."""
+def _create_blob(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
     call.fields.require("content")
@@ -252,8 +247,7 @@ MOST_INLINE_BYTES = 1024 * 1024
 
 
 @route("GET", "contents/{path:path}", "repos/contents#get-repository-content")
-def get_contents(call: Call) -> ApiResponse:
-    """Return a file with its content, or the list of a folder."""
+def _get_contents(call: Call) -> ApiResponse:
     path = call.params["path"].strip("/")
     bare = readable_bare(call)
     ref = call.query.get("ref") or call.repository["default_branch"]

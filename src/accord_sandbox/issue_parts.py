@@ -40,21 +40,18 @@ _ON_ISSUE = f"{payloads.LABELS_OF_ISSUE} ORDER BY issue_labels.rowid"
 
 
 @route("GET", "labels", "issues/labels#list-labels-for-a-repository")
-def list_labels(call: Call) -> ApiResponse:
-    """List the labels by name."""
+def _list_labels(call: Call) -> ApiResponse:
     rows = call.fetch_all("SELECT * FROM labels WHERE repository_id = ? ORDER BY folded", call.repository["id"])
     return call.list_response(rows, lambda row: _payload(call, row))
 
 
 @route("GET", "labels/{name:path}", "issues/labels#get-a-label")
-def get_label(call: Call) -> ApiResponse:
-    """Return a label; the case of its name does not matter."""
+def _get_label(call: Call) -> ApiResponse:
     return ApiResponse(200, _payload(call, _existing_label(call, call.params["name"])))
 
 
 @route("POST", "labels", "issues/labels#create-a-label")
-def create_label(call: Call) -> ApiResponse:
-    """Create a label."""
+def _create_label(call: Call) -> ApiResponse:
     _require_management(call)
     name = call.fields.text("name")
     _check_new_name(call, name)
@@ -63,8 +60,7 @@ def create_label(call: Call) -> ApiResponse:
 
 
 @route("PATCH", "labels/{name:path}", "issues/labels#update-a-label")
-def update_label(call: Call) -> ApiResponse:
-    """Change a label; a renamed one stays on its issues."""
+def _update_label(call: Call) -> ApiResponse:
     _require_management(call)
     row = _existing_label(call, call.params["name"])
     name = call.fields.string("new_name") or call.fields.string("name") or row["name"]
@@ -80,8 +76,7 @@ def update_label(call: Call) -> ApiResponse:
 
 
 @route("DELETE", "labels/{name:path}", "issues/labels#delete-a-label")
-def delete_label(call: Call) -> ApiResponse:
-    """Delete a label, also from all issues."""
+def _delete_label(call: Call) -> ApiResponse:
     _require_management(call)
     row = _existing_label(call, call.params["name"])
     call.db.execute("DELETE FROM issue_labels WHERE label_id = ?", (row["id"],))
@@ -90,20 +85,17 @@ def delete_label(call: Call) -> ApiResponse:
 
 
 @route("POST", "issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
-def add_labels(call: Call) -> ApiResponse:
-    """Add labels to an issue."""
+def _add_labels(call: Call) -> ApiResponse:
     return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *_requested_names(call)])
 
 
 @route("PUT", "issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
-def set_labels(call: Call) -> ApiResponse:
-    """Replace the labels of an issue."""
+def _set_labels(call: Call) -> ApiResponse:
     return _relabel(call, _requested_names(call))
 
 
 @route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
-def remove_label(call: Call) -> ApiResponse:
-    """Remove a label from an issue; a 404 unless the issue has it."""
+def _remove_label(call: Call) -> ApiResponse:
     call.require_on_issue(AccessLevel.TRIAGE)
     current = _names_on_issue(call, call.issue["id"])
     rest = [name for name in current if name.casefold() != call.params["name"].casefold()]
@@ -231,8 +223,7 @@ _REFUSED = "An error occurred while adding the sub-issue to the parent issue. "
 
 
 @route("GET", _SUB_ISSUES, "issues/sub-issues#list-sub-issues")
-def list_sub_issues(call: Call) -> ApiResponse:
-    """List the sub-issues of an issue."""
+def _list_sub_issues(call: Call) -> ApiResponse:
     _check_has_sub_issues(call)
     return list_near(call, "sub_issues", "child_id", "parent_id")
 
@@ -293,8 +284,7 @@ def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
 
 
 @route("GET", "milestones", "issues/milestones#list-milestones")
-def list_milestones(call: Call) -> ApiResponse:
-    """List the milestones of the repository, open ones by default."""
+def _list_milestones(call: Call) -> ApiResponse:
     state = call.query.get("state", "open")
     rows = call.fetch_all(
         "SELECT * FROM milestones WHERE repository_id = ? AND ? IN ('all', state) ORDER BY number",
@@ -305,8 +295,7 @@ def list_milestones(call: Call) -> ApiResponse:
 
 
 @route("POST", "milestones", "issues/milestones#create-a-milestone")
-def create_milestone(call: Call) -> ApiResponse:
-    """Create a milestone; two cannot have one title."""
+def _create_milestone(call: Call) -> ApiResponse:
     call.check_writable()
     call.permit(call.grant.may("issues", AccessLevel.WRITE))
     call.fields.require("title")

@@ -57,8 +57,7 @@ class NewIssue:
 
 
 @route("GET", "issues", "issues/issues#list-repository-issues")
-def list_issues(call: Call) -> ApiResponse:
-    """List issues and pull requests."""
+def _list_issues(call: Call) -> ApiResponse:
     call.check_issues()
     state = call.query.get("state", "open")
     if state not in ("open", "closed", "all"):
@@ -75,8 +74,7 @@ def list_issues(call: Call) -> ApiResponse:
 
 
 @route("GET", "issues/{number:int}", "issues/issues#get-an-issue")
-def get_issue(call: Call) -> ApiResponse:
-    """Return an issue or pull request."""
+def _get_issue(call: Call) -> ApiResponse:
     return ApiResponse(200, payloads.issue_by_id(call, call.issue["id"]))
 
 
@@ -203,8 +201,7 @@ _BLOCKED_BY = "issues/{number:int}/dependencies/blocked_by"
 
 
 @route("GET", _BLOCKED_BY, "issues/issue-dependencies#list-dependencies")
-def list_blocked_by(call: Call) -> ApiResponse:
-    """List the issues that block this one."""
+def _list_blocked_by(call: Call) -> ApiResponse:
     _check_has_dependencies(call)
     return list_near(call, "dependencies", "blocker_id", "blocked_id")
 
@@ -212,15 +209,13 @@ def list_blocked_by(call: Call) -> ApiResponse:
 @route(
     "GET", "issues/{number:int}/dependencies/blocking", "issues/issue-dependencies#list-dependencies-an-issue-blocks"
 )
-def list_blocking(call: Call) -> ApiResponse:
-    """List the issues that this one blocks."""
+def _list_blocking(call: Call) -> ApiResponse:
     _check_has_dependencies(call)
     return list_near(call, "dependencies", "blocked_id", "blocker_id")
 
 
 @route("POST", _BLOCKED_BY, "issues/issue-dependencies#add-a-dependency")
-def add_blocked_by(call: Call) -> ApiResponse:
-    """Add a blocker by its database id."""
+def _add_blocked_by(call: Call) -> ApiResponse:
     _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
     blocked, blocker = call.issue, issue_by_id(call, call.fields.integer("issue_id"))
@@ -258,8 +253,7 @@ def _check_has_dependencies(call: Call) -> None:
 
 
 @route("GET", "/search/issues", "search/search#search-issues", resource="search")
-def search_issues(call: Call) -> ApiResponse:
-    """Search for issues or pull requests, newest first."""
+def _search_issues(call: Call) -> ApiResponse:
     text = call.query.get("q", "").strip()
     if not text:
         raise Refusal(422, "Validation Failed", errors=[{"resource": "Search", "field": "q", "code": "missing"}])

@@ -67,18 +67,6 @@ class Look:
         return rows
 
 
-def listed_pulls(look: Look, repository: Row) -> list[dict[str, Any]]:
-    """Return the pull requests of a list, newest first."""
-    rows = look.all(
-        "SELECT *, (SELECT count(*) FROM comments WHERE issue_id = pull_items.id)"
-        " + (SELECT count(*) FROM review_comments WHERE issue_id = pull_items.id) AS comment_count"
-        " FROM pull_items WHERE repository_id = ? AND state = ? ORDER BY number DESC",
-        repository["id"],
-        look.state,
-    )
-    return [{"row": row, "labels": look.labels(row["id"]), "mark": pull_mark(row)} for row in rows]
-
-
 def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
     """Return the values of a pull request's page, without its conversation."""
     changes = diffs.pull_diff(bare, pull["base_sha"], pull["head_sha"])

@@ -56,23 +56,36 @@ def _repositories(look: Look, _names: dict[str, str]) -> _Page:
 
 
 def _issues(look: Look, names: dict[str, str]) -> _Page:
-    frame = _frame(look, names, "issues")
-    state, number = look.state, look.query.get("page", "1")
+    return _list(look, _frame(look, names, "issues"))
+
+
+def _pulls(look: Look, names: dict[str, str]) -> _Page:
+    frame = _frame(look, names, "pulls")
+    return _list(look, {**frame, "title": f"Pull requests · {frame['name']}"})
+
+
+def _list(look: Look, frame: dict[str, Any]) -> _Page:
+    """Return the page with the items of a tab, newest first; one of the seed without branches is among the issues."""
+    state, number, is_code = look.state, look.query.get("page", "1"), frame["tab"] == "pulls"
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number) else 1
     rows = look.all(
-        "SELECT items.*, (SELECT count(*) FROM comments WHERE issue_id = items.id) AS comment_count,"
+        "SELECT items.*, draft, merged_at, base_ref, head_ref,"
+        " (SELECT count(*) FROM comments WHERE issue_id = items.id)"
+        " + (SELECT count(*) FROM review_comments WHERE issue_id = items.id) AS comment_count,"
         " (SELECT count(*) FROM dependencies JOIN issues AS blockers ON blockers.id = blocker_id"
-        " WHERE blocked_id = items.id AND blockers.state = 'open') AS blockers FROM items"
-        " WHERE repository_id = ? AND state = ? AND id NOT IN (SELECT issue_id FROM pulls)"
+        " WHERE blocked_id = items.id AND blockers.state = 'open') AS blockers"
+        " FROM items LEFT JOIN pulls ON pulls.issue_id = items.id"
+        " WHERE repository_id = ? AND state = ? AND (pulls.issue_id IS NOT NULL) = ?"
         " ORDER BY number DESC LIMIT ? OFFSET ?",
-        frame["repository"]["id"],
-        state,
-        PER_PAGE,
-        (page - 1) * PER_PAGE,
+        *(frame["repository"]["id"], state, is_code, PER_PAGE, (page - 1) * PER_PAGE),
     )
-    pages = max(1, -(-frame["counts"][state] // PER_PAGE))
-    items = [{"row": row, "labels": look.labels(row["id"])} for row in rows]
-    return "issues.html", {**frame, "state": state, "items": items, "page": page, "pages": pages}
+    counts = frame["pull_counts" if is_code else "counts"]
+    items = [
+        {"row": row, "labels": look.labels(row["id"]), "mark": page_parts.pull_mark(row) if is_code else ""}
+        for row in rows
+    ]
+    shown = {"items": items, "shown": counts, "page": page, "pages": max(1, -(-counts[state] // PER_PAGE))}
+    return "list.html", {**frame, **shown, "state": state}
 
 
 def _issue(look: Look, names: dict[str, str]) -> _Page:
@@ -102,12 +115,6 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
         return "issue.html", page
     code = page_parts.pull_context(look, look.storage.open(frame["name"]), pull[0])
     return "pull.html", {**page, **code, "tab": "pulls"}
-
-
-def _pulls(look: Look, names: dict[str, str]) -> _Page:
-    frame = _frame(look, names, "pulls")
-    items = page_parts.listed_pulls(look, frame["repository"])
-    return "pulls.html", {**frame, "title": f"Pull requests · {frame['name']}", "state": look.state, "items": items}
 
 
 def _file(look: Look, names: dict[str, str]) -> _Page:

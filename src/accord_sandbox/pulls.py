@@ -46,14 +46,12 @@ def list_pulls(call: Call) -> ApiResponse:
 
 
 @route("GET", "pulls/{number:int}", "pulls/pulls#get-a-pull-request")
-def get_pull(call: Call) -> ApiResponse:
-    """Return a pull request."""
+def _get_pull(call: Call) -> ApiResponse:
     return ApiResponse(200, pull_payload(call, find_pull(call)))
 
 
 @route("POST", "pulls", "pulls/pulls#create-a-pull-request", creates=True)
-def create_pull(call: Call) -> ApiResponse:
-    """Create a pull request."""
+def _create_pull(call: Call) -> ApiResponse:
     call.check_writable()
     call.permit(call.grant.may_review() and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE))
     check_pulls_allowed(call, Refusal(403, "GitHub Actions is not permitted to create or approve pull requests."))
@@ -90,16 +88,14 @@ def update_pull(call: Call) -> ApiResponse:
 
 
 @route("GET", "pulls/{number:int}/files", "pulls/pulls#list-pull-requests-files")
-def list_files(call: Call) -> ApiResponse:
-    """List the changed files, 3,000 at most."""
+def _list_files(call: Call) -> ApiResponse:
     pull = find_pull(call)
     changes = pull_diff(call.bare, pull["base_sha"], pull["head_sha"])[:MOST_FILES]
     return call.list_response(changes, lambda change: file_payload(call, change, pull["head_sha"]))
 
 
 @route("GET", "pulls/{number:int}/commits", "pulls/pulls#list-commits-on-a-pull-request")
-def list_commits(call: Call) -> ApiResponse:
-    """List the commits, oldest first, 250 at most."""
+def _list_commits(call: Call) -> ApiResponse:
     pull = find_pull(call)
     start = fork_point(call.bare, pull["base_sha"], pull["head_sha"])
     found = read_commits(call.bare, "--reverse", "--topo-order", f"{start}..{pull['head_sha']}")[:MOST_COMMITS]

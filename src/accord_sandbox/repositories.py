@@ -47,8 +47,7 @@ def get_user(call: Call) -> ApiResponse:
 
 
 @route("GET", "", "repos/repos#get-a-repository")
-def get_repository(call: Call) -> ApiResponse:
-    """Return the repository."""
+def _get_repository(call: Call) -> ApiResponse:
     return ApiResponse(200, payloads.repository(call, call.repository, call.grant.level("contents")))
 
 
@@ -133,8 +132,7 @@ def create_dispatch_event(call: Call) -> ApiResponse:
 
 
 @route("GET", "branches", "branches/branches#list-branches")
-def list_branches(call: Call) -> ApiResponse:
-    """List branches by name."""
+def _list_branches(call: Call) -> ApiResponse:
     protected = protections(call.db, call.repository)
 
     def payload(branch: tuple[str, str]) -> dict[str, Any]:

@@ -84,8 +84,7 @@ def create_review(call: Call) -> ApiResponse:
 
 
 @route("PUT", _REVIEW, "pulls/reviews#update-a-review-for-a-pull-request")
-def update_review(call: Call) -> ApiResponse:
-    """Change the body of the caller's own review."""
+def _update_review(call: Call) -> ApiResponse:
     pull, review = _own_review(call)
     body = _checked_body(call.fields.text("body"))
     call.db.execute("UPDATE reviews SET body = ? WHERE id = ?", (body, review["id"]))
@@ -93,8 +92,7 @@ def update_review(call: Call) -> ApiResponse:
 
 
 @route("DELETE", _REVIEW, "pulls/reviews#delete-a-pending-review-for-a-pull-request")
-def delete_review(call: Call) -> ApiResponse:
-    """Delete the caller's own pending review with its comments."""
+def _delete_review(call: Call) -> ApiResponse:
     pull, review = _own_review(call)
     if review["state"] != "PENDING":
         raise _refusal("Can not delete a non-pending pull request review")
@@ -105,8 +103,7 @@ def delete_review(call: Call) -> ApiResponse:
 
 
 @route("PUT", f"{_REVIEW}/dismissals", "pulls/reviews#dismiss-a-review-for-a-pull-request")
-def dismiss_review(call: Call) -> ApiResponse:
-    """Dismiss a review; its body stays."""
+def _dismiss_review(call: Call) -> ApiResponse:
     pull, review = _find_review(call)
     call.require("pull_requests", AccessLevel.WRITE)
     message = call.fields.text("message")
@@ -121,8 +118,7 @@ def dismiss_review(call: Call) -> ApiResponse:
 
 
 @route("GET", _COMMENTS, "pulls/comments#list-review-comments-on-a-pull-request")
-def list_review_comments(call: Call) -> ApiResponse:
-    """List the comments of submitted reviews, oldest first."""
+def _list_review_comments(call: Call) -> ApiResponse:
     pull = find_pull(call)
     rows = call.fetch_all(f"{_PUBLIC} ORDER BY created_at, id", pull["id"])
     return call.list_response(rows, lambda row: comment_payload(call, pull, row))

@@ -84,8 +84,7 @@ def protections(db: SqlConnection, repository: Row) -> dict[str, Mapping[str, An
 
 
 @route("GET", "rules/branches/{branch:path}", "repos/rules#get-rules-for-a-branch")
-def get_branch_rules(call: Call) -> ApiResponse:
-    """List the rules that apply to a branch, which does not need to exist."""
+def _get_branch_rules(call: Call) -> ApiResponse:
     call.require_read("metadata")
     found = _rules_of(call, HEADS + call.params["branch"])
     return call.list_response(found, lambda entry: _payload(call, *entry))

@@ -124,8 +124,7 @@ def held_runs(db: SqlConnection, repository_id: int, head_sha: str) -> list[Row]
 
 
 @route("POST", "actions/runs/{run_id:int}/rerun", "actions/workflow-runs#re-run-a-workflow")
-def rerun(call: Call) -> ApiResponse:
-    """Run all jobs of a run again, as its next attempt."""
+def _rerun(call: Call) -> ApiResponse:
     call.require("actions", AccessLevel.WRITE)
     row = find_run(call)
     if row["status"] != "completed":

@@ -108,8 +108,7 @@ def put_artifact(call: Call) -> ApiResponse:
 
 
 @route("GET", "actions/runs/{run_id:int}/artifacts", "actions/artifacts#list-workflow-run-artifacts")
-def list_artifacts(call: Call) -> ApiResponse:
-    """List the artifacts of a run, newest first."""
+def _list_artifacts(call: Call) -> ApiResponse:
     call.require_read("actions")
     conditions = [("repository_id = ?", call.repository["id"]), ("run_id = ?", call.number("run_id"))]
     conditions += [("name = ?", call.query["name"])] if "name" in call.query else []
@@ -138,8 +137,7 @@ def download_artifact(call: Call) -> ApiResponse:
 
 
 @route("GET", "actions/runs/{run_id:int}", "actions/workflow-runs#get-a-workflow-run")
-def get_run(call: Call) -> ApiResponse:
-    """Return a workflow run."""
+def _get_run(call: Call) -> ApiResponse:
     call.require_read("actions")
     return ApiResponse(200, run_payload(call, find_run(call)))
 
@@ -178,8 +176,7 @@ def _list_runs(call: Call, *conditions: tuple[str, Any]) -> ApiResponse:
 
 
 @route("POST", "actions/runs/{run_id:int}/cancel", "actions/workflow-runs#cancel-a-workflow-run")
-def cancel_run(call: Call) -> ApiResponse:
-    """Cancel a run, which ends at once here; GitHub's runner takes a while."""
+def _cancel_run(call: Call) -> ApiResponse:
     call.require("actions", AccessLevel.WRITE)
     row = find_run(call)
     if row["status"] == "completed":
@@ -201,20 +198,18 @@ def get_log(call: Call) -> ApiResponse:
 
 
 @route("GET", "/_storage/{id:int}", "", is_open=True)
-def get_archive(call: Call) -> ApiResponse:
-    """Serve an archive like the storage behind GitHub."""
+def _get_archive(call: Call) -> ApiResponse:
     row = or_404(call.fetch("SELECT digest, content FROM artifacts WHERE id = ?", call.number("id")))
-    return _stored(call, row["digest"], "application/zip", row["content"])
+    return _storage_response(call, row["digest"], "application/zip", row["content"])
 
 
 @route("GET", "/_storage/logs/{id:int}", "", is_open=True)
-def get_stored_log(call: Call) -> ApiResponse:
-    """Serve the log of a job like the storage behind GitHub."""
+def _get_stored_log(call: Call) -> ApiResponse:
     row = call.fetch("SELECT run_id, log FROM jobs WHERE id = ? AND log IS NOT NULL", call.number("id"))
-    return _stored(call, str(or_404(row)["run_id"]), "text/plain; charset=utf-8", or_404(row)["log"].encode())
+    return _storage_response(call, str(or_404(row)["run_id"]), "text/plain; charset=utf-8", or_404(row)["log"].encode())
 
 
-def _stored(call: Call, key: str, kind: str, content: bytes) -> ApiResponse:
+def _storage_response(call: Call, key: str, kind: str, content: bytes) -> ApiResponse:
     """Answer by the link alone, and never a request with a token."""
     until = call.query.get("se", "")
     is_link = (
