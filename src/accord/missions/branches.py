@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -32,15 +31,12 @@ from accord.missions.workspace import (
     begun_branch,
     dependency_branches,
     lane_branch,
-    lost_lane,
-    renamed_lane,
     resolve_workspace,
+    short_ref,
 )
 
 _MOST_NAMES = 5
 _REMOTES = "refs/remotes/origin/"
-_COMMITTING = ("commit", "cherry-pick", "revert", "am:")
-"""Beginnings of the entries that git writes into a reflog for a new commit, not for one that a merge brings."""
 
 
 class OwnCommits(Frozen):
@@ -96,38 +92,30 @@ class MissionGit:
         if not self._answer("merge-base", head[0], *bases):
             return OwnCommits(error=f"The branch {branch} shares no commit with its base.")
         bases += [ref for name in others for ref in self.refs(name)]
+        theirs = [ref for name in rivals for ref in self.refs(name)]
         paths, since = ("--", *_pathspecs(owned)), int(began.timestamp()) if began else 0
-        theirs = [ref for name in rivals for ref in self.refs(name)] + self.merged_heads(others | rivals, head, since)
-        head += self.merged_heads({branch}, head, since)
         times = self._commits(since, *head, "--not", *bases, *paths)
         if times is None:
             return OwnCommits(error=f"The commits of {branch} cannot be read: the repository lacks some of them.")
-        # After a merge, the base has a and b, too: they are not on its first parents. A fast-forward leaves no other
-        # trace than this clone's reflog of the lane.
+        # Only first parents tell who made a commit. After a merge, the base has a and b, too, but not on its own line;
+        # after a fast-forward they are on both lines, and nothing tells.
         #
         #   base  o---o---m        base and lane  o---a---b
         #          \     /
         #   lane    a---b
-        made, taken, brought, is_whole = self._reflog_of(branch, {*names, *others, *rivals} - {branch, ""})
-        line, trunk, near = (self._first_parents(refs, since) for refs in (head, bases, theirs))
-        chain = line - trunk | made | taken - (trunk - line)
-        fetched = self.merged_heads({*names} - {branch, ""}, head, since)
-        sides = set[str]() if times or is_whole else {*(self._commits(since, *head, "--not", *fetched, "--") or ())}
-        unclear = sides - chain - (trunk - line)
-        if began and not times:
-            reached = self._commits(since, f"--max-age={since}", *head, *paths) or {}
-            times = {name: time for name, time in reached.items() if name in chain | unclear}
-        shared = {*(self._commits(since, *theirs, "--not", *bases, "--") or ())} - line
-        foreign = near - made | shared - made - taken | brought | unclear
-        own = {name: time for name, time in times.items() if name not in foreign}
-        if doubtful := not own and [name for name in times if name not in near - line | brought]:
+        line, taken = self._first_parents(head, since), self._first_parents([*bases, *theirs], since)
+        shared = self._commits(since, *theirs, "--not", *bases, "--") or {} if theirs else {}
+        if began and not self._answer("rev-list", "--max-count=1", *head, "--not", *bases):  # all of it is merged
+            times = shared = self._commits(since, f"--max-age={since}", *head, *paths) or {}
+        own = {name: time for name, time in times.items() if name not in (taken if name in line else shared)}
+        if doubtful := not own and [name for name in times if name in line or name not in taken]:
             found = ", ".join(doubtful[:_MOST_NAMES])
             return OwnCommits(error=f"{branch} shares {found} with another branch, and nothing tells which made them.")
         return OwnCommits(len(own), max(own.values(), default=None), names=tuple(own))
 
     def _first_parents(self, refs: Sequence[str], since: int) -> set[str]:
-        """Return commits since then on first parents of refs; git's option to exclude these takes others along."""
-        return set(self._commits(since, f"--max-age={since}", "--first-parent", *refs, "--") or ()) if refs else set()
+        found = self._answer("log", "--first-parent", f"--max-age={since}", "--format=%h", *refs, "--") if refs else ""
+        return set(found.split())
 
     def _commits(self, since: int, *arguments: str) -> dict[str, int] | None:
         """Return names and times of commits, not merges, committed and authored since then; None where git fails."""
@@ -136,20 +124,6 @@ class MissionGit:
             return None
         times = (line.split() for line in listed.splitlines())
         return {name: int(time) for name, time, authored in times if min(int(time), int(authored)) >= since}
-
-    def _reflog_of(self, branch: str, foreign: Set[str]) -> tuple[set[str], set[str], set[str], bool]:
-        """Return commits made here on a branch, those brought by merges, also of ``foreign`` ones; if it began here."""
-        lines = self._answer("reflog", "--format=%h %gs", f"{HEADS}{branch}").splitlines()
-        entries = [(name, action) for name, _, action in (line.partition(" ") for line in lines)]
-        made = {name for name, action in entries if action.startswith(_COMMITTING)}
-        taken, brought, ends = set[str](), set[str](), tuple(f"/{name}" for name in foreign)
-        for (name, action), (before, _) in pairwise(entries):
-            if action.startswith("merge "):
-                found = brought if f"/{action[6:].partition(':')[0]}".endswith(ends) else taken
-                found.update(self._answer("log", "--format=%h", name, "--not", before).split())
-        first = entries[-1][1] if entries else ""
-        is_whole = first.startswith("branch: Created from ") and not first.endswith(f"/{branch}")
-        return made, taken, brought - made, is_whole
 
     def merge_problem(self, branch: str) -> str:
         """Return why the branch is not merged into the target; an empty string when it is."""
@@ -169,13 +143,12 @@ class MissionGit:
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
 
-    def merged_heads(self, branches: Set[str], refs: Sequence[str], since: int) -> list[str]:
-        """Return the commits that merges of branches since then brought to refs, by their subjects, newest first."""
-        among = ("--min-parents=2", "--max-parents=2", "--fixed-strings", *(f"--grep={name}" for name in branches))
-        merges = self._answer("log", "--format=%P %s", f"--max-age={since}", *among, *refs, "--") if refs else ""
+    def merged_heads(self, branch: str, refs: Sequence[str], since: int) -> list[str]:
+        """Return the commits that merges of a branch since then brought to refs, by their subjects, newest first."""
+        among = ("--min-parents=2", "--max-parents=2", "--fixed-strings", f"--grep={branch}", f"--max-age={since}")
+        merges = self._answer("log", "--format=%P %s", *among, *refs, "--") if refs else ""
         parts = (line.partition(" into ")[0].replace("'", " ").split() for line in merges.splitlines())
-        ends = tuple(f"/{name}" for name in branches)
-        return [head for _, head, *words in parts if any(f"/{word}".endswith(ends) for word in words)]
+        return [head for _, head, *words in parts if any(f"/{word}".endswith(f"/{branch}") for word in words)]
 
     def missing_commits(self, start: str, branch: str) -> tuple[str, int]:
         """Return the ref of a branch with the most commits that ``start`` does not have, and their number; or 0."""
@@ -209,7 +182,6 @@ class MissionGit:
 
     @cached_property
     def _trouble(self) -> str:
-        """Why git cannot read the history; empty when it can."""
         shallow = self._answer("rev-parse", "--is-shallow-repository")
         if shallow == "true":
             return "this is a shallow clone without the full history. Fetch it with `fetch-depth: 0`."
@@ -221,11 +193,9 @@ class MissionGit:
 
     @cached_property
     def _refs(self) -> frozenset[str]:
-        """All branches, here and at origin."""
         return frozenset(self._answer("for-each-ref", "--format=%(refname)", HEADS, _REMOTES).split("\n"))
 
     def _answer(self, *arguments: str) -> str:
-        """Return the output of git; empty where it fails."""
         return self._ask(*arguments) or ""
 
     def _ask(self, *arguments: str) -> str | None:
@@ -273,7 +243,6 @@ def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: dat
 def _result_without_commit(
     reason: str, error: str = "", status: Literal["fresh", "stale", "not_applicable"] = "fresh"
 ) -> StalenessResult:
-    """Return the result for work that no commit judges."""
     judged = StaleStatus(status=status, reason=reason, minutes_since_commit=None, last_commit_time=None)
     return StalenessResult(judged, error)
 
@@ -327,34 +296,42 @@ def missing_work(mission: Mission, wp_id: str, git: MissionGit, start: str, *, i
 def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit) -> LaneProblem | None:
     """Return what is wrong with the lane of work that began, by the log and git; None for one that may begin.
 
-    The log names the branch of each start, and by its slug that of a mission folder with an older name. A start that
-    names none, as other tools write it, was in the lane of today's files.
+    The log names the branch of each start. A start that names none, as other tools write it, was in today's lane.
     """
-    names = dict.fromkeys((workspace.wp_id, *workspace.lane_wp_ids))
-    begun = [name for name in names if mission.known_status(name) not in ("done", "canceled")]
-    events = [event for name in begun for event in mission.log.by_work_package.get(name, ())]
     branch = workspace.branch_name or ""
-    named = {event.mission_slug: lane_branch(event.mission_slug, workspace.lane_id or "") for event in events}
-    named |= dict.fromkeys(("", mission.slug), branch)
-    recorded = [name for event in events if (name := begun_branch(event, named[event.mission_slug]))]
-    older = [*(name for slug, name in named.items() if slug not in ("", mission.slug)), *recorded]
-    older = [name for name in older if name == branch or name not in git.lanes]  # else it has other work, too
+    begun = {
+        name: mission.log.by_work_package.get(name, [])
+        for name in dict.fromkeys((workspace.wp_id, *workspace.lane_wp_ids))
+        if mission.known_status(name) not in ("done", "canceled")
+    }
+    recorded = [begun_branch(event, branch) for events in begun.values() for event in events]
+    older = [name for name in recorded if name and (name == branch or name not in git.lanes)]  # else it has other work
     if not older or git.refs(branch):
         return None
-    found = next((ref for name in reversed(older) for ref in git.refs(name)), "")
-    moved = [mission.root / WORKTREES / name.rpartition(BRANCHES)[2] for name in (found, branch)]
-    trees = tuple(map(str, moved)) if found.startswith(HEADS) and moved[0].is_dir() else ()
-    at = f"git -C {shlex.quote(str(mission.root))}"
+    found, lost = next((ref for name in reversed(older) for ref in git.refs(name)), ""), older[-1]
+    at, name = f"git -C {shlex.quote(str(mission.root))}", shlex.quote(branch)
     if found:
-        return renamed_lane(branch, found, at, trees)
-    lost = next((name for name in reversed(older) if name in recorded), "")
-    if not lost:
-        return None
-    given = [event.at for event in events if event.to_lane in ("in_progress", "for_review")]
-    heads = git.merged_heads({lost}, git.refs(git.target_name), int(max(given).timestamp())) if given else []
-    merged = next(iter(heads), "")
+        old, is_here = short_ref(found), found.startswith(HEADS)
+        trees = [str(mission.root / WORKTREES / each.rpartition(BRANCHES)[2]) for each in (found, branch)]
+        command = f"{at} branch -m {shlex.quote(old)} {name}" if is_here else f"{at} branch {name} {shlex.quote(found)}"
+        command += f" && {at} worktree move {shlex.join(trees)}" if is_here and Path(trees[0]).is_dir() else ""
+        text = f"Its work is on the branch {old}, and its files name {branch}."
+        return LaneProblem(f"{text} Restore the name in the files, or run `{command}`.", command)
+    given = [
+        event.at for events in begun.values() for event in events if event.to_lane in ("in_progress", "for_review")
+    ]
+    heads = git.merged_heads(lost, git.refs(git.target_name), int(max(given).timestamp())) if given else []
+    if heads:
+        command = f"{at} branch {name} {heads[0]}"
+        text = f"The branch {lost} of its lane is lost, but a merge brought its work into {git.target_name}."
+        return LaneProblem(f"{text} Run `{command}`.", command)
+    command, base = f"{at} branch {name} COMMIT", shlex.quote(git.target_name or "BASE")
+    fetch = f"`{at} fetch origin {shlex.quote(lost)}:{name}`, or " if git.has_origin else ""
+    text = f"The branch {lost} of its lane is lost: work on it began, but it exists neither here nor at origin."
+    source = f"`git log {base}` names if it was merged, else `git fsck --lost-found`"
     handed_in = any(mission.known_status(name) in (*REVIEWING, "approved") for name in begun)
-    return lost_lane(branch, lost, at, git.target_name, merged, begins=not handed_in, has_origin=git.has_origin)
+    again = "" if handed_in else f" To begin it again, run `{at} branch {name} {base}`."  # it would pass for merged
+    return LaneProblem(f"{text} Run {fetch}`{command}` with a commit that {source}.{again}", command)
 
 
 def own_commits_of(

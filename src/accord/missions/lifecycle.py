@@ -6,7 +6,7 @@ approves its own work only with a recorded reason. Source: mission contracts, "P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from types import MappingProxyType
@@ -201,8 +201,12 @@ def _needs(edge: StatusMove, facts: MoveFacts) -> Iterator[Need]:
     return (need for guard in _GUARDS[edge] for need in guard(facts))
 
 
+def _first(needs: Iterable[Need]) -> str:
+    return next((need.text for need in needs), "")
+
+
 def _refusal_of(edge: StatusMove, facts: MoveFacts) -> str:
-    return next((need.text for need in _needs(edge, facts)), "")
+    return _first(_needs(edge, facts))
 
 
 WORK_PACKAGE: Machine[MoveFacts] = Machine(
@@ -225,7 +229,6 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[StatusMove, 
 
 
 def _is_due(facts: MoveFacts) -> bool:
-    """Tell whether work that is approved already needs an approval that counts."""
     return facts.request.target == "approved" and not facts.is_approved
 
 
@@ -233,7 +236,7 @@ def claim_problem(source: str, facts: MoveFacts) -> str:
     """Return which other actor has claimed work that stays in a status, or its review; empty if none has."""
     people, actor = facts.people, facts.request.actor
     if source in ("claimed", "in_progress"):
-        return next((need.text for need in _holder(facts)), "")
+        return _first(_holder(facts))
     is_other = source == "in_review" and comparable_name(people.reviewer) not in ("", comparable_name(actor))
     return f"{people.reviewer} has claimed it. {_OTHER}" if is_other else ""
 
@@ -251,7 +254,7 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
         is_reviewed = source in REVIEWING or facts.is_approved
         approval = (_reviewer,) if is_reviewed else (_evidence, _reviewer)
         guards: tuple[MoveGuard, ...] = {"done": (_complete,), "approved": approval}.get(request.target, ())
-        return next((need.text for guard in guards for need in guard(facts)), "")
+        return _first(need for guard in guards for need in guard(facts))
     edges = steps_between("in_review" if source == request.target else source, request.target)
     refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in edges)
     return next((refusal for refusal in refusals if refusal), "")
@@ -309,46 +312,28 @@ def blockers_of(
 
     ``known`` are those with a file; ``stuck`` has why one cannot be approved, ``unsure`` why it may wait for others.
     """
-    has_cycle = bool(find_cycle(waits_for))
-    found = {
-        wp_id: Blockers(
-            names,
-            unsure.get(wp_id)
-            or _unknown_dependencies(known, names)
-            or (_cycle(waits_for, wp_id) if has_cycle else "")
-            or next((f"It depends on {name}, which {stuck[name]}" for name in names if name in stuck), ""),
-            tuple(name for name in names if name in stuck),
+    cycle = find_cycle(waits_for)
+    circle = (
+        f"It depends on itself: {' → '.join([*cycle, cycle[0]])}. Remove one of these dependencies." if cycle else ""
+    )
+    found = {}
+    for wp_id, names in waits_for.items():
+        unknown = [short_name(name) for name in names if name not in known]
+        lacking = f"{', '.join(unknown)}, which {'has no file' if len(unknown) == 1 else 'have no files'} under tasks/."
+        fixed = [name for name in names if name in stuck]
+        problems = (
+            unsure.get(wp_id),
+            f"It depends on {lacking} Write it, or correct the name." if unknown else "",
+            circle if wp_id in cycle else "",
+            f"It depends on {fixed[0]}, which {stuck[fixed[0]]}" if fixed else "",
         )
-        for wp_id, names in waits_for.items()
-    }
+        found[wp_id] = Blockers(names, next(filter(None, problems), ""), tuple(fixed))
     ends: dict[str, str] = {}
     for start in found:
         chain = [start]
         while chain[-1] not in ends and (one := found.get(chain[-1])) and one.waits_for and not one.problem:
+            if one.waits_for[0] in chain:
+                break
             chain.append(one.waits_for[0])
         ends.update(dict.fromkeys(chain, ends.get(chain[-1], chain[-1])))
     return {wp_id: replace(one, first=ends[wp_id]) for wp_id, one in found.items()}
-
-
-def _unknown_dependencies(known: Collection[str], names: tuple[str, ...]) -> str:
-    unknown = [short_name(name) for name in names if name not in known]
-    what = "has no file" if len(unknown) == 1 else "have no files"
-    hint = "Write it, or correct the name."
-    return f"It depends on {', '.join(unknown)}, which {what} under tasks/. {hint}" if unknown else ""
-
-
-def _cycle(waits_for: Mapping[str, tuple[str, ...]], wp_id: str) -> str:
-    """Name the shortest way of a work package back to itself along its dependencies; empty without one."""
-    came_from: dict[str, str] = {}
-    queue = [wp_id]
-    for name in queue:
-        for other in waits_for.get(name, ()):
-            if other == wp_id:
-                way = [name, wp_id]
-                while way[0] != wp_id:
-                    way.insert(0, came_from[way[0]])
-                return f"It depends on itself: {' → '.join(way)}. Remove one of these dependencies."
-            if other not in came_from:
-                came_from[other] = name
-                queue.append(other)
-    return ""

@@ -125,10 +125,7 @@ class Mission(Frozen):
         return self.work_packages[wp_id]
 
     def status_of(self, wp_id: str) -> WorkPackageStatus:
-        """Return the status of a work package. Raises BrokenContract where its file alone has it and is broken.
-
-        It does so, too, where a line of the log that names it cannot be read.
-        """
+        """Return the status of a work package. Raises BrokenContract where what may have it cannot be read."""
         self.log.check_readable(wp_id)
         if wp_id in self.files and wp_id not in self.written and not self.log.events:
             raise self.broken[wp_id]  # old missions have their statuses in these files alone
@@ -172,10 +169,7 @@ def repeated_id(mission_id: str, slugs: Iterable[str]) -> Finding:
 
 
 def mission_folder(root: Path, slug: str) -> Path:
-    """Return the folder of a mission, by its slug or the id in its ``meta.json``.
-
-    Raises BrokenContract unless one mission has the name.
-    """
+    """Return the folder of a mission, by its slug or its id. Raises BrokenContract unless one mission has the name."""
     entries = mission_entries(root)
     named = [slug] if slug in entries else missions_by_id(root).get(slug, [])
     if len(named) > 1:
@@ -193,9 +187,8 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     folder = mission_folder(root, slug)
     slug = folder.name
     broken: dict[str, BrokenContract] = {}
-    meta = _read_json(folder / "meta.json", Meta, broken)
+    meta = _read_json(folder / "meta.json", Meta, broken) or Meta()
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
-    meta = meta or Meta()
     log = read_mission_log(folder, meta.mission_id)
     mission = Mission(root, slug, meta, lanes, _contexts(root, slug), log, broken)
     others = []
@@ -222,9 +215,10 @@ def _unread(path: Path, mission: Mission) -> Finding | None:
     message = f"`{file}` is not read: work packages are files `tasks/WP##-NAME.md`, with two or more digits."
     if wp_id in mission.files and file.count("/") != 1:
         return warning("work-package-not-read", message, hint=f"Nothing to do if it is not another {wp_id}.")
-    hint = "Rename it so, with a free number, and correct `work_package_id`."
-    if like and rest[:1] in ("", "-", "_") and not (mission.folder / "tasks" / f"{wp_id}{rest}.md").exists():
-        hint = f"Rename it to `tasks/{wp_id}{rest}.md`, and let its `work_package_id` be {wp_id}."
+    name = f"{wp_id}{rest}.md"
+    is_free = rest[:1] in ("", "-", "_") and not (mission.folder / "tasks" / name).exists()
+    renamed = f"Rename it to `tasks/{name}`, and let its `work_package_id` be {wp_id}."
+    hint = renamed if like and is_free else "Rename it so, with a free number, and correct `work_package_id`."
     return Finding("work-package-not-read", message, hint=hint)
 
 
@@ -252,7 +246,6 @@ def _with_file_name(file: str, error: BrokenContract) -> BrokenContract:
 
 
 def _contexts(root: Path, slug: str) -> dict[str, tuple[Path, WorkspaceContext]]:
-    """Read the recorded work trees of this mission's lanes; broken files are skipped."""
     found = {}
     for path in sorted((root / ".kittify" / "workspaces").glob(f"{slug}-*.json")):
         try:
@@ -266,7 +259,6 @@ def _contexts(root: Path, slug: str) -> dict[str, tuple[Path, WorkspaceContext]]
 
 
 def _add_work_package(mission: Mission, wp_id: str, path: Path, legacy_default: ExecutionMode | None) -> None:
-    """Read the file of a work package into a mission, or why it cannot be used."""
     known, lanes = mission.files.setdefault(wp_id, path), mission.lanes or Lanes(lanes=[])
     of_lanes = mission.broken.get("lanes.json")
     try:

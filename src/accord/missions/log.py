@@ -80,8 +80,10 @@ def read_log(raw: bytes) -> Log:
         if isinstance(read, StatusEvent):
             line_before, before = first_lines.setdefault(read.event_id, (number, read))
             if before is not read and before != read:
-                wp_id = read.wp_id if read.wp_id == before.wp_id else ""
-                problems.setdefault(wp_id, []).append(_repetition_finding(read, number, line_before))
+                message = f"The line has the `event_id` of line {line_before}, but says something else."
+                hint = f"Give one of them another `event_id`, or remove the wrong line about {read.wp_id}."
+                again = Finding("event-id-repeated", message, "/event_id", line=number, hint=hint)
+                problems.setdefault(read.wp_id if read.wp_id == before.wp_id else "", []).append(again)
             # an id counts once for a work package; of two that differ always the same one
             places.setdefault((read.wp_id, read.event_id), number)
             known = events.setdefault((read.wp_id, read.event_id), read)
@@ -110,12 +112,6 @@ def read_mission_log(folder: Path, mission_id: str) -> Log:
         return event if is_own else event.model_copy(update={"is_foreign": True})
 
     return replace(log, events=tuple(map(with_mark, log.events)))
-
-
-def _repetition_finding(event: StatusEvent, number: int, line_before: int) -> Finding:
-    message = f"The line has the `event_id` of line {line_before}, but says something else."
-    hint = f"Give one of them another `event_id`, or remove the wrong line about {event.wp_id}."
-    return Finding("event-id-repeated", message, "/event_id", line=number, hint=hint)
 
 
 def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[list[str], Finding]:
@@ -152,18 +148,14 @@ def _other_kind(value: Mapping[str, Any]) -> str | None:
 
 
 def _latest(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
-    """Return the event that counts for each work package: the last, where a rollback beats others of its time."""
     latest: dict[str, StatusEvent] = {}
     for event in events:
         before = latest.get(event.wp_id)
-        if not (before and before.at == event.at and _is_rollback(before) and event.from_lane != before.to_lane):
+        is_back = before and before.to_lane == "in_progress" and before.from_lane in ("for_review", "in_review")
+        is_rollback = before and is_back and (before.from_lane == "in_review" or before.review_ref)
+        if not (before and is_rollback and before.at == event.at and event.from_lane != before.to_lane):
             latest[event.wp_id] = event
     return latest
-
-
-def _is_rollback(event: StatusEvent) -> bool:
-    is_back = event.to_lane == "in_progress" and event.from_lane in ("for_review", "in_review")
-    return is_back and (event.from_lane == "in_review" or bool(event.review_ref))
 
 
 def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:

@@ -7,6 +7,7 @@ since other tools write them too; the models have only the keys that accord read
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from datetime import datetime
 from functools import cached_property
@@ -73,7 +74,6 @@ class _Answer(BaseModel):
 
 
 def _when(key: str, value: str, then: JsonDict) -> JsonDict:
-    """Return the JSON Schema of a rule for documents in which a key has a value."""
     condition: JsonDict = {"properties": {key: {"const": value}}, "required": [key]}
     return {"allOf": [{"if": condition, "then": then}]}
 
@@ -167,26 +167,20 @@ def _to_list(value: Any) -> Any:
 Listed = Annotated[list[str], BeforeValidator(_to_list)]
 
 
-_NAME = re.compile(r"\A\W*(\w+)")
-
-
 def first_name(text: str) -> str:
     """Return the name with which the line of a subtask begins, such as ``T001``; empty without one."""
-    found = _NAME.match(text)
-    return found[1] if found else ""
-
-
-def _subtask_text(value: dict[Any, Any]) -> Any:
-    """Return the name or the line of a subtask that is an object; an object of one key may be `T001: text`."""
-    texts = (text for text in (value if len(value) == 1 else value.values()) if isinstance(text, str))
-    return value.get("id") or value.get("title") or next(texts, "")
+    return next(iter(re.findall(r"\A\W*(\w+)", text)), "")
 
 
 def _to_names(value: Any) -> Any:
-    """Return the names of subtasks, which may also be objects or whole lines."""
-    listed = _to_list(list(value) if isinstance(value, dict) else value)
-    texts = [_subtask_text(one) if isinstance(one, dict) else one for one in listed]
-    return [first_name(str(text)) if isinstance(text, (str, int)) else text for text in texts]
+    """Return the names of subtasks, which may also be whole lines or objects, such as ``{T001: text}``."""
+    names = []
+    for one in _to_list(list(value) if isinstance(value, dict) else value):
+        if isinstance(one, dict):
+            texts = (text for text in (one if len(one) == 1 else one.values()) if isinstance(text, str))
+            one = one.get("id") or one.get("title") or next(texts, "")
+        names.append(first_name(str(one)) if isinstance(one, (str, int)) else one)
+    return names
 
 
 LenientText = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
@@ -238,10 +232,8 @@ class ExecutionLane(MissionFileModel):
 
 
 def _distinct_lanes(lanes: list[ExecutionLane]) -> list[ExecutionLane]:
-    """Refuse two lanes of one name, which would share a work tree by accident."""
-    names = [lane.lane_id for lane in lanes]
-    for i, name in enumerate(names):
-        if name in names[:i]:
+    for name, count in Counter(lane.lane_id for lane in lanes).items():
+        if count > 1:
             raise ValueError(f"Two lanes are named {name}", "Give one of them another name.")
     return lanes
 
@@ -295,9 +287,6 @@ def _actor(value: Any) -> Any:
     return "" if value is None else value
 
 
-WireStatus = Annotated[WorkPackageStatus, BeforeValidator(as_status)]
-
-
 class StatusEvent(BaseModel):
     """One line of ``status.events.jsonl``. ``execution_mode`` is the strategy of the workspace, not the mode."""
 
@@ -307,7 +296,7 @@ class StatusEvent(BaseModel):
     mission_slug: LenientText = ""
     wp_id: WorkPackageId
     from_lane: Annotated[str | None, BeforeValidator(as_status)] = None
-    to_lane: WireStatus
+    to_lane: Annotated[WorkPackageStatus, BeforeValidator(as_status)]
     at: Annotated[datetime, BeforeValidator(lambda value: time_in_range(time_of(str(value)) or datetime.min))]
     actor: Annotated[str, BeforeValidator(_actor)] = ""
     force: bool = False

@@ -69,7 +69,8 @@ def settle_mode(
 
 
 def _infer_mode(head: Frontmatter, text: str, legacy_default: ExecutionMode | None) -> tuple[ExecutionMode, str]:
-    if head.owned_files and all(map(_is_planning_path, head.owned_files)):
+    paths = (posixpath.normpath(path.replace("\\", "/") + "/") for path in head.owned_files)
+    if head.owned_files and all(path.split("/")[0] == "kitty-specs" for path in paths):
         return "planning_artifact", "all its owned_files are below kitty-specs/"
     text = "\n".join([*head.owned_files, head.title, head.work_package_title, head.authoritative_surface, text])
     code, planning = _CODE.search(text), _PLANNING.search(text)
@@ -83,10 +84,6 @@ def _infer_mode(head: Frontmatter, text: str, legacy_default: ExecutionMode | No
     no_code = f"add `execution_mode: {MODES[1]}` to its file, or pass `--legacy-default {MODES[1]}`"
     hint = f"If it changes code, add it to a lane of lanes.json; if not, {no_code}."
     raise _broken_mode("mode-unknown", message, hint)
-
-
-def _is_planning_path(path: str) -> bool:
-    return posixpath.normpath(path.replace("\\", "/") + "/").split("/")[0] == "kitty-specs"
 
 
 def _broken_mode(code: str, message: str, hint: str) -> BrokenContract:

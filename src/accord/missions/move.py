@@ -160,7 +160,6 @@ def plan_events(
 
 
 def _policy(facts: MoveFacts) -> dict[str, Any] | None:
-    """Return the rule that a reason overrides, or the branch on which work begins."""
     request = facts.request
     if request.target == "in_progress" and facts.lane_branch is not None:
         return {RECORDED: facts.lane_branch}

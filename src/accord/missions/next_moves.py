@@ -45,30 +45,22 @@ def mission_moves(mission: Mission, command: str, now: datetime) -> list[NextMov
 def next_moves(
     mission: Mission, wp_id: str, command: str, now: datetime, *, ahead_only: bool = False
 ) -> list[NextMove]:
-    """Return the legal moves of a work package, the way forward first, or only that; none of one that is broken.
-
-    ``command`` is how to call ``accord mission`` for this project.
-    """
+    """Return the legal moves of a work package, the way forward first, or only that; none of one that is broken."""
     try:
         source = mission.status_of(wp_id)
         ahead = [_FORWARD[source]] if source in _FORWARD else []
         targets = ahead if ahead_only else list(dict.fromkeys([*ahead, *reachable(source)]))
         git = git_of(mission, wp_id)
-        return [_next_move(mission, wp_id, source, target, command, git, now) for target in targets]
+        requests = [_request(mission, wp_id, source, target) for target in targets]
+        return [_next_move(mission, request, source, command, git, now) for request in requests]
     except BrokenContract:
         return []
 
 
 def _next_move(
-    mission: Mission,
-    wp_id: str,
-    source: WorkPackageStatus,
-    target: WorkPackageStatus,
-    command: str,
-    git: MissionGit,
-    now: datetime,
+    mission: Mission, request: MoveRequest, source: WorkPackageStatus, command: str, git: MissionGit, now: datetime
 ) -> NextMove:
-    request = _request(mission, wp_id, source, target)
+    wp_id, target = request.wp_id, request.target
     facts = move_facts(mission, request, source, git, now)
     if target == "in_progress" and source in ("planned", "claimed", "blocked"):
         move = _start_command(mission, wp_id, command)
@@ -88,7 +80,6 @@ def _start_command(mission: Mission, wp_id: str, command: str) -> str:
 
 
 def _request(mission: Mission, wp_id: str, source: WorkPackageStatus, target: WorkPackageStatus) -> MoveRequest:
-    """Return the request that the proposed command makes."""
     people = mission.people_of(wp_id)
     is_sent_back = source in ("for_review", "in_review") and target in REOPENED
     is_review = target in ("in_review", "approved") or is_sent_back
@@ -107,10 +98,7 @@ def _request(mission: Mission, wp_id: str, source: WorkPackageStatus, target: Wo
 
 
 def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionGit, move: str, now: datetime) -> str:
-    """Return the command that gets the first of what a move lacks; the move itself where only an edit does.
-
-    Commits and merges come with the move that they are for.
-    """
+    """Return the command that gets the first of what a move lacks; the move itself where only an edit does."""
     wp_id, target = facts.request.wp_id, facts.request.target
     back = f"{facts.lane_problem.command} && " if facts.lane_problem else ""
     begins = target in ("claimed", "in_progress")

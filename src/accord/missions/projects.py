@@ -76,17 +76,16 @@ def mission_entries(root: Path) -> dict[str, Finding | None]:
 
 def _entry_problem(path: Path) -> Finding | None:
     """Return why a directory or a link is not read as a mission; None also for one that has no part of a mission."""
-    if path.is_symlink():
-        message = f"`{path.name}` is a link, which is not read as a mission."
-        return Finding("mission-not-read", message, hint="Replace it with the directory.")
-    if os.path.lexists(log := log_path(path)) and not (log.is_file() and os.access(log, os.R_OK)):
-        message = f"`{path.name}` is not read: its {FILE} is not a file that can be read."
-        return Finding("mission-not-read", message, hint="Restore it from git.")
-    if _SLUG.fullmatch(path.name) or not any((path / part).exists() for part in PARTS):
-        return None
     form = "at most 200 of a-z, A-Z, 0-9, `.`, `_` and `-`, with a letter or a digit in front"
-    message = f"`{path.name}` is not read as a mission: the name of one has {form}."
-    return Finding("mission-not-read", message, hint="Rename it with `git mv`.")
+    if path.is_symlink():
+        why, hint = "is a link, which is not read as a mission", "Replace it with the directory."
+    elif os.path.lexists(log := log_path(path)) and not (log.is_file() and os.access(log, os.R_OK)):
+        why, hint = f"is not read: its {FILE} is not a file that can be read", "Restore it from git."
+    elif _SLUG.fullmatch(path.name) or not any((path / part).exists() for part in PARTS):
+        return None
+    else:
+        why, hint = f"is not read as a mission: the name of one has {form}", "Rename it with `git mv`."
+    return Finding("mission-not-read", f"`{path.name}` {why}.", hint=hint)
 
 
 def mission_slugs(root: Path) -> list[str]:

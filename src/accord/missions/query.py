@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.shapes import read_shape
 from accord.core.texts import is_nothing
-from accord.missions.branches import DEFAULT_MINUTES, MissionGit, git_of, stale_of
+from accord.missions.branches import DEFAULT_MINUTES, StalenessResult, git_of, stale_of
 from accord.missions.lifecycle import WAITING, Blockers
 from accord.missions.load import Mission
 from accord.missions.log import FILE
@@ -31,26 +31,18 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
     mission.check_readable("meta.json")
     run = read_run(mission)
     steps, origin = steps_of(mission, run)
-    position = position_of(steps, run.state or RunState(), run.mission_type)
-    decision, counts = position.decision, progress(mission)
+    position, counts = position_of(steps, run.state or RunState(), run.mission_type), progress(mission)
     answer = {
         "kind": "query",
         "agent": agent,
         "mission_slug": mission.slug,
         "mission": run.mission_type,
-        "mission_state": position.mission_state,
-        "preview_step": position.preview_step,
+        **position,
         "timestamp": timestamp(now),
-        "reason": position.reason,
-        "guard_failures": guard_failures(mission, position.step_id) if run.mission_type == DEFAULT_TYPE else [],
+        "guard_failures": guard_failures(mission, position["step_id"]) if run.mission_type == DEFAULT_TYPE else [],
         "progress": counts and {**counts, **_ahead(mission)},
         "origin": origin,
         "run_id": run.run_id,
-        "step_id": position.step_id,
-        "decision_id": decision.id if decision else None,
-        "input_key": decision.input_key if decision else None,
-        "question": decision.question if decision else None,
-        "options": list(decision.options) if decision and decision.options is not None else None,
         "is_query": True,
     }
     return read_shape(NextQueryResponse, answer)
@@ -113,36 +105,30 @@ def progress(mission: Mission) -> dict[str, Any] | None:
     }
 
 
-class Readiness(TypedDict):
-    """Whether a work package may start now, which others block it, and why it never can."""
+def readiness(mission: Mission) -> dict[str, dict[str, Any]]:
+    """Return whether each work package is ``ready``, ``blocked_by`` which others, and why it never is.
 
-    ready: bool
-    blocked_by: list[str]
-    blocked_reason: str | None
-
-
-def readiness(mission: Mission) -> dict[str, Readiness]:
-    """Return the readiness of each work package. Only work that did not start yet can be ready or blocked."""
-    found: dict[str, Readiness] = {}
+    Only work that did not start yet can be ready or blocked.
+    """
+    found: dict[str, dict[str, Any]] = {}
     for wp_id in mission.ids:
-        entry = found[wp_id] = {"ready": False, "blocked_by": [], "blocked_reason": None}
+        found[wp_id] = {"ready": False, "blocked_by": [], "blocked_reason": None}
         blocked = mission.blockers.get(wp_id, Blockers())
         try:
             status = mission.status_of(wp_id)
             if status in WAITING and not blocked.waits_for:
                 resolve_workspace(mission, wp_id)
         except BrokenContract as broken:
-            entry["blocked_reason"] = broken.message
+            found[wp_id]["blocked_reason"] = broken.message
             continue
         if status in WAITING:
-            entry["ready"] = status == "planned" and not (blocked.waits_for or blocked.problem)
-            entry["blocked_by"] = [*blocked.waits_for]
-            entry["blocked_reason"] = blocked.problem or None
+            is_ready = status == "planned" and not (blocked.waits_for or blocked.problem)
+            reasons = {"blocked_by": [*blocked.waits_for], "blocked_reason": blocked.problem or None}
+            found[wp_id] = {"ready": is_ready, **reasons}
     return found
 
 
 def _ahead(mission: Mission) -> dict[str, Any]:
-    """Return the work packages that may start now, and what blocks the others."""
     found = readiness(mission).items()
     return {
         "ready": [wp_id for wp_id, one in found if one["ready"]],
@@ -153,15 +139,13 @@ def _ahead(mission: Mission) -> dict[str, Any]:
 
 def unreadable_statuses(mission: Mission) -> dict[str, str]:
     """Return why the status of a work package is unknown or in doubt, for each of these."""
-    return {wp_id: problem for wp_id in mission.ids if (problem := _status_problem(mission, wp_id))}
-
-
-def _status_problem(mission: Mission, wp_id: str) -> str:
-    try:
-        mission.status_of(wp_id)
-    except BrokenContract as broken:
-        return broken.message
-    return ""
+    found = {}
+    for wp_id in mission.ids:
+        try:
+            mission.status_of(wp_id)
+        except BrokenContract as broken:
+            found[wp_id] = broken.message
+    return found
 
 
 def mission_overview(mission: Mission) -> dict[str, Any]:
@@ -182,31 +166,31 @@ _LOCATION = ("execution_mode", "mode_source", "resolution_kind", "workspace_path
 
 def mission_status(mission: Mission, now: datetime, threshold_minutes: float = DEFAULT_MINUTES) -> dict[str, Any]:
     """Return the document of ``accord mission status``."""
-    git, ready = git_of(mission), readiness(mission)
+    git, ready, unreadable = git_of(mission), readiness(mission), unreadable_statuses(mission)
     return {
         "mission_slug": mission.slug,
         "mission": mission.meta.type or None,
         "progress": progress(mission),
-        "work_packages": [_entry(mission, wp_id, git, now, threshold_minutes, ready[wp_id]) for wp_id in mission.ids],
+        "work_packages": [
+            _entry(mission, wp_id, stale_of(mission, wp_id, git, now, threshold_minutes), unreadable.get(wp_id))
+            | ready[wp_id]
+            for wp_id in mission.ids
+        ],
         "diagnostics": _diagnostics(mission),
     }
 
 
-def _entry(
-    mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float, ready: Readiness
-) -> dict[str, Any]:
-    work_package = mission.work_packages.get(wp_id)
-    errors = [problem] if (problem := _status_problem(mission, wp_id)) else []
+def _entry(mission: Mission, wp_id: str, stale: StalenessResult, error: str | None) -> dict[str, Any]:
+    work_package, people = mission.work_packages.get(wp_id), mission.people_of(wp_id)
     location: dict[str, Any] = dict.fromkeys(_LOCATION) | {"lane_wp_ids": [], "workspace_exists": False}
     try:
         known = resolve_workspace(mission, wp_id)
         location = {name: getattr(known, name) for name in (*_LOCATION, "lane_wp_ids")}
         location["workspace_exists"] = Path(known.workspace_path).is_dir()
     except BrokenContract as broken:
-        errors.append(broken.message)
+        error = error or broken.message
         if work_package:
             location |= {"execution_mode": work_package.mode.value, "mode_source": work_package.mode.source}
-    stale, people = stale_of(mission, wp_id, git, now, threshold_minutes), mission.people_of(wp_id)
     return {
         "wp_id": wp_id,
         "title": work_package.title if work_package else "",
@@ -215,15 +199,13 @@ def _entry(
         "reviewer": people.reviewer or None,
         **location,
         "dependencies": work_package.head.dependencies if work_package else [],
-        **ready,
         "stale": stale.status.model_dump(),
         "stale_error": stale.error or None,
-        "error": errors[0] if errors else None,
+        "error": error,
     }
 
 
 def _diagnostics(mission: Mission) -> list[str]:
-    """Return inferred modes, and parts of the mission itself that cannot be used."""
     found = [str(error) for name, error in mission.broken.items() if name not in mission.files]
     found += [text for work_package in mission.work_packages.values() for text in work_package.mode.diagnostics]
     unnamed = [one for name, lines in mission.log.problems.items() if name not in mission.ids for one in lines]

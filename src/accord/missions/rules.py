@@ -25,7 +25,7 @@ from accord.missions.branches import changed_missions, git_of
 from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, MoveFacts, MoveRequest, People, claim_problem
 from accord.missions.load import Mission, hint_of, lines_of, load_mission, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
-from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
+from accord.missions.models import STATUSES, ExecutionMode, StatusEvent
 from accord.missions.projects import SPECS, mission_entries
 from accord.missions.query import mission_status
 from accord.missions.replay import has_override, replay, starts_by
@@ -46,12 +46,14 @@ def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[s
     for name in (*names[:2], *mission.unread):
         if name in mission.broken:
             found.setdefault(mission.folder / name, []).extend(mission.broken[name].findings)
-    if mission.lanes:
-        found[mission.folder / "lanes.json"] += _of_lanes(mission, mission.lanes)
-    if mission.folder / FILE in found:
-        found[mission.folder / FILE] += _of_log(mission)
-    if replayed := list(_of_change(mission, start, now)):
-        found.setdefault(mission.folder / FILE, []).extend(replayed)
+    for i, lane in enumerate(mission.lanes.lanes if mission.lanes else ()):
+        for j, wp_id in enumerate(lane.wp_ids):
+            if wp_id not in mission.files:
+                message = f"The lane {lane.lane_id} lists {wp_id}, which has no file under tasks/."
+                unknown = Finding("work-package-unknown", message, pointer("lanes", i, "wp_ids", j), hint="Remove it.")
+                found[mission.folder / "lanes.json"].append(unknown)
+    if of_log := [*_of_log(mission), *_of_change(mission, start, now)]:
+        found.setdefault(mission.folder / FILE, []).extend(of_log)
     if cycle := find_cycle({wp_id: one.head.dependencies for wp_id, one in mission.work_packages.items()}):
         names_of_cycle = " → ".join([*cycle, cycle[0]])
         message = f"The work packages depend on each other in a cycle: {names_of_cycle}."
@@ -66,7 +68,6 @@ def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[s
 
 
 def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
-    """Find problems that stop ``next`` or make its answer doubtful; a broken ``meta.json`` is reported elsewhere."""
     found: dict[Path, list[Finding]] = {}
     file = mission.folder / "meta.json"
     try:
@@ -78,9 +79,6 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
     except BrokenContract as broken:
         found.setdefault(broken.file if isinstance(broken, RunBroken) else file, []).extend(broken.findings)
     return found
-
-
-_Passed = tuple[Sequence[Any], Sequence[bool]]
 
 
 def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]:
@@ -120,7 +118,6 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
 
 
 def _future(mission: Mission, wp_id: str, added: Collection[str], now: datetime) -> Iterator[Finding]:
-    """Find the first line of a work package with a time in the future: an error where the change added it."""
     lines = {mission.log.lines[wp_id, one.event_id]: one for one in mission.log.by_work_package[wp_id]}
     if line := min((line for line, one in lines.items() if future_problem(one.at, now)), default=0):
         message = f"{future_problem(lines[line].at, now)} Later moves of {wp_id} are written after it."
@@ -129,7 +126,9 @@ def _future(mission: Mission, wp_id: str, added: Collection[str], now: datetime)
         yield replace(found, line=line, severity=Severity.ERROR if lines[line].event_id in added else found.severity)
 
 
-def _refusal(mission: Mission, event: StatusEvent, people: People, passed: Callable[[str], list[_Passed]]) -> str:
+def _refusal(
+    mission: Mission, event: StatusEvent, people: People, passed: Callable[[str], tuple[list[int], list[bool]]]
+) -> str:
     """Return why a move refuses what a line says, by the log alone: git and boxes may have changed since."""
     source, target, actor = event.from_lane, event.to_lane, event.actor.strip()
     given = (event.review.get("verdict"), comparable_name(event.review.get("reviewer", "")))
@@ -139,29 +138,20 @@ def _refusal(mission: Mission, event: StatusEvent, people: People, passed: Calla
     if event.force or source not in STATUSES:
         return ""
     work_package = mission.work_packages.get(event.wp_id)
-    needed = work_package.head.dependencies if work_package else ()
-    here = ((event.at, event.event_id), mission.log.lines[event.wp_id, event.event_id])
-    waits_for = tuple(
-        name
-        for name in dict.fromkeys(needed)
-        if not any(known[bisect_left(places, place)] for place, (places, known) in zip(here, passed(name), strict=True))
-    )
+    needed = {name: passed(name) for name in (work_package.head.dependencies if work_package else ())}
+    line = mission.log.lines[event.wp_id, event.event_id]
+    waits_for = tuple(name for name, (lines, known) in needed.items() if not known[bisect_left(lines, line)])
     override = "given" if has_override(event) or target == "in_review" else ""  # the approval itself has the reason
     request = MoveRequest(event.wp_id, target, actor, "", event.review_ref or "", override, event.reason or "")
     facts = MoveFacts(request, people, is_approved=True, waits_for=waits_for)
     return claim_problem(source, facts) if source == target else WORK_PACKAGE.refusal(source, target, facts)
 
 
-def _starts_of(mission: Mission, wp_id: str) -> list[_Passed]:
-    """Return whether dependents may start, by the times of a work package's events, and by lines where clocks differ.
-
-    Each has the places of the events, and what holds before each of them and after the last.
-    """
-    events, lines = mission.log.by_work_package.get(wp_id, []), mission.log.lines
-    by_time = {(event.at, event.event_id): event for event in events}
-    by_line = dict(sorted({lines[wp_id, event.event_id]: event for event in events}.items()))
-    written = mission.written.get(wp_id, "")
-    return [(list(each), starts_by(list(each.values()), written)) for each in (by_time, by_line)]
+def _starts_of(mission: Mission, wp_id: str) -> tuple[list[int], list[bool]]:
+    """Return the lines of a work package's events, and whether dependents may start before each and after the last."""
+    events = {mission.log.lines[wp_id, event.event_id]: event for event in mission.log.by_work_package.get(wp_id, ())}
+    lines = sorted(events)  # clocks differ, lines do not
+    return lines, starts_by([events[line] for line in lines], mission.written.get(wp_id, ""))
 
 
 def _doubt_about(mission: Mission, event: StatusEvent) -> str:
@@ -215,13 +205,10 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         is_outside = name.strip().startswith("/") or ".." in name.split("/")
         if is_outside or (_UNCLEAR.search(name) and not os.path.lexists(mission.root / name)):
             why = "is absolute or has `..`" if is_outside else "is read as one path, which does not exist"
-            message, parts = f"`{short_name(name)}` {why}.", [part.strip() for part in name.split(",") if part.strip()]
             hint = "Write paths or patterns of git, one an entry, such as `src/*.py`; none that another package owns."
-            found = warning("owned-file-unclear", message, pointer("owned_files", i), hint=hint)
-            if len(parts) > 1 and not is_outside and "{" not in name:
-                hint = f"Write an entry for each: {', '.join(f'`{short_name(part)}`' for part in parts)}."
-                found = replace(found, severity=Severity.ERROR, hint=hint)
-            findings.append(found)
+            is_list = ", " in name and not is_outside and "{" not in name
+            found = warning("owned-file-unclear", f"`{short_name(name)}` {why}.", pointer("owned_files", i), hint=hint)
+            findings.append(replace(found, severity=Severity.ERROR if is_list else found.severity))
     if mission.lanes:
         try:
             resolve_workspace(mission, wp_id)
@@ -238,17 +225,6 @@ def _of_dependencies(mission: Mission, wp_id: str) -> Iterator[Finding]:
         elif mission.known_status(name) == "canceled" and mission.known_status(wp_id) in WAITING:
             message = f"It depends on {name}, which is canceled."
             yield warning("dependency-canceled", message, pointer("dependencies", i), hint=REPLACE)
-
-
-def _of_lanes(mission: Mission, lanes: Lanes) -> list[Finding]:
-    findings = []
-    for i, lane in enumerate(lanes.lanes):
-        for j, wp_id in enumerate(lane.wp_ids):
-            if wp_id not in mission.files:
-                message = f"The lane {lane.lane_id} lists {wp_id}, which has no file under tasks/."
-                path = pointer("lanes", i, "wp_ids", j)
-                findings.append(Finding("work-package-unknown", message, path, hint="Remove it."))
-    return findings
 
 
 class MissionCheck(Frozen):

@@ -57,87 +57,60 @@ class RunState(MissionFileModel):
     blocked_reason: str | None = None
 
 
-def built_in_steps(mission_type: str) -> tuple[MissionStep, ...]:
-    """Return the steps of a type that is built in; empty for another one."""
-    line = _STEPS.get(mission_type, "").split()
-    return tuple(MissionStep(id=name, depends_on=line[max(0, i - 1) : i]) for i, name in enumerate(line))
+def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str) -> dict[str, Any]:
+    """Return the position of a run as keys of an answer: blocked, asked, or at a step; what it does not name is null.
 
-
-class MissionDecision(Frozen):
-    """A question that a run waits for an answer to."""
-
-    id: str
-    input_key: str | None = None
-    question: str | None = None
-    options: tuple[str, ...] | None = None
-    step_id: str | None = None
-
-
-class RunPosition(Frozen):
-    """The position of a run. ``preview_step`` is the step that would be issued next."""
-
-    mission_state: str
-    step_id: str | None = None
-    preview_step: str | None = None
-    reason: str | None = None
-    decision: MissionDecision | None = None
-
-
-def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str) -> RunPosition:
-    """Return the position of a run: blocked, asked, or at a step. Raises BrokenContract ``no-first-step``."""
+    ``preview_step`` is the step that would be issued next. Raises BrokenContract ``no-first-step``.
+    """
     done = set(state.completed_steps)
     issued = state.issued_step_id if state.issued_step_id and state.issued_step_id not in done else None
     open_ = (step for step in steps if step.id not in done and step.id != issued and done.issuperset(step.depends_on))
     following = next(open_, None)
     preview = following.id if following else None
-    decision = _pending_decision(state)
+    found: dict[str, Any] = {"step_id": issued, "preview_step": preview}
     if state.blocked_reason:
-        return RunPosition(issued or preview or "blocked", issued, preview, state.blocked_reason)
-    if decision:
-        return RunPosition(issued or decision.step_id or preview or "waiting", issued, preview, None, decision)
+        return {**found, "mission_state": issued or preview or "blocked", "reason": state.blocked_reason}
+    if state.pending_decisions:
+        asked_in, decision = _pending_decision(state)
+        return {**found, **decision, "mission_state": issued or asked_in or preview or "waiting"}
     if issued:
-        return RunPosition(issued, issued, preview)
+        return {**found, "mission_state": issued}
     if following:
-        position = following.id if done else "not_started"
-        return RunPosition(position, None, preview, None, _missing_input(following, state))
+        missing = next((name for name in following.requires_inputs if name not in state.inputs), None)
+        question = f"The step {following.id} needs the input `{missing}`. What is it?"
+        asks = {"decision_id": f"input:{missing}", "input_key": missing, "question": question} if missing else {}
+        return {**found, **asks, "mission_state": following.id if done else "not_started"}
     if not done:
         message = f"The mission type `{mission_type}` has no issuable first step."
         raise BrokenContract.of(Finding("no-first-step", message, hint="Fix the steps in its template."))
     if all(step.id in done for step in steps):
-        return RunPosition("done")
-    return RunPosition("blocked", reason="No step can be issued: each depends on a step that cannot be completed.")
+        return {**found, "mission_state": "done"}
+    reason = "No step can be issued: each depends on a step that cannot be completed."
+    return {**found, "mission_state": "blocked", "reason": reason}
 
 
-def _pending_decision(state: RunState) -> MissionDecision | None:
-    """Return the pending decision with the lowest id."""
-    if not state.pending_decisions:
-        return None
+def _pending_decision(state: RunState) -> tuple[str | None, dict[str, Any]]:
+    """Return the step of the pending decision with the lowest id, and the decision as keys of an answer."""
     name = min(state.pending_decisions)
     value = state.pending_decisions[name]
     fields = value if isinstance(value, dict) else {"question": value}
-    options = fields.get("options")
     key = fields.get("input_key") or (name.removeprefix("input:") if name.startswith("input:") else None)
     texts = [value if isinstance(value, str) else "" for value in (key, fields.get("question"), fields.get("step_id"))]
     input_key, question, step_id = (text or None for text in texts)
-    listed = tuple(map(_option_text, options)) if isinstance(options, list) else None
-    return MissionDecision(name, input_key, question, listed, step_id)
-
-
-def _option_text(option: Any) -> str:
-    """Return the text of an option: its label, or its JSON where it has none."""
-    label = option.get("label") if isinstance(option, dict) else option
-    return label if isinstance(label, str) else json.dumps(option, ensure_ascii=False)
-
-
-def _missing_input(step: MissionStep, state: RunState) -> MissionDecision | None:
-    missing = next((name for name in step.requires_inputs if name not in state.inputs), None)
-    if missing is None:
-        return None
-    return MissionDecision(f"input:{missing}", missing, f"The step {step.id} needs the input `{missing}`. What is it?")
+    options = fields.get("options")
+    labels = (option.get("label") if isinstance(option, dict) else option for option in options or ())
+    listed = (
+        [
+            label if isinstance(label, str) else json.dumps(option, ensure_ascii=False)
+            for option, label in zip(options, labels, strict=True)
+        ]
+        if isinstance(options, list)
+        else None
+    )
+    return step_id, {"decision_id": name, "input_key": input_key, "question": question, "options": listed}
 
 
 _TYPE = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
-_TYPES = (Path(".kittify", "overrides", "missions"), Path(".kittify", "missions"))
 
 
 class RunBroken(BrokenContract):
@@ -181,9 +154,8 @@ def read_run(mission: Mission) -> StoredRun:
     if slug in entries:
         entry, state, path = _read_entry(mission, entries[slug], index)
         findings[path] = []
-        named.insert(0, (state.mission_key, path, "/mission_key"))
-        named.insert(0, (entry.mission_key, index, pointer(slug, "mission_key")))
-        named.insert(0, (entry.mission_type, index, pointer(slug, "mission_type")))
+        of_entry = [(getattr(entry, key), index, pointer(slug, key)) for key in ("mission_type", "mission_key")]
+        named = [*of_entry, (state.mission_key, path, "/mission_key"), *named]
     given = [source for source in named if source[0]] or [(DEFAULT_TYPE, *named[-1][1:])]
     kind, file, place = given[0]
     for other, where, at in given[1:]:
@@ -194,7 +166,6 @@ def read_run(mission: Mission) -> StoredRun:
 
 
 def _read_entry(mission: Mission, value: Any, index: Path) -> tuple[_RunEntry, RunState, Path]:
-    """Return the entry of a run in the index, and its state with the file of that."""
     with _name_file(index, pointer(mission.slug)):
         entry = read_shape(_RunEntry, value)
     path = _state_file(mission.root, entry, index, mission.slug)
@@ -222,7 +193,6 @@ def _state_file(root: Path, entry: _RunEntry, index: Path, slug: str) -> Path:
 
 @contextmanager
 def _name_file(path: Path, path_in: str = "") -> Iterator[None]:
-    """Name the file, and the place in it, in the error of a document that cannot be used."""
     try:
         yield
     except BrokenContract as broken:
@@ -235,14 +205,14 @@ def _name_file(path: Path, path_in: str = "") -> Iterator[None]:
 
 def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], dict[str, Any]]:
     """Return the steps of a mission's type, and their origin. Raises RunBroken for an unknown type or its file."""
-    for folder in _TYPES if _TYPE.fullmatch(run.mission_type) else ():
-        path = mission.root / folder / run.mission_type / "mission-runtime.yaml"
+    for folder in ("overrides/missions", "missions") if _TYPE.fullmatch(run.mission_type) else ():
+        path = mission.root / ".kittify" / folder / run.mission_type / "mission-runtime.yaml"
         if path.is_file():
             with _name_file(path):
                 template = read_shape(Template, read_mapping(path.read_bytes()).value)
             return template.steps, {"template": str(path.relative_to(mission.root))}
-    if steps := built_in_steps(run.mission_type):
-        return steps, {}
+    if line := _STEPS.get(run.mission_type, "").split():
+        return [MissionStep(id=name, depends_on=line[max(0, i - 1) : i]) for i, name in enumerate(line)], {}
     name = short_name(run.mission_type)
     message = f"Unknown mission type `{name}`, so it has no issuable first step."
     hint = f"Correct it, or write its steps to .kittify/missions/{name}/mission-runtime.yaml."

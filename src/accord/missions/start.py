@@ -30,9 +30,6 @@ from accord.missions.workspace import RECORDED, ResolvedWorkspace, resolve_works
 _INITIALIZING = "initializing"
 """The reason for which git locks a work tree while it makes it. Source: git's builtin/worktree.c."""
 
-_GLOB, _ESCAPED = re.compile(r"[*?\[\\]"), r"\\\g<0>"
-"""Characters with a meaning in a pattern of ``info/exclude``, and how to take it from them."""
-
 
 class LaneFacts(Frozen):
     """The branch and the work tree of a lane in git; an empty text is one that does not exist."""
@@ -90,7 +87,8 @@ def plan_lane(facts: LaneFacts) -> tuple[LaneOperation, ...]:
     if not facts.has_branch and not facts.base:
         hint = "Commit to the branch that lanes merge into, or correct `target_branch` in meta.json."
         raise Refused(f"The branch {facts.branch} cannot begin: its base does not exist here.", hint=hint)
-    steps = [] if facts.is_ignored else [LaneOperation("ignore", f"/{_GLOB.sub(_ESCAPED, facts.prefix)}{WORKTREES}/")]
+    prefix = re.sub(r"[*?\[\\]", r"\\\g<0>", facts.prefix)  # as a pattern of info/exclude
+    steps = [] if facts.is_ignored else [LaneOperation("ignore", f"/{prefix}{WORKTREES}/")]
     if facts.is_half_made:
         steps.append(LaneOperation("remove-half", facts.path, ("worktree", "remove", "--force", "--force", facts.path)))
     elif facts.is_registered and not facts.is_present:
@@ -144,7 +142,6 @@ def start(
 def _plan_workspace(
     mission: Mission, workspace: ResolvedWorkspace, source: WorkPackageStatus
 ) -> tuple[str, tuple[LaneOperation, ...], tuple[str, ...]]:
-    """Return the base of a new branch, the steps to the work tree, and the warnings; nothing without a lane."""
     if not workspace.branch_name:
         return "", (), ()
     git = git_of(mission, workspace.wp_id)
@@ -215,12 +212,9 @@ def _carry_out(git: Git, step: LaneOperation, storage: Storage) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         line = step.target.encode()
-        change_file(path, lambda raw: raw if line in raw.splitlines() else _with_line(raw, line), storage)
+        end = b"" if not path.stat().st_size or path.read_bytes().endswith(b"\n") else b"\n"
+        change_file(path, lambda raw: raw if line in raw.splitlines() else raw + end + line + b"\n", storage)
         return
     if step.op == "remove-half" and (path := Path(step.target)).is_dir() and not any(path.iterdir()):
         path.rmdir()
     replace(git, is_callers=step.op == "worktree")(*step.arguments)
-
-
-def _with_line(raw: bytes, line: bytes) -> bytes:
-    return raw + (b"" if not raw or raw.endswith(b"\n") else b"\n") + line + b"\n"

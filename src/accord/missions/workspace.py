@@ -7,7 +7,6 @@ artifacts run in the root of the repository, without branch, lane and context fi
 from __future__ import annotations
 
 import re
-import shlex
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, TypeGuard
@@ -16,7 +15,6 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
-from accord.missions.lifecycle import LaneProblem
 from accord.missions.load import Mission
 from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode, StatusEvent
 from accord.missions.modes import ModeSource
@@ -59,7 +57,6 @@ def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
 
 
 def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
-    """Return the workspace in the lane that a context file names, else ``lanes.json``."""
     wp_id, slug = known.wp_id, mission.slug
     contexts = mission.contexts.values()
     recorded = [(path, one) for path, one in contexts if wp_id in (one.wp_id, one.current_wp, *one.lane_wp_ids)]
@@ -129,39 +126,6 @@ def is_lane_branch(name: object) -> TypeGuard[str]:
 def short_ref(ref: str) -> str:
     """Return a ref as a person names it, such as ``main`` or ``origin/main``."""
     return ref.removeprefix(HEADS).removeprefix("refs/remotes/")
-
-
-def renamed_lane(branch: str, found: str, git: str, trees: tuple[str, ...]) -> LaneProblem:
-    """Return the problem of a lane whose work is at the ref ``found`` of an older name, in the first of ``trees``.
-
-    ``git`` is how to call git. Pure.
-    """
-    name, old = shlex.quote(branch), short_ref(found)
-    is_here = found.startswith(HEADS)
-    command = f"{git} branch -m {shlex.quote(old)} {name}" if is_here else f"{git} branch {name} {shlex.quote(found)}"
-    command += f" && {git} worktree move {shlex.join(trees)}" if trees else ""
-    text = f"Its work is on the branch {old}, and its files name {branch}."
-    return LaneProblem(f"{text} Restore the name in the files, or run `{command}`.", command)
-
-
-def lost_lane(
-    branch: str, lost: str, git: str, target: str, merged: str, *, begins: bool, has_origin: bool
-) -> LaneProblem:
-    """Return the problem of a lane whose work was on the branch ``lost``, and the way out. Pure.
-
-    A merge brought its commit ``merged`` into ``target``, unless that is empty. ``begins`` tells that it may begin
-    again: a branch without work that was handed in would pass for merged. ``git`` is how to call git.
-    """
-    name, base = shlex.quote(branch), shlex.quote(target or "BASE")
-    command = f"{git} branch {name} {merged or 'COMMIT'}"
-    text = f"The branch {lost} of its lane is lost"
-    if merged:
-        return LaneProblem(f"{text}, but a merge brought its work into {target}. Run `{command}`.", command)
-    text += ": work on it began, but it exists neither here nor at origin."
-    fetch = f"`{git} fetch origin {shlex.quote(lost)}:{name}`, or " if has_origin else ""
-    source = f"`git log {base}` names if it was merged, else `git fsck --lost-found`"
-    again = f" To begin it again, run `{git} branch {name} {base}`." if begins else ""
-    return LaneProblem(f"{text} Run {fetch}`{command}` with a commit that {source}.{again}", command)
 
 
 RECORDED = "lane_branch"
