@@ -86,19 +86,15 @@ def test_a_repository_keeps_its_own_configuration_alone_until_it_is_gone(tmp_pat
     assert put(tmp_path, kit, OLD) == "add up-to-date"
 
 
-@pytest.mark.parametrize("version", ["the same version", "the next one"])
-@pytest.mark.parametrize("cut", range(6))
-def test_a_run_that_is_cut_off_at_any_file_is_finished_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int, version: str
+@pytest.mark.parametrize("cut", range(5))
+def test_a_run_that_is_cut_off_at_any_file_is_finished_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int
 ) -> None:
-    last, pin = (AFTER, NEW) if version == "the same version" else (Kit("0.3.0", {**AFTER.files, ONE: "new\n"}), NEW)
-    clean = consumer(tmp_path / "clean")
+    clean, root = consumer(tmp_path / "clean"), consumer(tmp_path / "cut")
     put(clean, AFTER, NEW)
-    put(clean, last, pin)
-    root = consumer(tmp_path / "cut")
     with cut_off(monkeypatch, cut):
         put(root, AFTER, NEW)
-    put(root, last, pin)
+    put(root, AFTER, NEW)
     assert listing(root) == listing(clean)
 
 
@@ -106,10 +102,9 @@ CHOSEN = Choices(only=("plan", "keepalive"), agent="claude", source="octo/accord
 
 
 @pytest.mark.parametrize("chosen", [Choices(), CHOSEN], ids=["none", "all choices"])
-@pytest.mark.parametrize("is_given_again", [True, False])
 @pytest.mark.parametrize("cut", [0, 1, 8, 20])
-def test_new_choices_that_were_cut_off_are_finished_by_the_next_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int, *, is_given_again: bool, chosen: Choices
+def test_new_choices_that_were_cut_off_are_finished_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int, *, chosen: Choices
 ) -> None:
     kit, pin, others = shipped_kit(), Pin(NEW.commit, shipped_kit().version), Choices(agent="gemini", only=("plan",))
 
@@ -122,7 +117,7 @@ def test_new_choices_that_were_cut_off_are_finished_by_the_next_run(
     install(clean, chosen)
     with cut_off(monkeypatch, cut):
         install(root, chosen)
-    install(root, chosen if is_given_again or cut == 0 else None)
+    install(root, chosen)
     assert listing(root) == listing(clean)
 
 

@@ -73,7 +73,7 @@ def init(given: _InitArguments) -> None:
     asks = not (given.yes or given.dry_run or given.is_json) and has_terminal
     if asks and installed is None:
         given = _ask_choices(kit, given)
-    before = installed.latest_choices if installed else Choices()
+    before = installed.choices if installed else Choices()
     choices = given_choices(kit, before, only=given.only, agent=given.agent, source=given.source, skills=given.skills)
     plan = plan_folder(root, kit, pin, choices)
     is_published = _is_published(plan, origin)

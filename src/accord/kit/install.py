@@ -1,8 +1,6 @@
-"""Install the kit into a repository's folder, so that an interrupted run can be repeated, and name the next steps.
+"""Install the kit into a repository's folder, and name the next steps, which accord cannot take.
 
-The manifest is written first with the pending files, then the files, then the final manifest. So a second run can tell
-the work of an interrupted one from a person's edits, whatever its version of accord. The next steps are those that
-accord cannot take: secrets, settings, labels, and the first command.
+The manifest is written last. The same command finishes a run that was interrupted: what that wrote is up to date.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from accord.core.frozen import Frozen
 from accord.files.store import can_be_written, write_whole
 from accord.git.configuration import CONFIG_PATHS
 from accord.git.origin import RemoteRepository
-from accord.kit.manifest import PLACE, Manifest, Pending, check_version, digest_of, manifest_text, read_manifest
+from accord.kit.manifest import PLACE, Manifest, check_version, manifest_text, read_manifest
 from accord.kit.plan import Action, KitPlan, for_repository, plan_kit
 from accord.kit.templates import FOLDER, LABELS, Choices, Kit, Pin, shipped_kit
 
@@ -49,7 +47,7 @@ def plan_folder(root: Path, kit: Kit, pin: Pin, choices: Choices | None = None) 
     if manifest:
         check_version(manifest, kit.version)
     wanted, *_ = for_repository(kit, pin, manifest, choices)
-    paths = wanted.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
+    paths = wanted.files.keys() | (manifest.files.keys() if manifest else set())
     found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
     found |= {path: "" for path in CONFIG_PATHS[:1] if (root / path).is_file()}
     return plan_kit(kit, pin, manifest, found, choices)
@@ -62,10 +60,7 @@ def read_installed(root: Path) -> Manifest | None:
 
 
 def kit_check(root: Path) -> DoctorCheck:
-    """Compare the kit in a directory with this version's at the same pin: a finding for each file behind.
-
-    Edited files are only counted.
-    """
+    """Compare the kit in a directory with this version's at the same pin: a finding for each file behind."""
     try:
         manifest = read_installed(root)
         if manifest is None:
@@ -76,11 +71,9 @@ def kit_check(root: Path) -> DoctorCheck:
         return DoctorCheck("kit", PLACE, [(PLACE, Finding("kit-unreadable", error.message, hint=error.hint))])
     findings = []
     for file in plan.files:
-        is_conflict = file.action is Action.CONFLICT
-        if file.is_change or is_conflict:
-            state = (
-                "conflicts with the template's changes" if is_conflict else f"is behind the kit ({file.action.value})"
-            )
+        if file.is_change or file.action is Action.CONFLICT:
+            behind = f"is behind the kit ({file.action.value})"
+            state = "conflicts with the template's changes" if file.action is Action.CONFLICT else behind
             hint = "Run `accord init` to see the difference."
             findings.append((file.path, warning("kit-drift", f"This file {state}.", hint=hint)))
     note = f"version {manifest.version}, {len(plan.of(Action.KEEP))} files edited or left out"
@@ -95,27 +88,12 @@ def install_kit(root: Path, plan: KitPlan) -> None:
         if not can_be_written(root / path):
             message = f"Cannot write {root / path}, so nothing was written."
             raise WrongUsage(message, hint="Give this user write access to it, and run this again.")
-    if plan.changes:
-        write_whole(root / PLACE, manifest_text(_with_pending(plan)))
     for file in plan.changes:
         if file.after is None:
             (root / file.path).unlink(missing_ok=True)
         else:
             write_whole(root / file.path, file.after)
     write_whole(root / PLACE, manifest_text(plan.manifest))
-
-
-def _with_pending(plan: KitPlan) -> Manifest:
-    """Return the manifest before the run, with the files that the run will write."""
-    pending = {
-        file.path: Pending(written=digest_of(file.after), template=plan.manifest.files[file.path])
-        for file in plan.changes
-        if file.after is not None and file.path in plan.manifest.files
-    }
-    start = plan.before or plan.manifest.model_copy(update={"files": {}})
-    known = {path: done.template for path, done in start.pending.items() if path not in pending}
-    changes = {"pending": pending, "files": {**start.files, **known}, "wanted": plan.manifest.choices}
-    return start.model_copy(update=changes)
 
 
 def _read(root: Path, path: str) -> str | None:

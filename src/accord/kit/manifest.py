@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -23,7 +21,6 @@ from accord.core.shapes import read_shape
 from accord.kit.templates import FOLDER, SOURCE, Choices, Pin
 
 PLACE = f"{FOLDER}/accord/manifest.json"
-_SHA256 = r"^[0-9a-f]{64}$"
 _PATH = re.compile(
     r"\.github(?:/\.?[A-Za-z0-9][A-Za-z0-9._-]*)+|\.[a-z][a-z-]*/skills/accord-[a-z-]+/SKILL\.md|AGENTS\.md"
 )
@@ -32,26 +29,13 @@ _GZIP = 16 + zlib.MAX_WBITS
 """zlib's ``wbits`` for the format of gzip, so that people can read the bases with a shell."""
 
 
-def digest_of(text: str) -> str:
-    """Return the SHA-256 of a text, as hex digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
 def _checked_path(path: str) -> str:
     if not _PATH.fullmatch(path) or path == PLACE:
         raise ValueError(f"The path has no plain names below {FOLDER} and is not a skill of the kit", "Remove it.")
     return path
 
 
-def _packed_texts(texts: Mapping[str, str]) -> str:
-    """Return texts by path as one word. Its bytes may differ between versions of zlib."""
-    packer = zlib.compressobj(9, wbits=_GZIP)
-    data = json.dumps(texts, ensure_ascii=False, sort_keys=True).encode()
-    return base64.b64encode(packer.compress(data) + packer.flush()).decode("ascii")
-
-
 def _unpacked_texts(value: Any) -> Any:
-    """Return the texts of a word; anything but a word as it is."""
     if not isinstance(value, str):
         return value
     unpacker = zlib.decompressobj(wbits=_GZIP)
@@ -67,15 +51,6 @@ def _unpacked_texts(value: Any) -> Any:
 _Path = Annotated[str, AfterValidator(_checked_path)]
 
 
-class Pending(BaseModel):
-    """A file that is about to be written: the digest of its content, and its template."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    written: str = Field(pattern=_SHA256)
-    template: str
-
-
 class Manifest(BaseModel):
     """The kit of a repository."""
 
@@ -86,13 +61,6 @@ class Manifest(BaseModel):
     commit: str = Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")
     choices: Choices = Choices()
     files: Annotated[dict[_Path, str], BeforeValidator(_unpacked_texts)]  # as installed, with placeholders as pins
-    pending: dict[_Path, Pending] = Field(default_factory=dict)  # only while files are being written, like the next
-    wanted: Choices | None = None  # the choices that are being applied
-
-    @property
-    def latest_choices(self) -> Choices:
-        """The choices that the next run applies unless others are given."""
-        return self.wanted or self.choices
 
     @property
     def pin(self) -> Pin:
@@ -112,31 +80,16 @@ def read_manifest(text: str) -> Manifest:
 
 def check_version(manifest: Manifest, version: str) -> None:
     """Raise Refused for the kit of a later version than this one."""
-    if _numbers(manifest.version) > _numbers(version):
+    later, own = (re.findall(r"\d+", one.partition("+")[0])[:3] for one in (manifest.version, version))
+    if [*map(int, later)] > [*map(int, own)]:
         message = f"The installed kit is of accord {manifest.version}, which is later than this version ({version})."
         raise Refused(message, hint="Use that version or a later one.")
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:3])
-
-
 def manifest_text(manifest: Manifest) -> str:
-    """Return a manifest as JSON."""
+    """Return a manifest as JSON; how its texts are packed may differ between versions of zlib."""
+    packer = zlib.compressobj(9, wbits=_GZIP)
+    texts = packer.compress(json.dumps(manifest.files, ensure_ascii=False, sort_keys=True).encode()) + packer.flush()
     document = manifest.model_dump(mode="json", exclude_defaults=True)
-    document |= {"format": manifest.format, "files": _packed_texts(manifest.files)}
+    document |= {"format": manifest.format, "files": base64.b64encode(texts).decode("ascii")}
     return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
-def manifest_digest(manifest: Manifest) -> str:
-    """Return a digest of a manifest that does not depend on how its texts are packed."""
-    return digest_of(json.dumps(manifest.model_dump(mode="json"), sort_keys=True))
-
-
-def bases(manifest: Manifest, found: Mapping[str, str]) -> dict[str, str]:
-    """Return the base of each file's merge; files that an interrupted run wrote count as written."""
-    known = dict(manifest.files)
-    for path, pending in manifest.pending.items():
-        if path in found and digest_of(found[path]) == pending.written:
-            known[path] = pending.template
-    return known

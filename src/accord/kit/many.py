@@ -76,16 +76,12 @@ def read_repositories(raw: bytes) -> list[str]:
     if not isinstance(names, list) or not names:
         message = "The file is not a list of repositories."
         raise BrokenContract.of(Finding("schema", message, line=1, hint="Write a line `- OWNER/NAME` for each."))
-    findings = [
-        Finding(
-            "schema",
-            f"Entry {i} is not a repository: {json.dumps(name, default=str, ensure_ascii=False, skipkeys=True):.80}.",
-            pointer(i - 1),
-            hint="Write it as OWNER/NAME.",
-        )
-        for i, name in enumerate(names, 1)
-        if not is_repository(name)
-    ]
+    findings = []
+    for i, name in enumerate(names):
+        if not is_repository(name):
+            shown = json.dumps(name, default=str, ensure_ascii=False, skipkeys=True)
+            message = f"Entry {i + 1} is not a repository: {shown:.80}."
+            findings.append(Finding("schema", message, pointer(i), hint="Write it as OWNER/NAME."))
     if findings:
         findings = with_lines(findings, document.lines)
         lines = " ".join(f"Line {finding.line}: {finding.text}" for finding in findings[:5])
@@ -99,10 +95,7 @@ def is_repository(name: object) -> bool:
 
 
 def shards(count: int, size: int) -> list[dict[str, str]]:
-    """Return the matrix for so many repositories: each shard, and a name for its artifact.
-
-    There are as few shards as hold ``size`` repositories each, and at most as many as a matrix has jobs.
-    """
+    """Return the matrix for so many repositories, ``size`` in each of its shards, each with a name for its artifact."""
     number = min(-(-count // size), MOST_SHARDS)
     return [{"shard": f"{i}/{number}", "name": f"{i}-of-{number}"} for i in range(1, number + 1)]
 
@@ -136,10 +129,7 @@ def _results_error(path: Path, why: str) -> WrongUsage:
 
 
 def merge_repositories(named: Iterable[str], found: Sequence[ListedRepository]) -> tuple[list[str], list[str]]:
-    """Return the repositories that are named or found, each once and in order, and those that are left out.
-
-    Left out are those that are archived or disabled.
-    """
+    """Return the repositories that are named or found, in order, and those left out as archived or disabled."""
     left_out = [each.full_name for each in found if each.is_archived or each.is_disabled]
     names = [*filter(None, named), *(each.full_name for each in found if each.full_name not in left_out)]
     return sorted({name.lower(): name for name in names}.values(), key=str.lower), left_out
@@ -183,7 +173,7 @@ def result_of(connection: Connection, outcome: ManyOutcome, note: str = "", url:
 
 
 def outcome_of(error: AccordError) -> ManyOutcome:
-    """Return how the work on a repository ended that an error ended."""
+    """Return the outcome of an error."""
     return ManyOutcome.STOPPED if isinstance(error, Stopped) else ManyOutcome.REFUSED
 
 

@@ -19,7 +19,7 @@ from accord.core.documents import is_utf8
 from accord.core.frozen import Frozen
 from accord.git.configuration import CONFIG_PATHS, KIT_CONFIG
 from accord.git.program import Git
-from accord.kit.manifest import Manifest, bases
+from accord.kit.manifest import Manifest
 from accord.kit.skills import AGENTS_FILE, block_in, has_broken_block, with_block
 from accord.kit.templates import SOURCE, Choices, Kit, Pin, chosen_kit, with_pin
 
@@ -36,8 +36,7 @@ class Action(StrEnum):
     REMOVE = "remove"
 
 
-EDITED = "edited here"
-DELETED = "deleted here"
+EDITED, DELETED = "edited here", "deleted here"
 OWN = "not from accord"
 RETIRED = "edited here, and no longer part of the kit"
 PINNED = "edited here; moved to the new commit"
@@ -92,7 +91,7 @@ def for_repository(
     kit: Kit, pin: Pin, manifest: Manifest | None, choices: Choices | None = None
 ) -> tuple[Kit, Pin, Choices]:
     """Return kit and pin as a repository chose them, now or when its kit was installed, and its choices."""
-    made = choices or (manifest.latest_choices if manifest else Choices())
+    made = choices or (manifest.choices if manifest else Choices())
     return chosen_kit(kit, made), replace(pin, source=made.source or SOURCE), made
 
 
@@ -101,11 +100,10 @@ def plan_kit(
 ) -> KitPlan:
     """Compare the kit with a repository; ``found`` has its files at the kit's and the manifest's paths.
 
-    Without ``choices``, those of the manifest stay. Planning again after applying changes nothing. A repository with a
-    configuration of its own, which is in ``found``, too, gets none of the kit: it would not be read.
+    A repository with a configuration of its own, which is in ``found``, too, gets none of the kit.
     """
     kit, pin, chosen = for_repository(kit, pin, manifest, choices)
-    known = bases(manifest, found) if manifest else {}
+    known = manifest.files if manifest else {}
     last = manifest.pin if manifest else pin
     files = []
     templates: dict[str, str] = {}
@@ -127,7 +125,6 @@ def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: 
     """Plan one file; None when it is neither wanted nor present.
 
     ``texts`` are the installed template, the file, and the new template; ``last`` is the pin that accord wrote last.
-    Texts are compared with the same pin, and with LF where all lines end in CR LF.
     """
     base, found, template = texts
     lines, with_ends = _lines_of(found)
@@ -173,7 +170,6 @@ def _lines_of(text: str | None) -> tuple[str | None, Callable[[str | None], str 
 
 
 def _decide(then: str | None, own: str | None, now: str | None) -> tuple[Action, str | None, str]:
-    """Decide about a file by the installed template, its own text and the new template; one of the last two exists."""
     if now is None:
         return (Action.REMOVE, None, "") if own == then else (Action.KEEP, own, RETIRED)
     if own is None:

@@ -1,10 +1,7 @@
 """Skills for agents in an editor, made from the prompts and schemas of a run, and settings of their stop hooks.
 
-Coding agents read a skill, ``SKILL.md`` with a name and a description on top, when a request fits its description.
-
-With a stop hook an agent checks its result files before it may end. Agents with such a hook agree: it gets one JSON
-object on stdin, and exit code 2 keeps the agent working, with stderr as the reason. ``stop_hook_active`` says that it
-is working on for that reason.
+With a stop hook an agent checks its result files before it may end: it gets one JSON object on stdin, and exit code 2
+keeps the agent working, with stderr as the reason. ``stop_hook_active`` says that it is working on for that reason.
 """
 
 from __future__ import annotations
@@ -73,7 +70,19 @@ def skill_files() -> dict[str, str]:
     """Return the skills, and the block for ``AGENTS.md``, by path."""
     texts = {f"accord-{skill.mode}/SKILL.md": _skill_text(skill) for skill in _SKILLS}
     files = {f"{folder}/{path}": text for folder in FOLDERS for path, text in texts.items()}
-    return {**files, AGENTS_FILE: _block_text()}
+    rows = "\n".join(f"- `accord-{skill.mode}`: {skill.use}" for skill in _SKILLS)
+    block = f"""\
+{_BEGIN}
+## Results for accord
+
+accord checks the results of agents and applies them to GitHub. Its skills are in `{FOLDERS[0]}`:
+
+{rows}
+
+Each writes a result file. Before you end, run `accord check FILE` and correct the file until the check passes.
+{_END}
+"""
+    return {**files, AGENTS_FILE: block}
 
 
 def _skill_text(skill: _Skill) -> str:
@@ -110,38 +119,14 @@ This is how a workflow asks for the work. In an editor, these points differ:
 """
 
 
-def _block_text() -> str:
-    rows = "\n".join(f"- `accord-{skill.mode}`: {skill.use}" for skill in _SKILLS)
-    return f"""\
-{_BEGIN}
-## Results for accord
-
-accord checks the results of agents and applies them to GitHub. Its skills are in `{FOLDERS[0]}`:
-
-{rows}
-
-Each writes a result file. Before you end, run `accord check FILE` and correct the file until the check passes.
-{_END}
-"""
-
-
 def has_broken_block(text: str) -> bool:
     """Return whether a text has accord's marks otherwise than as one pair."""
     marks = text.count(_BEGIN), text.count(_END)
     return marks != (0, 0) and (marks != (1, 1) or text.index(_END) < text.index(_BEGIN))
 
 
-def block_in(text: str) -> str | None:
-    """Return accord's block in a text without broken marks, ending with LF; None without one."""
-    parts = _parts(text)
-    return parts and parts[1]
-
-
 def with_block(text: str, block: str | None) -> str | None:
-    """Return a text with this block in place of the one that it has, at the end if it has none.
-
-    Without a block, it is cut out. Returns None, no file, if nothing else is left.
-    """
+    """Return a text with this block in place of its own or at the end, or without any; None if nothing is left."""
     parts = _parts(text)
     if parts is None:
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
@@ -154,8 +139,13 @@ def with_block(text: str, block: str | None) -> str | None:
     return before + after if (before + after).strip() else None
 
 
+def block_in(text: str) -> str | None:
+    """Return accord's block in a text without broken marks, ending with LF; None without one."""
+    parts = _parts(text)
+    return parts and parts[1]
+
+
 def _parts(text: str) -> tuple[str, str, str] | None:
-    """Return the text before the block, the block and the text after it."""
     before, begin, rest = text.partition(_BEGIN)
     inner, end, after = rest.partition(_END)
     return (before, f"{begin}{inner}{end}\n", after.removeprefix("\n")) if end else None

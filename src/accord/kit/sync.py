@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from typing import Any
 
@@ -22,7 +23,7 @@ from accord.github.git_data import Tree, TreeChange, TreeEntry, create_ref_once
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Conflict, Forbidden, Pull
 from accord.github.once import send_once, send_until_answered
-from accord.kit.manifest import PLACE, Manifest, check_version, digest_of, manifest_digest, manifest_text, read_manifest
+from accord.kit.manifest import PLACE, Manifest, check_version, manifest_text, read_manifest
 from accord.kit.many import ManyOutcome, outcome_of
 from accord.kit.plan import Action, KitPlan, for_repository, plan_kit, unified_diff
 from accord.kit.templates import FOLDER, Kit, Pin, with_pin
@@ -130,14 +131,13 @@ def is_installed(manifest: Manifest, kit: Kit, pin: Pin) -> bool:
     """Return whether a manifest names this very kit; edits of its files are the repository's."""
     kit, pin, _ = for_repository(kit, pin, manifest)
     is_same = all(kit.files.get(path) == text for path, text in manifest.files.items())
-    return manifest.pin == pin and is_same and not manifest.pending
+    return manifest.pin == pin and is_same
 
 
 def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
-    """Read a repository in five requests, two more if it has skills, and one more for each edited file.
+    """Read a repository; a file whose blob is that of a template is not fetched.
 
-    A file whose blob is that of a template is not fetched. Raises Refused for an archived repository, an empty one,
-    and one without the kit.
+    Raises Refused for an archived repository, an empty one, and one without the kit.
     """
     repository = github.repository()
     if repository.is_archived:
@@ -156,10 +156,12 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
     texts = [with_pin(text, manifest.pin) for text in manifest.files.values()]
     known = {blob_of(text): text for text in [*texts, *(with_pin(text, pin) for text in kit.files.values())]}
     files = {}
-    paths = sorted(kit.files.keys() | manifest.files.keys() | manifest.pending.keys())
+    paths = sorted(kit.files.keys() | manifest.files.keys())
     entries |= _entries(github, root, [path for path in paths if not path.startswith(f"{FOLDER}/")])
     for path in paths:
-        _check_folders(path, entries)
+        for folder in (path[: end.start()] for end in re.finditer("/", path)):
+            if folder in entries and entries[folder].kind != "tree":
+                raise Refused(f"{folder} is not a folder in this repository.", hint="Replace it by a folder.")
         if entry := entries.get(path):
             if entry.kind != "blob" or entry.mode == "120000":
                 message = f"{path} is not a plain file in this repository."
@@ -179,13 +181,6 @@ def _entries(github: GitHub, root: Tree, paths: Iterable[str]) -> dict[str, Tree
         if entry.path in folders and entry.kind == "tree":
             found |= {f"{entry.path}/{each.path}": each for each in github.tree(entry.sha, recursive=True).entries}
     return found
-
-
-def _check_folders(path: str, entries: Mapping[str, TreeEntry]) -> None:
-    """Raise Refused if a link or a file is in the place of a folder of this path."""
-    for folder in (path[: found.start()] for found in re.finditer("/", path)):
-        if folder in entries and entries[folder].kind != "tree":
-            raise Refused(f"{folder} is not a folder in this repository.", hint="Replace it by a folder.")
 
 
 def blob_of(text: str) -> str:
@@ -214,19 +209,12 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
     entries = _entries(github, github.tree(tip), [PLACE, *(file.path for file in plan.files)])
     blobs = {path: entry.sha for path, entry in entries.items()}
     wanted = {file.path: None if file.after is None else blob_of(file.after) for file in plan.files}
-    has_files = all(blobs.get(path) == blob for path, blob in wanted.items())
-    is_wanted = has_files and _is_manifest(github, entries.get(PLACE), tip, plan.manifest)
+    is_wanted = all(blobs.get(path) == blob for path, blob in wanted.items())
+    if is_wanted and blobs.get(PLACE) != blob_of(manifest_text(plan.manifest)):
+        is_wanted = False
+        with suppress(BrokenContract):  # another version of zlib may have packed the same
+            is_wanted = PLACE in blobs and read_manifest(_text(github, PLACE, tip)) == plan.manifest
     return Proposal(tip, is_ours, is_wanted, pulls)
-
-
-def _is_manifest(github: GitHub, entry: TreeEntry | None, commit: str, manifest: Manifest) -> bool:
-    """Return whether a commit has this manifest, which another version of zlib may have packed."""
-    if entry is None or entry.sha == blob_of(manifest_text(manifest)):
-        return entry is not None
-    try:
-        return read_manifest(_text(github, PLACE, commit)) == manifest
-    except BrokenContract:
-        return False
 
 
 def decide(plan: KitPlan, proposal: Proposal) -> tuple[OperationStatus | None, OperationStatus | None] | None:
@@ -246,7 +234,6 @@ def decide(plan: KitPlan, proposal: Proposal) -> tuple[OperationStatus | None, O
 
 
 def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> DeliveredCommit:
-    """Make the one commit on top of the default branch, and point the branch to it."""
     changes: dict[str, TreeChange] = {
         file.path: None if file.after is None else (consumer.modes.get(file.path, "100644"), file.after)
         for file in plan.changes
@@ -290,9 +277,9 @@ def _title(plan: KitPlan) -> str:
 
 
 def plan_digest(plan: KitPlan) -> str:
-    """Return a digest of the plan: the same plan has the same digest."""
-    after = {file.path: None if file.after is None else digest_of(file.after) for file in plan.changes}
-    content = json.dumps([after, manifest_digest(plan.manifest)], sort_keys=True)
+    """Return a digest of the plan, whatever version of zlib packs its manifest."""
+    after = {file.path: file.after for file in plan.changes}
+    content = json.dumps([after, plan.manifest.model_dump(mode="json")], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -309,22 +296,17 @@ def body(plan: KitPlan) -> str:
         table(["File", "What happens", "Why"], rows),
     ]
     if conflicts := plan.of(Action.CONFLICT):
-        texts = [_CONFLICTS]
-        for file in conflicts:
-            texts += [f"### {cell(file.path)}", code_block(unified_diff(*file.template, file.path), "diff")]
-        parts.append("\n\n".join(texts))
+        shown = (
+            f"### {cell(one.path)}\n\n{code_block(unified_diff(*one.template, one.path), 'diff')}" for one in conflicts
+        )
+        parts.append("\n\n".join([_CONFLICTS, *shown]))
     parts.append(
         "Close this pull request to keep the present files: it comes back only with other changes. "
         "Other people's commits on its branch are not overwritten."
     )
     end = write_marker(_MARKER, plan=plan_digest(plan))
-    return f"{_shortened_body(parts, BODY_CHARS - len(end) - 2)}\n\n{end}"
-
-
-def _shortened_body(parts: Sequence[str], limit: int) -> str:
-    """Join the parts; a text that is too long loses the conflicts' diffs, then its end."""
-    whole = "\n\n".join(parts)
-    if len(whole) <= limit:
-        return whole
-    note = "\n\nThe rest is too long to show. Run `accord init --dry-run` in a checkout to see it."
-    return "\n\n".join(part for part in parts if not part.startswith("## "))[: limit - len(note)] + note
+    whole, limit = "\n\n".join(parts), BODY_CHARS - len(end) - 2
+    if len(whole) > limit:  # without the conflicts' diffs, then without the end
+        note = "\n\nThe rest is too long to show. Run `accord init --dry-run` in a checkout to see it."
+        whole = "\n\n".join(part for part in parts if not part.startswith("## "))[: limit - len(note)] + note
+    return f"{whole}\n\n{end}"

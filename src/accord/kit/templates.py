@@ -9,7 +9,7 @@ template, and not an edit of the user.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from functools import cache
 from pathlib import Path
@@ -106,14 +106,7 @@ def given_choices(
     listed = before.only if not names else None if names == ["all"] else tuple(dict.fromkeys(names))
     if source and not _REPOSITORY.fullmatch(source):
         raise WrongUsage(f"`{source:.100}` is not a repository.", hint="Pass `--source OWNER/NAME`.")
-    origin = "" if source.lower() == SOURCE else source or before.source
-    _check_names(kit, names if listed else (), agent)
-    has_skills = before.skills if skills is None else skills
-    return Choices(only=listed, agent=agent or before.agent, source=origin, skills=has_skills)
-
-
-def _check_names(kit: Kit, workflows: Iterable[str], agent: str) -> None:
-    for name in workflows:
+    for name in names if listed else ():
         if name not in kit.workflows:
             hint = did_you_mean(name, kit.workflows) or f"The kit has {', '.join(kit.workflows)}."
             raise WrongUsage(f"The kit has no workflow `{name:.100}`.", hint=hint)
@@ -121,11 +114,18 @@ def _check_names(kit: Kit, workflows: Iterable[str], agent: str) -> None:
         own = f"For another agent, set `default_agent` in {REGISTRY}, and pass its secret on in the workflows."
         hint = did_you_mean(agent, kit.agents) or own
         raise WrongUsage(f"The kit has no agent `{agent:.100}` that is on by default.", hint=hint)
+    origin = "" if source.lower() == SOURCE else source or before.source
+    has_skills = before.skills if skills is None else skills
+    return Choices(only=listed, agent=agent or before.agent, source=origin, skills=has_skills)
 
 
 def chosen_kit(kit: Kit, choices: Choices) -> Kit:
     """Return the kit with the chosen workflows, for the chosen agent, and with the skills if they are chosen."""
-    files = {path: text for path, text in kit.files.items() if _is_chosen(path, kit, choices.only)}
+    of_files = {path: _OF_WORKFLOW.fullmatch(path) for path in kit.files}
+    names = {path: (found["workflow"] or found["prompt"]) if found else "" for path, found in of_files.items()}
+    names |= {LABELS: "labels", KIT_CONFIG: "start"}
+    left_out = set() if choices.only is None else set(kit.workflows).difference(choices.only)
+    files = {path: text for path, text in kit.files.items() if names[path] not in left_out}
     if choices.agent in kit.agents:
         files = {path: _for_agent(path, text, kit, choices.agent) for path, text in files.items()}
     if choices.skills:
@@ -133,13 +133,6 @@ def chosen_kit(kit: Kit, choices: Choices) -> Kit:
 
         files |= skill_files()
     return Kit(kit.version, files, kit.agents)
-
-
-def _is_chosen(path: str, kit: Kit, only: Iterable[str] | None) -> bool:
-    """Return whether a file is wanted: those of a workflow with it, and all others always."""
-    found = _OF_WORKFLOW.fullmatch(path)
-    name = (found["workflow"] or found["prompt"]) if found else {LABELS: "labels", KIT_CONFIG: "start"}.get(path, "")
-    return only is None or name in only or name not in kit.workflows
 
 
 def _for_agent(path: str, text: str, kit: Kit, agent: str) -> str:
@@ -165,10 +158,9 @@ class Pin(Frozen):
 
 
 def with_pin(text: str, pin: Pin | str, *, sources: Collection[str] = (SOURCE,), only: str = "") -> str:
-    """Replace the pin of every ``uses: SOURCE…@COMMIT # vX``; ``only`` limits it to one commit.
+    """Replace the pin of every ``uses: SOURCE…@COMMIT # vX`` of these repositories; ``only`` limits it to one commit.
 
-    ``sources`` are the repositories that count as accord's. Tags, branches, shortened commits and other repositories
-    are the consumer's choice, and stay.
+    Tags, branches, shortened commits and other repositories are the consumer's choice, and stay.
     """
 
     def with_new_pin(found: re.Match[str]) -> str:
