@@ -17,7 +17,6 @@ from accord.records.report import (
     RunHistory,
     class_of,
     figures_of,
-    percentile,
     repeated_runs,
     report_of,
     results_of,
@@ -129,31 +128,21 @@ def test_a_run_after_a_failed_one_on_the_same_item_is_repeated(runs: list[tuple[
     assert repeated_runs(reversed(found)) == count
 
 
-def test_results_are_the_pull_requests_by_what_became_of_them() -> None:
-    pulls = [pull(merged=1), pull(merged=3), pull(merged=20), pull(closed=2), pull()]
-    found = results_of(pulls, START)
-    assert (found.merged, found.closed, found.pending) == (3, 1, 1)
-    assert (found.median_hours, found.p90_hours, found.accepted_share) == (3, 20, 0.75)
-
-
-def test_a_pull_request_that_ended_before_the_period_is_not_counted() -> None:
-    later = START + timedelta(hours=5)
-    found = results_of([pull(merged=1), pull(closed=1), pull(merged=10)], later)
-    assert (found.merged, found.closed, found.median_hours) == (1, 0, 10)
-
-
-def test_without_an_ended_pull_request_no_share_is_given() -> None:
-    found = results_of([pull()], START)
-    assert (found.accepted_share, found.median_hours, found.p90_hours) == (None, None, None)
-
-
-@pytest.mark.slow
-@given(some.lists(some.floats(0, 1e6), min_size=1, max_size=50))
-def test_a_percentile_is_a_value_that_so_many_do_not_exceed(values: list[float]) -> None:
-    found = percentile(values, 0.9)
-    assert found in values
-    assert sum(value <= found for value in values) >= 0.9 * len(values)
-    assert sum(value < found for value in values) < 0.9 * len(values)
+@pytest.mark.parametrize(
+    ("pulls", "hour", "counts", "times", "share"),
+    [
+        ([pull(merged=1), pull(merged=3), pull(merged=20), pull(closed=2), pull()], 0, (3, 1, 1), (3, 20), 0.75),
+        ([pull(merged=1), pull(closed=1), pull(merged=10)], 5, (1, 0, 0), (10, 10), 1),
+        ([pull(merged=hour) for hour in range(1, 11)], 0, (10, 0, 0), (5.5, 9), 1),
+        ([pull()], 0, (0, 0, 1), (None, None), None),
+    ],
+)
+def test_results_are_the_pull_requests_that_did_not_end_before_the_period_by_what_became_of_them(
+    pulls: list[Pull], hour: int, counts: Any, times: Any, share: float | None
+) -> None:
+    found = results_of(pulls, START + timedelta(hours=hour))
+    assert (found.merged, found.closed, found.pending) == counts
+    assert (found.median_hours, found.p90_hours, found.accepted_share) == (*times, share)
 
 
 @pytest.mark.slow

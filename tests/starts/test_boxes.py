@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from support.starts import BOT, PENDING, PULL, READY, REQUEST, Starts
 
 from accord.engine.receipts import Outcome
-from accord.starts.events import has_more_words, named_item
 from accord.starts.models import Tick
 from accord.starts.status import hears_edits, ticks_between, write_box
 
@@ -53,24 +52,6 @@ def test_any_texts_tick_only_boxes_of_both(before: list[str], after: list[str]) 
     old, new = "".join(before), "".join(after)
     assert set(ticks_between(old, new)) <= {Tick(7, "implement")}
     assert ticks_between(old, old) == ()
-
-
-@pytest.mark.parametrize(
-    ("body", "item", "has_more"),
-    [
-        ("/accord implement #12", 12, False),
-        ("/accord implement #12 codex", 12, True),
-        ("/accord implement #12, please", 12, False),
-        ("/accord implement", 0, False),
-        ("/accord implement codex #12", 0, True),
-        ("/accord implement #12a", 0, False),
-        ("/accord implement #0", 0, False),
-        ("/accord #12", 0, False),
-        ("/accord implement\n#12", 0, False),
-    ],
-)
-def test_a_command_names_the_item_right_after_its_word(body: str, item: int, has_more: bool) -> None:
-    assert (named_item(body), has_more_words(body)) == (item, has_more)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.starts.events import check_repository, command_of, has_more_words, read_event
+from accord.starts.events import check_repository, read_command, read_event
 from accord.starts.models import StartEvent, Trigger
 
 AT = "2026-11-02T09:00:00Z"
@@ -29,31 +29,45 @@ def push(**more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("body", "word"),
+    ("body", "word", "named", "has_more"),
     [
-        ("/accord plan", "plan"),
-        ("/accord\tReview\r\nthe rest", "review"),
-        ("/accord", ""),
-        ("/accord plan.", "plan"),
-        ("/accord plan, please", "plan"),
-        ("/accord\u00a0plan\u00a0please", "plan"),
-        ("/accord\u200b stop!\n", "stop"),
-        ("/accord plan.yml", ""),
-        ("/ACCORD Review", "review"),
-        ("/Accord plan", "plan"),
-        ("/accord, plan", None),
-        ("/accord  stop now", "stop"),
-        ("/accord\nplan", ""),
-        ("/accordion plan", None),
-        (" /accord plan", None),
-        ("Please /accord plan", None),
-        ("> /accord plan", None),
-        ("/accord " + "a" * 21, ""),
-        ("", None),
+        ("/accord plan", "plan", 0, False),
+        ("/accord\tReview\r\nthe rest", "review", 0, False),
+        ("/accord", "", 0, False),
+        ("/accord plan.", "plan", 0, False),
+        ("/accord plan, please", "plan", 0, False),
+        ("/accord\u00a0plan\u00a0please", "plan", 0, True),
+        ("/accord\u200b stop!\n", "stop", 0, False),
+        ("/accord plan.yml", "", 0, False),
+        ("/ACCORD Review", "review", 0, False),
+        ("/accord, plan", None, 0, False),
+        ("/accord\nplan", "", 0, False),
+        ("/accordion plan", None, 0, False),
+        (" /accord plan", None, 0, False),
+        ("Please /accord plan", None, 0, False),
+        ("> /accord plan", None, 0, False),
+        ("/accord " + "a" * 21, "", 0, False),
+        ("", None, 0, False),
+        ("/accord implement codex", "implement", 0, True),
+        ("/accord implement \ncodex", "implement", 0, False),
+        ("/accord implement \N{ROCKET}", "implement", 0, False),
+        ("/accord implement #12", "implement", 12, False),
+        ("/accord implement #12 codex", "implement", 12, True),
+        ("/accord implement #12, please", "implement", 12, False),
+        ("/accord implement codex #12", "implement", 0, True),
+        ("/accord implement #12a", "implement", 0, False),
+        ("/accord implement #0", "implement", 0, False),
+        ("/accord #12", "", 0, False),
+        ("/accord implement\n#12", "implement", 0, False),
     ],
 )
-def test_the_word_of_a_command_is_found_at_the_beginning_only(body: str, word: str | None) -> None:
-    assert command_of(body) == word
+def test_a_command_is_found_at_the_beginning_with_the_item_after_its_word_and_more_words_on_its_line(
+    body: str, word: str | None, named: int, has_more: bool
+) -> None:
+    wanted = (
+        {"word": word, "named": named, "has_more_words": has_more} if word else word if word is None else {"word": ""}
+    )
+    assert read_command(body) == wanted
 
 
 @pytest.mark.slow
@@ -65,23 +79,6 @@ def test_no_text_of_a_comment_reaches_anything_but_the_word(text: str, before: s
     assert event.word == "" or (event.word.isascii() and event.word.isalpha() and len(event.word) <= 20)
     plain = read_event("issue_comment", comment(f"/accord {event.word}"))
     assert replace(event, has_more_words=False) == plain
-
-
-@pytest.mark.parametrize(
-    ("body", "has_more"),
-    [
-        ("/accord implement codex", True),
-        ("/accord implement\u00a0with codex", True),
-        ("/accord implement", False),
-        ("/accord implement, please", False),
-        ("/accord implement \ncodex", False),
-        ("/accord implement \N{ROCKET}", False),
-        ("/accord", False),
-        ("please", False),
-    ],
-)
-def test_words_after_a_command_are_noticed_on_its_line(body: str, has_more: bool) -> None:
-    assert has_more_words(body) is has_more
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from accord.runner.record import Attempt
 
 CATEGORIES: tuple[str, ...] = get_args(ErrorCategory)
-DISPOSITIONS: tuple[str, ...] = get_args(Disposition)
+_DISPOSITIONS: tuple[Disposition, ...] = get_args(Disposition)
 OTHER_CLASSES = ("contract", "refused", "stopped", "rejected", "job", "setup", "lost", "budget")
 """Classes of failures that are not the agent's: of applying a result, of a job, of starting it."""
 
@@ -163,7 +163,9 @@ def agent_record(
     started = facts.started_at or ending.started_at
     if started is None and seconds is not None:
         started = now - timedelta(seconds=seconds)
-    disposition = ending.disposition or _disposition(outputs)
+    said = outputs.terminal_disposition if outputs else ""
+    by_code: Disposition = "success" if outputs and outputs.exit_code == "0" else "failure"
+    disposition = ending.disposition or next((one for one in _DISPOSITIONS if one == said), by_code)
     category = outputs.error_category if outputs and outputs.error_category in CATEGORIES else ""
     attempts = [{**dict(one), "seconds": one.duration_seconds} for one in facts.attempts] or _attempts(outputs)
     commit = outputs.commit_sha if outputs else ""
@@ -176,8 +178,8 @@ def agent_record(
         inputs=facts.inputs,
         agent=name_of((outputs.agent_name if outputs else "") or ending.agent),
         model=name_of(outputs.agent_model) if outputs else "",
-        tokens_input=_count(outputs.tokens_input) if outputs else None,
-        tokens_output=_count(outputs.tokens_output) if outputs else None,
+        tokens_input=_to_count(outputs.tokens_input) if outputs else None,
+        tokens_output=_to_count(outputs.tokens_output) if outputs else None,
         cost_usd=_number(outputs.cost_usd) if outputs else None,
         started_at=started,
         ended_at=now,
@@ -193,15 +195,7 @@ def agent_record(
     )
 
 
-def _disposition(outputs: RunOutputs | None) -> Disposition:
-    said = outputs.terminal_disposition if outputs else ""
-    if said in DISPOSITIONS:
-        return said  # type: ignore[return-value]
-    return "success" if outputs and outputs.exit_code == "0" else "failure"
-
-
 def _record_attempt(entry: Mapping[str, Any]) -> RecordAttempt:
-    """Return an attempt of the agent's folder, or one of the outputs, which have less of it."""
     return RecordAttempt(
         agent=name_of(str(entry["agent"])),
         model=name_of(entry.get("model", "")),
@@ -235,15 +229,10 @@ def _number(value: object) -> float | None:
     return number if 0 <= number <= 1e9 else None
 
 
-def _count(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
-
-
 def _to_count(value: object) -> int | None:
+    if isinstance(value, str):
+        value = int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
     return value if isinstance(value, int) and 0 <= value < 10**18 else None
-
-
-_APPLIED: Mapping[str, Disposition] = {"applied": "success", "unchanged": "no-change"}
 
 
 def apply_record(
@@ -261,7 +250,8 @@ def apply_record(
     outcome = receipt.outcome.value
     revision = receipt.details.get("revision") or {}
     opened = str(revision.get("id") or "")
-    disposition = _APPLIED.get(outcome, "failure")
+    found: Mapping[str, Disposition] = {"applied": "success", "unchanged": "no-change"}
+    disposition = found.get(outcome, "failure")
     return job.record(
         "apply",
         ("apply", receipt.kind, receipt.run_key, result.sha256),

@@ -154,26 +154,21 @@ def record_id(repository: str, *parts: object) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-_TIMES = {"started_at", "ended_at", "seconds"}
-
-
 def merge_records(old: PublicRecord, new: PublicRecord) -> PublicRecord:
     """Return the next version of a record; it is ``old`` where ``new`` says nothing that ``old`` does not.
 
     A later version fills in what an earlier one left open. A plain run never hides what a loop or a start said about
     the same run, and an apply that found everything done never hides the one that did it.
     """
-    if old == new or is_weaker(new, old):
-        strong, weak = old, new
-    else:
-        strong, weak = new, old
+    strong, weak = (old, new) if old == new or is_weaker(new, old) else (new, old)
     known = {name: getattr(strong, name) for name in strong.model_fields_set}
     empty = [name for name in PublicRecord.model_fields if getattr(strong, name) in (None, "", ())]
     filled = {name: getattr(weak, name) for name in empty if getattr(weak, name) not in (None, "", ())}
     links = {**weak.links.model_dump(exclude_defaults=True), **strong.links.model_dump(exclude_defaults=True)}
     trigger = strong.trigger if strong.trigger.cause != "unknown" else weak.trigger
     version = PublicRecord(**{**known, **filled, "links": RecordLinks(**links), "trigger": trigger})
-    return old if _without_times(version) == _without_times(old) else version
+    times = {"started_at", "ended_at", "seconds"}
+    return old if version.model_dump(exclude=times) == old.model_dump(exclude=times) else version
 
 
 def joined_runs(records: Iterable[PublicRecord]) -> list[PublicRecord]:
@@ -181,19 +176,15 @@ def joined_runs(records: Iterable[PublicRecord]) -> list[PublicRecord]:
 
     Both are of one workflow run, which has one turn or one start, and the run names no other pull request.
     """
-    found = list(records)
-    owners: dict[int | None, int] = {
-        record.links.workflow_run: at
-        for at, record in enumerate(found)
-        if record.kind in AGENT_KINDS and record.kind != "run" and record.links.workflow_run
-    }
-    parts = set()
-    for at, record in enumerate(found):
-        owner = owners.get(record.links.workflow_run)
-        if record.kind == "run" and owner is not None and record.links.pull in (None, found[owner].links.pull):
-            found[owner] = merge_records(record, found[owner]).model_copy(update={"id": found[owner].id})
-            parts.add(at)
-    return [record for at, record in enumerate(found) if at not in parts]
+    found = {record.id: record for record in records}
+    turns = (one for one in found.values() if one.is_agent_run and one.kind != "run" and one.links.workflow_run)
+    owners = {one.links.workflow_run: one.id for one in turns}
+    for record in [one for one in found.values() if one.kind == "run"]:
+        owner = found.get(owners.get(record.links.workflow_run, ""))
+        if owner and record.links.pull in (None, owner.links.pull):
+            found[owner.id] = merge_records(record, owner).model_copy(update={"id": owner.id})
+            del found[record.id]
+    return list(found.values())
 
 
 def is_weaker(record: PublicRecord, than: PublicRecord) -> bool:
@@ -201,7 +192,3 @@ def is_weaker(record: PublicRecord, than: PublicRecord) -> bool:
     if record.kind != than.kind:
         return record.kind == "run"
     return record.kind == "apply" and record.result.outcome == "unchanged" and than.result.disposition == "success"
-
-
-def _without_times(record: PublicRecord) -> dict[str, object]:
-    return record.model_dump(exclude=_TIMES)

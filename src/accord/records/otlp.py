@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from accord import __version__
@@ -22,9 +21,6 @@ from accord.core.errors import AccordError, Stopped, WrongUsage
 from accord.core.frozen import Frozen
 from accord.records.models import PublicRecord, RecordAttempt
 from accord.records.report import class_of, has_failed
-
-if TYPE_CHECKING:
-    from accord.core.connections import ProxyDown
 
 TRACES = "/v1/traces"
 _BATCH = 500
@@ -55,11 +51,13 @@ def _of_run(record: PublicRecord) -> Iterator[RunSpan]:
     start = min(start, end)
     error = class_of(record) if has_failed(record) else ""
     times = _nanoseconds(start), _nanoseconds(end)
-    yield RunSpan(_name(record.agent), trace_id, span_id, *times, attributes=_attributes(record), error=error)
+    attributes = _attributes_of_run(record)
+    yield RunSpan(_name(record.agent), trace_id, span_id, *times, attributes=attributes, error=error)
     for number, attempt in enumerate(record.attempts if len(record.attempts) > 1 else (), 1):
         after = min(start + timedelta(seconds=attempt.seconds or 0), end)
         error = "" if attempt.outcome == "done" else attempt.cause or attempt.outcome
-        times, own = (_nanoseconds(start), _nanoseconds(after)), _attributes_of_attempt(attempt)
+        times = _nanoseconds(start), _nanoseconds(after)
+        own = _attributes(attempt, accord__attempt__turn=attempt.turn, accord__attempt__outcome=attempt.outcome)
         yield RunSpan(_name(attempt.agent), trace_id, _span_id(record.id, number), *times, span_id, own, error)
         start = after
 
@@ -80,53 +78,41 @@ def _nanoseconds(moment: datetime) -> int:
 
 
 def _provider(*names: str) -> str:
-    """Return the provider of a model or an agent; an unknown one goes by its own name."""
     agents = [(one, agent) for one, agent in shipped_registry().agents.items() if agent.provider]
     starts = {start: agent.provider for one, agent in agents for start in (one, *agent.model_names)}
     found = (provider for name in names for start, provider in starts.items() if name.lower().startswith(start))
     return next(found, next(filter(None, reversed(names)), ""))
 
 
-def _attributes(record: PublicRecord) -> dict[str, str | int | float]:
-    links, result = record.links, record.result
-    attributes: dict[str, str | int | float | None] = {
+def _attributes(one: PublicRecord | RecordAttempt, **more: str | int | float | None) -> dict[str, str | int | float]:
+    attributes = {
         "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.provider.name": _provider(record.model, record.agent),
-        "gen_ai.agent.name": record.agent,
-        "gen_ai.response.model": record.model,
-        "gen_ai.usage.input_tokens": record.tokens_input,
-        "gen_ai.usage.output_tokens": record.tokens_output,
-        "accord.record.id": record.id,
-        "accord.repository": record.repository,
-        "accord.kind": record.kind,
-        "accord.cause": record.trigger.cause,
-        "accord.started_by": record.trigger.by,
-        "accord.disposition": result.disposition,
-        "accord.outcome": result.outcome,
-        "accord.cost_usd": record.cost_usd,
-        "accord.attempts": len(record.attempts) or None,
-        "accord.issue": links.issue,
-        "accord.pull_request": links.pull,
-        "accord.workflow_run": links.workflow_run,
+        "gen_ai.provider.name": _provider(one.model, one.agent),
+        "gen_ai.agent.name": one.agent,
+        "gen_ai.response.model": one.model,
+        **{name.replace("__", "."): value for name, value in more.items()},
     }
-    return _known_attributes(attributes)
-
-
-def _attributes_of_attempt(attempt: RecordAttempt) -> dict[str, str | int | float]:
-    return _known_attributes(
-        {
-            "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.provider.name": _provider(attempt.model, attempt.agent),
-            "gen_ai.agent.name": attempt.agent,
-            "gen_ai.response.model": attempt.model,
-            "accord.attempt.turn": attempt.turn,
-            "accord.attempt.outcome": attempt.outcome,
-        }
-    )
-
-
-def _known_attributes(attributes: Mapping[str, str | int | float | None]) -> dict[str, str | int | float]:
     return {name: value for name, value in attributes.items() if value is not None and value != ""}
+
+
+def _attributes_of_run(record: PublicRecord) -> dict[str, str | int | float]:
+    return _attributes(
+        record,
+        gen_ai__usage__input_tokens=record.tokens_input,
+        gen_ai__usage__output_tokens=record.tokens_output,
+        accord__record__id=record.id,
+        accord__repository=record.repository,
+        accord__kind=record.kind,
+        accord__cause=record.trigger.cause,
+        accord__started_by=record.trigger.by,
+        accord__disposition=record.result.disposition,
+        accord__outcome=record.result.outcome,
+        accord__cost_usd=record.cost_usd,
+        accord__attempts=len(record.attempts) or None,
+        accord__issue=record.links.issue,
+        accord__pull_request=record.links.pull,
+        accord__workflow_run=record.links.workflow_run,
+    )
 
 
 def endpoint_of(given: str, environment: Mapping[str, str]) -> str:
@@ -200,12 +186,9 @@ def send_spans(spans: Sequence[RunSpan], endpoint: str) -> None:
         stack.callback(exporter.shutdown)
         for first in range(0, len(spans), _BATCH):
             if exporter.export([readable(span) for span in spans[first : first + _BATCH]]) != SpanExportResult.SUCCESS:
-                raise _refused_export(endpoint, failure_of(session, endpoint))
-
-
-def _refused_export(endpoint: str, failure: AccordError | ProxyDown | None) -> AccordError:
-    if isinstance(failure, AccordError):
-        return failure
-    reason, hint = (f" ({failure})", failure.hint) if failure else ("", "")
-    hint = hint or "Check its address and the headers, and run the same command again."
-    return Stopped(f"The collector at {endpoint} did not take the spans{reason}.", hint=hint)
+                failure = failure_of(session, endpoint)
+                if isinstance(failure, AccordError):
+                    raise failure
+                hint = "Check its address and the headers, and run the same command again."
+                reason, hint = (f" ({failure})", failure.hint or hint) if failure else ("", hint)
+                raise Stopped(f"The collector at {endpoint} did not take the spans{reason}.", hint=hint)

@@ -15,7 +15,7 @@ from accord.core.clock import timestamp
 from accord.core.findings import count_of
 from accord.core.frozen import Frozen
 from accord.github.client import GitHub, as_reader
-from accord.github.models import Identity, Pull
+from accord.github.models import Pull
 from accord.records.chain import read_records
 from accord.records.models import PublicRecord
 from accord.text.markers import REVISION, find_markers
@@ -39,19 +39,13 @@ def read_history(github: GitHub, repository: str, options: tuple[str, ...], sinc
     """Read the runs since then: one request for each hundred records and pull requests, and three more."""
     identity = as_reader(github.identity())
     records = read_records(github, since)
-    pulls = [pull for pull in github.pulls_changed_since(since) if is_result(pull, identity) and _is_in(pull, since)]
-    return RunHistory(repository, options, since, github.server_time(), records, tuple(pulls))
-
-
-def is_result(pull: Pull, identity: Identity) -> bool:
-    """Tell whether accord opened a pull request with the result of an implementor."""
-    return identity.counts(pull.author) and bool(find_markers(pull.body, REVISION))
-
-
-def _is_in(pull: Pull, since: datetime) -> bool:
-    """Tell whether a pull request was opened, merged or closed in the period."""
-    ended = pull.merged_at or pull.closed_at
-    return any(moment is not None and moment >= since for moment in (pull.created_at, ended))
+    pulls = tuple(
+        pull
+        for pull in github.pulls_changed_since(since)
+        if identity.counts(pull.author) and find_markers(pull.body, REVISION)
+        if any(at is not None and at >= since for at in (pull.created_at, pull.merged_at or pull.closed_at))
+    )
+    return RunHistory(repository, options, since, github.server_time(), records, pulls)
 
 
 class Figures(Frozen):
@@ -115,21 +109,15 @@ class Report(Frozen):
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON document of ``accord report``."""
+        results = asdict(self.results)
+        hours = {name: results.pop(f"{name}_hours") for name in ("median", "p90")}
         return {
             "repositories": list(self.repositories),
             "since": timestamp(self.since),
             "until": timestamp(self.until),
             **asdict(self.total),
-            "by": {
-                name: {key: asdict(figures) for key, figures in group.items()} for name, group in self.groups.items()
-            },
-            "results": {
-                "merged": self.results.merged,
-                "closed": self.results.closed,
-                "pending": self.results.pending,
-                "accepted_share": self.results.accepted_share,
-                "hours_to_merge": {"median": self.results.median_hours, "p90": self.results.p90_hours},
-            },
+            "by": {name: {key: asdict(one) for key, one in group.items()} for name, group in self.groups.items()},
+            "results": {**results, "accepted_share": self.results.accepted_share, "hours_to_merge": hours},
             "failures": self.failures,
             "retries": self.retries,
             "repeated_runs": self.repeated,
@@ -205,7 +193,6 @@ GROUPINGS: dict[str, Callable[[PublicRecord], str]] = {
 
 
 def _figures_by(runs: Iterable[PublicRecord], name_of: Callable[[PublicRecord], str]) -> dict[str, Figures]:
-    """Return the figures by a property of the runs, that with the most runs first."""
     groups: dict[str, list[PublicRecord]] = defaultdict(list)
     for run in runs:
         groups[name_of(run) or UNKNOWN].append(run)
@@ -242,26 +229,19 @@ def results_of(pulls: Iterable[Pull], since: datetime) -> Results:
             pending += 1
     if not hours:
         return Results(merged, closed, pending)
-    return Results(merged, closed, pending, round(median(hours), 2), round(percentile(hours, 0.9), 2))
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that is not exceeded by this share of the values (nearest rank)."""
-    return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
+    p90 = sorted(hours)[math.ceil(0.9 * len(hours)) - 1]  # the nearest rank
+    return Results(merged, closed, pending, round(median(hours), 2), round(p90, 2))
 
 
 def unknowns_of(runs: Sequence[PublicRecord]) -> list[str]:
     """Say in sentences what the runs leave open."""
-    notes = []
-    questions = {
-        "cost": lambda run: run.cost_usd is None,
-        "number of tokens": lambda run: run.tokens_input is None and run.tokens_output is None,
-        "agent": lambda run: not run.agent,
+    counts = {
+        "cost": sum(run.cost_usd is None for run in runs),
+        "number of tokens": sum(run.tokens_input is None and run.tokens_output is None for run in runs),
+        "agent": sum(not run.agent for run in runs),
     }
-    for name, is_open in questions.items():
-        if count := sum(map(is_open, runs)):
-            notes.append(f"The {name} of {count_of(count, 'run')} is not known: the agent did not report it.")
-    return notes
+    why = "is not known: the agent did not report it."
+    return [f"The {name} of {count_of(count, 'run')} {why}" for name, count in counts.items() if count]
 
 
 _ADVICE = {

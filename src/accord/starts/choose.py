@@ -75,8 +75,7 @@ HEAD_UNKNOWN = "#{} comes from a fork and changed after the review was asked for
 
 def check_event(event: StartEvent, config: AccordConfig) -> str:
     """Return why an event starts nothing, before anything is read about it; empty if it may start something."""
-    is_on = getattr(config.starts, event.trigger.value.replace("-", "_"))
-    if not is_on:
+    if not getattr(config.starts, event.trigger.value.replace("-", "_")):
         return f"`{event.trigger.value}` is off under `starts` in the configuration."
     if event.is_bot and event.trigger not in (Trigger.CLOSED, Trigger.MERGED):
         return (
@@ -85,16 +84,10 @@ def check_event(event: StartEvent, config: AccordConfig) -> str:
         )
     if event.trigger is Trigger.LABEL and not _is_start_label(event):
         return "This label starts nothing."
-    if event.is_fork and event.trigger is Trigger.MERGED:
-        return (
-            f"#{event.number} comes from a fork, so the token of this event can only read. "
-            "`accord status` says how to close its items."
-        )
     if event.is_fork:
-        return (
-            f"#{event.number} comes from a fork, so the token of this event can only read. "
-            "Comment `/accord review` on it instead."
-        )
+        is_merge = event.trigger is Trigger.MERGED
+        todo = "`accord status` says how to close its items." if is_merge else "Comment `/accord review` on it instead."
+        return f"#{event.number} comes from a fork, so the token of this event can only read. {todo}"
     if event.is_draft and event.trigger is Trigger.PULL:
         return f"#{event.number} is a draft. Its review starts when it is marked as ready."
     return ""
@@ -116,8 +109,6 @@ def choose(event: StartEvent, facts: ItemFacts) -> StartChoice:
         return Begin(known.work, known.agent)
     word = event.word.lower()
     if event.trigger is Trigger.COMMENT:
-        if word not in COMMANDS:
-            return Answer(_unknown_command(word))
         if answer := _answer_misplaced(event, facts):
             return answer
         choice = _command(word, facts)
@@ -141,21 +132,17 @@ def choose(event: StartEvent, facts: ItemFacts) -> StartChoice:
 
 
 def _answer_misplaced(event: StartEvent, facts: ItemFacts) -> Answer | None:
-    """Answer a command that does not say what to start: on the dashboard it names an item, elsewhere no other one."""
     word = event.word.lower()
+    if word not in COMMANDS:
+        known = ", ".join(f"`/accord {command}`" for command in COMMANDS)
+        problem = f"Unknown command `/accord {word}`. {did_you_mean(word, COMMANDS)}".rstrip()
+        return Answer(f"{problem if word else 'No command after `/accord`.'} Use one of {known}.")
     if facts.is_dashboard:
         problem = f"#{event.named} does not exist. " if event.named else "This is the dashboard. "
         return Answer(f"{problem}Name an item here: `/accord {word} #12`.")
     if event.named and event.named != event.number:
         return Answer(f"This comment names #{event.named}. Comment `/accord {word}` there, or here without the number.")
     return None
-
-
-def _unknown_command(word: str) -> str:
-    suggestion = did_you_mean(word, COMMANDS) if word else ""
-    known = ", ".join(f"`/accord {command}`" for command in COMMANDS)
-    problem = f"Unknown command `/accord {word}`." if word else "No command after `/accord`."
-    return " ".join(filter(None, [problem, suggestion, f"Use one of {known}."]))
 
 
 def _command(word: str, facts: ItemFacts, agent: str = "", *, is_retry: bool = False) -> StartChoice:
@@ -168,20 +155,13 @@ def _command(word: str, facts: ItemFacts, agent: str = "", *, is_retry: bool = F
             return Answer("There is nothing to retry: accord has not started anything here yet.")
         return _command(last.work, facts, last.agent, is_retry=True)
     if word == "plan":
-        return _plan(facts)
+        return _plan(facts.issue)
     if word == "review":
         return _review(facts)
     return _implement(facts, agent, is_retry=is_retry)
 
 
-def _labelled_agent(facts: ItemFacts) -> str:
-    """Return the agent that the labels name; empty unless there is exactly one."""
-    named = [label for label in map(str.lower, facts.issue.labels) if names_agent(label)]
-    return named[0].removeprefix(AGENT_PREFIX) if len(named) == 1 else ""
-
-
-def _plan(facts: ItemFacts) -> StartChoice:
-    issue = facts.issue
+def _plan(issue: Issue) -> StartChoice:
     if issue.is_pull:
         return Answer("A pull request cannot be planned. Comment `/accord review` to review it.")
     if is_work_item(issue):
@@ -216,7 +196,8 @@ def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> Start
         return Answer(_unready(issue, status, facts.pull))
     if facts.refused and not agent:
         return Answer(facts.refused[0].text)
-    agent = agent or _labelled_agent(facts)
+    named = [label for label in map(str.lower, issue.labels) if names_agent(label)]
+    agent = agent or (named[0].removeprefix(AGENT_PREFIX) if len(named) == 1 else "")
     agents = facts.agents or ()
     if agent and agent not in agents:
         known = ", ".join(map(as_code, agents))

@@ -99,7 +99,8 @@ def end(
         update = {"state": report.state, "run": run.run_id, "cost": report.cost}
         update |= {} if is_stopped else {"result": report.result, "next_step": report.next_step}
         follow_up: tuple[Operation, ...] = ()
-        if revision and _needs_review(context, revision[0]):
+        pull = context.github.issue(revision[0]) if revision and context.config.starts.pull_requests else None
+        if revision and pull and pull.author_is_bot:
             number, head = revision
             at = context.now()
             event = StartEvent(Trigger.PULL, pull_key(number, head), at, run.by, number=number, is_pull=True, head=head)
@@ -115,13 +116,7 @@ def end(
     return receipt
 
 
-def _needs_review(context: StartContext, number: int) -> bool:
-    pull = context.github.issue(number) if context.config.starts.pull_requests else None
-    return pull is not None and pull.author_is_bot
-
-
 def _read(context: StartContext, run: RunOfWork) -> tuple[StatusView, StatusRow]:
-    """Return the status of the item, and the row of the run in it, a new one for a run that has none."""
     if context.github.issue(run.number) is None:
         raise NotThere(f"#{run.number} does not exist.", hint="Start the workflow with the number of an existing one.")
     view, since = context.view(run.number), timestamp(context.now())
@@ -193,7 +188,6 @@ _OUTCOMES = {
 
 
 def _failure(jobs: Mapping[str, JobResult], outputs: RunOutputs | None) -> tuple[str, str]:
-    """Return the class and the cause of a failure, and the next step."""
     name = next(name for name, job in jobs.items() if job.result == "failure")
     if name in _AGENT_JOBS and outputs is not None and outputs.error_category:
         origin = f" ({outputs.error_type})" if outputs.error_type else ""

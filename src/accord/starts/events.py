@@ -31,24 +31,14 @@ _LABEL_CHARS = 50
 _FIRST_YEAR, _LAST_YEAR = 1970, 9999
 
 
-def command_of(body: str) -> str | None:
-    """Return the word after ``/accord`` at the beginning of a comment, "" without one; None for other comments."""
+def read_command(body: str) -> dict[str, Any] | None:
+    """Return ``word``, ``named`` and ``has_more_words`` of a comment that begins with ``/accord``; None for others."""
     found = _COMMAND.match(body)
-    return None if found is None else (found[1] or "").lower()
-
-
-def has_more_words(body: str) -> bool:
-    """Return whether another word follows the command and its item on their line, without punctuation between."""
-    found = _COMMAND.match(body)
-    named = _NAMED.match(body, found.end()) if found else None
-    return bool(found and found[1] and _MORE.match(body, (named or found).end()))
-
-
-def named_item(body: str) -> int:
-    """Return the item that a command names, as in ``/accord implement #12``; 0 without one."""
-    found = _COMMAND.match(body)
-    named = _NAMED.match(body, found.end()) if found and found[1] else None
-    return int(named[1]) if named else 0
+    if found is None or not found[1]:
+        return None if found is None else {"word": ""}
+    named = _NAMED.match(body, found.end())
+    more = _MORE.match(body, (named or found).end())
+    return {"word": found[1].lower(), "named": int(named[1]) if named else 0, "has_more_words": bool(more)}
 
 
 def read_event(name: str, payload: Mapping[str, Any]) -> StartEvent | None:
@@ -62,7 +52,6 @@ def read_event(name: str, payload: Mapping[str, Any]) -> StartEvent | None:
 
 
 def _value(payload: Mapping[str, Any], place: str, *types: type) -> Any:
-    """Return the value at a place such as ``/issue/number``. Raises BrokenContract for one that is not of the types."""
     value: Any = payload
     for key in place.split("/")[1:]:
         value = value.get(key) if isinstance(value, dict) else None
@@ -89,7 +78,6 @@ def _text(payload: Mapping[str, Any], place: str) -> str:
 
 
 def _time(payload: Mapping[str, Any], place: str) -> datetime:
-    """Return the time at a place: seconds since 1970, as in pushes, or a timestamp."""
     value = _value(payload, place, str, int)
     try:
         at = datetime.fromtimestamp(value, UTC) if isinstance(value, int) else parse_timestamp(value)
@@ -115,9 +103,8 @@ def _sender(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
-    body = _value(payload, "/comment/body", str, type(None)) or ""
-    word = command_of(body)
-    if word is None:
+    command = read_command(_value(payload, "/comment/body", str, type(None)) or "")
+    if command is None:
         return None
     number, comment = _number(payload, "/issue/number"), _number(payload, "/comment/id")
     return StartEvent(
@@ -127,10 +114,8 @@ def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
         **_sender(payload),
         number=number,
         is_pull="pull_request" in payload["issue"],
-        word=word,
-        has_more_words=has_more_words(body),
-        named=named_item(body),
         comment_id=comment,
+        **command,
     )
 
 
@@ -173,10 +158,9 @@ def _pull(trigger: Trigger) -> Callable[[Mapping[str, Any]], StartEvent]:
 
 
 def _merge(payload: Mapping[str, Any]) -> StartEvent | None:
-    """Return the merge into another branch than the default one, where GitHub closes no items."""
     pull = _value(payload, "/pull_request", dict)
-    elsewhere = _text(payload, "/pull_request/base/ref") != _text(payload, "/repository/default_branch")
-    if not (elsewhere and pull.get("merged")):
+    is_default = _text(payload, "/pull_request/base/ref") == _text(payload, "/repository/default_branch")
+    if is_default or not pull.get("merged"):  # GitHub closes the items of merges into the default branch
         return None
     event = _pull(Trigger.MERGED)(payload)
     return replace(event, key=key_of("merged", event.number), at=_time(payload, "/pull_request/merged_at"))

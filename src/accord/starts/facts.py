@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import field
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import count
-from pathlib import PurePosixPath
+from itertools import chain, count
 
 from accord.agents import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
@@ -32,10 +33,11 @@ from accord.text.redaction import Redactor
 
 _CLOCKS_DIFFER = timedelta(minutes=5)
 _FIRST_PAUSE_SECONDS = 2.0
-SPECS = "docs/specs/"
-_SUFFIXES = {".md", ".markdown"}
+_SPEC = re.compile(r"docs/specs/.+\.(?i:md|markdown)")
 _MOST_BYTES = 64 * 1024
 """The longest front matter of a specification that is read."""
+
+_FRONT_MATTER = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 APPEARS_WITHIN = timedelta(minutes=10)
 """A run that was started and is not in GitHub's list by then does not exist."""
@@ -100,23 +102,16 @@ def item_facts(context: StartContext, event: StartEvent) -> ItemFacts | None:
 
 
 def _newest_pull(context: StartContext, item: int) -> PullState | None:
-    """Read the pull request of an item's branches with which its work goes on: an open one, else the newest."""
     found: list[Pull] = []
     for number in count(1):
         if not (pulls := context.github.pulls_from(work_branch(item, number, context.config.branch_prefix))):
             break
         found = [*pulls, *found]
     still_open = (pull for pull in found if pull.state == "open")
-    newest = next(still_open, None) or _open_pull(context, item) or next(iter(found), None)
-    if newest is None:
-        return None
-    return pull_state(newest, closes=item in closing_references(newest))
-
-
-def _open_pull(context: StartContext, item: int) -> Pull | None:
-    """Find an open pull request of an item's branches under any prefix; that of the configuration may have changed."""
-    ours = (pull for pull in context.github.open_pulls() if pull.head_repository == context.repository)
-    return next((pull for pull in ours if item_of_branch(pull.head_branch) == item), None)
+    if (newest := next(still_open, None)) is None:  # the prefix of the configuration may have changed
+        ours = (pull for pull in context.github.open_pulls() if pull.head_repository == context.repository)
+        newest = next(chain((pull for pull in ours if item_of_branch(pull.head_branch) == item), found), None)
+    return pull_state(newest, closes=item in closing_references(newest)) if newest else None
 
 
 def merged_items(context: StartContext, event: StartEvent) -> Iterator[tuple[Issue, Owner]]:
@@ -164,31 +159,18 @@ def find_run(github: GitHub, file: str, key: str, since: datetime) -> WorkflowRu
 
 def approved_specs(context: StartContext, event: StartEvent) -> list[str]:
     """Return the paths of the approved specifications that a push changed."""
-    paths = [
-        file.path
-        for file in context.github.files_between(event.before, event.head)
-        if file.path.startswith(SPECS)
-        and PurePosixPath(file.path).suffix.lower() in _SUFFIXES
-        and file.status != "removed"
-        and file.path.isprintable()
-    ]
-    texts = ((path, context.github.find_file(path, event.head)) for path in paths)
+    changed = context.github.files_between(event.before, event.head)
+    paths = (file.path for file in changed if file.status != "removed" and _SPEC.fullmatch(file.path))
+    texts = ((path, context.github.find_file(path, event.head)) for path in paths if path.isprintable())
     return [path for path, text in texts if text is not None and is_approved(text)]
 
 
 def is_approved(text: bytes) -> bool:
     """Return whether the front matter of a specification says ``status: approved``."""
-    lines = text[:_MOST_BYTES].removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").split(b"\n")
-    if lines[0].rstrip() != b"---":
-        return False
-    end = next((i for i, line in enumerate(lines[1:], 1) if line.rstrip() == b"---"), None)
-    if end is None:
-        return False
-    try:
-        value = read_mapping(b"\n".join(lines[1:end])).value
-    except BrokenContract:
-        return False
-    return str(value.get("status", "")).strip().lower() == "approved"
+    head = _FRONT_MATTER.match(text[:_MOST_BYTES])
+    with suppress(BrokenContract):
+        return head is not None and str(read_mapping(head[1]).value.get("status", "")).strip().lower() == "approved"
+    return False
 
 
 def unblocked_items(github: GitHub, number: int) -> Iterator[tuple[Issue, StatusFacts]]:

@@ -75,13 +75,14 @@ def plan_choice(
     number = facts.issue.number
     if isinstance(choice, Answer) and choice.is_silent:
         return
+    row = facts.view.status.row(event.key)
+    is_shown = run is not None or (row is not None and (row.run > 0 or row.state in ACTIVE))
     if event.comment_id:
-        row = facts.view.status.row(event.key) if isinstance(choice, Begin) else None
-        is_shown = isinstance(choice, Begin) and _is_shown(row, run)
+        found = skipped_if(is_shown and isinstance(choice, Begin))
         reaction = CONFUSED if isinstance(choice, Answer) else EYES
-        yield React(f"comment {event.comment_id}", skipped_if(is_shown), event.comment_id, reaction)
+        yield React(f"comment {event.comment_id}", found, event.comment_id, reaction)
     if isinstance(choice, Begin):
-        yield from _begin(event, choice, facts, run, now)
+        yield from _begin(event, choice, facts, run, now, is_shown=is_shown)
     elif isinstance(choice, Halt):
         yield from _halt(event, facts, run)
     else:
@@ -89,12 +90,8 @@ def plan_choice(
         yield ShowStatus(f"#{number}", None, status, facts.view.comments, number=number)
 
 
-def _is_shown(row: StatusRow | None, run: WorkflowRun | None) -> bool:
-    return run is not None or (row is not None and (row.run > 0 or row.state in ACTIVE))
-
-
 def _begin(
-    event: StartEvent, choice: Begin, facts: ItemFacts, run: WorkflowRun | None, now: datetime
+    event: StartEvent, choice: Begin, facts: ItemFacts, run: WorkflowRun | None, now: datetime, *, is_shown: bool
 ) -> Iterator[Operation]:
     status, number = facts.view.status, facts.issue.number
     row = status.row(event.key)
@@ -110,10 +107,12 @@ def _begin(
         cause=event.trigger.value,
         head=head,
     )
-    shown = _without_lost(status, event.key).with_row(queued)
+    for lost in status.rows:  # nothing runs when a start is planned
+        if lost.state in ACTIVE and lost.key != event.key:
+            status = status.with_row(lost.model_copy(update={"state": "failed", "result": LOST}))
     inputs = {ITEM_INPUT[choice.work]: str(number), "agent": choice.agent, "start": event.key, "head": head}
-    is_shown = skipped_if(_is_shown(row, run))
-    yield ShowStatus(f"#{number}", is_shown, shown, facts.view.comments, number=number)
+    shown = status.with_row(queued)
+    yield ShowStatus(f"#{number}", skipped_if(is_shown), shown, facts.view.comments, number=number)
     yield start_operation(choice.work, inputs, event.at, is_started=run is not None or is_linked)
     yield LinkRun(event.key, skipped_if(is_linked), run.id if run else 0, number=number)
 
@@ -142,14 +141,6 @@ def show_row(number: int, view: StatusView, row: StatusRow) -> ShowStatus:
     return ShowStatus(f"#{number}", None, view.status.with_row(row), view.comments, number=number)
 
 
-def _without_lost(status: ItemStatus, key: str) -> ItemStatus:
-    """Close rows of runs that ended without a report: nothing runs when a start is planned."""
-    lost = [row for row in status.rows if row.state in ACTIVE and row.key != key]
-    for row in lost:
-        status = status.with_row(row.model_copy(update={"state": "failed", "result": LOST}))
-    return status
-
-
 def _halt(event: StartEvent, facts: ItemFacts, run: WorkflowRun | None) -> Iterator[Operation]:
     status, number = facts.view.status, facts.issue.number
     if facts.issue.is_pull:
@@ -169,8 +160,7 @@ def _halt(event: StartEvent, facts: ItemFacts, run: WorkflowRun | None) -> Itera
 
 def plan_spec(event: StartEvent, path: str, *, is_started: bool) -> StartWorkflow:
     """Return the plan of an approved specification, which an earlier delivery may have started."""
-    start = spec_key(path, event.head)
-    inputs = {"request": request_of_spec(path), "run-key": run_key_of_spec(path), "start": start}
+    inputs = {"request": request_of_spec(path), "run-key": run_key_of_spec(path), "start": spec_key(path, event.head)}
     return start_operation("plan", inputs, event.at, is_started=is_started)
 
 

@@ -107,10 +107,8 @@ def _plan(context: StartContext, event: StartEvent) -> Planned:
         return _plan_closings(context, event)
     if event.trigger is Trigger.CLOSED:
         issue = context.github.issue(event.number)
-        moves = (
-            *plan_ready(unblocked_items(context.github, event.number)),
-            *(plan_cleared(issue) if issue else ()),
-        )
+        cleared = plan_cleared(issue) if issue else ()
+        moves = (*plan_ready(unblocked_items(context.github, event.number)), *cleared)
         return moves, "" if moves else f"No pending item waited for #{event.number} alone."
     if not context.github.may_write(event.sender):
         is_label = event.trigger is Trigger.LABEL
@@ -123,23 +121,19 @@ def _plan(context: StartContext, event: StartEvent) -> Planned:
 
 
 def _plan_closings(context: StartContext, event: StartEvent) -> Planned:
-    """Plan to close the items of a merge, and to move on what they blocked: GitHub reports no closing of our own."""
     items = list(merged_items(context, event))
     closing = [plan_closing(issue, owner) for issue, owner in items if owner.reason == "merged-elsewhere"]
-    if not context.config.starts.ready:
-        return tuple(closing), "" if closing else f"No item of #{event.number} is left to close."
     closed = {issue.number for issue, owner in items if owner.reason in ("merged-elsewhere", "done")}
     found = (one for number in closed for one in unblocked_items(context.github, number))
-    blocked = {
+    blocked = {  # GitHub reports no closing of our own
         issue.number: (issue, StatusFacts(tuple(n for n in facts.open_blockers or () if n not in closed)))
-        for issue, facts in found
+        for issue, facts in (found if context.config.starts.ready else ())
     }
     moves = (*closing, *plan_ready(blocked.values()))
     return moves, "" if moves else f"No item of #{event.number} is left to close."
 
 
 def _refuse_label(context: StartContext, event: StartEvent) -> Planned:
-    """Answer once that a label does not count, for who set it."""
     text, facts = RefusedLabel(event.word, event.sender).text, item_facts(context, event)
     is_said = facts is None or event.key in facts.view.status.answered
     return () if facts is None or is_said else tuple(plan_choice(event, Answer(text), facts, None, context.now())), text
@@ -178,18 +172,17 @@ def _plan_ticks(context: StartContext, event: StartEvent) -> Planned:
     reasons: list[str] = []
     for tick in event.ticks:
         of_tick = replace(event, key=key_of(event.key, tick.number), number=tick.number, word=tick.word, ticks=())
-        planned, reason = _plan_ready(context, tick.number) if tick.word == "ready" else plan_item(context, of_tick)
-        operations += planned
-        reasons += [reason] if reason else []
+        if tick.word != "ready":
+            planned, reason = plan_item(context, of_tick)
+            operations += planned
+            reasons += [reason] if reason else []
+            continue
+        try:
+            item = find_work_item(context.github, tick.number)
+            operations.append(plan_move(item, "ready", gather_facts(context.github, item, "ready")))
+        except BrokenContract as broken:
+            reasons.append(broken.message)
     return tuple(operations), " ".join(reasons)
-
-
-def _plan_ready(context: StartContext, number: int) -> Planned:
-    try:
-        issue = find_work_item(context.github, number)
-        return (plan_move(issue, "ready", gather_facts(context.github, issue, "ready")),), ""
-    except BrokenContract as broken:
-        return (), broken.message
 
 
 def _plan_specs(context: StartContext, event: StartEvent) -> Planned:
@@ -206,12 +199,10 @@ def _plan_specs(context: StartContext, event: StartEvent) -> Planned:
 def _apply_operations(
     context: StartContext, operations: Sequence[Operation], *, is_dry_run: bool = False
 ) -> tuple[list[LedgerEntry], AccordError | None]:
-    """Apply operations in order; return an entry for each, and the error that ended it."""
     return apply_in_order(operations, lambda each: skipped_if(not _apply(context, each)), is_dry_run=is_dry_run)
 
 
 def _apply(context: StartContext, operation: Operation) -> bool:
-    """Apply an operation; return whether there was still something to do."""
     github = context.github
     match operation:
         case React():
@@ -236,7 +227,6 @@ def _apply(context: StartContext, operation: Operation) -> bool:
 
 
 def _show_status(context: StartContext, operation: ShowStatus) -> None:
-    """Write the status comment where it differs, and delete further ones of ours."""
     number = operation.number
     show_comment(
         context.github,

@@ -127,7 +127,6 @@ def ticks_between(before: str, after: str) -> tuple[Tick, ...]:
 
 
 def _boxes(body: str) -> dict[Tick, bool]:
-    """Return the boxes of a body and whether each is ticked. The first box of an item counts."""
     found: dict[int, tuple[Tick, bool]] = {}
     for line in body.splitlines():
         box = _BOX.match(line)
