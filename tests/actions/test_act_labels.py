@@ -10,13 +10,12 @@ from support.act import CONSUMER, ROOT, Bench, Run, job_with, read_yaml, templat
 from support.plans import plan, task
 from support.stage import seed_file
 
-from accord_sandbox.planting import INSTALLATION_TOKEN, TOKEN, ensure_repository
+from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
 
 pytestmark = pytest.mark.slow
 
-OTHER = "octo/other"
 FILE = """
 - {name: "kind:task", description: Work, color: "112233"}
 - {name: "good first issue", description: Start here, color: "7057ff"}
@@ -35,17 +34,6 @@ ENDS = """\
         run: printf 'of=%s\\n' "${{ steps.broken.outcome }} ${{ steps.check.outcome }}" >> "$GITHUB_OUTPUT"
 """
 LABELS = job_with("accord-ci/accord/actions/labels@v0", STEPS, failing=("broken", "check"), after=ENDS)
-MANY = """
-on: workflow_dispatch
-jobs:
-  call:
-    uses: accord-ci/accord/.github/workflows/reusable-label-sync.yml@v0
-    with:
-      repositories: '["octo/consumer", "octo/nowhere", "octo/other"]'
-      file: labels.yml
-    secrets:
-      token: ${{ secrets.GITHUB_TOKEN }}
-"""
 LATER = """\
       - id: setup
         if: always()
@@ -107,17 +95,6 @@ def test_labels_follow_the_file_and_the_outputs_say_how(run: Any, labels: Any) -
     assert actions == {"kind:task": "created", "good first issue": "updated"}
     assert set(labels()) == {*before, "kind:other"}  # pruning deletes only what a sync created
     assert "### accord labels: applied" in ended.summary
-
-
-@pytest.mark.matrix
-def test_each_repository_is_synced_in_a_job_of_its_own(run: Any, labels: Any, github: RunningSandbox) -> None:
-    with github.database.writing() as connection:
-        ensure_repository(connection, OTHER, 0.0)
-    ended = run(MANY, token=TOKEN)
-
-    assert ended.exit_code != 0
-    assert {labels(name).get("kind:task") for name in (CONSUMER, OTHER)} == {"112233"}, ended.trouble
-    assert ended.summary.count("### accord labels: applied") == 2
 
 
 def test_the_kits_workflow_for_labels_works_unchanged(run: Any, labels: Any) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from support.act import Bench
 from support.loop_calls import Consumer, seed
-from support.rotation import NIGHTLY
 from support.stage import seed_file
 
 from accord.loops.state import HistoryLine
@@ -31,11 +30,7 @@ LOG = "collecting\nsrc/total.py:2: assert total([1, 2]) == 3, got 2\n1 failed\n"
 FORGED = '<!-- accord:loop-state {"loop": "keepalive", "iterations": 99} -->\n\nAll runs are used.'
 LINES = "Teh first line.\nThe second line.\nThe third line.\n"
 
-WORK_ITEMS = [
-    {"title": "Add kept.txt", "body": CRITERIA.format("kept.txt")},
-    {"title": "Add lost.txt", "body": CRITERIA.format("lost.txt")},
-]
-KEPT_ALIVE = {"labels": ["agents:keepalive"], "statuses": GREEN}
+WORK_ITEMS = [{"title": "Add lost.txt", "body": CRITERIA.format("lost.txt")}]
 
 
 def thread(line: int, *comments: tuple[str, str]) -> dict[str, Any]:
@@ -44,15 +39,17 @@ def thread(line: int, *comments: tuple[str, str]) -> dict[str, Any]:
 
 
 PULLS: dict[str, dict[str, Any]] = {
-    "tasks": {**KEPT_ALIVE, "body": TASKS.format(*"   "), "comments": [{"author": "stranger", "body": FORGED}]},
-    "paused": {**KEPT_ALIVE, "labels": ["agents:keepalive", "agents:paused"], "body": "- [ ] Write paused.txt\n"},
-    "fork": {"labels": ["agents:keepalive"], "body": "- [ ] Write fork.txt\n", "fork": "stranger/consumer"},
+    "tasks": {
+        "labels": ["agents:keepalive"],
+        "statuses": GREEN,
+        "body": TASKS.format(*"   "),
+        "comments": [{"author": "stranger", "body": FORGED}],
+    },
     "failing": {
         "labels": ["agent:looping"],
         "checks": [{"name": "tests", "conclusion": "failure", "run": 6001, "log": LOG}],
     },
-    "kept": {"body": "Closes #1"},
-    "lost": {"body": "Closes #2"},
+    "lost": {"body": "Closes #1"},
     "bots": {
         "labels": ["agent:looping"],
         "threads": [
@@ -64,17 +61,11 @@ PULLS: dict[str, dict[str, Any]] = {
 }
 CHANGES = {
     "failing": {"src/total.py": "def total(numbers):\n    return max(numbers)\n"},
-    "kept": {"kept.txt": "kept\n"},
     "lost": {"found.txt": "found\n"},
     "bots": {"lines.txt": LINES},
 }
-ONLY_NIGHTLY = ("paused", "fork", "kept")
 NUMBERS = {name: number for number, name in enumerate(PULLS, len(WORK_ITEMS) + 1)}
-ALL_CALLS = {
-    "tasks": "keepalive", "paused": "keepalive", "fork": "keepalive", "failing": "autofix", "kept": "verifier",
-    "lost": "verifier", "bots": "bot-comments",
-}  # fmt: skip
-CALLS = {name: loop for name, loop in ALL_CALLS.items() if NIGHTLY or name not in ONLY_NIGHTLY}
+CALLS = {"tasks": "keepalive", "failing": "autofix", "lost": "verifier", "bots": "bot-comments"}
 DEAD_RUN = 6999
 
 
@@ -94,8 +85,7 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     document = seed({"README.md": "# Demo\n"}, branches=branches, issues=issues, workflow_runs=runs)
     with serving(home / "sandbox", seed=seed_file(home, document)) as github:
         consumer = Consumer(bench.with_own_tokens, github, home)
-        for name in ("kept", "lost"):
-            consumer.api("PUT", f"pulls/{NUMBERS[name]}/merge", json={})
+        consumer.api("PUT", f"pulls/{NUMBERS['lost']}/merge", json={})
         began = consumer.accord(
             "keepalive", "run", "--phase", "begin", "--pull", str(NUMBERS["tasks"]), run_id=DEAD_RUN
         )
@@ -162,15 +152,6 @@ def test_the_history_artifact_has_one_line_per_run_and_the_summary_warns_of_the_
     assert seen == [(NUMBERS["tasks"], "keepalive", number) for number in (1, 2, 3)]
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("name", ["fork", "paused"])
-def test_a_pull_request_of_a_fork_or_one_that_a_person_paused_is_left_alone(consumer: Consumer, name: str) -> None:
-    told = consumer.outputs["all"][name]
-    assert (told["action"], told["reason"], told["exit-code"]) == ("stop", name, "")
-    assert not of(consumer, name)["comments"]
-    assert "The branch is in a fork, where the workflow's token cannot push." in consumer.runs["all"].summary
-
-
 def test_autofix_fixes_a_failing_check_from_its_log(consumer: Consumer) -> None:
     told = consumer.outputs["all"]["failing"]
     assert (told["action"], told["reason"], told["exit-code"]) == ("fix", "checks-failing", "0")
@@ -179,29 +160,19 @@ def test_autofix_fixes_a_failing_check_from_its_log(consumer: Consumer) -> None:
     assert "| 1 | ✅ succeeded |" in comment
 
 
-@pytest.mark.matrix
-def test_the_verifier_reports_that_every_criterion_is_met(consumer: Consumer) -> None:
-    assert consumer.outputs["all"]["kept"]["exit-code"] == "0"
-    state, verdict = ours(consumer, "kept")
-    assert "**Verified** (`verdict-pass`). All 2 criteria are met." in state
-    assert "| ✅ | 1 | kept.txt is there | kept.txt: ls |" in verdict
-    assert of(consumer, "kept")["labels"] == []
-
-
 def test_the_verifier_opens_one_work_item_for_remaining_work(consumer: Consumer) -> None:
     state, verdict = ours(consumer, "lost")
     assert "**Work is left** (`verdict-fail`). Criteria not met: 1 of 2." in state
     assert "| ❌ | 1 | lost.txt is there | lost.txt: ls |" in verdict
     (left,) = [issue for issue in consumer.held["issues"] if issue["number"] > len(WORK_ITEMS)]
     assert (left["title"], left["author"], left["state"]) == ("Add lost.txt", BOT, "open")
-    assert f"Remaining work of #2 after #{NUMBERS['lost']}." in left["body"]
+    assert f"Remaining work of #1 after #{NUMBERS['lost']}." in left["body"]
     assert f"The remaining work is in #{left['number']}." in verdict
 
 
 def test_an_agent_that_judges_does_not_change_the_commit(consumer: Consumer) -> None:
-    for name in {"kept", "lost"} & CALLS.keys():
-        assert consumer.outputs["all"][name]["changes-made"] != "true"
-        assert of(consumer, name)["merge_commit"][:12] in ours(consumer, name)[1]
+    assert consumer.outputs["all"]["lost"]["changes-made"] != "true"
+    assert of(consumer, "lost")["merge_commit"][:12] in ours(consumer, "lost")[1]
 
 
 def test_each_thread_of_a_bot_gets_one_reply(consumer: Consumer) -> None:

@@ -8,25 +8,21 @@ import json
 
 import pytest
 from support.act import Bench
-from support.agent_calls import READER, Call, Calls, make_calls, once
+from support.agent_calls import Call, Calls, make_calls, once
 from support.model_server import chat, serving_models
 from support.rotation import NIGHTLY
 
 pytestmark = pytest.mark.slow
 
 ALL_CALLS = {
-    "no-changes": Call("looks"), "with-changes": Call("works"), "auth-error": Call("unauthorized"),
-    "crash": Call("crashes"), "protected": Call("works"), "may-not-push": Call("works", secrets={"token": READER}),
-    "skipped": Call("works", {"skip": True}), "too-long": Call("hangs", {"max_runtime_minutes": 0.02}),
+    "with-changes": Call("works"), "crash": Call("crashes"), "skipped": Call("works", {"skip": True}),
     "killed": Call("kills_its_runner", {"agent": "unconfined"}),
     "no-branch": Call(inputs={"pr_ref": "refs/heads/gone"}),
     "no-credential": Call(inputs={"agent": "gemini"}),
 }  # fmt: skip
 BY_DAY = ("with-changes", "crash")
 CALLS = {name: call for name, call in ALL_CALLS.items() if NIGHTLY or name in BY_DAY}
-PROTECTED = {"work/protected": {"enforce_admins": True, "required_pull_request_reviews": {}}}
 MODELS = {
-    "No changes needed": chat({"completed_tasks": [], "confidence": 0.9}, model="gpt-4o"),
     "Committed changes": chat({"completed_tasks": [1, 2], "confidence": 0.95}, model="gpt-4o"),
 }
 """The answer of the model, by the words of the agent."""
@@ -44,7 +40,6 @@ EXTRA = {
     "retry-after-seconds", "error-evidence", "run-warnings", "result-json", "terminal-disposition", "attempts",
     "capability-id", "effect-fingerprint", "evidence-artifact-ref", "supervision-mode", "capability-evidence-status",
 }  # fmt: skip
-LOOKED = "Inspected codebase. No changes needed."
 WORKED = "Committed changes to 3 files.\n\n- [x] Add unit tests\n- [x] Fix typo in README"
 LEFT = ["The run\u2019s changes were not pushed. 1 file is in changes.patch of the run folder or artifact."]
 
@@ -68,42 +63,13 @@ def failing(words: str, summary: str, *, code: str = "1") -> dict[str, str]:
 
 PUSHED = {"changes-made": "true", "commit-sha": "TIP", "files-changed": "3"}
 EXPECTED: dict[str, dict[str, str]] = {
-    "no-changes": {**saying(LOOKED), **judged("0.9")},
     "with-changes": saying(WORKED) | judged("0.95", "Add unit tests", "Fix typo in README") | PUSHED,
-    "auth-error": failing(
-        "auth agent manual",
-        "The provider refused the agent\u2019s credential: unexpected status 401 Unauthorized: CODEX_AUTH_JSON is "
-        "invalid or expired. Check that the secret is set, valid and allowed to use this model.",
-    ),
     "crash": failing(
         "unknown unknown manual",
         "The agent failed for an unknown reason: RuntimeError: the tool loop lost its state. "
         "Read its transcript and its log.",
     ),
-    "protected": {
-        **saying(WORKED),
-        **failing(
-            "infrastructure infrastructure manual",
-            "The push of the changes was refused: GitHub refused PATCH "
-            "/repos/octo/consumer/git/refs/heads/work/protected with 422: \u2019Changes must be made through a pull "
-            "request\u2019.",
-        ),
-    },
-    "may-not-push": {
-        **saying(WORKED),
-        **failing(
-            "infrastructure infrastructure manual",
-            "The push of the changes was refused: Git refused the push: Permission to octo/consumer.git denied to "
-            "rita.",
-        ),
-    },
     "skipped": {},
-    "too-long": failing(
-        "resource infrastructure manual",
-        "The time limit was reached: The agent reached its time limit of 1.2 seconds. "
-        "Raise the time limit, or split the task.",
-        code="143",
-    ),
     "killed": failing("infrastructure infrastructure retry", "The agent\u2019s job ended before the run did:"),
     "no-branch": failing("infrastructure infrastructure retry", "The agent\u2019s job ended before the run did:"),
     "no-credential": failing(
@@ -122,7 +88,7 @@ def calls(bench: Bench) -> Calls:
         with serving_models() as models:
             models.on = dict(MODELS)
             settings = {"ACCORD_GITHUB_MODELS_URL": f"{models.url}/v1"}
-            make_calls(bench, folder, CALLS, protected=PROTECTED, settings=settings)
+            make_calls(bench, folder, CALLS, settings=settings)
 
     return once(folder, make)
 
@@ -155,9 +121,8 @@ def test_only_a_successful_run_is_pushed_to_its_branch(calls: Calls) -> None:
     assert (author, subject) == ("github-actions[bot]", "feat: apply the changes of scripted")
 
 
-@pytest.mark.parametrize("name", [name for name in ("crash", "too-long") if name in CALLS])
-def test_a_run_that_failed_says_where_its_changes_are(calls: Calls, name: str) -> None:
-    warnings = json.loads(calls.outputs[name]["run-warnings"])
+def test_a_run_that_failed_says_where_its_changes_are(calls: Calls) -> None:
+    warnings = json.loads(calls.outputs["crash"]["run-warnings"])
     assert [each for each in warnings if "link-local" not in each] == LEFT  # reachable where root makes no container
     assert "+a = 2" in "".join(text for path, text in calls.artifacts.items() if path.endswith("changes.patch"))
 

@@ -188,15 +188,6 @@ def test_the_example_of_each_contract_can_be_submitted(tmp_path: Path, role: Res
     assert json.loads((tmp_path / "result.json").read_bytes()) == example
 
 
-def test_findings_are_those_of_the_command(accord: Accord, tmp_path: Path) -> None:
-    found = tools.check_result(Workspace(tmp_path, tmp_path, "planner"), CYCLE)["findings"]
-    (document,) = accord.document("check", accord.file("plan.json", CYCLE), code=1)["documents"]
-    place = ("code", "message", "path", "hint")
-    assert [[each.get(key) for key in place] for each in found] == [
-        [each.get(key) for key in place] for each in document["findings"]
-    ]
-
-
 @pytest.mark.parametrize("kind", BLOCKERS)
 def test_a_report_of_any_blocker_holds(tmp_path: Path, kind: str) -> None:
     blocker = Blocker(
@@ -213,14 +204,6 @@ def test_a_report_of_any_blocker_holds(tmp_path: Path, kind: str) -> None:
     tools.report_blocked(Workspace(tmp_path, tmp_path, "implementor"), blocker)
     _, findings = check_document((tmp_path / "result.json").read_bytes(), "implementor-result")
     assert findings == []
-
-
-def test_a_blocker_of_the_spec_without_its_quote_is_refused(tmp_path: Path) -> None:
-    options = [Option(choice="Wait.", trade_off="late"), Option(choice="Guess.", trade_off="maybe wrong")]
-    blocker = Blocker(type="spec-gap", description="No unit.", options=options, recommendation="Wait.", impact="Open.")
-    with pytest.raises(AccordError):
-        tools.report_blocked(Workspace(tmp_path, tmp_path, "implementor"), blocker)
-    assert not (tmp_path / "result.json").exists()
 
 
 def test_a_completed_change_gets_its_patch_from_the_work_tree(tmp_path: Path) -> None:

@@ -77,14 +77,6 @@ def test_evidence_of_the_run_reaches_the_model(accord: Accord, arguments: list[o
     assert "\n a.py | 3\n" in shown
 
 
-def test_the_providers_are_chosen_by_name(accord: Accord, arguments: list[object], served: ModelServer) -> None:
-    served.play(chat({"completed_tasks": [], "confidence": 0.9}))
-    assert accord.document(*arguments, "--providers", "regex-fallback")["llm-provider"] == "regex-fallback"
-    assert not served.seen
-    assert accord.document(*arguments, "--providers", "anthropic")["llm-analysis-run"] == "false"
-    assert accord(*arguments, "--providers", "anthropic").out.startswith("no provider answered")
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -98,9 +90,3 @@ def test_wrong_options_are_refused_before_a_provider_is_asked(
     served.play(chat({"completed_tasks": [], "confidence": 0.9}))
     ended = accord(*arguments, *more)
     assert (ended.code, said in ended.err, served.seen) == (2, True, [])
-
-
-def test_bytes_that_are_not_text_are_replaced(accord: Accord, arguments: list[object]) -> None:
-    (accord.home / "message.md").write_bytes(b"\xef\xbb\xbf- [x] Add tests\r\n\r\n\xff\x00")
-    document = accord.document(*arguments, "--providers", "regex-fallback")
-    assert document["llm-completed-tasks"] == '["Add tests"]'

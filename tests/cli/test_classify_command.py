@@ -82,11 +82,6 @@ def test_a_secret_in_the_evidence_is_not_printed(accord: Accord) -> None:
         assert "[redacted: github-token]" in ended.out
 
 
-def test_a_file_that_is_not_there_is_named(accord: Accord) -> None:
-    ended = accord("classify", "nowhere")
-    assert (ended.code, "Cannot read `nowhere`" in ended.err) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("log", "code", "category"),
     [("ERROR: unexpected status 401 Unauthorized: invalid key", 1, "auth"), ("all is well", 0, "")],

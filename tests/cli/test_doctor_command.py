@@ -20,7 +20,6 @@ from accord.core.errors import Interrupted
 from accord.doctor.checks import doctor_checks
 from accord.git.program import Git
 from accord.workflows.zizmor import find_zizmor
-from accord_sandbox.planting import INSTALLATION_TOKEN
 
 Doctor = Callable[[], "Found"]
 
@@ -170,16 +169,6 @@ def test_labels_that_differ_or_cannot_be_read_on_github_are_a_warning(
     assert found.codes[".github/labels.json"] == [code]
 
 
-def test_labels_that_differ_are_one_finding(accord: Accord, doctor: Doctor, repository: Path, stage: Stage) -> None:
-    names = [f"label-{i}" for i in range(26)]
-    entries = [{"name": name, "description": "", "color": "d73a4a"} for name in names]
-    (repository / ".github/labels.json").write_text(json.dumps(entries))
-    accord.on(stage)
-    (finding,) = next(each["findings"] for each in doctor().document["documents"] if "labels" in each["path"])
-    assert finding["message"].startswith("26 labels differ from the label file: to be created `label-0`, ")
-    assert all(f"`{name}`" in finding["message"] for name in names)
-
-
 ORDERED = (
     "name: N\non: issues\npermissions: {}\njobs:\n  a:\n    runs-on: x\n    steps:\n"
     "      - uses: some/action@v1\n      - run: |\n          set -e\n          echo ${{ github.event.issue.title }}\n"
@@ -210,20 +199,6 @@ def test_the_remote_of_the_examined_checkout_names_the_repository(
     git("init", "--quiet")
     git("remote", "add", "origin", f"{stage.server.url}/accord/sandbox.git")
     assert doctor().codes[".github/labels.json"] == ["label-drift"]
-
-
-@pytest.mark.parametrize(
-    ("origin", "is_foreign"),
-    [("git@github.com:octo/app.git", True), ("https://github.com/flows/app", False), (None, False)],
-)
-def test_the_remote_names_the_owner(doctor: Doctor, repository: Path, origin: str | None, is_foreign: bool) -> None:
-    call = f"name: C\non: push\npermissions: {{}}\njobs:\n  a:\n    uses: flows/x/.github/workflows/r.yml@{'0' * 40}\n"
-    (repository / ".github/workflows/call.yml").write_text(call + "    permissions: {}\n    secrets: inherit\n")
-    if origin:
-        git = Git(repository)
-        git("init", "--quiet")
-        git("remote", "add", "origin", origin)
-    assert doctor().code == is_foreign
 
 
 def test_a_step_gets_a_summary_with_the_table(accord: Accord, doctor: Doctor, repository: Path) -> None:
@@ -280,19 +255,6 @@ def test_an_administrator_sees_what_github_would_refuse(accord: Accord, doctor: 
     assert f"{new_repository.server.url}/accord/sandbox/settings/actions" in hint
     writes = [request for request in new_repository.server.requests if request[0] != "GET"]
     assert writes == []
-
-
-@pytest.mark.slow
-def test_settings_that_a_token_may_not_read_are_skipped(accord: Accord, doctor: Doctor, new_repository: Stage) -> None:
-    for token, skipped in (
-        (INSTALLATION_TOKEN, {"pull requests", "job permissions", "agent secrets", "logins"}),
-        ("admin-app", {"agent secrets", "logins"}),
-    ):
-        accord.on(new_repository, GITHUB_TOKEN=token)
-        found = doctor()
-        assert {name for name in LIVE if found.statuses[name] == "skipped"} == skipped
-        notes = {check["name"]: check["note"] for check in found.document["checks"]}
-        assert all("look under Settings" in notes[name] for name in skipped)
 
 
 LOOSE = """\

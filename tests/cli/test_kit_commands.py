@@ -94,43 +94,6 @@ def test_without_consent_or_a_whole_commit_init_writes_nothing(accord: Accord, r
 
 
 @pytest.mark.slow
-def test_choices_are_remembered_until_others_are_given(accord: Accord, root: Path) -> None:
-    chosen = ("--only", "plan, review", "--agent", "claude", "--source", "octo/accord")
-    first = accord.document("init", "--root", root, "--yes", *REF, *chosen)
-    assert (first["only"], first["agent"], first["source"]) == (["plan", "review"], "claude", "octo/accord")
-    pages = {command: step["url"] for step in first["next"] for command in step["commands"]}
-    assert pages["gh secret set ANTHROPIC_API_KEY"] == "https://github.com/octo/web/settings/secrets/actions"
-    assert not [command for command in pages if "OPENAI" in command]
-    assert not [command for command in pages if "can_approve" in command], (
-        "reviews are comments, and nothing opens pulls"
-    )
-    assert {path for path in files_of(root) if "workflows" in path} == {PLAN, REVIEW}
-    assert f"uses: octo/accord/actions/check@{NEW.commit}".encode() in files_of(root)[PLAN]
-    before = files_of(root)
-    assert accord.document("init", "--root", root, "--yes", *REF)["outcome"] == "unchanged"
-    assert files_of(root) == before
-    changed = accord.document("init", "--root", root, "--yes", *REF, "--only", "all")
-    assert (changed["only"], changed["agent"]) == (None, "claude")
-    assert files_of(root).keys() == {*SHIPPED.files, PLACE}
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--only", "pan"), "Did you mean `plan`?"),
-        (("--agent", "cluade"), "Did you mean `claude`?"),
-        (("--source", "accord"), "--source OWNER/NAME"),
-    ],
-)
-def test_a_choice_that_does_not_exist_is_wrong_usage(
-    accord: Accord, root: Path, options: tuple[str, ...], said: str
-) -> None:
-    ended = accord("init", "--root", root, "--yes", *REF, *options)
-    assert (ended.code, files_of(root)) == (2, {})
-    assert said in ended.err
-
-
-@pytest.mark.slow
 def test_a_commit_that_the_source_does_not_have_is_a_warning(accord: Accord, root: Path, tmp_path: Path) -> None:
     source = tmp_path / "server/octo/accord.git"
     source.mkdir(parents=True)

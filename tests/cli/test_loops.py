@@ -83,12 +83,6 @@ def test_nothing_starts_on_a_fact_that_was_not_read(accord: Accord, loop: str, p
     assert [(one["path"], "not read" in one["message"]) for one in refused["findings"]] == [(f"/{part}", True)]
 
 
-def test_a_timestamp_without_a_zone_is_refused(accord: Accord) -> None:
-    facts = accord.file("facts.json", {**FACTS, "now": "2026-11-01T12:00:00"})
-    refused = accord.document("keepalive", "decide", facts, code=1)
-    assert refused["findings"][0]["path"] == "/now"
-
-
 def test_people_read_what_happens_next(accord: Accord) -> None:
     facts = {**FACTS, "token": {"triggers_workflows": False}}
     lines = accord("keepalive", "decide", accord.file("facts.json", facts)).out.splitlines()

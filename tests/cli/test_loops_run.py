@@ -205,14 +205,6 @@ def test_a_turn_without_a_folder_says_how_it_can_be_continued(accord: Accord, ke
     assert lines[-1] == f"  files of the run: {kept}"
 
 
-@pytest.mark.slow
-def test_people_read_why_a_run_failed(accord: Accord, keepalive: Any) -> None:
-    step = accord.in_step(annotates=False)
-    accord.file("registry.yml", REGISTRY.replace("agent.py", "missing.py"))
-    assert "The agent's run failed" in keepalive("--run-dir", accord.home / "run").out
-    assert "The agent's run failed" in step.summary
-
-
 JOB = {"GITHUB_ACTIONS": "true"}
 DEPENDABOT = {"GITHUB_ACTOR": "dependabot[bot]", "GITHUB_EVENT_NAME": "pull_request"}
 

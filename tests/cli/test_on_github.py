@@ -123,23 +123,6 @@ def test_an_image_is_posted_only_if_its_host_is_allowed(how: str, accord: Accord
     assert done["sanitised"] == ({} if is_posted else {"images": 1})
 
 
-def test_a_host_is_not_an_address(accord: Accord) -> None:
-    ended = accord("apply", "plan.json", "--allowed-hosts", "https://img.test/")
-    assert ended.code == 2
-    assert "`https://img.test/` is not a host." in ended.err
-
-
-def test_the_words_of_other_bots_are_broken(accord: Accord, stage: Stage) -> None:
-    accord.monkeypatch.setenv("ACCORD_BREAK_WORDS", "recheck")
-    given = ["--break-words", "bors r+"]
-    file = accord.file("plan.json", plan(task("a", body=task_body(context="Say `bors r+`, not recheck."))))
-    done = accord.document("apply", file, *given)
-    (issue,) = stage.issues()
-    assert "Say `b\u2060ors r+`, not r\u2060echeck." in issue["body"]
-    assert done["sanitised"] == {"commands": 2}
-    assert accord.document("apply", file, *given)["outcome"] == "unchanged"
-
-
 BUSY = Fault("secondary-403", nth=1, method="POST", seconds=500, times=99)
 
 
@@ -435,25 +418,6 @@ def test_all_commands_read_the_label_file_of_the_default_branch(accord: Accord, 
         assert [label["name"] for label in ended.document["labels"]] == ["one", "two"]
         assert "labels.yml" in ended.err
         assert "read from main" in ended.err
-
-
-def test_pruning_takes_only_what_a_sync_made_and_what_is_named(accord: Accord, stage: Stage) -> None:
-    stage.send("POST", f"/repos/{stage.repository}/labels", name="by hand", color="222222")
-    accord("labels", "sync", "--file", accord.file("labels.yml", FILE))
-    (record,) = (accord.home / "home").rglob("*.json")
-    assert stage.repository in str(record), "each repository has a record of its own"
-    less = accord.file("less.yml", "- {name: two, color: '222222'}\n")
-    assert accord.document("labels", "sync", "--file", less)["outcome"] == "unchanged"
-    for options, gone in ((["--prune"], ["one"]), (["--remove", "by hand"], ["by hand"])):
-        synced = accord.document("labels", "sync", *options, "--file", less)
-        assert [label["name"] for label in synced["labels"] if label["action"] == "deleted"] == gone
-
-
-def test_a_label_that_github_refuses_ends_with_4_and_the_others_are_synced(accord: Accord, stage: Stage) -> None:
-    stage.send("POST", f"/repos/{stage.repository}/labels", name="..", color="222222")
-    file = accord.file("labels.yml", "[{name: new, color: '111111'}]\n")
-    synced = accord.document("labels", "sync", "--remove", "..", "--file", file, code=4)
-    assert {label["name"]: label["action"] for label in synced["labels"]} == {"..": "failed", "new": "created"}
 
 
 def test_labels_are_listed_without_github(accord: Accord) -> None:

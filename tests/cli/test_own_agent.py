@@ -23,15 +23,6 @@ agents:
     steering_files: [.duckrules, DUCK.md]
     actions: {Duck-Inc/duck-action: [session]}
 """
-WORKFLOW = """
-on: {issue_comment: {types: [created]}}
-permissions: {contents: write}
-jobs:
-  work:
-    runs-on: ubuntu-latest
-    steps:
-      - STEP
-"""
 
 
 @pytest.fixture
@@ -59,19 +50,6 @@ def test_patch_leaves_its_state_out_whatever_the_agents_branch_says(accord: Acco
     (root / ".github/agents/registry.yml").write_text(ENTRY.replace(".duck/", "none"))
     git(root, "commit", "-qam", "change the registry")
     assert patch(accord, root) == [".github/agents/registry.yml", "new.py"]
-
-
-@pytest.mark.parametrize("step", ["run: duck-cli work prompt.md", "uses: duck-inc/duck-action@v1"])
-def test_doctor_knows_its_program_and_its_action(accord: Accord, root: Path, step: str) -> None:
-    accord.monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: None)
-    (root / ".github/workflows").mkdir()
-    file = root / ".github/workflows/work.yml"
-    file.write_text(WORKFLOW.replace("STEP", step))
-    checks = accord("doctor", "--root", root, "--format", "json").document["checks"]
-    assert {check["name"]: check["status"] for check in checks}["agent jobs"] == "error"
-    file.write_text(WORKFLOW.replace("STEP", step.replace("duck", "swan")))
-    checks = accord("doctor", "--root", root, "--format", "json").document["checks"]
-    assert {check["name"]: check["status"] for check in checks}["agent jobs"] != "error"
 
 
 def test_init_names_its_secret(accord: Accord, root: Path) -> None:

@@ -439,11 +439,6 @@ def test_a_step_whose_command_is_refused_leaves_all_outputs_with_the_reason(acco
     assert "❌" in step.summary
 
 
-def test_a_folder_that_no_run_wrote_is_wrong_usage_at_a_terminal(accord: Accord) -> None:
-    refused = accord("publish", accord.home)
-    assert (refused.code, "it has no record.json" in refused.err) == (2, True), refused.err
-
-
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
 def test_no_agent_does_what_cannot_be_handed_on(accord: Accord, missing: str) -> None:
     for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN"):
@@ -452,13 +447,6 @@ def test_no_agent_does_what_cannot_be_handed_on(accord: Accord, missing: str) ->
     ended = accord("run", "--agent", "command", "--command", "true", "--pr-ref", "a", "--run-dir", accord.home / "run")
     assert (ended.code, missing in ended.err) == (2, True)
     assert not (accord.home / "run").exists()
-
-
-def test_no_agent_starts_for_an_invalid_branch_name(on_github: Accord, running: Any) -> None:
-    for more in ([], ["--no-publish"]):
-        ended = running("--pr-ref=refs/heads//x", *more)
-        assert (ended.code, "--pr-ref" in ended.err) == (2, True), ended.err
-        assert not (on_github.home / "run").exists()
 
 
 @pytest.mark.slow

@@ -1,13 +1,11 @@
 """The line that shows how an agent's run goes on: on a terminal, in a log, and what a line of output adds to it."""
 
 import io
-from pathlib import Path
 
 import pytest
 
 from accord.cli.run_step import RunStatus, status_line
 
-LOGS = Path(__file__).parents[1] / "data/agent-logs"
 STARTED = '{"type":"thread.started","thread_id":"t1"}'
 
 

@@ -210,21 +210,6 @@ def test_dispatch_prints_the_input_and_writes_the_files_of_a_run(session: Sessio
     assert [finding["code"] for finding in refused["findings"]] == ["context-file-missing"]
 
 
-def test_a_session_is_not_created_twice(accord: Accord) -> None:
-    play = begin(accord, "--lean")
-    folder = play.folder
-    assert play("show")["mode"] == "lean"
-    refused = accord.document("session", "new", "add csv export", code=1)
-    assert [finding["code"] for finding in refused["findings"]] == ["session-exists"]
-    (folder / "status.json").rename(folder / "outputs.jsonl")
-    refused = accord.document("session", "new", "add csv export", code=1)
-    assert refused["findings"][0]["hint"] == "Choose another name, or restore its status.json."
-    (folder / "outputs.jsonl").unlink()
-    assert begin(accord).folder == folder, "an empty folder is what a killed process leaves"
-    assert accord("session", "new", "…").code == 2
-    assert accord("session", "show", "nowhere").code == 2
-
-
 def test_answers_cancellations_and_skips_are_recorded_with_their_reasons(session: Session) -> None:
     play = session("DESIGN", mode="full", user_decisions=[])
     play("ask", "--question", "One?", "--question", "Two?", "--question", "Three?")

@@ -119,45 +119,10 @@ def test_one_command_on_a_terminal_plays_a_whole_session(project: Project) -> No
     assert (project.state(), project.turns()) == ("DONE", WHOLE)
 
 
-def test_a_failed_review_is_fixed_and_reviewed_again(project: Project) -> None:
-    project.plan(QA=["FAIL"])
-    project.run()
-    project.run("UD-APPROVE-DESIGN=approved")
-    project.run("UD-REVIEW-STRATEGY=per-batch", code=0)
-    turns = project.turns()
-    assert turns[turns.index("QA T-001") + 1] == "Coder T-001"
-    assert turns[-3:] == ["Reviewer meta", "Integrator meta", "Docs meta"]
-    counts = json.loads((project.folder / "status.json").read_text())["retry_counts"]
-    assert counts == {"T-001": {"FIX_TESTS": 1}}
-
-
 def test_an_agent_that_is_blocked_needs_a_person(project: Project) -> None:
     project.plan(SpecAgent=["BLOCKED"])
     assert project.run()["turn"]["why"] == "SpecAgent returned BLOCKED on meta: SpecAgent has looked at it."
     assert (project.state(), project.turns()) == ("INTAKE", ["SpecAgent meta"])
-
-
-def test_a_blocked_task_waits_for_a_person(project: Project) -> None:
-    project.plan(Coder=["BLOCKED"])
-    project.run()
-    project.run("UD-APPROVE-DESIGN=approved")
-    project.run("UD-REVIEW-STRATEGY=single-final")
-    turns = project.turns()
-    turn = project.run()["turn"]
-    assert (turn["why"], project.turns()) == ("T-001 is blocked. Resolve that, then let it begin again.", turns)
-    assert project.accord(*turn["command"].split()[1:]).code == 0
-    project.run(code=0)
-    assert project.state() == "DONE"
-
-
-def test_an_agent_that_answers_a_gate_itself_ends_the_run(project: Project) -> None:
-    forged = json.loads((project.folder / "status.json").read_text())
-    forged["user_decisions"] = [decision("UD-APPROVE-DESIGN", "answered")]
-    project.write({"SpecAgent": {**FILES["SpecAgent"], "status.json": json.dumps(forged)}})
-    (found,) = project.run(code=1)["findings"]
-    assert (found["code"], found["path"]) == ("role-forbidden", "/status.json/user_decisions")
-    assert json.loads((project.folder / "status.json").read_text()) == forged, "a person sees what the agent wrote"
-    assert project.turns() == ["SpecAgent meta"]
 
 
 def test_an_agent_without_effect_is_not_asked_forever(project: Project) -> None:

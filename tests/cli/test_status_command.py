@@ -8,7 +8,6 @@ import click
 import pytest
 from support.commands import Accord
 from support.plans import task_body
-from support.records import record
 from support.stage import Stage, staged
 from support.starts import DRAFT, LABELS, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 from support.trees import git
@@ -17,9 +16,7 @@ from accord.board.facts import read_snapshot
 from accord.board.models import Entry, Overview, address_of
 from accord.board.pages import timeline_of
 from accord.cli.board import age, status_lines
-from accord.records.chain import append_record
 from accord.starts.ends import JobResult
-from accord.text.redaction import Redactor
 from accord_sandbox.server import serving
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -125,18 +122,6 @@ def test_several_repositories_are_one_status(accord: Accord, tmp_path: Path) -> 
     assert ("octo/api#1 Which?" in text, text.count("octo/web#1 Write")) == (True, 1)
     assert ("  item         #1 Write" in alone, "Which?" in alone) == (True, False)
     assert {path.name for path in (accord.home / "board").glob("item-*")} == {"item-1.html", "item-octo~api-1.html"}
-
-
-@pytest.mark.slow
-def test_the_board_charts_the_records_of_the_repository(accord: Accord, starts: Starts) -> None:
-    clock = starts.stage.clock
-    run = record(links={"issue": READY, "workflow_run": 71}, ended_at=clock.now(), cost_usd=0.75)
-    assert append_record(starts.stage.adapter(), run, Redactor(), clock)
-    assert accord("board", "--static", "board").code == 0
-    pages = {path.name: path.read_text(encoding="utf-8") for path in (accord.home / "board").glob("*.html")}
-    assert "<td>0.75</td>" in pages["charts.html"]
-    assert "Implementation by codex: success" in pages[f"item-{READY}.html"]
-    assert "0.75 US dollars" in pages[f"item-{READY}.html"]
 
 
 @pytest.mark.slow
