@@ -7,11 +7,11 @@ that runs it. Source: GitHub documentation, "Creating a composite action".
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -135,10 +135,7 @@ _MOST_LEVELS = 10
 
 _SHELL_FILE = re.compile(r"\.(?:ba|z|da|k)?sh\Z")
 _SHEBANG = re.compile(r"\A#!.*\b(?:ba|z|da|k)?sh\b")
-_EXPRESSION = re.compile(r"\$\{\{\s*github\.(workspace|action_path)\s*\}\}|\$\{(\w+)\}|\$\(pwd\)|`pwd`")
-_MOUNT = re.compile(r"(?:^|=)((?:\.|\$\w{1,40})(?:/[^:,\s]{0,300})?)(?::|,(?:target|dst|destination)=)(/[^:,\s]+)")
-"""A folder of the repository that a container has, and its place there."""
-
+_EXPRESSION = re.compile(r"\$\{\{[^}]*\}\}|\$\([^)]*\)|`[^`]*`")
 _MOST_SCRIPTS = 50
 
 
@@ -186,7 +183,7 @@ class CalledFiles:
         update["file"] = path if users else ""
         if uses.startswith(_LOCAL):
             if "/" in self._repository:
-                update["own_name"] = posixpath.normpath(f"{self._repository}/{uses[2:]}").lower()
+                update["own_name"] = normpath(f"{self._repository}/{uses[2:]}").lower()
             file = self._action_file(uses)
             if file is None and not any(_checks_out(each, uses[2:]) for each in job.steps):
                 self._add_missing(path, uses, f"{place}{step.place}/uses")
@@ -207,32 +204,31 @@ class CalledFiles:
             self.missing.append((path, warning("called-file-missing", message, place, hint=hint)))
 
     def _action_file(self, uses: str) -> str | None:
-        paths = (posixpath.normpath(posixpath.join(uses[2:], f"action.{end}")) for end in ("yml", "yaml"))
+        paths = (normpath(join(uses[2:], f"action.{end}")) for end in ("yml", "yaml"))
         return next((path for path in paths if self._is_file(path)), None)
 
     def _is_file(self, path: str) -> bool:
         return os.path.isfile(self._root / path) and is_inside(self._root, self._root / path)
 
     def _scripts(self, path: str, step: Step, folder: str) -> dict[str, str]:
-        """Return the shell scripts of the repository that a step's script runs, also in containers, by path."""
+        """Return the shell scripts of the repository that a step's script runs, also in containers, by path.
+
+        The end of a path tells the file, wherever the job or a container has the repository.
+        """
         below = str((step.model_extra or {}).get("working-directory") or folder or ".")
-        folders = {"$GITHUB_WORKSPACE": ".", "$GITHUB_ACTION_PATH": posixpath.dirname(path) or ".", "$PWD": below}
-        scripts, waiting, mounts = dict[str, str](), [step.run], dict[str, str]()
+        scripts, waiting = dict[str, str](), [step.run]
         while waiting and len(scripts) < _MOST_SCRIPTS:
-            script = _EXPRESSION.sub(
-                lambda at: f"$GITHUB_{at[1].upper()}" if at[1] else f"${at[2] or 'PWD'}", waiting.pop()
-            )
-            commands = commands_of(script)
-            mounts |= {at[2]: at[1] for words in commands for at in map(_MOUNT.search, words) if at}
+            commands = commands_of(waiting.pop())
             for first, second in dict.fromkeys((words[0], [*words, ""][1]) for words in commands):
                 word = second if first in {"source", "."} and second else first
-                paths = (_repository_path(each, mounts, folders) for each in (posixpath.join(below, word), word))
-                read = (
-                    (path, self._read_script(path, is_sourced=word != first)) for path in paths if path not in scripts
-                )
-                if found := next(((path, text) for path, text in read if text is not None), None):
-                    scripts |= [found]
-                    waiting.append(found[1])
+                parts = _EXPRESSION.sub("$", word).split("/")
+                ends = ("/".join(parts[i:]) for i in range(len(parts) if parts[0][:1] in ("", "$") else 1))
+                found = (normpath(join(base, end)) for end in ends for base in (below, ".", dirname(path)))
+                read = ((each, self._read_script(each, is_sourced=word != first)) for each in found)
+                name, text = next(((each, text) for each, text in read if text is not None), ("", None))
+                if text is not None and name not in scripts:
+                    scripts[name] = text
+                    waiting.append(text)
         return scripts
 
     def _read_script(self, path: str, *, is_sourced: bool) -> str | None:
@@ -247,14 +243,7 @@ class CalledFiles:
         return text.replace("${{", "$ {{") if is_shell and len(text) <= _MOST_CHARACTERS else None
 
 
-def _repository_path(word: str, mounts: Mapping[str, str], folders: Mapping[str, str]) -> str:
-    """Return the path in the repository of a file of the job, or of a container with these folders of the job."""
-    inside = next((each for each in mounts if f"{word}/".startswith(f"{each}/")), "")
-    first, slash, rest = (mounts.get(inside, "") + word.removeprefix(inside)).partition("/")
-    return posixpath.normpath(f"{folders.get(first, first)}{slash}{rest}")
-
-
 def _checks_out(step: Step, path: str) -> bool:
     """Return whether a step checks out something at a path or above it."""
-    folder = posixpath.normpath(str(step.given.get("path") or "-"))
-    return "checkout" in step.uses and f"{posixpath.normpath(path)}/".startswith(f"{folder}/")
+    folder = normpath(str(step.given.get("path") or "-"))
+    return "checkout" in step.uses and f"{normpath(path)}/".startswith(f"{folder}/")
