@@ -35,10 +35,6 @@ _READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:
 """How languages other than those of Unix shells read a variable."""
 
 _RESERVED = re.compile(r"\AGITHUB_|\ARUNNER_")
-_JAVASCRIPT = re.compile(
-    r"""//[^\n]*|/\*(?:[\s\S]*?\*/|[\s\S]*)|(?P<expression>\$\{\{(?P<inner>(?:[^}$]|\}(?!\}))*)\}\})"""
-    r"""|\\[\s\S]|(?P<quote>['"`])|\n"""
-)
 
 
 def script_findings(
@@ -80,10 +76,9 @@ def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator
 
 def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
     """Report each untrusted expression of a script once, with the variable to use instead."""
-    quotes = _quotes_in(script.text) if script.language == "javascript" else {}
     for expression in dict.fromkeys(embedded_expressions(script.text)):
         parsed = parse(expression)
-        quote = quotes.get(expression, "'")
+        quote = _quote_around(expression, script.text) if script.language == "javascript" else "'"
         if not quote and parsed and parsed.kind == "call" and parsed.name == "tojson":
             continue  # a literal of JavaScript
         references = parsed.yields if parsed else [("an unreadable expression",)]
@@ -110,18 +105,15 @@ def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
         yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint, quote=expression)
 
 
-def _quotes_in(script: str) -> dict[str, str]:
-    """Return the quotation mark around each expression of a script in JavaScript; empty for one without."""
-    found, quote = dict[str, str](), ""
-    for at in _JAVASCRIPT.finditer(script):
-        if at["expression"]:
-            expression = at["inner"].strip()
-            found[expression] = found.get(expression) or quote
-        elif at["quote"] and quote in ("", at["quote"]):
-            quote = "" if quote else at["quote"]
-        elif at[0] == "\n" and quote != "`":
-            quote = ""
-    return found
+def _quote_around(expression: str, script: str) -> str:
+    """Return the quotation mark that is open before an expression of a script in JavaScript; empty without one."""
+    pieces = script.split(expression)[:-1]
+    for i in range(len(pieces)):
+        before = expression.join(pieces[: i + 1])
+        line = before.rpartition("\n")[2]
+        if found := [*(mark for mark in "'\"" if line.count(mark) % 2), *(["`"] if before.count("`") % 2 else [])]:
+            return found[0]
+    return ""
 
 
 # Code
