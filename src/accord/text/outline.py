@@ -6,7 +6,7 @@ Headings and boxes inside code, block quotes and comments are text about structu
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -145,81 +145,59 @@ def bot_controls(markdown: str) -> set[Block]:
 
     The text of such a box begins with a comment, or it is in a bot's region. Mostly a program writes the same name in a
     comment before and in one after a text: ``<!-- x -->`` and ``<!-- /x -->``, ``x-start`` and ``x-end``, or twice
-    ``X_SUMMARY``. A person does below a heading of tasks, in plain words, or right below any heading, by a short name.
-    A region with headings of both tasks and criteria is a plan for the agent.
+    ``X_SUMMARY``. A person does below a heading of tasks, in one word or in plain words. A region with headings of both
+    tasks and criteria is a plan for the agent.
     """
     if "<!--" not in markdown and f"[{_DEFINED_COMMENT}]:" not in markdown:
         return set()
     blocks = read_blocks(markdown)
     texts = {block.inside: block.texts for block in reversed(blocks.leaves)}
-    headings = [block for block in blocks.leaves if block.kind == "heading"]
-    lines, are_of_tasks = [heading.first for heading in headings], [*_are_of_tasks(headings)]
+    headings, ancestry, are_of_tasks = [one for one in blocks.leaves if one.kind == "heading"], list[Block](), [False]
+    for heading in headings:
+        ancestry = [*(one for one in ancestry if one.length < heading.length), heading]
+        are_of_tasks.append(any(not _OF_PEOPLE.isdisjoint(_words(one.content)) for one in ancestry))
+    lines = [heading.first for heading in headings]
 
-    def has_plan(region: _Region) -> bool:
+    def is_plan(region: _Region) -> bool:
         words = {word for one in headings if region.start < one.first < region.end for word in _words(one.content)}
-        return "criteria" in words and not words.isdisjoint(("task", "tasks")) and not region.is_of_program
+        return "criteria" in words and not words.isdisjoint(("task", "tasks"))
 
-    regions = [*filterfalse(has_plan, _named_regions(markdown, blocks))]
-
-    def is_outside(block: Block) -> bool:
-        return not any(region.start <= block.first < region.end for region in regions)
-
-    shown = [one.first for one in blocks.leaves if one.kind != "heading" and any(_shown_texts(one)) and is_outside(one)]
-    boxes = [item.first for item in blocks.items if item.box and is_outside(item)]
-
-    def is_of_people(item: Block, region: _Region) -> bool:
-        top = lines[above - 1] if (above := bisect_left(lines, region.start)) else -1
-        has_text, has_box = (bisect_right(one, top) < bisect_left(one, region.start) for one in (shown, boxes))
-        heading = bisect_right(lines, item.first) - 1
-        is_named = heading >= 0 and are_of_tasks[heading]
-        is_short = len(region.name) <= (2 if is_named and not has_box else 1) or (is_named and region.is_prose)
-        return is_short and not region.is_of_program and (is_named or (above > 0 and not has_text))
+    regions = [*filterfalse(is_plan, _named_regions(markdown, blocks))]
 
     def is_control(item: Block) -> bool:
         first = next(spans("".join(texts.get(item, ())[:1]).lstrip()), None)
-        around = (region for region in regions if region.start <= item.first < region.end)
-        return (first is not None and first.kind == "comment") or not all(is_of_people(item, one) for one in around)
+        around = [region for region in regions if region.start <= item.first < region.end]
+        is_of_people = all(one.is_plain for one in around) and are_of_tasks[bisect_right(lines, item.first)]
+        return (first is not None and first.kind == "comment") or bool(around and not is_of_people)
 
     return {item for item in blocks.items if item.box and is_control(item)}
 
 
-def _are_of_tasks(headings: Iterable[Block]) -> Iterator[bool]:
-    """Tell of each heading whether it, or one that it is below, says that boxes are tasks."""
-    ancestry: list[tuple[int, bool]] = []
-    for heading in headings:
-        ancestry = [one for one in ancestry if one[0] < heading.length]
-        is_named = not _OF_PEOPLE.isdisjoint(_words(heading.content))
-        ancestry.append((heading.length, is_named or any(of_tasks for _, of_tasks in ancestry)))
-        yield ancestry[-1][1]
-
-
 class _Region(NamedTuple):
-    """The lines between two comments, from 0, and the words of the name in both."""
+    """The lines between two comments, from 0, and whether a person may have named it."""
 
     start: int
     end: int
-    name: tuple[str, ...]
-    is_of_program: bool
-    is_prose: bool
+    is_plain: bool
 
 
 def _named_regions(markdown: str, blocks: Blocks) -> Iterator[_Region]:
     """Yield the regions between comments with one name, except for those whose name says that boxes are tasks."""
     outside = (block for block in blocks.leaves if not any(each.kind == "item" for each in block.around))
-    found = [(block.first, comment, False) for block in outside for comment in _comments(block)]
+    found = [(block.first, comment) for block in outside for comment in _comments(block)]
     starts = [start for start, _ in blocks.lines]
     named = (one for one in blocks.definitions if one.label == _DEFINED_COMMENT)
-    found += [(bisect_right(starts, one.start) - 1, markdown[one.start : one.end], True) for one in named]
+    found += [(bisect_right(starts, one.start) - 1, f": {markdown[one.start : one.end]}") for one in named]
     begun: dict[tuple[str, ...], int] = {}
-    for line, comment, is_defined in sorted(found):
+    for line, comment in sorted(found):
         words = _words(comment)
-        name = tuple(word for word in words if word not in _UNNAMED)
+        name = tuple(word for word in words if word not in _UNNAMED and not word.isdigit())
         if not name or not _OF_PEOPLE.isdisjoint(name):
             continue
         is_end = "end" in words or comment.lstrip().startswith("/")
         if name in begun and (is_end or _CONSTANT.fullmatch(comment)):
-            is_joined = len(name) > 1 and "_".join(name) in comment.casefold()
-            yield _Region(begun.pop(name), line, name, is_defined or is_joined, bool(_PROSE.fullmatch(comment.strip())))
+            is_plain = bool(len(name) == 1 or _PROSE.fullmatch(comment.strip())) and comment[0] != ":"
+            yield _Region(begun.pop(name), line, is_plain)
         elif not is_end:
             begun.setdefault(name, line)
 
