@@ -137,7 +137,11 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str, policy: Posti
     """
     content = prose.content
     edits, holes = (_raw_html if prose.is_html else _inline)(page, prose, policy)
-    sure = [hole for hole in holes if hole.end <= prose.doubt or _is_tag(content, hole)]
+    sure = [
+        hole
+        for hole in holes
+        if hole.end <= prose.doubt or hole.new == TAG or (hole.new == ISSUE_LINK and content[hole.start] == "<")
+    ]
     bracket = "&#91;" if prose.is_html else "\\["
     edits += (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
     edits += entity_edits(content, sure, is_html=prose.is_html)
@@ -180,10 +184,6 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str, policy: Posti
 def _naming_edits(content: str, view: View, addresses: Sequence[Edit], policy: PostingPolicy) -> Iterator[Edit]:
     yield from mention_edits(content, view, addresses)
     yield from reference_edits(content, view, addresses, policy)
-
-
-def _is_tag(content: str, hole: Edit) -> bool:
-    return hole.new == TAG or (hole.new == ISSUE_LINK and content.startswith("<", hole.start))
 
 
 def _doubtful_readings(

@@ -100,13 +100,9 @@ def attribute_edits(tag: str, start: int) -> Iterator[Edit]:
     """Take out the attributes of an allowed tag that may not stay; the tag begins at ``start``."""
     name, _ = read_tag(tag)
     for attribute in _ATTRIBUTES_IN.finditer(tag):
-        if not _stays(name, attribute[1].lower(), _value_of(attribute)):
+        tags, values = _ATTRIBUTES.get(attribute[1].lower(), ("", _ANY))
+        if name not in tags.split() or not values.fullmatch(_value_of(attribute).strip()):
             yield Edit(start + attribute.start(), start + attribute.end(), "", "html")
-
-
-def _stays(name: str, attribute: str, value: str) -> bool:
-    tags, values = _ATTRIBUTES.get(attribute, ("", _ANY))
-    return name in tags.split() and values.fullmatch(value.strip()) is not None
 
 
 @lru_cache(maxsize=1)
@@ -115,26 +111,20 @@ def html_parts(text: str) -> tuple[HtmlPart, ...]:
 
     A comment without an end hides all that follows, as it does in a CommonMark HTML block of kind 2.
     """
-    return tuple(_read_parts(text))
-
-
-def _read_parts(text: str) -> Iterator[HtmlPart]:
-    position = text.find("<")
-    last_end = text.rfind("-->")
-    while position >= 0:
-        piece = _piece_at(text, position, last_end)
-        if piece is not None:
-            yield piece
-        position = text.find("<", piece.end if piece else position + 1)
-
-
-def _piece_at(text: str, start: int, last_end: int) -> HtmlPart | None:
-    if text.startswith("<!--", start):
-        return _comment_at(text, start, last_end)
-    found = None if _NEWER_BLOCK.match(text) and not text[:start].strip() else _TAG.match(text, start)
-    if found and is_allowed_tag(found[0]):
-        return HtmlPart("tag", start, found.end())
-    return HtmlPart("refused", start, start + 1) if _OPENING.match(text, start) else None
+    parts, start, last_end = list[HtmlPart](), text.find("<"), text.rfind("-->")
+    while start >= 0:
+        end = start + 1
+        found = None if _NEWER_BLOCK.match(text) and not text[:start].strip() else _TAG.match(text, start)
+        if text.startswith("<!--", start):
+            parts.append(_comment_at(text, start, last_end))
+            end = parts[-1].end
+        elif found and is_allowed_tag(found[0]):
+            end = found.end()
+            parts.append(HtmlPart("tag", start, end))
+        elif _OPENING.match(text, start):
+            parts.append(HtmlPart("refused", start, end))
+        start = text.find("<", end)
+    return tuple(parts)
 
 
 def _comment_at(text: str, start: int, last_end: int) -> HtmlPart:

@@ -106,8 +106,6 @@ class _Bracket:
 
 
 class _InlineReader:
-    """The state of ``read_inlines``."""
-
     def __init__(self, content: str, references: Mapping[str, str]) -> None:
         self.content = content
         self.references = references
@@ -265,11 +263,9 @@ class _InlineReader:
             scheme = _SCHEME.search(content, max(0, position - _LONGEST_SCHEME), position)
             begin = position + len("://")
             start = scheme.start() if scheme else position
-            is_address = (
-                scheme is not None
-                and _may_begin_host(content[begin : begin + 1])
-                and _is_domain(content, begin, is_short=True)
-            )
+            first = content[begin : begin + 1]
+            may_begin = bool(first) and first not in _NO_HOST | _SPACES and unicodedata.category(first)[0] != "P"
+            is_address = scheme is not None and may_begin and _is_domain(content, begin, is_short=True)
         if is_address:
             self.position = position + _address_length(content[position : match_end(_ADDRESS, content, position)])
             self.spans.append(InlineSpan("address", start, self.position))
@@ -277,10 +273,6 @@ class _InlineReader:
 
 def _is_long(label: str) -> bool:
     return len(label.encode(errors="replace")) > LONGEST_LABEL
-
-
-def _may_begin_host(char: str) -> bool:
-    return bool(char) and char not in _NO_HOST and char not in _SPACES and unicodedata.category(char)[0] != "P"
 
 
 def _is_domain(content: str, begin: int, *, is_short: bool) -> bool:

@@ -300,14 +300,20 @@ def _shown_tag(tag: str) -> str:
 
 
 def _without_tags(content: str) -> str:
+    inside = read_inlines(content, {}) if "`" in content or "<" in content else ()
+    kept = [(span, content[span.start : span.end]) for span in inside if span.kind in ("code", "html", "autolink")]
+    marks = [(span.start, span.end, _shown_tag(text) if span.kind == "html" else text) for span, text in kept]
+    return _replaced(content, marks, plain_address)
+
+
+def _replaced(content: str, marks: Iterable[tuple[int, int, str]], change: Callable[[str], str]) -> str:
+    """Put texts in the place of parts of a text, and change all between them."""
     pieces, done = [], 0
-    for span in read_inlines(content, {}) if "`" in content or "<" in content else ():
-        if span.start >= done and span.kind in ("code", "html", "autolink"):
-            kept = content[span.start : span.end]
-            shown = _shown_tag(kept) if span.kind == "html" else kept
-            pieces += [plain_address(content[done : span.start]), shown]
-            done = span.end
-    return "".join((*pieces, plain_address(content[done:])))
+    for start, end, kept in [*sorted(marks), (len(content), len(content), "")]:
+        if start >= done:
+            pieces += [change(content[done:start]), kept]
+            done = end
+    return "".join(pieces)
 
 
 def code_of(block: Block) -> list[str]:
@@ -335,12 +341,7 @@ def _plain(content: str, references: Mapping[str, str]) -> str:
         elif span.kind in ("autolink", "link", "image"):
             start = span.start + 1 + (span.kind == "image")
             marks += [(span.start, start, ""), (span.label_end or span.end - 1, span.end, "")]
-    pieces, done = [], 0
-    for start, end, kept in [*sorted(marks), (len(content), len(content), "")]:
-        if start >= done:
-            pieces += [plain_address(_EMPHASIS.sub("", content[done:start])), kept]
-            done = end
-    return "".join(pieces)
+    return _replaced(content, marks, lambda text: plain_address(_EMPHASIS.sub("", text)))
 
 
 def code_free_text(text: str, change: Callable[[str], str]) -> str:

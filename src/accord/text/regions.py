@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accord.core.frozen import Frozen
@@ -112,25 +112,26 @@ def parse_markdown(text: str) -> ParsedMarkdown:
         return ParsedMarkdown(text, (), is_readable=False)
     blocks = read_blocks(text)
     page = ParsedMarkdown(text, blocks.lines)
-    page.is_readable = blocks.depth < NESTING and all(map(_is_readable, blocks.leaves))
+    long = (block for block in blocks.leaves if block.kind in ("paragraph", "heading"))
+    is_confused = any(
+        sum(map(len, block.lines)) > LONGEST_PROSE or _MANY_BRACKETS.search(block.content) for block in long
+    )
+    page.is_readable = blocks.depth < NESTING and not is_confused
     if page.is_readable:
         page.footnotes += (
             Definition(block.sources[0], page.lines[block.last - 1][1], f"^{block.marker}", "")
             for block in blocks.footnotes
         )
-        page.definitions += [*blocks.definitions, *_notes_as_definitions(page)]
+        page.definitions += blocks.definitions
+        for note in page.footnotes:  # readers without footnotes take their beginning for an address
+            if hit := _NOTE_AS_DEFINITION.match(text, note.start):
+                page.definitions.append(Definition(hit.start(), hit.start(1), hit[1], hit[2]))
         _read_leaves(page, blocks)
         page.code.sort()
         code_blocks = sum(block.kind in ("code", "fence") for block in blocks.leaves)
         parts = code_blocks + len(page.prose) + sum(len(prose.spans) for prose in page.prose)
         page.is_readable = parts <= max(MOST_PARTS, len(text) // 12)
     return page
-
-
-def _is_readable(block: Block) -> bool:
-    if block.kind not in ("paragraph", "heading"):
-        return True
-    return sum(map(len, block.lines)) <= LONGEST_PROSE and not _MANY_BRACKETS.search(block.content)
 
 
 def _read_leaves(page: ParsedMarkdown, blocks: Blocks) -> None:
@@ -145,16 +146,9 @@ def _read_leaves(page: ParsedMarkdown, blocks: Blocks) -> None:
             page.code.append((block.sources[0], page.lines[last][1]))
             if block.kind == "fence":
                 page.fences.append(block)
-    if page.fences and page.fences[-1] is blocks.leaves[-1]:
-        page.open_fence = _open_fence(page, page.fences[-1])
-
-
-def _open_fence(page: ParsedMarkdown, fence: Block) -> str:
-    """Return what must follow a text that ends with a fence, if that is left open."""
-    if fence.level > 1 or fence.is_closed:
-        return ""
-    opening = page.text[page.lines[fence.first][0] : fence.sources[0]]
-    return opening.lstrip(" ")
+    end = page.fences[-1] if page.fences else None
+    if end and end is blocks.leaves[-1] and end.level == 1 and not end.is_closed:
+        page.open_fence = page.text[page.lines[end.first][0] : end.sources[0]].lstrip(" ")
 
 
 def _read_table(page: ParsedMarkdown, table: Block, references: Mapping[str, str]) -> None:
@@ -251,13 +245,6 @@ def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:
     """Blank what is inside code, but keep its first backtick, which an address before it may swallow."""
     code = (span for span in spans if span.kind == "code")
     return View(content, (Edit(span.start, span.end, "`".ljust(span.end - span.start)) for span in code)).text
-
-
-def _notes_as_definitions(page: ParsedMarkdown) -> Iterator[Definition]:
-    """Yield footnotes once more: readers without footnotes take their beginning for an address."""
-    for footnote in page.footnotes:
-        if note := _NOTE_AS_DEFINITION.match(page.text, footnote.start):
-            yield Definition(note.start(), note.start(1), note[1], note[2])
 
 
 def is_odd_label(label: str) -> bool:

@@ -221,7 +221,11 @@ def cut(text: str, space: int) -> tuple[str, str]:
         position = _last(text, end, space, code)
         if text[:position].strip() and _is_fit(text[:position]) and _is_fit(text[position:]):
             return text[:position], text[position:]
-    return _cut_code(unfenced_text(text), space)
+    code_text = unfenced_text(text)
+    overhead = 2 * (len(fence_for(code_text)) + 1)
+    size = space - overhead if 2 * overhead <= space else (space - _FENCE_LINES) // 2
+    position = code_text.rfind("\n", size // 2, size) + 1 or size
+    return in_fence(code_text[:position]), in_fence(code_text[position:])
 
 
 def _last(text: str, end: str, space: int, code: Sequence[tuple[int, int]]) -> int:
@@ -238,10 +242,3 @@ def _last(text: str, end: str, space: int, code: Sequence[tuple[int, int]]) -> i
 def _is_fit(text: str) -> bool:
     """Return whether a part is harmless. Guards in words of the repository look hidden here."""
     return sanitise(text, secrets=_NO_SECRETS, policy=_ANY_HOST).counts.keys() <= {"hidden"}
-
-
-def _cut_code(code: str, space: int) -> tuple[str, str]:
-    overhead = 2 * (len(fence_for(code)) + 1)
-    size = space - overhead if 2 * overhead <= space else (space - _FENCE_LINES) // 2
-    position = code.rfind("\n", size // 2, size) + 1 or size
-    return in_fence(code[:position]), in_fence(code[position:])

@@ -167,13 +167,14 @@ Keys that end with EXAMPLE are those of AWS's documentation.
 """
 
 
-def _forms_of(pattern: str) -> tuple[str, ...]:
-    """Return a pattern, and if it begins where a word does, the same behind an escape."""
-    start = _START.match(pattern)
-    return (pattern, f"{_ESCAPE}({pattern[start.end() :]})") if start else (pattern,)
-
-
-SHAPES = [(kind, tuple(words.encode().split()), _forms_of(pattern)) for kind, words, pattern in _PATTERNS]
+SHAPES = [
+    (
+        kind,
+        tuple(words.encode().split()),
+        (pattern, f"{_ESCAPE}({pattern[at.end() :]})") if (at := _START.match(pattern)) else (pattern,),
+    )
+    for kind, words, pattern in _PATTERNS
+]
 """The same, with the pattern and perhaps its form behind an escape, whose group is the secret.
 
 An agent can print the beginning of a shape over and over, so none may search far from each place where it begins.
