@@ -14,7 +14,7 @@ from operator import attrgetter, itemgetter
 
 from accord.text.addresses import is_misleading
 from accord.text.hidden import GUARD, hidden_runs, in_place_of
-from accord.text.html import attribute_edits, html_parts, image_edits, is_allowed_tag, link_of_tag, without_tags
+from accord.text.html import attribute_edits, image_edits, is_allowed_tag, link_of_tag, without_tags
 from accord.text.inlines import InlineSpan, plain_address
 from accord.text.posting import PostingPolicy
 from accord.text.regions import ODD_NOTE, TABLE_RULE, WORDS, ParsedMarkdown, Prose, is_odd_label
@@ -77,7 +77,9 @@ def page_edits(page: ParsedMarkdown, policy: PostingPolicy) -> list[Edit]:
             blocks.append((prose.content, View(prose.content, ())))
             continue
         found, view = _prose_edits(page, prose, between, policy)
-        edits += map(prose.source_edit, (*found, *image_edits(page, prose, policy.may_load)))
+        odd_from = 0 if page.definitions and not prose.is_html else prose.doubt
+        images = image_edits(prose.content, prose.spans, prose.doubt, policy.may_load, odd_from=odd_from)
+        edits += map(prose.source_edit, (*found, *images))
         blocks.append((prose.content, view))
     edits += (page.prose[i].source_edit(edit) for i, edit in keyword_edits(blocks, between=between))
     return edits
@@ -136,7 +138,7 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str, policy: Posti
     so the edit puts a guard behind the ``#`` of the source.
     """
     content = prose.content
-    edits, holes = (_raw_html if prose.is_html else _inline)(page, prose, policy)
+    edits, holes = _span_edits(page, prose, policy)
     sure = [
         hole
         for hole in holes
@@ -203,35 +205,17 @@ def _doubtful_readings(
         yield as_rendered(content, [*sure, *rules], has_escapes=True, addresses=with_entities)
 
 
-def _raw_html(page: ParsedMarkdown, prose: Prose, policy: PostingPolicy) -> tuple[list[Edit], list[Edit]]:
-    """Look through an HTML block, in which nothing is Markdown."""
-    edits, holes = [], []
-    for piece in html_parts(prose.content):
-        text = prose.content[piece.start : piece.end]
-        if piece.kind == "comment":
-            edits.append(_without_comment(prose.content, piece.start, piece.end))
-        elif piece.kind == "refused":
-            edits.append(Edit(piece.start, piece.end, "&lt;", "html"))
-        elif _misleads(page, prose, piece.start, piece.end, policy):
-            edits.append(Edit(piece.start, piece.start + 1, "&lt;", "links"))
-        else:
-            edits += attribute_edits(text, piece.start)
-        if piece.kind != "refused":
-            holes.append(Edit(piece.start, piece.end, _sign_of_tag(text)))
-    return edits, holes
-
-
-def _without_comment(content: str, start: int, end: int) -> Edit:
+def _without_comment(prose: Prose, span: InlineSpan) -> Edit:
     """Remove a comment; within other HTML with its line, as an empty one would end the block."""
+    content, start, end = prose.content, span.start, span.end
     kind = "markers" if IMITATION.match(content, start) else "comments"
-    before = content.rfind("\n", 0, start)
-    after = content.find("\n", end)
+    before, after = content.rfind("\n", 0, start), content.find("\n", end)
     is_alone = before >= 0 <= after and not content[before:start].strip() and not content[end:after].strip()
-    return Edit(before, after, "", kind) if is_alone else Edit(start, end, "", kind)
+    return Edit(before, after, "", kind) if prose.is_html and is_alone else Edit(start, end, "", kind)
 
 
-def _inline(page: ParsedMarkdown, prose: Prose, policy: PostingPolicy) -> tuple[list[Edit], list[Edit]]:
-    """Look through what is inside a paragraph."""
+def _span_edits(page: ParsedMarkdown, prose: Prose, policy: PostingPolicy) -> tuple[list[Edit], list[Edit]]:
+    """Look through what is inside a block."""
     content = prose.content
     edits: list[Edit] = []
     holes: list[Edit] = []
@@ -256,7 +240,7 @@ def _inline(page: ParsedMarkdown, prose: Prose, policy: PostingPolicy) -> tuple[
     if "<" in content:
         known = prose.parts("html", "autolink", "code")
         sure = [span for span in known if span.kind != "code" or span.end <= prose.doubt]
-        edits += _stray_edits(content, sure, prose.doubt)
+        edits += _stray_edits(content, sure, 0 if prose.is_html else prose.doubt)
     return edits, sorted(holes)
 
 
@@ -269,7 +253,7 @@ def _sign_of_tag(tag: str) -> str:
 def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan, policy: PostingPolicy) -> Iterator[Edit]:
     tag = prose.content[span.start : span.end]
     if tag.startswith("<!--"):
-        yield Edit(span.start, span.end, "", "markers" if IMITATION.match(tag) else "comments")
+        yield _without_comment(prose, span)
     elif not is_allowed_tag(tag):
         yield Edit(span.start, span.start + 1, "&lt;", "html")
     elif _misleads(page, prose, span.start, span.end, policy):

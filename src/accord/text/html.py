@@ -10,13 +10,11 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.inlines import InlineSpan
-from accord.text.regions import ParsedMarkdown, Prose
 from accord.text.views import Cursor, Edit
 
 _NAMES = re.compile(
@@ -38,20 +36,11 @@ _ATTRIBUTES = {
 
 _ATTRIBUTE = r"""(?<!\s)\s+([A-Za-z_:][A-Za-z0-9_:.-]*)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>", re.ASCII)
-_OPENING = re.compile(r"<[A-Za-z/!?]")
+_SHORT_COMMENT = re.compile("<!-->|<!--->")
 _NEWER_BLOCK = re.compile(r"\s*</?source\b", re.IGNORECASE)
 """The start of an HTML block for GitHub, but of Markdown for readers of CommonMark 0.31."""
 
 _ATTRIBUTES_IN = re.compile(_ATTRIBUTE, re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class HtmlPart:
-    """A part of raw HTML: a ``comment``, an allowed ``tag``, or a ``refused`` ``<`` that begins something else."""
-
-    kind: str
-    start: int
-    end: int
 
 
 @lru_cache(maxsize=1024)
@@ -105,37 +94,25 @@ def attribute_edits(tag: str, start: int) -> Iterator[Edit]:
             yield Edit(start + attribute.start(), start + attribute.end(), "", "html")
 
 
-@lru_cache(maxsize=1)
-def html_parts(text: str) -> tuple[HtmlPart, ...]:
-    """Read raw HTML strictly: everything but comments and allowed tags is refused where it begins.
+def html_spans(text: str) -> list[InlineSpan]:
+    """Return the comments and the allowed tags of raw HTML; a ``<`` that begins anything else is in none of them.
 
     A comment without an end hides all that follows, as it does in a CommonMark HTML block of kind 2.
     """
-    parts, start, last_end = list[HtmlPart](), text.find("<"), text.rfind("-->")
+    spans, start, last_end = list[InlineSpan](), text.find("<"), text.rfind("-->")
     while start >= 0:
-        end = start + 1
-        found = None if _NEWER_BLOCK.match(text) and not text[:start].strip() else _TAG.match(text, start)
+        is_first = not text[:start].strip()
+        found = None if is_first and _NEWER_BLOCK.match(text) else _TAG.match(text, start)
+        end = 0
         if text.startswith("<!--", start):
-            parts.append(_comment_at(text, start, last_end))
-            end = parts[-1].end
+            short = _SHORT_COMMENT.match(text, start)
+            whole = text.index("-->", start + 4) + 3 if start + 4 <= last_end else len(text) if is_first else 0
+            end = short.end() if short else whole
         elif found and is_allowed_tag(found[0]):
             end = found.end()
-            parts.append(HtmlPart("tag", start, end))
-        elif _OPENING.match(text, start):
-            parts.append(HtmlPart("refused", start, end))
-        start = text.find("<", end)
-    return tuple(parts)
-
-
-def _comment_at(text: str, start: int, last_end: int) -> HtmlPart:
-    for short in ("<!-->", "<!--->"):
-        if text.startswith(short, start):
-            return HtmlPart("comment", start, start + len(short))
-    if start + 4 <= last_end:
-        return HtmlPart("comment", start, text.index("-->", start + 4) + 3)
-    if text.find("<") == start and not text[:start].strip():
-        return HtmlPart("comment", start, len(text))
-    return HtmlPart("refused", start, start + 1)
+        spans += [InlineSpan("html", start, end)] if end else []
+        start = text.find("<", end or start + 1)
+    return spans
 
 
 _CLOSE_THEMSELVES = frozenset(
@@ -144,14 +121,13 @@ _CLOSE_THEMSELVES = frozenset(
 """Tags without an end, and those that whatever follows ends (HTML Standard, "Optional tags")."""
 
 
-def closing_tags(page: ParsedMarkdown) -> list[str]:
-    """List the tags that close what a text leaves open, in the order to write them.
+def closing_tags(tags: Iterable[str]) -> list[str]:
+    """List the tags that close what these leave open, in the order to write them.
 
     A closing tag takes away the last opening one of its name and nothing in between: a browser carries bold or a link
     on beyond the box in which it began.
     """
     opened: defaultdict[str, list[int]] = defaultdict(list)
-    tags = (prose.content[start:end] for prose in page.prose for start, end in tag_spans(prose))
     for number, tag in enumerate(tags):
         name, _ = read_tag(tag)
         if name[:1] != "/" and name not in _CLOSE_THEMSELVES:
@@ -162,70 +138,61 @@ def closing_tags(page: ParsedMarkdown) -> list[str]:
     return [f"</{name}>" for _, name in sorted(left, reverse=True)]
 
 
-def tag_spans(prose: Prose) -> Iterator[tuple[int, int]]:
-    """Yield where the tags are."""
-    if prose.is_html:
-        yield from ((piece.start, piece.end) for piece in html_parts(prose.content) if piece.kind == "tag")
-    else:
-        yield from ((span.start, span.end) for span in prose.parts("html"))
-
-
 _IMAGE = re.compile(r"!\[")
 _SIZE = re.compile(r"[0-9.]*[wxh]?")
 
 
-def image_edits(page: ParsedMarkdown, prose: Prose, may_load: Callable[[str], bool]) -> Iterator[Edit]:
+def image_edits(
+    content: str, spans: Sequence[InlineSpan], doubt: int, may_load: Callable[[str], bool], *, odd_from: int
+) -> Iterator[Edit]:
     """Make links of images that may not load, and plain text of those inside a link.
 
-    Where readers may differ on what an image is, nothing is one that another does not see. cmark-gfm sees one by
-    reference in what else looks like one.
+    From ``doubt`` on, where readers may differ on what an image is, nothing is one that another does not see; from
+    ``odd_from`` on, something else may look like one by reference.
     """
-    spans = prose.parts("link", "image")
-    yield from _of_markdown(prose, spans, may_load)
-    known = {span.start for span in spans}
-    is_code = Cursor([span for span in prose.parts("code") if span.end <= prose.doubt])
-    for hit in _IMAGE.finditer(prose.content, 0 if page.definitions and not prose.is_html else prose.doubt):
-        if not is_code(hit.start()) and hit.start() not in known:
+    known = [span for span in spans if span.kind in ("link", "image")]
+    yield from _of_markdown(content, known, may_load)
+    starts = {span.start for span in known}
+    is_code = Cursor([span for span in spans if span.kind == "code" and span.end <= doubt])
+    for hit in _IMAGE.finditer(content, odd_from):
+        if not is_code(hit.start()) and hit.start() not in starts:
             yield Edit(hit.start(), hit.end(), "!\\[", "images")
-    links = [(span.start, span.label_end) for span in spans if span.kind == "link"]
-    yield from _of_html(prose.content, tag_spans(prose), links, may_load)
+    yield from _of_html(content, spans, may_load)
 
 
-def _of_markdown(prose: Prose, spans: Sequence[InlineSpan], may_load: Callable[[str], bool]) -> Iterator[Edit]:
+def _of_markdown(content: str, spans: Sequence[InlineSpan], may_load: Callable[[str], bool]) -> Iterator[Edit]:
     linked_until = 0
     for span in spans:
         if span.kind == "link":
             linked_until = max(linked_until, span.label_end)
         elif not may_load(span.target or ""):
-            label = prose.content[span.start + 2 : span.label_end].strip()
+            label = content[span.start + 2 : span.label_end].strip()
             if span.start < linked_until:
                 yield Edit(span.start, span.end, label or "image", "images")
             else:
                 has_own_label = span.address is None and span.end - span.label_end < len("][x]")
-                before = "\\!" if prose.content.endswith("!", 0, span.start) else ""
+                before = "\\!" if content.endswith("!", 0, span.start) else ""
                 shown = label if has_own_label else _label_of(label, span.target or "")
                 yield Edit(span.start, span.label_end, f"{before}[{shown}", "images")
 
 
-def _of_html(
-    content: str, tags: Iterator[tuple[int, int]], links: Sequence[tuple[int, int]], may_load: Callable[[str], bool]
-) -> Iterator[Edit]:
+def _of_html(content: str, spans: Sequence[InlineSpan], may_load: Callable[[str], bool]) -> Iterator[Edit]:
     is_linked = False
-    linked_until = passed = 0
-    for start, end in tags:
-        while passed < len(links) and links[passed][0] < start:
-            linked_until = max(linked_until, links[passed][1])
-            passed += 1
-        name, values = read_tag(content[start:end])
+    linked_until = 0
+    for span in spans:
+        linked_until = max(linked_until, span.label_end if span.kind == "link" else 0)
+        name, values = read_tag(content[span.start : span.end]) if span.kind == "html" else ("", {})
         is_linked = (is_linked or name == "a") and name != "/a"
         address = values.get("src", "")
         if name == "img" and not may_load(address):
             label = " ".join(values.get("alt", "").split())
             quote = "'" if '"' in address else '"'
             link = f"<a href={quote}{address}{quote}>{_label_of(label, address)}</a>"
-            yield Edit(start, end, (label or "image") if is_linked or start < linked_until else link, "images")
+            yield Edit(
+                span.start, span.end, (label or "image") if is_linked or span.start < linked_until else link, "images"
+            )
         elif name == "source" and not all(map(may_load, _addresses_in(values.get("srcset", "")))):
-            yield Edit(start, end, "<source>", "images")
+            yield Edit(span.start, span.end, "<source>", "images")
 
 
 def _label_of(text: str, address: str) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from accord.core.frozen import Frozen
 from accord.text.block_syntax import Block, Blocks, Definition
 from accord.text.blocks import NESTING, read_blocks
+from accord.text.html import html_spans
 from accord.text.inlines import InlineSpan, read_inlines, references_of
 from accord.text.views import Edit, View
 
@@ -170,7 +171,7 @@ def _prose(
     is_html, is_cell = block.kind == "html", block.kind == "table"
     content, places = _join_lines(lines, sources, has_pipes=is_cell or block.is_above_table)
     is_plain = is_html or WORDS.fullmatch(content)
-    spans = [] if is_plain else read_inlines(content, references)
+    spans = html_spans(content) if is_html else [] if is_plain else read_inlines(content, references)
     doubt = len(content) if is_plain else _doubt(content, spans)
     prose = Prose(content, is_html, is_cell, doubt, spans, *places)
     code = (span for span in spans if span.kind == "code" and span.end <= doubt)

@@ -133,7 +133,8 @@ def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Co
     text, counts = _apply_edits(text, page_edits(page, policy))
     if page.open_fence:
         text += ("" if text.endswith("\n") else "\n") + page.open_fence
-    tags = closing_tags(page) if text == page.text else []
+    every = (each.content[span.start : span.end] for each in page.prose for span in each.parts("html"))
+    tags = closing_tags(every) if text == page.text else []
     if tags:
         text = "\n".join([text.rstrip("\n"), "", *tags])
     return text, counts + taken + Counter(fences=bool(page.open_fence), tags=len(tags))
