@@ -303,10 +303,10 @@ def _without_tags(content: str) -> str:
     inside = read_inlines(content, {}) if "`" in content or "<" in content else ()
     kept = [(span, content[span.start : span.end]) for span in inside if span.kind in ("code", "html", "autolink")]
     marks = [(span.start, span.end, _shown_tag(text) if span.kind == "html" else text) for span, text in kept]
-    return _replaced(content, marks, plain_address)
+    return _with_replacements(content, marks, plain_address)
 
 
-def _replaced(content: str, marks: Iterable[tuple[int, int, str]], change: Callable[[str], str]) -> str:
+def _with_replacements(content: str, marks: Iterable[tuple[int, int, str]], change: Callable[[str], str]) -> str:
     """Put texts in the place of parts of a text, and change all between them."""
     pieces, done = [], 0
     for start, end, kept in [*sorted(marks), (len(content), len(content), "")]:
@@ -341,7 +341,7 @@ def _plain(content: str, references: Mapping[str, str]) -> str:
         elif span.kind in ("autolink", "link", "image"):
             start = span.start + 1 + (span.kind == "image")
             marks += [(span.start, start, ""), (span.label_end or span.end - 1, span.end, "")]
-    return _replaced(content, marks, lambda text: plain_address(_EMPHASIS.sub("", text)))
+    return _with_replacements(content, marks, lambda text: plain_address(_EMPHASIS.sub("", text)))
 
 
 def code_free_text(text: str, change: Callable[[str], str]) -> str:

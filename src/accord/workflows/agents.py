@@ -121,7 +121,7 @@ def starts_agent(
 
 _DEEPEST, _MOST_VARIABLES = 3, 50
 _VARIABLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
-_PROPERTY = re.compile(r"([\w-]+)\s*\}\}")
+_PROPERTY = re.compile(r"(?<![\w-])([\w-]+)\s*\}\}")
 
 
 def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step]) -> Iterator[str]:

@@ -135,7 +135,7 @@ _MOST_LEVELS = 10
 
 _SHELL_FILE = re.compile(r"\.(?:ba|z|da|k)?sh\Z")
 _SHEBANG = re.compile(r"\A#!.*\b(?:ba|z|da|k)?sh\b")
-_EXPRESSION = re.compile(r"\$\{\{[^}]*\}\}|\$\([^)]*\)|`[^`]*`")
+_EXPRESSION = re.compile(r"\$\{\{[^}$]*\}\}|\$\([^()]*\)|`[^`]*`")
 _MOST_SCRIPTS = 50
 
 
