@@ -139,6 +139,11 @@ def runs_of(facts: BoardRepository) -> Iterator[Run]:
         yield from (Run(run.ended_at, run.seconds or None, run.cost_usd) for run in runs)
 
 
+def dollars_text(dollars: float | None) -> str:
+    """Return US dollars in words; empty for None."""
+    return f"{dollars:.2f} US dollars" if dollars is not None else ""
+
+
 def dollars_in(cost: str) -> float | None:
     """Return the US dollars in the words of a status comment; None where it names none."""
     said = _DOLLARS.search(cost)

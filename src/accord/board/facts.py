@@ -225,7 +225,11 @@ def _pulls(reader: Reader, now: datetime, open_issues: Set[int], items: Set[int]
     notes = []
     if len(ours) > MOST_PULLS:
         notes.append(f"Only the first {MOST_PULLS} of {len(ours)} open pull requests were read.")
-    held = _held_runs(reader, notes)
+    held: list[WorkflowRun] = []
+    try:
+        held += (run for run in reader.github.runs_in("action_required") if run.is_held and not is_of_kit(run))
+    except (Forbidden, NotThere):
+        notes.append("The token cannot read workflow runs, so runs that wait for approval are not shown.")
     return [_pull(reader, pull, held, now, open_issues) for pull in ours[:MOST_PULLS]], notes
 
 
@@ -240,14 +244,6 @@ def _has_work(pull: Pull | Issue, reader: Reader, items: Set[int] = frozenset())
     if not is_on_branch and not find_markers(pull.body, REVISION) and not closing_references(pull):
         return False
     return reader.identity.counts(pull.author) or reader.is_trusted(pull.author)
-
-
-def _held_runs(reader: Reader, notes: list[str]) -> Sequence[WorkflowRun]:
-    try:
-        return [run for run in reader.github.runs_in("action_required") if run.is_held and not is_of_kit(run)]
-    except (Forbidden, NotThere):
-        notes.append("The token cannot read workflow runs, so runs that wait for approval are not shown.")
-        return ()
 
 
 def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: datetime, open_issues: Set[int]) -> BoardPull:
@@ -324,7 +320,14 @@ def with_history(facts: BoardRepository, github: GitHub, period: timedelta, know
     """
     reader = reader_of(github, facts.address.repository, facts.identity)
     ended = [_read_ended(one, reader, facts.now, known) for one in facts.ended[:MOST_ENDED]]
-    return _with_records(replace(facts, ended=(*ended, *facts.ended[MOST_ENDED:])), github, period)
+    facts = replace(facts, ended=(*ended, *facts.ended[MOST_ENDED:]))
+    try:
+        return replace(facts, records=read_records(github, facts.now - period))
+    except EmptyRepository:
+        return facts
+    except (Forbidden, NotThere):
+        note = "The token cannot read the repository's contents, so records of runs are not shown."
+        return replace(facts, notes=(*facts.notes, note))
 
 
 def _read_ended(ended: EndedPull, reader: Reader, now: datetime, known: KnownPulls) -> EndedPull:
@@ -339,13 +342,3 @@ def _read_ended(ended: EndedPull, reader: Reader, now: datetime, known: KnownPul
             reviews=tuple(one for one in reader.github.reviews(issue.number) if is_shown(one, reader)),
         )
     return known[key]
-
-
-def _with_records(facts: BoardRepository, github: GitHub, period: timedelta) -> BoardRepository:
-    try:
-        return replace(facts, records=read_records(github, facts.now - period))
-    except EmptyRepository:
-        return facts
-    except (Forbidden, NotThere):
-        note = "The token cannot read the repository's contents, so records of runs are not shown."
-        return replace(facts, notes=(*facts.notes, note))

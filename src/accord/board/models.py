@@ -201,6 +201,10 @@ class Address(Frozen):
     options: tuple[str, ...]  # of accord's commands, such as `--repo octo/web`
     gh: str = ""  # its name for the GitHub CLI, empty where that cannot reach it
 
+    def run_page(self, run: object) -> str:
+        """Return the page of a workflow run; empty for an id that is none of GitHub's."""
+        return f"{self.page}/actions/runs/{run}" if str(run).isdecimal() and int(str(run)) else ""
+
     def accord(self, *words: object) -> str:
         """Return a command of accord for this repository."""
         return shlex.join(["accord", *map(str, words), *self.options])

@@ -32,7 +32,6 @@ from accord.core.findings import count_of
 from accord.core.frozen import Frozen
 from accord.github.models import Review
 from accord.loops.models import Iteration, LoopState
-from accord.records.models import PublicRecord
 from accord.results.labels import Category, in_category
 from accord.results.status import WORK_ITEM, item_state
 from accord.starts.models import ACTIVE, StatusRow
@@ -206,15 +205,15 @@ def graph_of(items: Iterable[PlacedItem]) -> dict[str, Any]:
         "critical": frozenset(chain),
         "links_of_chain": frozenset(pairwise(chain)),
         "chain": [nodes[node] for node in chain],
-        "ready": {node for node, placed in enumerate(nodes) if _is_ready(placed.item)},
+        "ready": {
+            node
+            for node, placed in enumerate(nodes)
+            if not placed.item.open_blockers and item_status(placed.item) == "ready"
+        },
         "size": charts,
         "status_of": item_status,
         "label_chars": _LABEL_CHARS,
     }
-
-
-def _is_ready(item: BoardItem) -> bool:
-    return not item.open_blockers and item_status(item) == "ready"
 
 
 def story_of(placed: PlacedItem, snapshot: BoardSnapshot) -> dict[str, Any]:
@@ -303,9 +302,11 @@ def _runs(facts: BoardRepository, rows: Sequence[StatusRow], where: str = "") ->
         agent = f" by {row.agent}" if row.agent else ""
         asker = f", asked for by {row.by}" if row.by else ""
         is_good = None if row.state in ACTIVE or row.state == "nothing" else row.state == "done"
-        url = f"{facts.address.page}/actions/runs/{row.run}" if row.run else ""
+        url = facts.address.run_page(row.run)
         text = f"{_NOUNS[row.work]}{where}{agent}{asker}: {row.state}"
-        cost, seconds = (row.cost or _cost(record), record.seconds or 0) if record else (row.cost, 0)
+        cost, seconds = (
+            (row.cost or charts.dollars_text(record.cost_usd), record.seconds or 0) if record else (row.cost, 0)
+        )
         yield TimelineEvent(time_of(row.since), "run", text, row.result, is_good, url, cost, seconds)
 
 
@@ -319,14 +320,19 @@ def _record_events(facts: BoardRepository, number: int) -> Iterator[TimelineEven
         if record.is_agent_run and is_of_item and str(links.workflow_run) not in shown:
             agent = f" by {record.agent}" if record.agent else ""
             text = f"{_NOUNS.get(record.kind, record.kind.capitalize())}{agent}: {record.result.disposition}"
-            url = _run_url(facts, str(links.workflow_run))
+            url = facts.address.run_page(links.workflow_run)
             is_good = record.result.disposition in ("success", "patch")
             detail = record.result.error_category or record.result.error
-            yield TimelineEvent(record.ended_at, "run", text, detail, is_good, url, _cost(record), record.seconds or 0)
-
-
-def _cost(record: PublicRecord) -> str:
-    return f"{record.cost_usd:.2f} US dollars" if record.cost_usd is not None else ""
+            yield TimelineEvent(
+                record.ended_at,
+                "run",
+                text,
+                detail,
+                is_good,
+                url,
+                charts.dollars_text(record.cost_usd),
+                record.seconds or 0,
+            )
 
 
 def _of_pull(facts: BoardRepository, pull: BoardPull | EndedPull) -> Iterator[TimelineEvent]:
@@ -338,7 +344,7 @@ def _of_pull(facts: BoardRepository, pull: BoardPull | EndedPull) -> Iterator[Ti
     for loop in pull.loops:
         yield from (_of_iteration(facts, loop, run) for run in loop.history)
         if loop.running:
-            at, url = loop.running.started_at, _run_url(facts, loop.running.run_id)
+            at, url = loop.running.started_at, facts.address.run_page(loop.running.run_id)
             yield TimelineEvent(at, "loop", f"{_title(loop)}, run {loop.iterations}: running", url=url)
         if loop.notice:
             after = loop.last.ended_at if loop.last else None
@@ -368,14 +374,10 @@ def _of_iteration(facts: BoardRepository, loop: LoopState, run: Iteration) -> Ti
         *([run.category] if run.category and not is_good else []),
     ]
     text = f"{_title(loop)}, run {run.number}: {'succeeded' if is_good else 'failed'}"
-    cost = f"{run.cost_usd:.2f} US dollars" if run.cost_usd is not None else ""
-    url = _run_url(facts, run.run_id)
+    cost = charts.dollars_text(run.cost_usd)
+    url = facts.address.run_page(run.run_id)
     return TimelineEvent(run.ended_at, "loop", text, ", ".join(detail), is_good, url, cost, run.seconds)
 
 
 def _title(loop: LoopState) -> str:
     return loop.loop.capitalize().replace("-", " ")
-
-
-def _run_url(facts: BoardRepository, run_id: str) -> str:
-    return f"{facts.address.page}/actions/runs/{run_id}" if run_id.isdecimal() else ""

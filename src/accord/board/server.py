@@ -10,7 +10,7 @@ import asyncio
 import hmac
 import secrets
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -101,7 +101,9 @@ def _answer_route(board: LiveBoard) -> Route:
     async def answer(request: Request) -> Response:
         try:
             form = await _form_of(request)
-            check_sender(request.headers, form, board.token)
+            is_own = request.headers.get("origin") == f"http://{request.headers.get('host')}"
+            if not is_own or not hmac.compare_digest(form.get("token", "").encode(), board.token.encode()):
+                raise Refused("The form is not of this board.", hint="Reload the board, and answer again.")
             await run_in_threadpool(board.answer, form["folder"], form["decision"], form.get("answer", ""))
         except AccordError as error:
             return HTMLResponse(render_refusal(error, board.snapshot, board.clean), 403, headers=_HEADERS)
@@ -122,13 +124,6 @@ async def _form_of(request: Request) -> dict[str, str]:
     if not {"folder", "decision"} <= form.keys():
         raise Refused("The form is incomplete.", hint="Use the form of the board.")
     return form
-
-
-def check_sender(headers: Mapping[str, str], form: Mapping[str, str], token: str) -> None:
-    """Refuse a form that no page of this board sent. Raises Refused."""
-    is_own = headers.get("origin") == f"http://{headers.get('host')}"
-    if not is_own or not hmac.compare_digest(form.get("token", "").encode(), token.encode()):
-        raise Refused("The form is not of this board.", hint="Reload the board, and answer again.")
 
 
 def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clock) -> Overview:
@@ -209,16 +204,13 @@ class LiveBoard:
     @property
     def mark(self) -> str:
         """A word for the content: another one after each change, and in each process."""
-        return self._mark_of(self._shown)
-
-    def _mark_of(self, shown: _Shown) -> str:
-        return f"{self._start}-{shown.version}"
+        return f"{self._start}-{self._shown.version}"
 
     def page(self, name: str) -> str | None:
         """Return the HTML of a page; None for an unknown name."""
         shown = self._shown
         if name not in shown.pages:
-            page = render_page(name, shown.snapshot, self.clean, self._mark_of(shown), self.token)
+            page = render_page(name, shown.snapshot, self.clean, f"{self._start}-{shown.version}", self.token)
             if page is None:
                 return None
             shown.pages[name] = page

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+from accord.board.charts import dollars_text
 from accord.board.documents import place_item_handoff
 from accord.board.models import BoardItem, BoardPull, BoardRepository, Entry, NeedKind, Overview, Placed, overview_from
 from accord.core.clock import time_of
@@ -25,7 +26,7 @@ from accord.engine.trust import RefusedLabel
 from accord.git.configuration import item_of_branch
 from accord.github.models import Issue
 from accord.loops.checks import check_facts, held_runs, inconclusive_text
-from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts, LoopState
+from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts
 from accord.loops.questions import KEEPALIVE
 from accord.results.labels import Category, ItemKind, in_category
 from accord.results.status import is_work_item, item_state, status_if_clear, type_findings
@@ -77,7 +78,11 @@ def overview_of_work(facts: BoardRepository) -> Overview:
     placed = [found for item in items if (found := _place_item(facts, item, by_item.get(item.issue.number)))]
     placed += [_place_pull(facts, pull) for pull in facts.pulls]
     placed += [found for handoff in facts.handoffs for found in place_item_handoff(handoff, facts.address, facts.now)]
-    placed += [("done", _done_entry(item)) for item in facts.closed]
+    for item in facts.closed:
+        issue, costs = item.issue, "; ".join(row.cost for row in item.rows if row.cost)
+        why = "Closed as not planned." if issue.state_reason == "not_planned" else "Completed."
+        ended = Entry("item", f"#{issue.number}", issue.title, why, issue.closed_at, issue.url, cost=costs)
+        placed.append(("done", ended))
     repository = facts.address.repository
     named = ((section, replace(entry, repository=repository)) for section, entry in placed)
     return overview_from(named, facts.notes, (repository,))
@@ -124,7 +129,10 @@ def _place_idle(
             why = "It asks about the specification."
             return "needs_you", replace(entry, kind="question", why=why, since=issue.created_at, command=close)
         case "blocked":
-            return "waiting", replace(entry, why=_blockers_text(item))
+            known = _list([f"#{number}" for number in item.blockers])
+            is_known = len(item.blockers) == item.open_blockers
+            blockers = known if is_known else count_of(item.open_blockers, "open issue")
+            return "waiting", replace(entry, why=f"Blocked by {blockers}.")
         case "ready":
             command = _comment(facts, "issue", issue.number, "/accord implement")
             return "ready", replace(entry, why="Nothing blocks it.", command=command, start="implement")
@@ -178,19 +186,21 @@ def _back(facts: BoardRepository, issue: Issue) -> str:
 def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
     """Place an open pull request: by what runs there, else by what it needs before it can be merged."""
     one, last = pull.pull, pull.rows[-1] if pull.rows else None
-    cost = "; ".join(filter(None, map(_cost, pull.loops)))
+    cost = "; ".join(dollars_text(loop.cost_usd) for loop in pull.loops if loop.cost_usd)
     entry = Entry("pull", f"#{one.number}", one.title, "", url=one.url, cost=cost)
     active = next((loop for loop in pull.loops if loop.running), None)
     if active and active.running:
         run = active.running
-        url = f"{facts.address.page}/actions/runs/{run.run_id}" if run.run_id.isdecimal() else one.url
+        url = facts.address.run_page(run.run_id) or one.url
         why = f"{active.loop}, run {active.iterations}"
-        return "running", replace(entry, kind="loop", why=why, since=run.started_at, url=url, cost=_cost(active))
+        return "running", replace(
+            entry, kind="loop", why=why, since=run.started_at, url=url, cost=dollars_text(active.cost_usd or None)
+        )
     if last and last.state in ACTIVE:
         return "running", _running_entry(facts, entry, last)
-    state, checks = _pull_state(pull), _checks(pull)
+    checks = check_facts(pull.checks, one.head_sha, 0).model_copy(update={"held": held_runs(pull.held)})
     reason = reason_of_checks(checks.held or (), checks.pending, checks.failing, checks.inconclusive)
-    owner = owner_of(ItemState(is_open=False) if pull.is_item_closed else None, state, reason)
+    owner = owner_of(ItemState(is_open=False) if pull.is_item_closed else None, _pull_state(pull), reason)
     if owner.reason == "held":
         why = f"GitHub holds workflow runs until you approve them: {_list([run.name for run in checks.held or ()])}."
         command = facts.address.gh_command("run", "rerun", pull.held[-1].id)
@@ -233,11 +243,6 @@ def _pull_state(pull: BoardPull) -> PullState:
     return replace(pull_state(pull.pull), has_agent=has_agent, review="approved" if pull.is_approved else review)
 
 
-def _checks(pull: BoardPull) -> CheckFacts:
-    found = check_facts(pull.checks, pull.pull.head_sha, 0)
-    return found.model_copy(update={"held": held_runs(pull.held)})
-
-
 def _place_open(facts: BoardRepository, pull: BoardPull, entry: Entry, owner: Owner, checks: CheckFacts) -> Placed:
     """Place an open pull request by who acts next on it."""
     why, kind, words = _next_of_pull(pull, owner, checks)
@@ -278,18 +283,10 @@ def _closing_sentence(pull: BoardPull, items: str) -> str:
     return f" Merging it into `{base}` does not close {items}: `{base}` is not the default branch."
 
 
-def _done_entry(item: BoardItem) -> Entry:
-    issue = item.issue
-    why = "Closed as not planned." if issue.state_reason == "not_planned" else "Completed."
-    costs = "; ".join(row.cost for row in item.rows if row.cost)
-    return Entry("item", f"#{issue.number}", issue.title, why, issue.closed_at, issue.url, cost=costs)
-
-
 def _running_entry(facts: BoardRepository, entry: Entry, row: StatusRow) -> Entry:
     agent = f" by {row.agent}" if row.agent else ""
     why = f"{_NOUNS[row.work]}{agent}" + (f", asked for by {row.by}" if row.by else "")
-    place = f"actions/runs/{row.run}" if row.run else f"issues/{entry.id.removeprefix('#')}"
-    url = f"{facts.address.page}/{place}"
+    url = facts.address.run_page(row.run) or f"{facts.address.page}/issues/{entry.id.removeprefix('#')}"
     return replace(entry, kind="run", why=why, since=time_of(row.since), url=url, cost=row.cost)
 
 
@@ -305,16 +302,6 @@ def _refused_entry(facts: BoardRepository, entry: Entry, kind: str, number: int,
 def _needs_human(facts: BoardRepository, entry: Entry, kind: str, number: int) -> Entry:
     command = facts.address.gh_command(kind, "edit", number, "--remove-label", NEEDS_HUMAN)
     return replace(entry, kind="needs-human", why=f"It carries the label `{NEEDS_HUMAN}`.", command=command)
-
-
-def _cost(loop: LoopState) -> str:
-    return f"{loop.cost_usd:.2f} US dollars" if loop.cost_usd else ""
-
-
-def _blockers_text(item: BoardItem) -> str:
-    if len(item.blockers) != item.open_blockers:
-        return f"Blocked by {count_of(item.open_blockers, 'open issue')}."
-    return f"Blocked by {_list([f'#{number}' for number in item.blockers])}."
 
 
 def _unclear_entry(facts: BoardRepository, issue: Issue, entry: Entry) -> Entry:
