@@ -21,8 +21,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from accord_sandbox import (  # noqa: F401 (handlers register themselves)
-    checks,
     comments,
+    commits,
     git_data,
     git_http,
     graphql,

@@ -22,7 +22,6 @@ from accord_sandbox.pulls import insert_pull
 from accord_sandbox.repositories import ActionsSettings, save_settings, save_values
 from accord_sandbox.reviews import Remark, insert_reply, insert_review, insert_review_comment, place_remark
 from accord_sandbox.tokens import BOT, MAINTAINER, TokenOwner
-from accord_sandbox.triggers import OLD_SERVER
 from accord_sandbox.workflow_runs import save_job, save_run
 
 if TYPE_CHECKING:
@@ -43,8 +42,6 @@ def plant_seed(db: SqlConnection, storage: GitStorage, seed: Seed | None, home: 
     """Fill an empty server: built-in accounts and tokens, the seed, and the home repository."""
     for login in (MAINTAINER, STRANGER, BOT):
         _account(db, login, now)
-    if seed and not seed.holds_bot_runs:
-        set_meta(db, OLD_SERVER, 1)
     repositories = seed.repositories if seed else []
     for repository in repositories:
         _Planter(db, storage, repository, now).plant()

@@ -13,7 +13,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_yaml
-from accord_sandbox.checks import CHECK_STATUSES, SHOWN_CONCLUSIONS, STATUS_STATES
+from accord_sandbox.commits import CHECK_STATUSES, SHOWN_CONCLUSIONS, STATUS_STATES
 from accord_sandbox.issues import REASONS
 from accord_sandbox.rulesets import RULES
 from accord_sandbox.tokens import BOT, MAINTAINER
@@ -242,9 +242,6 @@ class SeedRepository(_Part):
 class Seed(_Part):
     """The content of a new sandbox. The first repository is the home repository, unless ``--repo`` names another."""
 
-    holds_bot_runs: bool = Field(
-        True, description="Off: GITHUB_TOKEN causes no workflow runs at all, as on older Enterprise Servers."
-    )
     tokens: Annotated[list[SeedToken], _distinct("token")] = []
     repositories: Annotated[list[SeedRepository], _distinct("name")] = []
 

@@ -5,7 +5,7 @@ GitHub reads the workflow files of the merge commit; here those of the head coun
 
 A run caused by GITHUB_TOKEN is held: completed with ``action_required``, without jobs, until a person approves it.
 Verified by GitHub's changelog of 2026-06-11 ("Bot-created pull requests can run workflows if approved") and
-https://docs.github.com/actions/concepts/security/github_token. Enterprise Server without that change creates no run.
+https://docs.github.com/actions/concepts/security/github_token.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Row, SqlConnection, get_meta, insert
+from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, tree_entries
 from accord_sandbox.responses import ApiResponse, Refusal, or_404
 from accord_sandbox.tokens import BOT
@@ -26,9 +26,6 @@ Activity = Literal["opened", "synchronize", "reopened"]
 ACTIVITIES = ("opened", "synchronize", "reopened")
 """The types that a workflow listens to by default; GitHub holds runs of these alone."""
 
-OLD_SERVER = "starts_nothing_for_bots"
-"""Key of the seed's option for a server on which GITHUB_TOKEN causes no runs."""
-
 
 def start_workflows(call: Call, issue_id: int, activity: Activity) -> None:
     """Create a run of each workflow that listens to what the caller did to a pull request.
@@ -37,7 +34,7 @@ def start_workflows(call: Call, issue_id: int, activity: Activity) -> None:
     """
     pull = call.fetch("SELECT * FROM pulls WHERE issue_id = ?", issue_id)
     is_bot = call.user.login == BOT
-    if pull is None or pull["fork_id"] is not None or (is_bot and get_meta(call.db, OLD_SERVER)):
+    if pull is None or pull["fork_id"] is not None:
         return
     for path, workflow in _workflows(call.bare, pull["head_sha"]):
         if not _listens(workflow, activity, pull["base_ref"]):

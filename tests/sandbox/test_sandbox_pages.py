@@ -6,7 +6,7 @@ import pytest
 from support.code_repository import Client
 from support.stage import insert_issues
 
-from accord_sandbox.page_parts import markdown_html
+from accord_sandbox.pages import markdown_html
 
 HOSTILE = """<!-- accord: secret marker -->
 <script>alert(1)</script> <img src=x onerror=alert(2)> [x](javascript:alert(3)) ok<!-- inline -->.

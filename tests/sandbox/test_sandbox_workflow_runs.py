@@ -1,12 +1,10 @@
 """Workflow runs of pull requests: which events cause them, who has to approve them, and how they start."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support.code_repository import INSTALLATION, Client, Git
-from support.stage import staged
 
 WORKFLOWS = {
     "ci.yml": "name: CI\non: [push, pull_request]\njobs:\n  test: {name: Tests}\n  lint: {}\n",
@@ -143,15 +141,6 @@ def test_a_control_approves_and_another_completes_the_jobs(client: Client) -> No
     }
     assert control(client, "approvals/octo/code/2") == 204
     assert len(checks(client)) == 3
-
-
-def test_a_server_without_the_change_starts_nothing_for_the_jobs_token(tmp_path: Path) -> None:
-    with staged(tmp_path, seed={**DOCUMENT, "holds_bot_runs": False}) as stage:
-        stage.send("POST", "/repos/octo/code/pulls", token=INSTALLATION, **PULL)
-        assert stage.get("/repos/octo/code/actions/runs")["total_count"] == 0
-        stage.send("PATCH", "/repos/octo/code/pulls/2", state="closed")
-        stage.send("PATCH", "/repos/octo/code/pulls/2", state="open")
-        assert stage.get("/repos/octo/code/actions/runs")["total_count"] == 3
 
 
 def test_a_dispatch_is_a_run_with_a_title_until_it_is_cancelled(client: Client) -> None:

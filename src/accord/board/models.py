@@ -202,7 +202,7 @@ class Address(Frozen):
     gh: str = ""  # its name for the GitHub CLI, empty where that cannot reach it
 
     def run_page(self, run: object) -> str:
-        """Return the page of a workflow run; empty for an id that is none of GitHub's."""
+        """Return the page of a workflow run; empty for an id that GitHub did not give."""
         return f"{self.page}/actions/runs/{run}" if str(run).isdecimal() and int(str(run)) else ""
 
     def accord(self, *words: object) -> str:
