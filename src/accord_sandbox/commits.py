@@ -30,7 +30,7 @@ GITHUB = ("GitHub", "noreply@github.com")
 
 MOST_COMPARED_COMMITS = 250
 MOST_COMPARED_FILES = 300
-_PERSON = re.compile(rb"(?P<name>[^<]*)<(?P<email>[^>]*)>(?: (?P<seconds>[0-9]+))?")
+_PERSON = re.compile(r"(?P<name>[^<]*)<(?P<email>[^>]*)>(?: (?P<seconds>[0-9]+))?")
 _NOREPLY = re.compile(r"\A(?:[0-9]+\+)?(?P<login>[^@]+)@users\.noreply\.github\.com")
 
 
@@ -184,27 +184,17 @@ def _record(commit: GitObject) -> CommitRecord:
     head, _, message = commit.content.partition(b"\n\n")
     headers = [line.partition(b" ")[::2] for line in head.split(b"\n")]
     first = dict(reversed(headers))
-    encoding = first.get(b"encoding", b"utf-8").decode(errors="replace")
-    author, committer = (_signature(first[role], encoding) for role in (b"author", b"committer"))
+    author, committer = (_signature(first[role]) for role in (b"author", b"committer"))
     parents = tuple(sha.decode() for name, sha in headers if name == b"parent")
     signed = signed_text(commit)
-    text = _text(message, encoding).rstrip("\n")
+    text = message.decode(errors="replace").rstrip("\n")
     return CommitRecord(commit.sha, first[b"tree"].decode(), parents, author, committer, text, signed)
 
 
-def _signature(line: bytes, encoding: str) -> Signature:
-    found = _PERSON.match(line)
+def _signature(line: bytes) -> Signature:
+    found = _PERSON.match(line.decode(errors="replace"))
     assert found is not None  # noqa: S101 (git writes and receives no other)
-    return Signature(
-        _text(found["name"].strip(), encoding), _text(found["email"], encoding), float(found["seconds"] or 0)
-    )
-
-
-def _text(content: bytes, encoding: str) -> str:
-    try:
-        return content.decode(encoding, errors="replace")
-    except LookupError:
-        return content.decode(errors="replace")
+    return Signature(found["name"].strip(), found["email"], float(found["seconds"] or 0))
 
 
 CHECK_STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
@@ -212,7 +202,6 @@ CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", 
 SHOWN_CONCLUSIONS = (*CONCLUSIONS, "startup_failure")
 """The conclusions that GitHub's API shows; the last one is GitHub's own (GraphQL API, "CheckConclusionState")."""
 
-MOST_TEXT = 65_535
 STATUS_STATES = ("error", "failure", "pending", "success")
 
 _PASSED = ("success", "neutral", "skipped")
@@ -245,8 +234,6 @@ def create_check_run(call: Call) -> ApiResponse:
         output = Fields(call.document["output"])
         output.require("summary")
         values |= {name: output.string(name) for name in ("title", "summary", "text")}
-        if over := next((name for name in ("summary", "text") if len(values[name] or "") > MOST_TEXT), ""):
-            raise schema_violation(f"Only {MOST_TEXT} characters are allowed; more were supplied in {over}.")
     (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", insert(call.db, "check_runs", values))
     return created(_check_payload(call, row))
 

@@ -25,14 +25,8 @@ from accord_sandbox.commits import (
 )
 from accord_sandbox.git_storage import EMPTY_TREE, HEADS, WORKFLOWS, ZERO, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches
-from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, or_404, schema_violation, unique_texts
+from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, or_404, schema_violation
 from accord_sandbox.rulesets import check_change
-
-MOST_BLOB_BYTES = 40 * 1024 * 1024
-"""Larger files are reported to be refused."""
-
-MOST_TREE_ENTRIES = 100_000
-"""Larger trees are refused ("Get a tree", limits of the tree array)."""
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _KINDS = {"blob": "blobs", "tree": "trees", "commit": "commits"}
@@ -121,7 +115,7 @@ def create_commit(call: Call) -> ApiResponse:
     check_not_empty(call)
     call.fields.require("message", "tree")
     message, tree = call.fields.text("message"), call.fields.text("tree")
-    parents = unique_texts("parents", call.document.get("parents", []), "sha")
+    parents = call.fields.names("parents") or []
     kinds = _kinds(call, [tree, *parents])
     if tree == EMPTY_TREE or kinds[0] != "tree":  # GitHub's API refuses the empty one (r-lib/gert issue 149)
         raise Refusal(422, "Tree SHA does not exist")
@@ -137,8 +131,6 @@ def _create_blob(call: Call) -> ApiResponse:
     call.fields.require("content")
     text = call.fields.text("content")
     content = decode_base64(text) if call.fields.string("encoding") == "base64" else text.encode()
-    if len(content) > MOST_BLOB_BYTES:
-        raise Refusal(422, "Sorry, your input was too large to process. Consider creating the blob in a local clone.")
     sha = call.bare.write("blob", content)
     return created({"url": f"{call.repository_url}/git/blobs/{sha}", "sha": sha})
 
@@ -167,8 +159,6 @@ def create_tree(call: Call) -> ApiResponse:
     entries = call.document["tree"]
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
-    if len(entries) > MOST_TREE_ENTRIES:
-        raise Refusal(422, "Sorry, your request is too large to process.")
     paths = [path for entry in entries if isinstance(path := entry.get("path"), str)]
     holds = any(path.startswith(WORKFLOWS) or WORKFLOWS.startswith(f"{path}/") for path in paths)
     call.permit(call.user.may_write_workflows or not holds)  # anthropics/claude-code-action issue 29 reports it
@@ -271,8 +261,6 @@ def put_contents(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     call.fields.require("message", "content")
     path = call.params["path"]
-    if BAD_PARTS & set(path.split("/")) or "\0" in path:
-        raise Refusal(422, "path contains a malformed path component")
     content = decode_base64(call.fields.text("content"))
     branch = call.fields.string("branch") or call.repository["default_branch"]
     tip = call.bare.branch(branch)

@@ -14,7 +14,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import record_event
 from accord_sandbox.database import Row, SqlConnection, fetch, find_user, insert
-from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, or_404, too_long, unique_texts
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, or_404, too_long
 
 NAME_LIMIT = 50
 DESCRIPTION_LIMIT = 100
@@ -86,12 +86,12 @@ def _delete_label(call: Call) -> ApiResponse:
 
 @route("POST", "issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
 def _add_labels(call: Call) -> ApiResponse:
-    return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *_requested_names(call)])
+    return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *(call.fields.names("labels") or [])])
 
 
 @route("PUT", "issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
 def _set_labels(call: Call) -> ApiResponse:
-    return _relabel(call, _requested_names(call))
+    return _relabel(call, call.fields.names("labels") or [])
 
 
 @route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
@@ -170,11 +170,6 @@ def _names_on_issue(call: Call, issue_id: int) -> list[str]:
     return [row["name"] for row in call.fetch_all(_ON_ISSUE, issue_id)]
 
 
-def _requested_names(call: Call) -> list[str]:
-    document = call.document.get("labels", []) if isinstance(call.document, dict) else call.document
-    return [] if document is None else unique_texts("labels", document, "name")
-
-
 def _check_new_name(call: Call, name: str) -> None:
     _check_text(name)
     if find_label(call.db, call.repository["id"], name) is not None:
@@ -213,7 +208,6 @@ def _record(call: Call, issue_id: int, event: str, row: Row) -> None:
 MOST_SUB_ISSUES = 100
 """Source: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/adding-sub-issues"""
 
-MOST_ASSIGNEES = 10
 COPILOT = "copilot-swe-agent[bot]"
 """The account of Copilot's cloud agent, which can be assigned and has no role in the repository."""
 
@@ -263,7 +257,7 @@ def remove_assignees(call: Call) -> ApiResponse:
 def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
     call.require_on_issue(AccessLevel.TRIAGE)
     issue_id = call.issue["id"]
-    for login in call.fields.names("assignees", "login") or []:
+    for login in call.fields.names("assignees") or []:
         user = find_user(call.db, login)
         if user is None and login.lower() == COPILOT and adds:
             insert(call.db, "users", {"login": COPILOT, "type": "Bot", "created_at": call.now})
@@ -273,8 +267,7 @@ def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
         if user is None or is_assigned is adds:
             continue
         role = call.count("collaborators WHERE repository_id = ? AND user_id = ?", call.repository["id"], user["id"])
-        is_full = call.count("assignees WHERE issue_id = ?", issue_id) >= MOST_ASSIGNEES
-        if adds and (is_full or not (role or user["login"] == COPILOT)):
+        if adds and not role and user["login"] != COPILOT:
             continue
         delete = "DELETE FROM assignees WHERE issue_id = ? AND user_id = ?"
         call.db.execute("INSERT INTO assignees VALUES (?, ?)" if adds else delete, edge)

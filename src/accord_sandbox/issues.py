@@ -85,9 +85,9 @@ def create_issue(call: Call) -> ApiResponse:
     call.check_issues()
     call.permit(call.grant.may_comment())
     call.fields.require("title")
-    title = checked_title(call.fields.title())
+    title = checked_title(call.fields.string("title"))
     body = checked_body(call)
-    names = call.fields.names("labels", "name")
+    names = call.fields.names("labels")
     identifier = insert_issue(call.db, call.repository["id"], NewIssue(title, body, call.user.user_id, call.now))
     if call.grant.may("issues", AccessLevel.TRIAGE):
         replace_labels(call, identifier, names or [])
@@ -105,7 +105,7 @@ def update_issue(call: Call) -> ApiResponse:
     own = issue["author_id"] == call.user.user_id and call.grant.may_comment(pull=pull)
     rewrites = "title" in call.fields or "body" in call.fields
     call.permit(own or call.grant.may("issues", AccessLevel.WRITE if rewrites else AccessLevel.TRIAGE, pull=pull))
-    names = call.fields.names("labels", "name")
+    names = call.fields.names("labels")
     update_text(call)
     update_state(call)
     update_type(call)
@@ -137,7 +137,7 @@ def insert_issue(db: SqlConnection, repository_id: int, new: NewIssue) -> int:
 def update_text(call: Call) -> None:
     """Change title and body of the issue or pull request of the path where the request has them."""
     issue = call.issue
-    title = call.fields.title(null=True)
+    title = call.fields.string("title", null=True)
     if title is not None and title != issue["title"]:
         checked_title(title)
         call.db.execute("UPDATE issues SET title = ?, title_words = ? WHERE id = ?", (title, words(title), issue["id"]))

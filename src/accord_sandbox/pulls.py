@@ -56,7 +56,7 @@ def _create_pull(call: Call) -> ApiResponse:
     call.permit(call.grant.may_review() and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE))
     check_pulls_allowed(call, Refusal(403, "GitHub Actions is not permitted to create or approve pull requests."))
     call.fields.require("head", "base")
-    title, body = checked_title(call.fields.title(), "PullRequest"), checked_body(call, "PullRequest")
+    title, body = checked_title(call.fields.string("title"), "PullRequest"), checked_body(call, "PullRequest")
     head, base = _branch(call, "head"), _branch(call, "base")
     _check_pair(call, head, base)
     new = NewIssue(title, body, call.user.user_id, call.now, is_pull=True)

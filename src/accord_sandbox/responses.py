@@ -155,13 +155,6 @@ class Fields:
         self.require(name)
         return self.string(name) or ""
 
-    def title(self, *, null: bool = False) -> str | None:
-        """Return the title, which GitHub also takes as a number."""
-        value = self._get("title", null)
-        if isinstance(value, bool) or not isinstance(value, str | int | None):
-            raise _wrong_type("title", value, "a string")
-        return None if value is None else str(value)
-
     def flag(self, name: str) -> bool:
         """Return true or false; an absent flag is false."""
         value = self._get(name, False)
@@ -177,10 +170,17 @@ class Fields:
             raise _wrong_type(name, value, "an integer")
         return value
 
-    def names(self, name: str, key: str) -> list[str] | None:
-        """Return a list of texts, each given plainly or as an object that has it under ``key``."""
+    def names(self, name: str) -> list[str] | None:
+        """Return a list of texts without duplicates, in their order."""
         value = self._get(name, False)
-        return None if value is None else unique_texts(name, value, key)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise _wrong_type(name, value, "an array")
+        for index, entry in enumerate(value):
+            if not isinstance(entry, str):
+                raise _wrong_type(f"{name}/items/{index}", entry, "a string")
+        return list(dict.fromkeys(value))
 
     def require(self, *names: str) -> None:
         """Refuse a body that lacks one of the fields."""
@@ -201,17 +201,6 @@ class Fields:
         if value is None and name in self._document and not null:
             raise schema_violation(f"For 'properties/{name}', nil is not allowed.")
         return value
-
-
-def unique_texts(name: str, value: Any, key: str) -> list[str]:
-    """Return the texts in a JSON array, each plain or in an object under ``key``; without duplicates, order kept."""
-    if not isinstance(value, list):
-        raise _wrong_type(name, value, "an array")
-    entries: list[Any] = [entry.get(key) if isinstance(entry, dict) else entry for entry in value]
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, str):
-            raise _wrong_type(f"{name}/items/{index}", entry, "a string")
-    return list(dict.fromkeys(entries))
 
 
 def _positive(text: str | None, default: int) -> int:

@@ -17,7 +17,7 @@ def names(documents: list[dict[str, Any]]) -> list[str]:
 
 def test_an_issue_is_returned_unchanged(client: Client) -> None:
     body = "Zeilen\n<!-- accord: {} -->\n\U0001f600 é"
-    created = client.issue("Title é", body=body, labels=["bug", {"name": "Fresh"}])
+    created = client.issue("Title é", body=body, labels=["bug", "Fresh"])
     assert client("GET", f"issues/{created['number']}").json() == created
     assert (created["body"], names(created["labels"])) == (body, ["bug", "Fresh"])
     assert created["id"] > 2**31

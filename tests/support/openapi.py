@@ -208,8 +208,6 @@ def _body(operation: tuple[str, str], exchange: Exchange) -> list[str]:
     body = exchange.json
     if body is None:
         return ["the request body is missing"] if described.get("required") else []
-    if isinstance(body, list):  # PyGithub sends labels bare; GitHub takes it, the description does not say so
-        body = {"labels": body}
     return _problems(_body_validator(operation), body)
 
 
