@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from accord.core.clock import Clock, attempts
+from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import DISK, PAUSES, Disk, NotWritten, Storage, append_once, folder_lock, sweep, write_checked
@@ -21,9 +21,9 @@ from accord.sessions.plan import (
     SessionPlan,
     StatusStep,
     check_operations,
-    plan_creation,
     plan_status,
     with_operations,
+    write_status,
 )
 from accord.sessions.policy import refuse
 
@@ -52,12 +52,12 @@ class SessionWriter:
         """Plan a change for the session as it is, apply it in order, and return the session after it."""
         if self.is_dry_run:
             session = self.read()
-            self._planned = self._with_recorded(session, _checked_plan(plan, session))
+            self._planned = self._with_recorded(session, check_operations(session, plan(session)))
             return self._planned
         with self._lock():
             for _ in attempts(self.clock, PAUSES):
                 session = read_session(self.folder)
-                operations = _checked_plan(plan, session)
+                operations = check_operations(session, plan(session))
                 if self._is_unchanged(session, operations):
                     for operation in operations:
                         apply = append_once if operation.op == "append" else write_checked
@@ -87,7 +87,7 @@ class SessionWriter:
 
     def create(self, value: Mapping[str, Any]) -> None:
         """Write the first ``status.json``. Raises BrokenContract with ``session-exists`` when there is one already."""
-        operation = plan_creation(value, now=self.clock.now())
+        operation = write_status({**value, "last_update": timestamp(self.clock.now())}, b"", list(value))
         if not self.is_dry_run:
             self.folder.mkdir(parents=True, exist_ok=True)
         elif not self.folder.is_dir():
@@ -111,10 +111,3 @@ class SessionWriter:
         with folder_lock(self.folder, self._storage):
             sweep(self.folder, frozenset(FILES))
             yield
-
-
-def _checked_plan(plan: SessionPlan, session: Session) -> Sequence[FileOperation]:
-    """Plan a change, and hold the session after it against every rule."""
-    operations = plan(session)
-    check_operations(session, operations)
-    return operations

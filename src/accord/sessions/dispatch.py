@@ -117,7 +117,11 @@ def changed_files(session: Session) -> list[dict[str, str]]:
     Files of sessions from before it, which are read-only, are among them, those of later ones are not. A file that left
     the project's directory, or never was in it, has a path that begins with ``../``.
     """
-    git, start = Git(session.root), _start_of(session)
+    git, path = Git(session.root), _path(session, STATUS_FILE)
+    start = "HEAD"
+    if added := git.line("log", "--diff-filter=A", "--format=%H", "--", path).split():  # its status is committed
+        parent = git.attempt("rev-parse", "--verify", "--quiet", f"{added[-1]}^").stdout.decode().strip()
+        start = parent or added[-1]
     top, before = git.line("rev-parse", "--show-prefix"), git.line("ls-tree", "-z", "--name-only", start, f"{WORK}/")
     earlier = tuple(f"{name}/" for name in before.split("\0") if name and name != f"{WORK}/{session.name}")
 
@@ -139,17 +143,6 @@ def changed_files(session: Session) -> list[dict[str, str]]:
 
 
 _INPUTS = tuple(f"/{INTO}/{name}" for name in ("prompt.md", "schema.json", "input.json"))
-
-
-def _start_of(session: Session) -> str:
-    """Return the commit before the one that added the session's status; HEAD while it is not committed."""
-    git = Git(session.root)
-    path = _path(session, STATUS_FILE)
-    added = git.line("log", "--diff-filter=A", "--format=%H", "--", path).split()
-    if not added:
-        return "HEAD"
-    before = git.attempt("rev-parse", "--verify", "--quiet", f"{added[-1]}^")
-    return before.stdout.decode().strip() or added[-1]
 
 
 def output_schema(role: str) -> dict[str, Any]:

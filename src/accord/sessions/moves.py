@@ -143,11 +143,12 @@ def check_fixes(session: Session, role: str, task_id: str) -> Finding | None:
     message = f"{spent[0]} went through {spent[1]} {MOST_RETRIES} times, the limit."
     allowing = command_of(session, "set", f"retry_counts.{'.'.join(spent)}=0", "--role", "Orchestrator")
     is_next = is_decided(status_of(session), session.outputs, *spent)
-    hint = f"To allow more, run `{allowing}`." if is_next else _asking_hint(session, *spent)
+    hint = f"To allow more, run `{allowing}`." if is_next else asking_hint(session, *spent)
     return Finding("retry-budget", message, hint=hint)
 
 
-def _asking_hint(session: Session, task: str, loop: str) -> str:
+def asking_hint(session: Session, task: str, loop: str) -> str:
+    """Return how to ask the user about a fix loop of a task."""
     asking = command_of(session, "ask", "--question", f"{task} {loop}: QUESTION")
     return f"Ask how to continue with `{asking}`, and record the answer."
 
@@ -161,15 +162,6 @@ def is_decided(status: SessionStatus, outputs: Sequence[OutputEntry], task_id: s
     decisions = [one for one in status.user_decisions if one.decision_id not in GATES and one.status == "answered"]
     known = (one for one in decisions if not (is_before(one.asked_at, last) or is_before(until, one.resolved_at or "")))
     return any({task_id, loop} <= {*_WORDS.findall(one.question)} for one in known)
-
-
-def check_counts(session: Session, after: Session) -> None:
-    """Raise BrokenContract where a change sets a count of retries back, and the user did not decide about its task."""
-    old, now = status_of(session), status_of(after)
-    for fix in product(old.retry_counts, LOOPS):
-        if now.retries(*fix) < old.retries(*fix) and not is_decided(now, session.outputs, *fix):
-            message = f"{short_name(fix[0])} went through {fix[1]}, and the user did not decide on it since."
-            raise refuse("The count stays.", Finding("retry-budget", message, hint=_asking_hint(session, *fix)))
 
 
 def early_tasks(session: Session) -> list[str]:
@@ -353,11 +345,14 @@ def check_task_move(session: Session, name: str, target: str, role: str, *, waiv
     outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
     record = reviews.ReviewRecord([task], session.outputs)
     loops = unaccepted_loops(name, record, [status_of(session)]) if waives and target == "completed" else []
-    source = "implemented" if waives and target == "completed" and _is_accepted(session, task) else task.status
+    failed = [reviews.LOOP_OF.get(one, "") for one in reviews.failed_reviews(task, session.outputs)]
+    decided = (is_decided(status_of(session), session.outputs, task.id, loop) for loop in failed)
+    is_accepted = waives and target == "completed" and task.status == "blocked" and bool(failed) and all(decided)
+    source = "implemented" if is_accepted else task.status
     reason = reviews.TASK.refusal(source, target, facts) if target != source else ""
     if loops and not reason:
         message = f"{name} did not pass {' and '.join(loops)}, and the user has not accepted that since."
-        return Finding("illegal-move", message, hint=_asking_hint(session, name, loops[0]))
+        return Finding("illegal-move", message, hint=asking_hint(session, name, loops[0]))
     if not reason and target == "completed" and not outputs.is_missing and outputs.problem:
         reason = f"The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
     return finding_of("illegal-move", f"{task.id}: {reason}") if reason else None
@@ -376,13 +371,6 @@ def unaccepted_loops(task_id: str, record: reviews.ReviewRecord, statuses: Seque
         is_open = is_grave and not is_decided(statuses[-1], [*record.last.values()], task_id, loop)
         found += [loop] if is_open else []
     return found
-
-
-def _is_accepted(session: Session, task: SessionTask) -> bool:
-    """Return whether the user decided about each failed review that blocks a task, so that a waiver may complete it."""
-    loops = [reviews.LOOP_OF.get(role, "") for role in reviews.failed_reviews(task, session.outputs)]
-    decided = (is_decided(status_of(session), session.outputs, task.id, loop) for loop in loops)
-    return task.status == "blocked" and bool(loops) and all(decided)
 
 
 def waiver_forbidden(role: str) -> Finding:

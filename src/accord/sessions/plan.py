@@ -83,12 +83,12 @@ def plan_status(
         raise refuse(f"{role} must not change this part of {STATUS_FILE}.", findings)
     keys = [key for key in value if key != "last_update" and value[key] != current.get(key)]
     keys += [key for key in current if key not in value]
-    return [_write(STATUS_FILE, _encode_like(value, before.raw or b""), keys)]
+    return [write_status(value, before.raw or b"", keys)]
 
 
-def plan_creation(value: Mapping[str, Any], *, now: datetime) -> FileOperation:
-    """Plan the first ``status.json`` of a session."""
-    return _write(STATUS_FILE, _encode_like({**value, "last_update": timestamp(now)}, b""), list(value))
+def write_status(value: Mapping[str, Any], before: bytes, changed: Sequence[str]) -> FileOperation:
+    """Plan the write of ``status.json``, with the layout of the text before."""
+    return _write(STATUS_FILE, _encode_like(value, before), changed)
 
 
 def plan_task(
@@ -172,14 +172,10 @@ def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[F
     while timestamp(at) in alike:  # timestamps have whole seconds, and no two lines may be the same
         at += timedelta(seconds=1)
     line = plan_line(session, OUTPUTS_FILE, {**entry.model_dump(), "at": timestamp(at)})
-    return [*_plan_fixes(session, entry, now=now), line]
-
-
-def _plan_fixes(session: Session, entry: OutputEntry, *, now: datetime) -> list[FileOperation]:
-    """Plan the count of the fix loops that recorded work enters."""
     if not (entered := entered_fixes(session, entry.agent, entry.task_id)):
-        return []
-    return plan_status(session, lambda one: with_fixes(one, status_value(one), entered), role="Orchestrator", now=now)
+        return [line]
+    role = "Orchestrator"
+    return [*plan_status(session, lambda one: with_fixes(one, status_value(one), entered), role=role, now=now), line]
 
 
 def is_recorded(session: Session, entry: OutputEntry) -> bool:
@@ -212,10 +208,10 @@ def plan_line(session: Session, name: str, entry: Mapping[str, Any]) -> FileOper
     return FileOperation("append", name, line)
 
 
-def check_operations(session: Session, operations: Sequence[FileOperation]) -> None:
-    """Raise BrokenContract when the session after these operations breaks a rule that it does not break before."""
+def check_operations(session: Session, operations: Sequence[FileOperation]) -> Sequence[FileOperation]:
+    """Return the operations. Raises BrokenContract when they break a rule that the session does not break before."""
     if not operations:
-        return
+        return operations
     before, after = (
         [found for found in folder_findings(one) if has_errors([found])]
         for one in (session, with_operations(session, operations))
@@ -224,6 +220,7 @@ def check_operations(session: Session, operations: Sequence[FileOperation]) -> N
     new = next(counts) - next(counts)
     if findings := [found for found in after if (found.code, found.path) in new]:
         raise refuse("The session would break its contract, so nothing was written.", findings)
+    return operations
 
 
 def _check_writable(session: Session) -> None:

@@ -79,7 +79,8 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
     if following in [GATES[one.decision_id] for one in questions if one.decision_id in GATES]:
         value = status_in(session, following)
     for question in questions:
-        following_id = _next_number(value)
+        numbers = (_NUMBER.match(entry["decision_id"]) for entry in value["user_decisions"])
+        following_id = f"UD-{max((int(match[1]) for match in numbers if match), default=0) + 1}"
         wanted = question.decision_id or _number_of_same(value, question) or following_id
         if wanted in GATES:
             _ask_gate(session, value, wanted, question, now)
@@ -335,14 +336,6 @@ def next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
     return SessionStep(state, "continue" if rules.passes_gate(gate_id, answer) else "re-ask")
 
 
-def without_ask_user(session: Session) -> Record:
-    """Return the status back in the state where its questions came up; any other state stays."""
-    status = status_of(session)
-    if status.current_state != "ASK_USER" or status.pending:
-        return status_value(session)
-    return status_in(session, return_state(status))
-
-
 def _set_correction(value: Record, wanted: str) -> Record:
     tracking = value.get("gate_tracking") or {}
     approval = tracking.get("APPROVE_DESIGN") or {}
@@ -381,11 +374,6 @@ def _number_of_same(value: Mapping[str, Any], question: UserQuestion) -> str:
         if entry["status"] == "pending" and entry["question"] == question.full_text and is_alike:
             return str(entry["decision_id"])
     return ""
-
-
-def _next_number(value: Mapping[str, Any]) -> str:
-    found = (_NUMBER.match(entry["decision_id"]) for entry in value["user_decisions"])
-    return f"UD-{max((int(match.group(1)) for match in found if match), default=0) + 1}"
 
 
 def _refusal(code: str, message: str, hint: str) -> Exception:

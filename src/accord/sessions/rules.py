@@ -131,10 +131,21 @@ def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
 
 def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     """Check ``status.json`` ("status.json - minimal schema", "ASK_USER protocol")."""
-    found = [*session_name_findings(status.session, "/session"), *_timestamps(status)]
+    flags = status.runtime_flags
+    times = {
+        "/last_update": status.last_update,
+        "/runtime_flags/copilot_checked_at": flags.copilot_checked_at if flags else None,
+        "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/at": status.last_correction.at,
+    }
+    found = [*session_name_findings(status.session, "/session")]
+    found += [one for place, time in times.items() for one in timestamp_findings(time, place)]
     ids = [decision.decision_id for decision in status.user_decisions]
     found += _repeated_ids("decision-repeated", ids, "user_decisions")
-    found += _missing_number(ids)
+    numbers = sorted({int(number) for name in ids if (number := name.removeprefix("UD-")).isdecimal()})
+    if gap := next((i for i, number in enumerate(numbers, start=1) if number != i), 0):
+        message = f"The question UD-{numbers[gap - 1]} exists, but UD-{gap} does not."
+        hint = "Restore that question, or correct the number."
+        found.append(warning("decision-order", message, "/user_decisions", hint=hint))
     for i, decision in enumerate(status.user_decisions):
         found += decision_findings(decision, status.session, pointer("user_decisions", i), now)
         found += _unread_keys(decision, pointer("user_decisions", i))
@@ -147,31 +158,12 @@ def _unread_keys(part: OpenModel, place: str, order: str = "", known: Collection
         yield replace(found, severity=Severity.ERROR) if meant in ("risk_flags", "category") else found
 
 
-def _missing_number(ids: Sequence[str]) -> Iterator[Finding]:
-    """Find the first number that questions leave out ("ASK_USER protocol": sequential)."""
-    numbers = sorted({int(number) for name in ids if (number := name.removeprefix("UD-")).isdecimal()})
-    if gap := next((i for i, number in enumerate(numbers, start=1) if number != i), 0):
-        message = f"The question UD-{numbers[gap - 1]} exists, but UD-{gap} does not."
-        yield warning(
-            "decision-order", message, "/user_decisions", hint="Restore that question, or correct the number."
-        )
-
-
 def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
     """Check the name of a session or of its folder: a date that exists, and a slug."""
     match = _SESSION_NAME.match(name)
     if not match or parse_lenient_timestamp(match[1]) is None:
         message = f"The session is named `{short_name(name)}`."
         yield Finding("session-name", message, path, hint="Rename it to YYYY-MM-DD_short-slug.")
-
-
-def _timestamps(status: SessionStatus) -> Iterator[Finding]:
-    yield from timestamp_findings(status.last_update, "/last_update")
-    if status.runtime_flags:
-        yield from timestamp_findings(status.runtime_flags.copilot_checked_at, "/runtime_flags/copilot_checked_at")
-    yield from timestamp_findings(
-        status.last_correction.at, "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/at"
-    )
 
 
 def _repeated_ids(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:

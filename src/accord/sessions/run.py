@@ -8,10 +8,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.clock import Clock
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
 from accord.sessions import questions
@@ -19,8 +21,16 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.decision_rules import correction_of
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
-from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, SessionStatus, UserDecision
-from accord.sessions.moves import broken_artifacts, check_counts, check_work, reopened_status, status_in
+from accord.sessions.machine import return_state
+from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, LOOPS, SessionStatus, UserDecision
+from accord.sessions.moves import (
+    asking_hint,
+    broken_artifacts,
+    check_work,
+    is_decided,
+    reopened_status,
+    status_in,
+)
 from accord.sessions.plan import (
     FileOperation,
     plan_line,
@@ -148,7 +158,11 @@ def set_values(writer: SessionWriter, settings: Sequence[Setting], *, role: str)
     def plan(session: Session) -> list[FileOperation]:
         value = with_settings(status_value(session), session.tasks, settings, now=now)
         operations = plan_status(session, lambda _: value, role=role, now=now)
-        check_counts(session, with_operations(session, operations))
+        old, new = status_of(session), status_of(with_operations(session, operations))
+        for fix in product(old.retry_counts, LOOPS):
+            if new.retries(*fix) < old.retries(*fix) and not is_decided(new, session.outputs, *fix):
+                message = f"{short_name(fix[0])} went through {fix[1]}, and the user did not decide on it since."
+                raise refuse("The count stays.", Finding("retry-budget", message, hint=asking_hint(session, *fix)))
         return operations
 
     return status_of(writer.change(plan))
@@ -226,7 +240,9 @@ def resume(writer: SessionWriter, *, agent: str = "Architect") -> questions.Sess
         found = questions.next_step(session)  # under the lock, so that two processes do not both dispatch an agent
         if found.next == "dispatch-correction":
             return questions.with_dispatched_correction(session, agent, now=now)
-        return questions.without_ask_user(session) if found.next == "continue" else status_value(session)
+        status = status_of(session)
+        is_answered = status.current_state == "ASK_USER" and found.next == "continue"
+        return status_in(session, return_state(status)) if is_answered else status_value(session)
 
     def plan(session: Session) -> list[FileOperation]:
         return [*_plan_lost_line(session, now=now), *plan_status(session, step, role=ROLE, now=now)]

@@ -73,16 +73,11 @@ def _stopped_actor(session: Session) -> NextActor | None:
         return NextActor()
     reason = f"The session is blocked: {status.blocker}" if status.current_state == "BLOCKED" else ""
     reason = reason or " ".join(f"{one.decision_id}: {one.question}" for one in status.pending)
-    if not reason and status.current_state == "IMPLEMENT_LOOP" and _has_nothing_new(session):
+    facts, reopened = facts_of(session), status.reopened_at
+    is_open = status.current_state != "IMPLEMENT_LOOP" or bool(facts.unfinished or facts.unreviewed)
+    if not reason and reopened and not is_open and all(is_before(one.at, reopened) for one in session.outputs[-1:]):
         reason = "The session was reopened, but no task is open. Add one, or move the session on."
     return NextActor(reason=reason, command=first_step(session).command) if reason else None
-
-
-def _has_nothing_new(session: Session) -> bool:
-    """Return whether a session was reopened, and neither a task nor an output followed."""
-    reopened, facts = status_of(session).reopened_at, facts_of(session)
-    is_open = bool(facts.unfinished or facts.unreviewed)
-    return bool(reopened) and not is_open and all(is_before(one.at, reopened or "") for one in session.outputs[-1:])
 
 
 def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | None:
