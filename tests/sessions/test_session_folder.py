@@ -617,7 +617,6 @@ def test_a_count_falls_only_after_a_decision_on_its_loop(
 
 
 DESIGN = "UD-APPROVE-DESIGN"
-SECOND = outputs(("Coder", "OK"), task="T-002")
 GATE_ASKED, ASKING = [decision(DESIGN)], [*SINGLE, decision()]
 ASKED_SECURITY = outputs(("Security", "NEEDS_DECISION")).replace("Looked at.", "medium: Log the token?")
 
@@ -643,10 +642,6 @@ ASKED_SECURITY = outputs(("Security", "NEEDS_DECISION")).replace("Looked at.", "
         ("IMPLEMENT_LOOP", SINGLE, outputs(("QA", "NEEDS_DECISION")), "status-of-other-role /outputs.jsonl/0"),
         ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "NEEDS_INFO")), "status-of-other-role /outputs.jsonl/0"),
         ("IMPLEMENT_LOOP", SINGLE, outputs(("Reviewer", "DISPATCHED")), "status-of-other-role /outputs.jsonl/0"),
-        ("IMPLEMENT_LOOP", SINGLE, SECOND, "state-forbids /outputs.jsonl/0"),
-        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "DISPATCHED"), task="T-002"), "state-forbids /outputs.jsonl/0"),
-        ("IMPLEMENT_LOOP", SINGLE, WORKED_ON, ""),
-        ("IMPLEMENT_LOOP", SINGLE, outputs(("Coder", "FAIL")) + SECOND, "state-forbids /outputs.jsonl/1"),
         ("IMPLEMENT_LOOP", SINGLE, ASKED_SECURITY, "session-altered /status.json/user_decisions"),
         (
             "IMPLEMENT_LOOP",
@@ -714,35 +709,6 @@ def test_each_question_of_security_is_asked(
     assert [one.code for one in hand_edits(new, after)] == found
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "lines", "found"),
-    [
-        ("in-progress", "in-progress", "", ["state-forbids"]),
-        ("in-progress", "completed", "", ["state-forbids"]),
-        ("not-started", "implemented", SECOND, ["state-forbids"]),
-        ("implemented", "in-progress", "", []),
-        ("implemented", "in-progress", outputs(("Coder", "DISPATCHED"), task="T-002"), []),
-        # it was implemented, and opened again
-        ("in-progress", "implemented", WORKED_ON + outputs(("Coder", "DISPATCHED")), []),
-        ("in-progress", "implemented", outputs(("Coder", "OK"), ("Coder", "DISPATCHED")) + SECOND, ["state-forbids"]),
-        ("blocked", "blocked", "", []),
-    ],
-)
-def test_a_change_starts_no_task_before_those_that_it_depends_on(
-    tmp_path: Path, first: str, second: str, lines: str, found: list[str]
-) -> None:
-    def plan(*statuses: str) -> str:
-        one, two = statuses
-        return TASKS.replace("not-started  #", f"{one}  #").replace("status: not-started\n", f"status: {two}\n")
-
-    texts = {"tasks.yaml": plan("in-progress", "not-started"), "outputs.jsonl": ""}
-    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=SINGLE, texts=texts)
-    codes = changes_of(folder)
-    (folder / "tasks.yaml").write_text(plan(first, second))
-    (folder / "outputs.jsonl").write_text(lines)
-    assert [code for code in codes() if code != "review-open"] == found
-
-
 FAILED, FIXED = outputs(("QA", "FAIL")), outputs(("Coder", "DISPATCHED"), ("Coder", "OK"))
 PASSED_AGAIN = FIXED + outputs(("Reviewer", "OK"), ("QA", "OK"))
 TESTS = [{"T-001": {"FIX_TESTS": count}} for count in range(4)]
@@ -765,9 +731,6 @@ BUILD = outputs(("Integrator", "FAIL"), task="meta")
         (TESTS[3], PASSED_AGAIN, TESTS[3], "retry-budget"),
         (TESTS[3], "", {}, "session-altered"),
         (TESTS[3], FIXED + FAILED + FIXED, TESTS[2], "retry-budget session-altered"),
-        ({}, "in-progress", {}, "session-altered"),
-        ({}, "in-progress", TESTS[1], ""),
-        (TESTS[3], "in-progress", TESTS[3], "retry-budget"),
         ({}, BUILD * 2, {}, "session-altered"),
         ({}, BUILD + outputs(("Integrator", "OK"), task="meta"), {"meta": {"FIX_BUILD": 1}}, ""),
         ({}, BUILD * 5, {"meta": {"FIX_BUILD": 3}}, "retry-budget"),
@@ -789,7 +752,7 @@ def test_each_round_of_fixes_counts_until_the_user_decides(
         retry_counts=was,
         fix_entries=entries if was else {},
     )
-    before, codes = read_session(folder), changes_of(folder)
+    codes = changes_of(folder)
     said = ("T-001 FIX_TESTS: again?", "T-001 FIX_SECURITY: again?", "meta FIX_BUILD: again?")
     asked = [decision(f"UD-{i}", "answered", question=text) for i, text in enumerate(said, start=1)]
     by_hand(
@@ -797,13 +760,8 @@ def test_each_round_of_fixes_counts_until_the_user_decides(
         retry_counts={"T-001": {}, "meta": {}} | now,
         user_decisions=[*SINGLE, *(asked if is_decided else [])],
     )
-    is_by_hand = lines == "in-progress"
-    if is_by_hand:
-        (folder / "tasks.yaml").write_text(tasks.replace("implemented  #", "in-progress  #"))
-    (folder / "outputs.jsonl").write_text(first + ("" if is_by_hand else lines))
+    (folder / "outputs.jsonl").write_text(first + lines)
     assert codes() == ([] if is_decided else found.split())
-    spent = [one.path for one in hand_edits(before, read_session(folder)) if one.code == "retry-budget"]
-    assert all(path.startswith("/tasks.yaml/tasks" if is_by_hand else "/outputs.jsonl/") for path in spent)
 
 
 @pytest.mark.parametrize(("count", "found"), [(0, ["session-altered"]), (1, ["session-altered"]), (2, [])])
@@ -816,18 +774,6 @@ def test_the_first_round_of_fixes_after_a_reset_counts(tmp_path: Path, count: in
     by_hand(folder, retry_counts=TESTS[count])
     (folder / "outputs.jsonl").write_text(first + ((FIXED + FAILED) * 2).replace("T09", "T13"))
     assert codes() == found
-
-
-def test_a_start_by_hand_and_its_output_in_two_changes_are_one_round(tmp_path: Path) -> None:
-    first, tasks = outputs(("Coder", "OK")) + FAILED, TASKS.replace("not-started  #", "in-progress  #")
-    texts, counts = {"tasks.yaml": tasks, "outputs.jsonl": first}, TESTS[1]
-    folder = make_session(
-        tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=SINGLE, retry_counts=counts, texts=texts
-    )
-    codes = changes_of(folder)
-    (folder / "tasks.yaml").write_text(TASKS.replace("not-started  #", "implemented  #"))
-    (folder / "outputs.jsonl").write_text(first + FIXED)
-    assert codes() == []
 
 
 def corrected(status: str | None, at: str | None = AT) -> dict[str, Any]:

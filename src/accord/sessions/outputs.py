@@ -39,7 +39,7 @@ from accord.sessions.questions import (
     with_correction,
     with_questions,
 )
-from accord.sessions.reviews import ReviewRecord, has_record, open_gates, own_status
+from accord.sessions.reviews import ReviewRecord, has_record, open_gates
 from accord.sessions.run import ROLE
 from accord.text.markdown import shorten
 
@@ -153,14 +153,17 @@ def _remarks(entries: Sequence[ReviewEntry]) -> list[str]:
 
 def status_after(session: Session, task: SessionTask, output: OutputEntry) -> str:
     """Return the new status of a task, in a session that has the record of the output."""
-    is_own = task.id == output.task_id
-    status = own_status(task.status, output) if is_own else str(task.status)
-    if status == "blocked" or session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
+    is_own, role, status = task.id == output.task_id, output.agent, str(task.status)
+    if is_own and (role, output.status) == ("Coder", "OK"):
+        status = "implemented" if output.meets_definition_of_done or status == "implemented" else "in-progress"
+    elif is_own and (output.status == "BLOCKED" or (role, output.status) == ("Coder", "FAIL")):
+        return "blocked" if status != "completed" or role in REVIEWS else status
+    if session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
         return status
     if ReviewRecord([task], session.outputs).unreviewed and has_record(task, session.outputs):
         return "implemented"
     has_passed = status == "implemented" and not open_gates(task, session.outputs)
-    is_reviewed = has_passed and output.agent in REVIEWS and (is_own or output.task_id == "meta")
+    is_reviewed = has_passed and role in REVIEWS and (is_own or output.task_id == "meta")
     return "completed" if is_reviewed and output.status == "OK" else status
 
 

@@ -15,18 +15,16 @@ from typing import Any
 from accord.core.documents import short_name
 from accord.core.findings import Finding, count_of, pointer
 from accord.sessions.decision_rules import check_gate, is_about_security, question_of_security
-from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Session
+from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session
 from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before, working_state
 from accord.sessions.models import LOOPS, OutputEntry, SessionStatus
 from accord.sessions.moves import is_counted, is_decided, unaccepted_loops
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
-from accord.sessions.reviews import DISPATCHED, ReviewRecord, added_outputs, own_status
+from accord.sessions.reviews import DISPATCHED, ReviewRecord, added_outputs
 from accord.sessions.rules import MOST_RETRIES
 
 ALTERED = "Restore it, and make the change with `accord session`."
 _ROLE_OF = {**STATUS_OF_ONE_ROLE, DISPATCHED: "Coder"}
-_READY = ("implemented", "completed")
-_BEGUN = ("in-progress", *_READY)
 _HINT = "Remove the line, and take outputs with `accord dispatch --take`."
 
 
@@ -36,7 +34,7 @@ def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterat
     new |= {"user_decisions": [], "retry_counts": {}, "fix_entries": {}}
     old = before.status or now.model_copy(update=new)
     if [*after.outputs[: len(before.outputs)]] == [*before.outputs]:
-        yield from (*_role_findings(before, after, old, now), *_start_findings(before, after))
+        yield from _role_findings(before, after, old, now)
         yield from (*_count_findings(before, after, old, now), *_question_findings(before, after, old, now))
         statuses = [one for one in (before.status, now) if one]
         for i, one, record in _new_lines(before, after):
@@ -82,76 +80,25 @@ def _states_between(old: SessionStatus, now: SessionStatus, session: Session) ->
     return {one for one in states if not any(check_gate(now, name) for name in gates_before(one, session.mode))}
 
 
-def _start_findings(before: Session, after: Session) -> Iterator[Finding]:
-    """Find work on a task while one that it depends on was not implemented; without a line of it, at no time."""
-    statuses, later = ({task.id: str(task.status) for task in one.plan} for one in (before, after))
-    ever = {name for one in (statuses, later) for name, status in one.items() if status in _READY}
-    old, found = {task.id: task for task in before.plan}, dict[str, Finding | None]()
-    needs = {
-        task.id: [name for name in task.depends_on if task.id not in old or name in old[task.id].depends_on]
-        for task in after.plan
-    }
-    if all(one.status == DISPATCHED for one in after.outputs if one.agent == "Coder"):
-        statuses |= dict.fromkeys(ever, "implemented")  # it sets its tasks to implemented in tasks.yaml
-    for i, one, _ in _new_lines(before, after):
-        is_work, task_id = one.agent == "Coder", one.task_id
-        if is_work or one.waived_reviews:
-            waits = [name for name in needs.get(task_id, ()) if is_work and statuses.get(name) not in _READY]
-            found[task_id] = found.get(task_id) or _start_finding(task_id, waits, pointer(OUTPUTS_FILE, i), _HINT)
-        statuses[task_id] = own_status(statuses.get(task_id, "not-started"), one)
-        ever |= {task_id} if statuses[task_id] in _READY else set()
-    for i, task in enumerate(after.plan):
-        was = old[task.id].status if task.id in old else "not-started"
-        is_begun = bool(old) and was not in _BEGUN and task.status in _BEGUN
-        if is_begun and task.id not in found:
-            waits = [name for name in needs[task.id] if name not in ever]
-            hint = f"Set it to not-started, and implement {', '.join(waits)} first."
-            found[task.id] = _start_finding(task.id, waits, pointer(TASKS_FILE, "tasks", i), hint)
-    yield from filter(None, found.values())
-
-
-def _start_finding(task_id: str, waits: Sequence[str], place: str, hint: str) -> Finding | None:
-    message = f"This change starts {task_id}, which depends on {', '.join(waits)}."
-    return Finding("state-forbids", message, place, hint=hint) if waits else None
-
-
 def _count_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
     """Find entries into fix loops beyond the limit, and counts below the entries that the lines show."""
     since = dict[tuple[str, str], Sequence[OutputEntry]]()
     least = {(task, loop): old.retries(task, loop) for task, loop in product(old.retry_counts, LOOPS)}
-    lines = [*after.outputs, *_unrecorded_starts(before, after)]
-    begun = [task.id for task in before.plan if task.status == "in-progress"]
-    for i, one, record in added_outputs(after.plan, lines, len(before.outputs)):
+    for i, one, record in _new_lines(before, after):
         for key in record.fixed_loops(one.task_id, one.agent):
-            is_known = (
-                key not in since
-                and (  # an entry from before the change
-                    is_counted(old, after.outputs[:i], one.agent, one.task_id, key)
-                    or (key[0] in begun and old.retries(*key) > 0)
-                )
-            )
+            is_known = key not in since and is_counted(old, after.outputs[:i], one.agent, one.task_id, key)
             is_free = is_decided(now, since.get(key, before.outputs), *key, one.at)
             least[key] = (0 if is_free else least.get(key, 0)) + (not is_known)
-            since[key] = [one if one.at and one.task_id == key[0] else record.last[key[0]]]
+            since[key] = [one if one.task_id == key[0] else record.last[key[0]]]
             if least[key] == MOST_RETRIES + 1:
                 message = f"{key[0]} went through {key[1]} {MOST_RETRIES} times, the limit, and was worked on again."
-                place = pointer(OUTPUTS_FILE, i) if one.at else pointer(TASKS_FILE, "tasks")
-                yield Finding("retry-budget", message, place, hint=_HINT if one.at else ALTERED)
+                yield Finding("retry-budget", message, pointer(OUTPUTS_FILE, i), hint=_HINT)
     for (task, loop), count in least.items():
         counted, least_count = now.retries(task, loop), min(count, MOST_RETRIES)
         if counted < least_count and not is_decided(now, since.get((task, loop), before.outputs), task, loop):
             entries = f"{short_name(task)} entered {loop} {count_of(least_count, 'time')}"
             message = f"{entries}, but its count is {counted}, and the user did not decide on it since."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=ALTERED)
-
-
-def _unrecorded_starts(before: Session, after: Session) -> Iterator[OutputEntry]:
-    """Yield the line that a start of the Coder would have, for each that only ``tasks.yaml`` shows."""
-    work = {one.task_id: one for one in after.outputs[len(before.outputs) :] if one.agent == "Coder"}
-    ended = [name for name, one in work.items() if one.status == "OK" and one.meets_definition_of_done]
-    begun = {task.id for task in before.plan if task.status == "in-progress"} | (work.keys() - {*ended})
-    for name in [task.id for task in after.plan if task.status == "in-progress" and task.id not in begun]:
-        yield OutputEntry(at="", task_id=name, agent="Coder", status="DISPATCHED", summary="-", security_concerns=0)
 
 
 def _question_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:

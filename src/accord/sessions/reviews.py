@@ -47,17 +47,6 @@ def _result(output: OutputEntry) -> str:
     return f"OK, but asks for {output.agent} again" if output.agent in _asked_for(output) else "OK"
 
 
-def own_status(status: str, output: OutputEntry) -> str:
-    """Return the status of a task after an output on it, before its reviews are asked."""
-    if output.agent == "Coder" and output.status in ("OK", DISPATCHED):
-        is_done = output.status == "OK" and (output.meets_definition_of_done or status == "implemented")
-        return "implemented" if is_done else "in-progress"
-    is_blocked = output.status == "BLOCKED" or (output.agent, output.status) == ("Coder", "FAIL")
-    if is_blocked and (status != "completed" or output.agent in REVIEWS):
-        return "blocked"
-    return "completed" if output.waived_reviews else status
-
-
 class ReviewRecord:
     """The results that the outputs of a session give its tasks and ``meta``, added one after the other."""
 
