@@ -165,12 +165,6 @@ def test_a_refused_patch_names_its_reason_and_changes_nothing(expected: str) -> 
     assert (decided.task, decided.is_ok) == (task, False)
 
 
-def test_a_patch_of_nothing_but_artifacts_is_one_of_the_metadata() -> None:
-    bare = decide_patch(handoff(), BOTH, by("human"))
-    assert bare.task == decide_patch(handoff(), patch(**BOTH), by("human")).task != handoff()
-    assert decide_patch(handoff(), BOTH, by("planner")).reasons != ()
-
-
 @pytest.mark.parametrize("more", [{}, {"schemaVersion": "1.0"}, {"x-note": "Later", "x-tool": {"run": 7}}])
 @pytest.mark.parametrize("content", [BOTH, {"transitionNote": "Why"}, {"schemaVersion": "1.1"}])
 def test_keys_that_only_the_metadata_has_give_a_patch_its_form(content: dict[str, Any], more: dict[str, Any]) -> None:
@@ -299,13 +293,6 @@ def test_each_entry_into_a_status_calls_its_role_again() -> None:
         task = decide_move(task, target, by("human")).task
         ids += [action["id"] for action in runtime(task)["nextActions"] if action["type"] == "dispatch_developer"]
     assert len(set(ids)) == 3, "a task that came back would wait for a developer who is never called"
-
-
-def test_the_question_of_a_redirect_stays_when_the_same_command_brings_another_one_again() -> None:
-    other = patch(awaitingHumanArtifact={"question": "May I?"})
-    once = decide_move(handoff(), "review", by("tester"), other, redirects=True).task
-    assert "reviewArtifact is missing" in once["metadata"]["awaitingHumanArtifact"]["question"]
-    assert decide_move(once, "review", by("tester", LATER), other, redirects=True).task == once
 
 
 def test_a_redirect_is_for_what_is_missing_and_not_for_what_is_forbidden() -> None:

@@ -120,14 +120,6 @@ def test_a_verdict_that_was_withdrawn_comes_back_only_if_it_is_given(
     assert not decide_patch(gone, patch(**{artifact: {**given, verdict: "failed"}}), by("developer")).is_ok
 
 
-def test_the_hint_about_a_superseded_review_is_a_patch_that_its_role_may_write() -> None:
-    task = handoff("implementing", **{R: {**REVIEW, "status": "superseded"}, V: VERIFICATION})
-    (reason,) = decide_move(task, "review", by("developer")).reasons
-    assert "(changeSummary, status)" in reason.hint
-    written = {"changeSummary": REVIEW["changeSummary"], "status": "complete"}
-    assert decide_move(task, "review", by("developer"), patch(**{R: written})).is_ok
-
-
 def test_a_missing_artifact_comes_with_its_parts_and_the_command_that_writes_it() -> None:
     given = read_handoff(handoff(**{V: {**VERIFICATION, "commands": []}})).metadata
     review, verification = (found.hint for found in gate_findings("implementing", "review", given, NOW))

@@ -64,7 +64,6 @@ def implementing(root: Path, task_status: str = "not-started") -> Path:
     ("role", "status", "before", "changed", "after"),
     [
         ("Coder", "OK", "not-started", ["T-001 implemented"], "implemented"),
-        ("Coder", "OK", "in-progress", ["T-001 implemented"], "implemented"),
         ("Coder", "OK", "implemented", [], "implemented"),
         ("Coder", "FAIL", "in-progress", ["T-001 blocked"], "blocked"),
         ("Reviewer", "OK", "implemented", [], "implemented"),
@@ -74,7 +73,6 @@ def implementing(root: Path, task_status: str = "not-started") -> Path:
         ("Security", "BLOCKED", "completed", ["T-001 blocked"], "blocked"),
         ("Reviewer", "OK", "completed", [], "completed"),
         ("Security", "NEEDS_DECISION", "implemented", ["the user is asked"], "implemented"),
-        ("Researcher", "NEEDS_INFO", "implemented", [], "implemented"),
     ],
 )
 def test_an_output_changes_what_its_role_may_change_and_once(
@@ -652,8 +650,6 @@ def reporting(key: str, *names: str) -> AgentOutput:
     [
         ("Docs", "RELEASE", False),
         ("Integrator", "IMPLEMENT_LOOP", False),
-        ("Integrator", "FIX_TESTS", False),
-        ("Integrator", "RELEASE", False),
         ("Integrator", "INTEGRATE", True),
         ("Integrator", "FIX_BUILD", True),
         ("Coder", "FIX_TESTS", True),
@@ -827,7 +823,6 @@ def test_a_project_in_a_folder_with_any_name_is_dispatched(tmp_path: Path) -> No
     ("failed", "task", "fixer"),
     [
         ("Reviewer", "T-001", "Coder"),
-        ("QA", "T-001", "Coder"),
         ("Security", "meta", "Coder"),
         ("Integrator", "meta", "Integrator"),
     ],

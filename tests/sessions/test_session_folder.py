@@ -37,9 +37,8 @@ from accord.sessions.folder import Part, changed_sessions, missing_files, read_s
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import LOOPS, AgentOutput
 from accord.sessions.outputs import apply_output
-from accord.sessions.policy import parse_setting
 from accord.sessions.questions import next_step
-from accord.sessions.run import advance, move_task, reopen, set_values, start_fix
+from accord.sessions.run import advance, move_task, reopen
 from accord.sessions.turns import move_on
 
 WORK = AgentOutput.model_validate(agent_output())
@@ -468,19 +467,6 @@ def test_a_change_by_hand_blocks_a_session_without_saying_where_it_continues(tmp
     assert codes() == ["blocked-from"]
 
 
-@pytest.mark.parametrize("target", ["RELEASE", "DONE"])
-def test_a_change_by_hand_passes_the_integrator_only_after_its_ok(tmp_path: Path, target: str) -> None:
-    folder = finished(tmp_path, "INTEGRATE")
-    (folder / "outputs.jsonl").write_text(ALL_REVIEWED + outputs(("Integrator", "FAIL"), task="meta"))
-    codes = changes_of(folder)
-    by_hand(folder, current_state=target, retry_counts={"meta": {"FIX_BUILD": 1}})
-    assert "session-altered" in codes()
-    (folder / "outputs.jsonl").write_text(
-        ALL_REVIEWED + outputs(("Integrator", "FAIL"), ("Integrator", "OK"), task="meta")
-    )
-    assert "session-altered" not in codes()
-
-
 @pytest.mark.parametrize(
     ("lines", "ci", "found"),
     [
@@ -491,6 +477,7 @@ def test_a_change_by_hand_passes_the_integrator_only_after_its_ok(tmp_path: Path
         (outputs(("Integrator", "FAIL"), task="meta"), "red", ["session-altered"]),
         (outputs(("Integrator", "OK"), task="meta", meets_definition_of_done=False), "green", ["session-altered"]),
         (outputs(("Integrator", "OK"), ("Integrator", "FAIL"), task="meta"), "red", []),  # it failed in RELEASE
+        (outputs(("Integrator", "OK"), task="meta"), "green", []),
     ],
 )
 def test_a_new_output_of_the_integrator_that_is_not_ok_passes_nothing(
@@ -592,10 +579,8 @@ LATER = {"asked_at": "2026-01-31T12:30:00Z", "resolved_at": "2026-01-31T12:30:00
     [
         (None, "", ["session-altered"]),
         (None, WORKED_ON, ["session-altered"]),
-        ("Which port?", "", ["session-altered"]),
         ("May T-001 enter FIX_TESTS again?", "", []),
         ("Which port?", WORKED_ON, ["session-altered"]),
-        ("T-001: medium: Which port?", WORKED_ON, ["session-altered"]),
         ("T-001 FIX_REVIEW: again?", WORKED_ON, ["session-altered"]),
         ("T-0011 FIX_TESTS: again?", WORKED_ON, ["session-altered"]),
         ("May T-001 enter FIX_TESTS again?", WORKED_ON, []),
@@ -666,16 +651,6 @@ def test_a_change_adds_no_output_that_no_command_takes(
     (folder / "outputs.jsonl").write_text(lines)
     errors = hand_edits(before, read_session(folder))
     assert [f"{one.code} {one.path}" for one in errors] == ([found] if found else [])
-
-
-@pytest.mark.parametrize("state", ["PLAN", "INTEGRATE"])
-def test_a_session_that_passes_a_state_in_a_change_may_have_outputs_of_it(tmp_path: Path, state: str) -> None:
-    folder = finished(tmp_path, "INTEGRATE")
-    by_hand(folder, current_state=state)
-    codes = changes_of(folder)
-    by_hand(folder, current_state="INTEGRATE")
-    (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
-    assert codes() == []
 
 
 @pytest.mark.parametrize(
@@ -834,14 +809,12 @@ ASKED_AGAIN, APPROVED = decision("UD-APPROVE-DESIGN", asked_at=LATER["asked_at"]
         ({}, GATES[0], []),
         ({}, APPROVED, []),
         (corrected("none", None), APPROVED, []),
-        ({"gate_tracking": None}, APPROVED, []),
         ({"current_state": "PLAN"}, APPROVED, []),
         ({}, ASKED_AGAIN, []),
         (corrected("none"), ASKED_AGAIN, []),
         (corrected("none"), REQUESTED, ["session-altered"]),
         ({"gate_tracking": None}, REQUESTED, ["session-altered"]),
         (corrected("completed"), {**REQUESTED, "answer": "changes-requested: b", **LATER}, []),
-        (corrected("queued"), {**REQUESTED, "answer": "changes-requested: b", **LATER}, []),
     ],
 )
 @pytest.mark.parametrize("status", ["queued", "dispatched"])
@@ -885,12 +858,9 @@ def test_a_correction_begins_again_only_with_a_new_request(
     ("said", "changes", "added", "found"),
     [
         (APPROVED, {"current_state": "PLAN"}, "", ["session-altered"]),
-        (APPROVED, corrected("completed"), "", ["session-altered"]),
         (ASKED_AGAIN, corrected("completed"), "", ["session-altered"]),
         (REQUESTED, corrected("queued"), "", []),
         (APPROVED, {"current_state": "PLAN", **corrected("none")}, REDESIGNED, []),
-        (APPROVED, corrected("completed", None), REDESIGNED, ["session-altered"]),
-        (APPROVED, {"current_state": "PLAN"}, outputs(("Architect", "FAIL"), task="meta"), ["session-altered"]),
     ],
 )
 def test_each_request_in_the_history_has_its_correction(
@@ -943,22 +913,6 @@ def test_another_request_without_records_needs_another_correction(
         codes = changes_of(folder)
         by_hand(folder, user_decisions=[decision(DESIGN, asked_at="2026-01-31T14:00:00Z")])
         assert codes() == ["session-altered"], "the next change does not drop it"
-
-
-@pytest.mark.parametrize("count", [0, 1])
-@pytest.mark.parametrize("is_done", [False, True])
-def test_a_count_that_is_set_back_in_its_loop_is_not_altered_by_hand(tmp_path: Path, count: int, is_done: bool) -> None:
-    counts = {"T-001": {"FIX_SECURITY": count}}
-    texts = {"tasks.yaml": TASKS.replace("not-started", "implemented")}
-    said = [*SINGLE, decision("UD-1", "answered", question="T-001 FIX_SECURITY: again?", **LATER)]
-    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=said, retry_counts=counts, texts=texts)
-    codes = changes_of(folder)
-    start_fix(writer(folder), "T-001", "FIX_SECURITY", role="Orchestrator")
-    if is_done:
-        apply_output(writer(folder), "T-001", "Coder", WORK)
-    setting = parse_setting(f"retry_counts.T-001.FIX_SECURITY={count}")
-    set_values(writer(folder), [setting], role="Orchestrator")
-    assert codes() == []
 
 
 def test_a_begun_task_does_not_disappear(tmp_path: Path) -> None:

@@ -75,9 +75,6 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"gates": {"UD-REVIEW-STRATEGY": "pending"}}, "pending"),
         ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"gates": {"UD-APPROVE-DESIGN": "pending"}}, "pending"),
         ("IMPLEMENT_LOOP", "INTEGRATE", {"gates": BOTH}, "never asked"),
-        ("INTEGRATE", "RELEASE", {"gates": BOTH}, "never asked"),
-        ("RELEASE", "DONE", {"gates": BOTH}, "never asked"),
-        ("IMPLEMENT_LOOP", "FIX_TESTS", {"gates": BOTH}, "never asked"),
         ("BLOCKED", "RELEASE", {"gates": BOTH, "blocked_from": "RELEASE"}, "never asked"),
         ("ASK_USER", "INTEGRATE", {"gates": BOTH, "returns_to": "INTEGRATE"}, "never asked"),
         ("RELEASE", "APPROVE_DESIGN", {"gates": BOTH, "state": "RELEASE"}, ""),
@@ -86,7 +83,6 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("BLOCKED", "APPROVE_DESIGN", {"gates": BOTH, "blocked_from": "PLAN", "state": "PLAN"}, ""),
         ("IMPLEMENT_LOOP", "INTEGRATE", {"unreviewed": ("T-001 (QA)",)}, "T-001 (QA)"),
         ("IMPLEMENT_LOOP", "INTEGRATE", {"lacks_final_review": True}, "final review"),
-        ("INTEGRATE", "RELEASE", {"lacks_final_review": True}, "final review"),
         ("RELEASE", "DONE", {"lacks_final_review": True}, "final review"),
         ("INTEGRATE", "IMPLEMENT_LOOP", {}, "Only a failed review leads back"),
         ("INTEGRATE", "IMPLEMENT_LOOP", {"unfinished": ("T-001",)}, ""),
@@ -96,12 +92,9 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("IMPLEMENT_LOOP", "INTEGRATE", {"unfinished": ("T-002",)}, "T-002"),
         ("INTEGRATE", "RELEASE", {"ci_result": "red"}, "FIX_BUILD"),
         ("RELEASE", "DONE", {"ci_result": "red"}, "Ask the user"),
-        ("INTEGRATE", "RELEASE", {"lacks_integration": True}, "Integrator gave no OK"),
         ("INTEGRATE", "RELEASE", {"lacks_integration": True}, "--role Orchestrator --waive-reviews REASON"),
         ("RELEASE", "DONE", {"lacks_report": True}, "meta --to completed --role Orchestrator"),
         ("RELEASE", "DONE", {"problems": {"report.md": "no report"}}, "no report"),
-        ("RELEASE", "DONE", {"unfinished": ("T-001",)}, "T-001"),
-        ("RELEASE", "DONE", {"pending": {"UD-1": "RELEASE"}}, "UD-1"),
         (
             "IMPLEMENT_LOOP",
             "FIX_TESTS",
@@ -111,7 +104,6 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"exhausted_by_loop": {"FIX_REVIEW": "T-001"}}, ""),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": ""}, "needs a task"),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": "T-001", "task_status": "not-started"}, "T-001 is not-started"),
-        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": "T-001", "task_status": "completed"}, "T-001 is completed"),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": "T-001", "task_status": "blocked"}, ""),
         ("INTEGRATE", "FIX_BUILD", {"task": "T-001", "task_status": "completed"}, ""),
         ("IMPLEMENT_LOOP", "FIX_BUILD", {}, "Legal moves"),
@@ -122,7 +114,6 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("BLOCKED", "IMPLEMENT_LOOP", {"mode": "lean", "blocked_from": "PLAN"}, "Set `blocked_from`"),
         ("ASK_USER", "PLAN", {"returns_to": "PLAN", "pending": {"UD-1": "PLAN"}}, "Resolve them first"),
         ("APPROVE_DESIGN", "PLAN", {"pending": {"UD-APPROVE-DESIGN": "APPROVE_DESIGN"}}, "Resolve them first"),
-        ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"pending": {"UD-9": "REVIEW_STRATEGY"}}, "Resolve them first"),
         ("BLOCKED", "PLAN", {}, "blocked_from"),
         ("BLOCKED", "PLAN", {"blocked_from": "DESIGN"}, "can only return there"),
         ("DONE", "IMPLEMENT_LOOP", {}, "Reopen"),
@@ -166,8 +157,6 @@ NO_WAIVERS = (("Docs", OK), ("Docs", FAIL), ("Orchestrator", FAIL), ("Orchestrat
         ("none", [], "Reviewer, QA"),
         ("none", R_Q, ""),
         ("none", [("Reviewer", OK)], "QA"),
-        ("none", [("QA", OK)], "Reviewer"),
-        ("none", [("Security", OK)], "Reviewer, QA"),
         ("none", [("Reviewer", OK), ("QA", FAIL)], "QA"),
         ("none", [("QA", FAIL), *R_Q], ""),
         ("none", [*R_Q, ("Coder", OK)], "Reviewer, QA"),
@@ -175,7 +164,6 @@ NO_WAIVERS = (("Docs", OK), ("Docs", FAIL), ("Orchestrator", FAIL), ("Orchestrat
         ("security", R_Q, "Security"),
         ("security", [*R_Q, ("Security", OK)], ""),
         ("none", [*R_Q, ("Security", "NEEDS_DECISION")], "Security"),
-        ("security", [("Coder", OK)], "Reviewer, QA, Security"),
     ],
 )
 def test_a_task_is_completed_after_the_reviews_that_its_plan_asks_for(flags: str, reviews: Any, missing: str) -> None:
@@ -203,7 +191,6 @@ def test_qa_is_asked_for_by_a_check_to_run_or_by_an_agent() -> None:
         (outputs(*R_Q, task="meta"), ()),
         (outputs(*R_Q, task="meta") + outputs(("Coder", OK)), ("Reviewer", "QA")),
         (outputs(*R_Q, task="meta") + outputs(("Coder", OK), task="meta"), ("Coder", "Reviewer", "QA")),
-        (outputs(("SpecAgent", OK), task="meta", concerns=1) + outputs(*R_Q), ("Security",)),
         (outputs(*R_Q, task="T-002"), ("Reviewer", "QA")),
         (outputs(*R_Q) + outputs(("Coder", OK), task="T-002"), ("Coder",)),
         (outputs(("Coder", OK), task="T-002") + outputs(*R_Q, task="meta"), ("Coder",)),
@@ -222,7 +209,6 @@ def test_qa_is_asked_for_by_a_check_to_run_or_by_an_agent() -> None:
         (outputs(*R_Q) + outputs(("Reviewer", OK), needs_tests=True), ("QA",)),
         (outputs(*R_Q) + outputs(("QA", OK), meets_definition_of_done=False), ("QA",)),
         (outputs(("Coder", OK), meets_definition_of_done=False) + outputs(*R_Q), ("Coder",)),
-        (outputs(*R_Q) + outputs(("Integrator", OK), task="meta", needs_review=True), ("Reviewer",)),
         (outputs(("Orchestrator", OK), waived_reviews=["Reviewer", "QA"]), ()),
         (outputs(("Orchestrator", OK), waived_reviews=["Reviewer", "QA"]) + outputs(("QA", FAIL)), ("QA",)),
         (outputs(("Orchestrator", OK), waived_reviews=["Reviewer", "QA"]) + outputs(("Coder", OK)), ("Reviewer", "QA")),
@@ -239,7 +225,6 @@ def test_an_output_keeps_the_gates_shut_that_it_asks_for(lines: str, missing: An
     [
         ("", False),
         (outputs(("Reviewer", OK)), False),
-        (outputs(("QA", OK), task="meta"), False),
         (outputs(("Reviewer", OK), task="meta"), True),
         (outputs(("Reviewer", OK), ("Reviewer", "BLOCKED"), task="meta"), False),
         (outputs(("Reviewer", OK), task="meta", meets_definition_of_done=False), False),
@@ -445,7 +430,6 @@ NOT_FIXABLE = {
 SPENT = full(GATES, ONE, outputs(("QA", "FAIL")), retry_counts={"T-001": {"FIX_TESTS": 3}})
 ANSWERED_LOOP = {**ANSWERED, "question": "T-001 FIX_TESTS: Try it again?"}
 DECIDED = {**SPENT, "user_decisions": [*GATES, ANSWERED_LOOP]}
-DECIDED_ELSE = {**SPENT, "user_decisions": [*GATES, ANSWERED]}
 ANSWERED_BUILD = {**ANSWERED, "question": "meta FIX_BUILD: Try it again?"}
 ASK_LOOP = "session ask DIR --question 'T-001 FIX_TESTS: QUESTION'"
 BEFORE = {"asked_at": "2026-01-31T09:00:00Z", "resolved_at": "2026-01-31T10:00:00Z"}
@@ -460,9 +444,7 @@ REPORTED = full([], done(), ALL_REVIEWED + outputs(("Docs", "OK"), task="meta"),
 MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {"texts": {"spec.md": None}}, "DESIGN", ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
     ("INTAKE", {}, "DESIGN", [], ADVANCE % "DESIGN"),
-    ("INTAKE", {}, "BLOCKED", [], ADVANCE % "BLOCKED --blocker REASON"),
     ("INTAKE", {}, "ASK_USER", ["a question"], "session ask DIR --question QUESTION"),
-    ("DESIGN", {}, GATE, [], ADVANCE % GATE),
     (GATE, {}, "PLAN", [DESIGN], ASK),
     (GATE, full([decision(DESIGN)]), "PLAN", [f"answers to {DESIGN}"], f"session answer DIR {DESIGN}=ANSWER"),
     (GATE, full([CHANGES]), "PLAN", [DESIGN], "dispatch DIR meta --role Architect --into"),
@@ -478,7 +460,6 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         "session task DIR T-001 --to implemented --role Orch",
     ),
     (WORK, full(SINGLE, done(), ALL_REVIEWED + REPEATED), "INTEGRATE", NOT_READ, "session show DIR"),
-    (WORK, full(SINGLE, done(), REPEATED), "INTEGRATE", NOT_READ, "session show DIR"),
     ("INTEGRATE", full(SINGLE, done(), RECORDED), "RELEASE", [UNREVIEWED, BUILT], ADVANCE % WORK),
     ("INTEGRATE", full(SINGLE, done(), ALL_REVIEWED), "RELEASE", [BUILT], "dispatch DIR meta --role Integrator --into"),
     ("INTEGRATE", full(SINGLE, done(), FAILED), "RELEASE", [BUILT], "session fix DIR meta FIX_BUILD --role Orch"),
@@ -495,14 +476,12 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("RELEASE", full(SINGLE, done(), RECORDED), "DONE", [UNREVIEWED], ADVANCE % WORK),
     (WORK, full(GATES, done(), REVIEWS), "INTEGRATE", LAST, "dispatch DIR meta --role Reviewer --into"),
     ("INTEGRATE", REOPENED, "DONE", ["a new report.md"], "dispatch DIR meta --role Docs --into"),
-    ("INTEGRATE", {**REOPENED, "reopened_at": "2026-01-31T10:00:00Z"}, "DONE", [], ADVANCE % "DONE"),
     ("INTEGRATE", REPORTED, "DONE", [], ADVANCE % "DONE"),
     (WORK, full(SINGLE, ONE), "INTEGRATE", BOTH, "dispatch DIR T-002 --role Coder --into"),
     (WORK, full(SINGLE, IMPLEMENTED), "INTEGRATE", BOTH, "dispatch DIR meta --role Reviewer --into"),
     (WORK, full(GATES, ONE, outputs(("QA", "FAIL"))), "FIX_TESTS", [], "session fix DIR T-001 FIX_TESTS --role Orch"),
     (WORK, SPENT, "INTEGRATE", BOTH + LAST, ASK_LOOP),
     (WORK, SPENT, "FIX_TESTS", ["a decision of the user"], ASK_LOOP),
-    (WORK, DECIDED_ELSE, "INTEGRATE", BOTH + LAST, ASK_LOOP),
     (WORK, DECIDED, "INTEGRATE", BOTH + LAST, "session set DIR retry_counts.T-001.FIX_TESTS=0 --role Orchestrator"),
     (WORK, DECIDED_BEFORE, "INTEGRATE", BOTH + LAST, ASK_LOOP),
     (WORK, full(GATES, ONE, REVIEWED), "INTEGRATE", BOTH + LAST, "session task DIR T-001 --to completed --role Orch"),
@@ -575,7 +554,6 @@ def test_a_person_reads_of_fixes_only_when_a_review_failed(tmp_path: Path) -> No
         ("INTEGRATE", INTEGRATED, "red", ["RELEASE", "FIX_BUILD"]),
         ("INTEGRATE", INTEGRATED, "green", ["RELEASE"]),
         ("RELEASE", FAILED, "green", ["DONE", "ASK_USER", "BLOCKED"]),
-        ("RELEASE", INTEGRATED, "red", ["DONE", "ASK_USER", "BLOCKED"]),
         ("RELEASE", INTEGRATED, "green", ["DONE"]),
     ],
 )
