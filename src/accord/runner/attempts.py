@@ -163,7 +163,7 @@ def take_attempt(
     if is_ended_well(evidence) and ready.schema:
         given = evidence.account.structured, evidence.account.final_message
         checked = check_result(json.loads(ready.schema), ready.request.kind, *given)
-        evidence = replace(evidence, account=replace(evidence.account, structured=checked.value))
+        evidence.account.structured = checked.value
     account, failure = evidence.account, classify(evidence)
     usage, cause = _usage_of_turn(account, record.attempts), failure.cause if failure else ""
     ended = "done" if not contract_exit_code(evidence) else "budget" if cause == "budget" else "failed"

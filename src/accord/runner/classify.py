@@ -74,8 +74,20 @@ def _has_no_sandbox(evidence: RunEvidence) -> bool:
 
 def classify(evidence: RunEvidence) -> Classification | None:
     """Return why a run failed; None if it did not."""
-    hit = _deciding_hit(evidence)
-    return _classification(hit) if hit else None
+    if (hit := _deciding_hit(evidence)) is None:
+        return None
+    cause = CAUSES[hit.cause]
+    message = cut(hit.message, SUMMARY_CHARS if hit.has_hint else _MESSAGE_CHARS)
+    what = f"{cause.label or cause.means}: {message}" if message else cause.means
+    return Classification(
+        category=cause.category,
+        type=cause.type,
+        recovery=cause.recovery,
+        summary=cut(f"{sentence(what)} {'' if hit.has_hint else cause.hint}".strip(), SUMMARY_CHARS),
+        retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
+        evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
+        cause=hit.cause,
+    )
 
 
 def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
@@ -215,37 +227,19 @@ def _exit_line(evidence: RunEvidence) -> str:
 
 
 def _unknown_hit(evidence: RunEvidence) -> _Hit:
-    """Report the last error or line that no rule recognizes."""
+    """Report the last error that no rule recognizes, or the last line of the output for a person to judge."""
     if errors := evidence.account.errors:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
     if reported := reported_errors(evidence.stderr, "stderr", evidence.account):
         return _Hit("unknown-error", "unknown", "stderr", reported[-1].line, reported[-1].message)
-    return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), _last_words(evidence))
-
-
-def _last_words(evidence: RunEvidence) -> str:
-    """Quote the last line of the output for a person to judge, after a success that the exit code contradicts."""
-    before = "its transcript reports success, but " if evidence.account.ending == "success" else ""
-    for text, place in ((evidence.stderr, "stderr"), (evidence.text, "its output")):
+    ended = _exit_line(evidence)
+    said = f"it ended with {ended} and printed no error"
+    for text, place in ((evidence.text, "its output"), (evidence.stderr, "stderr")):
         if line := _last_line(text):
-            return f'{before}the last line of {place} is "{cut(line, _MESSAGE_CHARS - 50)}"'
-    return f"{before}it ended with {_exit_line(evidence)} and printed no error"
+            said = f'the last line of {place} is "{cut(line, _MESSAGE_CHARS - 50)}"'
+    before = "its transcript reports success, but " if evidence.account.ending == "success" else ""
+    return _Hit("no-evidence", "unknown", "exit", ended, before + said)
 
 
 def _last_line(text: str) -> str:
     return next((line.strip() for line in reversed(printed_lines(text)) if line.strip()), "")
-
-
-def _classification(hit: _Hit) -> Classification:
-    cause = CAUSES[hit.cause]
-    message = cut(hit.message, SUMMARY_CHARS if hit.has_hint else _MESSAGE_CHARS)
-    what = f"{cause.label or cause.means}: {message}" if message else cause.means
-    return Classification(
-        category=cause.category,
-        type=cause.type,
-        recovery=cause.recovery,
-        summary=cut(f"{sentence(what)} {'' if hit.has_hint else cause.hint}".strip(), SUMMARY_CHARS),
-        retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
-        evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
-        cause=hit.cause,
-    )

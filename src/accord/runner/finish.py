@@ -60,13 +60,14 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     evidence = evidence_in(run_dir, record.codec, record.agent, record.exit_code, record.error)
     is_broken = False
     if is_ended_well(evidence):
-        account, is_broken = _with_valid_result(run_dir, record.kind, evidence.account)
-        evidence = replace(evidence, account=account, has_changes=has_patch(run_dir))
+        is_broken = _has_broken_result(run_dir, record.kind, evidence.account)
+        evidence = replace(evidence, has_changes=has_patch(run_dir))
     is_success = contract_exit_code(evidence) == 0
     run = _FinishedRun(run_dir, record, evidence.account, options)
+    evidence.account.usage = record.usage if record.attempts else evidence.account.usage
     facts = RunFacts(
         record.agent,
-        account=replace(evidence.account, usage=record.usage) if record.attempts else evidence.account,
+        account=evidence.account,
         duration_seconds=record.duration_seconds if record.started_at else None,
         warnings=record.warnings,
         attempts=record.attempts,
@@ -109,22 +110,19 @@ def has_patch(run_dir: Path) -> bool | None:
         return None
 
 
-def _with_valid_result(run_dir: Path, kind: str, account: Account) -> tuple[Account, bool]:
-    """Keep the structured result only if it fulfills its contract, and return whether it breaks it.
-
-    Each error is a warning.
-    """
+def _has_broken_result(run_dir: Path, kind: str, account: Account) -> bool:
+    """Return whether the structured result breaks its contract; then it does not count, and each error is a warning."""
     try:
         with open_regular(run_dir / layout.SCHEMA) as file:
             schema = json.loads(file.read())
         checked = check_result(schema, kind, account.structured, account.final_message)
     except FileNotFoundError:
-        return account, False
+        return False
     except (OSError, ValueError, RecursionError, WrongUsage) as error:
-        warnings = (*account.warnings, f"{layout.SCHEMA} cannot be used: {error}")
-        return replace(account, structured=None, warnings=warnings), True
-    warnings = (*account.warnings, *checked.warnings)
-    return replace(account, structured=checked.value, warnings=warnings), checked.is_broken
+        account.structured, account.warnings = None, (*account.warnings, f"{layout.SCHEMA} cannot be used: {error}")
+        return True
+    account.structured, account.warnings = checked.value, (*account.warnings, *checked.warnings)
+    return checked.is_broken
 
 
 class _FinishedRun(Frozen):

@@ -82,7 +82,6 @@ def _error_of(error: Exception, progress: RunProgress) -> InternalError:
 
 
 def _write_record(record: RunRecord, folder: Path, progress: RunProgress) -> RunRecord:
-    """Write the record, whatever the agent did to the folder."""
     path = folder / layout.RECORD
     try:
         layout.make_writable(path)

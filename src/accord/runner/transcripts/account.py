@@ -1,17 +1,16 @@
-"""One run according to its transcript, the same for every agent, and the builder that the readers of formats fill.
+"""One run according to its transcript, the same for every agent, and the builder by which readers of formats fill it.
 
-The builder needs constant memory: lists keep their last entries, texts their first or last characters.
+It needs constant memory: lists keep their last entries, texts their first or last characters.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from accord.core.frozen import Frozen
 from accord.runner.transcripts.lines import cut, is_shallow
 from accord.text.markdown import without_middle
 
@@ -81,15 +80,16 @@ class AgentError:
     is_status_worded: bool = False  # only the text names the status, so any field is more reliable
 
 
-class Account(Frozen):
+@dataclass(slots=True)
+class Account:
     """One run according to its transcript."""
 
     agent: str
-    ending: TranscriptEnding
+    ending: TranscriptEnding = "cut"
     model: str = ""
     final_message: str = ""
     structured: Any = None  # the CLI's structured result
-    commands: tuple[AgentCommand, ...] = ()
+    commands: Sequence[AgentCommand] = ()
     has_no_sandbox: bool = False  # the agent's own sandbox refused every command
     files: tuple[FileChange, ...] = ()
     todos: tuple[Todo, ...] = ()
@@ -112,17 +112,11 @@ def bounded_message(text: str) -> str:
 class AccountBuilder:
     """Takes what a transcript tells, event by event."""
 
-    def __init__(self) -> None:
-        self._usage = Usage()
-        self.has_begun = False
-        self._ending: TranscriptEnding = "cut"
-        self._has_worked = False
-        self._model = self._message = self._session = ""
-        self._structured: Any = None
-        self._commands: deque[AgentCommand] = deque(maxlen=MAX_COMMANDS)
+    def __init__(self, agent: str, codec: str) -> None:
+        self._commands = deque[AgentCommand](maxlen=MAX_COMMANDS)
+        self.account = Account(agent, commands=self._commands, codec=codec)
         self._command_count = self._failed_commands = self._unsandboxed = self._failed_changes = self._unread = 0
         self._files: dict[str, FileChange] = {}
-        self._todos: tuple[Todo, ...] = ()
         self._trouble: AgentError | None = None
         self._failure: AgentError | None = None
         self._denied: Counter[str] = Counter()
@@ -130,17 +124,18 @@ class AccountBuilder:
 
     def start(self, model: str = "", session: str = "") -> None:
         """Note that the CLI or a turn started: only a later terminal event says how the run ends."""
-        self._ending, self._model = "cut", cut(model, 100) or self._model
-        self._session = session or self._session
+        account = self.account
+        account.ending, account.model = "cut", cut(model, 100) or account.model
+        account.session = session or account.session
 
     def work(self) -> None:
         """Note that the agent did something, and so recovered from its trouble."""
-        self._has_worked, self._trouble = True, None
+        self.account.has_worked, self._trouble = True, None
 
     def set_message(self, text: str) -> None:
         """Replace the agent's message."""
         self.work()
-        self._message = bounded_message(text)
+        self.account.final_message = bounded_message(text)
 
     def add_command(self, command: str, exit_code: int | None, output: str, *, is_failed: bool) -> None:
         """Add a command that ended."""
@@ -161,18 +156,18 @@ class AccountBuilder:
 
     def set_todos(self, todos: Iterable[Todo]) -> None:
         """Replace the agent's to-do list."""
-        self._todos = tuple(replace(todo, text=cut(todo.text, _TEXT_CHARS)) for todo in [*todos][:MAX_TODOS])
+        shown = (replace(todo, text=cut(todo.text, _TEXT_CHARS)) for todo in [*todos][:MAX_TODOS])
+        self.account.todos = tuple(shown)
 
     def set_usage(self, usage: Usage, written: Mapping[str, int] | None = None) -> None:
         """Set the usage of the run so far, without impossible numbers.
 
         ``written`` are output tokens by model; the model is the one that wrote the most, if none is known yet.
         """
-        self._usage = Usage(
-            **{name: count for name, count in asdict(usage).items() if count is not None and count >= 0}
-        )
+        counts = {name: count for name, count in asdict(usage).items() if count is not None and count >= 0}
+        self.account.usage = Usage(**counts)
         if written:
-            self._model = self._model or cut(max(written, key=lambda name: written[name]), 100)
+            self.account.model = self.account.model or cut(max(written, key=lambda name: written[name]), 100)
 
     def deny(self, tool: str) -> None:
         """Note that the agent was not allowed to use a tool."""
@@ -185,7 +180,7 @@ class AccountBuilder:
 
     def skip_event(self) -> None:
         """Note an event that was too long to be read."""
-        self.has_begun = True
+        self.account.has_begun = True
         self._unread += 1
 
     def report_trouble(self, error: AgentError) -> None:
@@ -194,64 +189,47 @@ class AccountBuilder:
         A success before it did not end the run.
         """
         self._trouble = error
-        self._ending = "cut" if self._ending == "success" else self._ending
+        self.account.ending = "cut" if self.account.ending == "success" else self.account.ending
 
     def fail(self, error: AgentError) -> None:
         """End with a failure."""
         backoff = error.backoff_seconds
         backoff = self._trouble.backoff_seconds if backoff is None and self._trouble else backoff
-        self._ending, self._failure = "failure", replace(error, backoff_seconds=backoff)
+        self.account.ending, self._failure = "failure", replace(error, backoff_seconds=backoff)
 
     def succeed(self, message: str | None = None, structured: Any = None) -> None:
         """End with a success. Without a ``message`` the last one counts."""
-        self._ending, self._failure, self._trouble = "success", None, None
+        self.account.ending, self._failure, self._trouble = "success", None, None
         if message is not None:
             self.set_message(message)
-        self._structured = structured if is_shallow(structured) else None
-        if self._structured is not structured:
+        self.account.structured = structured if is_shallow(structured) else None
+        if self.account.structured is not structured:
             self.warn("The structured result is nested too deeply to be read.")
 
-    def account(self, agent: str, codec: str) -> Account:
-        """Return the account of the events so far."""
-        error = self._failure if self._ending == "failure" else self._trouble
-        return Account(
-            agent,
-            self._ending,
-            model=self._model,
-            final_message=self._message,
-            structured=self._structured,
-            commands=tuple(self._commands),
-            has_no_sandbox=self._has_no_sandbox(),
-            files=tuple(self._files.values()),
-            todos=self._todos,
-            errors=(error,) if error and self._ending != "success" else (),
-            usage=self._usage,
-            warnings=self._warnings(),
-            codec=codec,
-            has_begun=self.has_begun,
-            has_worked=self._has_worked,
-            session=self._session,
-        )
+    def finish(self) -> Account:
+        """Return the account at the end of the transcript."""
+        account = self.account
+        error = self._failure if account.ending == "failure" else self._trouble
+        account.errors = (error,) if error and account.ending != "success" else ()
+        account.has_no_sandbox = 0 < self._command_count == self._unsandboxed
+        account.files, account.warnings = tuple(self._files.values()), tuple(self._warnings())
+        return account
 
-    def _warnings(self) -> tuple[str, ...]:
-        found = list(self._notes)
+    def _warnings(self) -> Iterator[str]:
+        yield from self._notes
         if self._denied:
             tools = ", ".join(f"{tool} ({count} times)" if count > 1 else tool for tool, count in self._denied.items())
-            found.append(f"The agent was not allowed to use: {tools}. Allow these tools if it needs them.")
+            yield f"The agent was not allowed to use: {tools}. Allow these tools if it needs them."
         if self._command_count and self._failed_commands == self._command_count and not self._denied:
-            reason = ": the agent's own sandbox cannot start on this machine" if self._has_no_sandbox() else ""
-            found.append(f"Every command that the agent ran failed{reason}.")
+            reason = ": the agent's own sandbox cannot start on this machine" if self.account.has_no_sandbox else ""
+            yield f"Every command that the agent ran failed{reason}."
         if self._failed_changes:
-            found.append(f"{self._failed_changes} of the agent's file changes failed.")
+            yield f"{self._failed_changes} of the agent's file changes failed."
         if self._unread:
             count = "One event of the transcript was" if self._unread == 1 else f"{self._unread} events were"
-            found.append(f"{count} too long to be read.")
-        if self._ending == "success" and not self._message.strip() and not self._unread:
-            found.append(NO_MESSAGE)
-        return tuple(found)
-
-    def _has_no_sandbox(self) -> bool:
-        return 0 < self._command_count == self._unsandboxed
+            yield f"{count} too long to be read."
+        if self.account.ending == "success" and not self.account.final_message.strip() and not self._unread:
+            yield NO_MESSAGE
 
 
 class TranscriptReader(ABC):

@@ -48,18 +48,18 @@ FORMATS = {
 
 def account_of(codec: str, found: Iterable[bytes | None], agent: str) -> Account:
     """Read the lines of a transcript into an account; None is one that is too long."""
-    form, account = FORMATS[codec], AccountBuilder()
-    reader = form.reader(account)
+    form, builder = FORMATS[codec], AccountBuilder(agent, codec)
+    reader = form.reader(builder)
     for line in found:
         if line is None:
-            account.skip_event()
+            builder.skip_event()
             continue
         for event in events_in(line):
             if form.is_event(event):
-                account.has_begun = True
+                builder.account.has_begun = True
                 reader.take(event, line)
     reader.finish()
-    return account.account(agent, codec)
+    return builder.finish()
 
 
 def format_of(event: dict[str, Any]) -> str:

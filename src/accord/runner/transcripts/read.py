@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -29,20 +28,14 @@ _OPENINGS = (b"{", b"[")
 _BEGINNING = re.compile(rb'\[?\s*\{\s*"(?:type|session_id)"\s*:')
 _LINES_TO_RECOGNISE = 64
 _CHUNK_BYTES = 256 * 1024
+_LONG_MESSAGE = f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. The transcript has the rest."
 
 
 def plain_account(stream: IO[bytes], agent: str, codec: str = "plain") -> Account:
     """Return an account with the text as the message."""
     text = _message(stream).removeprefix("\ufeff")
-    return Account(
-        agent,
-        "cut",
-        final_message=text,
-        is_structured=False,
-        codec=codec,
-        has_begun=bool(text.strip()),
-        has_worked=bool(text.strip()),
-    )
+    is_any = bool(text.strip())
+    return Account(agent, final_message=text, is_structured=False, codec=codec, has_begun=is_any, has_worked=is_any)
 
 
 def read_account(
@@ -60,12 +53,11 @@ def read_account(
     with _open_or_empty(final_message) as stream:
         written = _message(stream)
     if written.strip():
-        account = replace(account, final_message=written)
+        account.final_message = written
     if len(account.final_message) > MAX_MESSAGE_CHARS:
-        long = f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. The transcript has the rest."
-        account = replace(account, warnings=(*account.warnings, long))
+        account.warnings += (_LONG_MESSAGE,)
     if codec in FORMATS and FORMATS[codec].ends_with_result and account.ending != "failure":
-        account = replace(account, structured=_object_in(account.final_message))
+        account.structured = _object_in(account.final_message)
     return account
 
 
@@ -83,7 +75,7 @@ def read_evidence(
     account = read_account(codec, agent, stdout, stderr=stderr, final_message=final_message)
     text = "" if account.is_structured else tail(stdout)
     if exit_code == 0 and not account.is_structured and not account.final_message.strip():
-        account = replace(account, warnings=(*account.warnings, NO_MESSAGE))
+        account.warnings += (NO_MESSAGE,)
     return RunEvidence(exit_code, account, stderr=tail(stderr), text=text, error=error)
 
 
@@ -96,10 +88,11 @@ def evidence_in(
     evidence = read_evidence(codec, agent, exit_code, stdout, stderr=stderr, final_message=message, error=error)
     with _open_or_empty(run_dir / layout.SUBMITTED) as stream:
         value = _object_in(_message(stream))
-    if value is None:
-        return evidence
-    warnings = tuple(text for text in evidence.account.warnings if text != NO_STRUCTURED_RESULT)
-    return replace(evidence, account=replace(evidence.account, structured=value, warnings=warnings))
+    if value is not None:
+        account = evidence.account
+        account.structured = value
+        account.warnings = tuple(text for text in account.warnings if text != NO_STRUCTURED_RESULT)
+    return evidence
 
 
 def codec_of(
@@ -163,12 +156,12 @@ def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | Non
         start = stream.read(_CHUNK_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
     found = [event for reader in (lines, _json_lines) for event in _first_events(stdout, reader)]
     other = next(filter(None, map(format_of, found)), "") if start.startswith(_OPENINGS) else ""
-    if other and (account_of_other := _structured_account(other, agent, stdout, stderr)):
-        note = f"The output is a transcript of {other}, not of {codec}, and was read as one."
-        return replace(account_of_other, warnings=(*account_of_other.warnings, note))
+    if other and (read := _structured_account(other, agent, stdout, stderr)):
+        read.warnings += (f"The output is a transcript of {other}, not of {codec}, and was read as one.",)
+        return read
     is_stream = sum(isinstance(event.get("type"), str) for event in found) > 1
-    is_broken = is_stream or bool(_BEGINNING.match(start) and not found)
-    return replace(account, has_begun=is_broken) if is_broken or not start else None
+    account.has_begun = is_stream or bool(_BEGINNING.match(start) and not found)
+    return account if account.has_begun or not start else None
 
 
 def _json_lines(stream: IO[bytes]) -> Iterator[bytes | None]:

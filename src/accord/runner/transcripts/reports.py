@@ -8,7 +8,6 @@ stderr is the program's: every line counts whose words name a cause, unless it r
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from itertools import takewhile
@@ -110,7 +109,10 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
     is_counted = follows_git = False
     usual = _scope(text, source, account)
     lines = printed_lines(text)
-    last = _end_of(lines) if source == "text" else 0
+    last = first = len(lines) if source == "text" else 0
+    while first > 1 and _HEADER.match(lines[first - 1]):
+        first -= 1
+    last = first if last and _STATUS_LINE.match(lines[first - 1]) else last  # of a response of HTTP
     for number, line in enumerate(lines, 1):
         is_end = number == last and not (number > 1 and _GOES_ON.search("\n".join(lines[number - 2 : number])))
         scope = "all" if is_end else usual  # no text leads to the line: the program said it as it ended
@@ -131,26 +133,15 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
     return found
 
 
-def _end_of(lines: Sequence[str]) -> int:
-    """Return the number of the last line; of a response of HTTP there, that of the line with its status."""
-    first = len(lines)
-    while first > 1 and _HEADER.match(lines[first - 1]):
-        first -= 1
-    return first if lines and _STATUS_LINE.match(lines[first - 1]) else len(lines)
-
-
 def printed_lines(text: str) -> list[str]:
     """Return the last lines as their program printed them, without boxes, but JSON over several lines in one."""
-    lines = (_without_box(_LOG_PREFIX.sub("", as_seen(line).rstrip())) for line in text.splitlines()[-_LAST_LINES:])
+    lines = [_LOG_PREFIX.sub("", as_seen(line).rstrip()) for line in text.splitlines()[-_LAST_LINES:]]
+    boxes = [line.strip(_BOX) for line in lines]
+    lines = [line if inside == line.strip() else inside for line, inside in zip(lines, boxes, strict=True)]
     whole = "\n".join(_ERROR_COMMAND.sub("Error: ", line) for line in lines)
     joined = _JSON_BLOCK.sub(lambda at: at[0] if json_prefix(at[1]) is None else " ".join(at[0].split()), whole)
     before, end, _ = joined.rpartition(_STEP_END) if _LOG_PREFIX.match(text) else ("", "", "")
     return [_GLYPHS.sub("", line) for line in (before if end else joined).rstrip().splitlines()]
-
-
-def _without_box(line: str) -> str:
-    inside = line.strip(_BOX)
-    return line if inside == line.strip() else inside
 
 
 def _scope(text: str, source: ErrorSource, account: Account) -> _Scope:

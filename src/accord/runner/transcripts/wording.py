@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from accord.runner.transcripts.account import AgentError
@@ -77,13 +76,17 @@ def error_from(message: str, line: bytes | str, *, status: int | None = None, ki
     answer = _provider_answer(message)
     limits = (text_of(each, "quotaId") for of in objects_of(answer, "details") for each in objects_of(of, "violations"))
     inner = " ".join(filter(None, (text_of(answer, "message") or message, *limits)))
-    delay = delay_in(_retry_info(answer)) if answer else None
+    named = (text_of(detail, "retryDelay") for detail in objects_of(answer, "details"))
+    named_delay = next(filter(None, named), "") or text_of(object_of(answer, "metadata"), "retryDelay")
+    delay = delay_in(f"retry after {named_delay}")
+    reasons = (text_of(detail, "reason") for detail in objects_of(answer, "details"))  # Google's, the most specific
+    classes = (*reasons, *(text_of(answer, key) for key in ("code", "type", "status")))
     field = status or status_of(answer, "code")
     return AgentError(
         cut(inner, MESSAGE_CHARS),
         status=field or status_in(message[:MESSAGE_CHARS]),
         kind=kind,
-        classes=tuple(_classes(answer)),
+        classes=tuple(cut(word, 60) for word in classes if word),
         retry_after_seconds=delay if delay is not None else delay_in(message[: 4 * MESSAGE_CHARS]),
         line=evidence_line(line),
         backoff_seconds=backoff_in(message[: 4 * MESSAGE_CHARS]),
@@ -103,16 +106,3 @@ def _provider_answer(message: str, depth: int = 0) -> dict[str, Any]:
     inner = answer.get("error")
     error = inner if isinstance(inner, dict) else answer if "message" in answer else {}
     return (_provider_answer(text_of(error, "message"), depth + 1) if depth < _DEEPEST_ANSWER else {}) or error
-
-
-def _classes(answer: dict[str, Any]) -> Iterator[str]:
-    """Yield the classes of an error from the most specific: Google's reason, OpenAI's code, the common type."""
-    reasons = [text_of(detail, "reason") for detail in objects_of(answer, "details")]
-    words = [*reasons, text_of(answer, "code"), text_of(answer, "type"), text_of(answer, "status")]
-    return (cut(word, 60) for word in words if word)
-
-
-def _retry_info(answer: dict[str, Any]) -> str:
-    delays = (text_of(detail, "retryDelay") for detail in objects_of(answer, "details"))
-    delay = next(filter(None, delays), "") or text_of(object_of(answer, "metadata"), "retryDelay")
-    return f"retry after {delay}" if delay else ""
