@@ -32,13 +32,7 @@ from accord.runner.models import JobContext, RunRequest
 from accord.runner.process import Program, ProgramEnd, run_program
 from accord.runner.proxy import serve_proxy, through_proxy
 from accord.runner.record import RunProgress
-from accord.runner.tool_server import (
-    prepare_folder,
-    programs_of_server,
-    server_entry,
-    server_settings,
-    submitted_result,
-)
+from accord.runner.tool_server import PROGRAMS, prepare_folder, server_entry, server_settings, submitted_result
 from accord.text.redacted_stream import RedactedStream
 from accord.text.redaction import Redactor, redact_json
 
@@ -135,7 +129,7 @@ def agent_session(ready: ReadyAgent, job: JobContext, progress: RunProgress) -> 
         writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
         readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
         readable += [Path(ready.path.split(":")[0]).parents[1]] if agent.install else []
-        programs = [*(programs_of_server() if ready.has_tools else ()), *_named_paths(words, environment)]
+        programs = [*(PROGRAMS if ready.has_tools else ()), *_named_paths(words, environment)]
         container = container_for(job.environment, private, writable, readable, programs, proxy=proxy)
         confinement, warning = confinement_of(agent, settings, job.environment, container)
         progress.warn(warning)

@@ -92,8 +92,11 @@ def _check_kind(name: str, value: Any, message: str) -> ContractResult:
 
 
 def _check_schema(schema: Mapping[str, Any], value: Any, message: str) -> ContractResult:
-    value = _any_json(message) if value is None else value
     found = []
+    try:
+        value = json.loads(message) if value is None else value
+    except (ValueError, RecursionError):
+        value = read_object(message.encode("utf-8", "replace")).value
     try:
         for error in validator(schema).iter_errors(value):
             text, place = error.message[:_PROBLEM_CHARS], pointer(*error.instance_path)
@@ -105,13 +108,6 @@ def _check_schema(schema: Mapping[str, Any], value: Any, message: str) -> Contra
         hint = "Nest it less deeply, and write no half of a surrogate pair (such as \\ud83d alone)."
         found.append(Finding("schema", text, hint=hint))
     return ContractResult(value, found)
-
-
-def _any_json(message: str) -> Any:
-    try:
-        return json.loads(message)
-    except (ValueError, RecursionError):
-        return read_object(message.encode("utf-8", "replace")).value
 
 
 def validator(schema: Mapping[str, Any]) -> Validator:

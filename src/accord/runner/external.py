@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from accord.core.clock import Clock
 from accord.core.errors import AccordError, Refused
@@ -45,11 +44,6 @@ class ExternalRun(Frozen):
     """Files of the caller, which are not changes of the run even if they are in the work tree."""
 
 
-class _Changes(NamedTuple):
-    pushed: list[FileStat]
-    left: list[FileStat]
-
-
 def outputs_of_external_run(
     run: ExternalRun, redact: Redactor, policy: PostingPolicy, environment: Mapping[str, str], clock: Clock
 ) -> RunOutputs:
@@ -57,55 +51,44 @@ def outputs_of_external_run(
     codec, warnings = codec_of(run.agent, run.stdout, run.stderr, run.root)
     given = (codec, run.agent, run.exit_code, run.stdout)
     evidence = read_evidence(*given, stderr=run.stderr, final_message=run.final_message)
-    changes, are_unread = _Changes([], []), False
+    pushed, left, are_unread = list[FileStat](), list[FileStat](), False
     try:
-        changes = _changes_of(run)
+        pushed, left = _changes_of(run)
     except AccordError as error:
         what = "The run's changes cannot be read, so changes-made is false and no task was analyzed"
         warnings = (f"{what}: {error}{'' if error.hint else _READABLE}", *warnings)
         run, are_unread = replace(run, root=None), True
         if type(error) is Refused:
             evidence = replace(evidence, error=InternalError.of("merge-unfinished", error))
-    evidence = replace(evidence, has_changes=bool(changes.pushed or changes.left) if run.root else None)
-    published = _publication_of(run, changes)
-    analysis = None
-    has_failed = published is not None and published.failure is not None
-    is_done = contract_exit_code(evidence) == 0 and not (are_unread or changes.left or has_failed)
+    evidence = replace(evidence, has_changes=bool(pushed or left) if run.root else None)
+    published = None
+    if run.pushed and run.root:
+        published = Published(Git(run.root).line("rev-parse", "HEAD"), len(pushed)) if pushed else None
+    elif run.push_error.strip() or (run.pushed is False and (left or run.root is None)):  # there was something to push
+        published = Published(failure=push_failure(run.push_error))
+    analysis, has_failed = None, published is not None and published.failure is not None
+    is_done = contract_exit_code(evidence) == 0 and not (are_unread or left or has_failed)
     if run.pr_body is not None and is_done:
-        analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(changes.pushed), environment, clock)
-    if changes.left and not has_failed:
-        warnings = (_left_warning(changes), *warnings)
+        analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(pushed), environment, clock)
+    if left and not has_failed:
+        names, number = some_of([*dict.fromkeys(each.path for each in left)]), count_files(left)
+        count = "1 changed file is" if number == 1 else f"{number} changed files are"
+        what = "Some of the run's changes" if pushed else "The run's changes"
+        told = f"{what} were not pushed, so no task counts as completed. {count} in the work tree: {names}."
+        warnings = (told, *warnings)
     facts = RunFacts(run.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
     return conclude(facts, evidence, redact, policy)
 
 
-def _changes_of(run: ExternalRun) -> _Changes:
-    """Return the changes of a run: what it pushed, and commits, changes and untracked files that it did not."""
+def _changes_of(run: ExternalRun) -> tuple[list[FileStat], list[FileStat]]:
+    """Return what the run pushed, and the commits, changes and untracked files that it did not."""
     if run.root is None:
-        return _Changes([], [])
+        return [], []
     start = "HEAD" if run.pushed else run.base
     patch = extract(run.root, start, state_files=registry_at(run.root).state_patterns).patch
     given = {path.resolve() for path in run.evidence_files}
     left = [each for each in patch_stats(patch) if (run.root / each.path).resolve() not in given]
-    return _Changes(range_stats(Git(run.root), run.base, "HEAD") if run.pushed else [], left)
-
-
-def _left_warning(changes: _Changes) -> str:
-    number = count_files(changes.left)
-    count = "1 changed file is" if number == 1 else f"{number} changed files are"
-    what = "Some of the run's changes" if changes.pushed else "The run's changes"
-    names = some_of([*dict.fromkeys(each.path for each in changes.left)])
-    return f"{what} were not pushed, so no task counts as completed. {count} in the work tree: {names}."
-
-
-def _publication_of(run: ExternalRun, changes: _Changes) -> Published | None:
-    """Return the result of the push. A push that failed counts, unless there was nothing to push."""
-    if run.pushed and run.root:
-        pushed = len(changes.pushed)
-        return Published(Git(run.root).line("rev-parse", "HEAD"), pushed) if pushed else None
-    if run.push_error.strip() or (run.pushed is False and (changes.left or run.root is None)):
-        return Published(failure=push_failure(run.push_error))
-    return None
+    return range_stats(Git(run.root), run.base, "HEAD") if run.pushed else [], left
 
 
 def push_failure(error: str) -> InternalError:

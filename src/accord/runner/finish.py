@@ -11,29 +11,34 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 from accord.core.clock import Clock
-from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding, count_of
 from accord.core.frozen import Frozen
 from accord.files.store import write_whole
+from accord.git.conflicts import conflict_notice, resolution
 from accord.git.paths import some_of
+from accord.github.client import GitHub
 from accord.github.models import Pull
+from accord.github.once import send_once
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.causes import InternalErrorKind
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
-from accord.runner.conflicts import report_conflict
 from accord.runner.contract import check_result
 from accord.runner.models import InternalError, RunOutputs
-from accord.runner.outputs import FinishOptions, RunFacts, outputs_of, safe_line, to_valid_text
-from accord.runner.publish import Publication, Published, audit_patch, publish_patch
+from accord.runner.outputs import FinishOptions, RunFacts, outputs_of, safe_line, summary_of, to_valid_text
+from accord.runner.publish import ConflictBranch, Publication, Published, audit_patch, publish_patch
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.refs import short_name
 from accord.runner.stats import count_files, diff_stat, patch_stats
 from accord.runner.transcripts.account import Account
 from accord.runner.transcripts.read import evidence_in
+from accord.text.markdown import as_code
 from accord.text.markers import run_token
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redact_json, redactor_for
@@ -43,6 +48,8 @@ _BODY_CHARS, _MESSAGES_CHARS = 500, 4_000
 """How much of the agent's final message, or of its own commits' messages, the commit message quotes."""
 
 _SUBJECT_CHARS = 72
+_PATH_CHARS = 200
+_NEEDS_HUMAN = "needs-human"
 _IN_ARTIFACT = "The changes are in the artifact of the run."
 
 
@@ -152,7 +159,7 @@ class _FinishedRun(Frozen):
             facts = replace(facts, published=published)
             if published.conflict:
                 said = (self.account.final_message, self.record.context.pull)
-                where = report_conflict(published.conflict, publication.subject, *said, options)
+                where = _report_conflict(published.conflict, publication.subject, *said, options)
                 return replace(facts, warnings=(*facts.warnings, where, *_path_warnings(published)))
             if published.failure:
                 return self.keep_changes(facts)
@@ -323,3 +330,69 @@ def completed_tasks(body: str, account: Account, diff: str, environment: Mapping
 
 def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
+
+
+def _report_conflict(conflict: ConflictBranch, title: str, message: str, pull: str, options: FinishOptions) -> str:
+    """Open the draft, and return a sentence that says where the changes are. A dry run opens nothing.
+
+    ``title`` is that of the draft, ``message`` the agent's, and ``pull`` the number of the run's own pull request.
+    """
+    github, log = options.github, options.log
+    where = f"The changes conflict with {conflict.onto}, so they are on the branch {conflict.name}"
+    page = options.remote.page if options.remote else ""
+    compare = f"{page}/compare/{quote(conflict.onto, safe='/')}...{quote(conflict.name, safe='/')}"
+    try:
+        found = _find_draft(github, conflict.name) if github else None
+    except AccordError as error:
+        return f"{where}: {compare} Its pull requests could not be read: {error.message}"
+    draft, problem = found, ""
+    is_settled = found is not None and (found.state != "open" or _NEEDS_HUMAN in found.labels)
+    if github and not is_settled:
+        body = _draft_body(conflict, message, pull, options)
+        try:
+            draft = found or log.write(
+                "open-draft", conflict.name, lambda: _open(github, title, body, conflict, options)
+            )
+            number = draft.number if draft else 0
+            add = partial(github.add_labels, number, [_NEEDS_HUMAN])
+            log.write("add-labels", _NEEDS_HUMAN, add, number=number)
+        except AccordError as error:
+            failed = f"Its label {_NEEDS_HUMAN} could not be added" if draft else "No pull request was opened for it"
+            problem = f"{failed}: {error.message}"
+    if log.is_dry_run and found is None:
+        return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
+    if log.is_dry_run and found:
+        labels = "" if is_settled else f" It would get the label {_NEEDS_HUMAN}."
+        return f"Dry run: the changes are in the {_state(found)}pull request {found.number}: {found.url}{labels}"
+    if draft is None:
+        return f"{where}: {compare} {problem}".rstrip()
+    return f"{where} and in the {_state(draft)}pull request {draft.number}: {draft.url} {problem}".rstrip()
+
+
+def _draft_body(conflict: ConflictBranch, message: str, pull: str, options: FinishOptions) -> str:
+    """Return the paths, the beginning of the agent's message, and how to resolve the conflict."""
+    redact, policy = options.redact, options.policy
+    number = pull.strip().removeprefix("#")
+    paths = [as_code(safe_line(path, redact, policy, _PATH_CHARS)) for path in conflict.paths]
+    onto = as_code(conflict.onto)
+    steps = f"To resolve it:\n\n```bash\n{resolution(conflict.name, conflict.onto)}\n```"
+    target = f"{onto} and its pull request #{number}" if number.isascii() and number.isdecimal() else onto
+    end = f"Then mark this pull request as ready for review, and merge it into {target}."
+    notice = conflict_notice(onto, paths)
+    return "\n\n".join(filter(None, [notice, summary_of(message, redact, policy), steps, end]))
+
+
+def _open(github: GitHub, title: str, body: str, conflict: ConflictBranch, options: FinishOptions) -> Pull:
+    return send_once(
+        lambda: github.create_pull(title, body, conflict.name, conflict.onto, draft=True),
+        lambda: _find_draft(github, conflict.name),
+        options.clock,
+    )
+
+
+def _find_draft(github: GitHub, branch: str) -> Pull | None:
+    return next(iter(github.pulls_from(branch)), None)
+
+
+def _state(pull: Pull) -> str:
+    return "" if pull.state == "open" else "merged " if pull.is_merged else "closed "

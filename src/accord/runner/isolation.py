@@ -161,15 +161,13 @@ def reachable_sockets(owners: Collection[int] = (0,)) -> list[str]:
             found |= dict.fromkeys(line.split(maxsplit=7)[7:])
     for folder, _, names in os.walk("/run"):
         found |= dict.fromkeys(f"{folder}/{name}" for name in names)
-    return [path for path in found if path.startswith("/") and _is_reachable(path, owners)]
-
-
-def _is_reachable(path: str, owners: Collection[int]) -> bool:
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISSOCK(status.st_mode) and status.st_uid in owners and os.access(path, os.W_OK)
+    reached = []
+    for path in (path for path in found if path.startswith("/")):
+        with suppress(OSError):
+            status = os.lstat(path)
+            if stat.S_ISSOCK(status.st_mode) and status.st_uid in owners and os.access(path, os.W_OK):
+                reached.append(path)
+    return reached
 
 
 def container_for(
@@ -194,13 +192,8 @@ def container_for(
     if temporary:
         hidden += [temporary, *(temporary.parents[1] / name for name in _RUNNERS if len(temporary.parents) > 1)]
     places = {place.resolve() for place in hidden}
-    prefixes = [
-        prefix
-        for entry in job.get("PATH", "").split(":")
-        if entry.startswith("/")
-        for folder in _with_targets(Path(entry).resolve(), places)
-        for prefix in _prefixes(folder, places, home)
-    ]
+    entries = [Path(entry).resolve() for entry in job.get("PATH", "").split(":") if entry.startswith("/")]
+    prefixes = [prefix for entry in entries for prefix in _prefixes(entry, places, home)]
     back = [path for path in programs if not places.isdisjoint(path.resolve().parents)]
     logins = (
         [Path(job["CARGO_HOME"], name) for name in ("credentials", "credentials.toml")] if job.get("CARGO_HOME") else []
@@ -217,22 +210,17 @@ def container_for(
     )
 
 
-def _with_targets(folder: Path, hidden: Set[Path]) -> Iterator[Path]:
-    """Yield a folder of programs, and the folders that its links lead to, where it is hidden."""
-    yield folder
-    with suppress(OSError):
-        links = (
-            [path for path in folder.iterdir() if path.is_symlink()] if not hidden.isdisjoint(folder.parents) else []
-        )
-        yield from dict.fromkeys(link.resolve().parent for link in links)
+def _prefixes(entry: Path, hidden: Set[Path], home: Path) -> Iterator[Path]:
+    """Yield the folders to bring back for a hidden folder of programs, and for those that its links lead to.
 
-
-def _prefixes(folder: Path, hidden: Set[Path], home: Path) -> Iterator[Path]:
-    """Yield the folders to bring back for a folder of programs: of ``…/bin`` the one above, unless that is private.
-
-    In a folder such as ``~/.local``, other programs keep logins and state, so only programs and libraries come back.
+    Of ``…/bin`` it is the one above, unless that is private. In a folder such as ``~/.local``, other programs keep
+    logins and state, so only programs and libraries come back.
     """
-    if not hidden.isdisjoint(folder.parents):
+    folders = [entry]
+    with suppress(OSError):
+        links = [] if hidden.isdisjoint(entry.parents) else [path for path in entry.iterdir() if path.is_symlink()]
+        folders += dict.fromkeys(link.resolve().parent for link in links)
+    for folder in (folder for folder in folders if not hidden.isdisjoint(folder.parents)):
         is_bin, above = folder.name in ("bin", "sbin"), folder.parent
         is_whole = (above / "pyvenv.cfg").exists()
         is_private = above not in hidden and _is_own(above) and not is_whole

@@ -124,7 +124,9 @@ def addresses_of(host: str, port: str) -> list[str]:
     found: list[str] = []
     with suppress(OSError, ValueError):
         found = [str(answer[4][0]) for answer in socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)]
-    return [address for address in dict.fromkeys(found) if address == host or not _is_link_local(address)]
+    parsed = {address: ip_address(address) for address in found}
+    plain = {name: ip.ipv4_mapped or ip if isinstance(ip, IPv6Address) else ip for name, ip in parsed.items()}
+    return [address for address, ip in plain.items() if address == host or not ip.is_link_local]
 
 
 def _connection(hosts: Sequence[str], port: int) -> socket.socket:
@@ -132,12 +134,6 @@ def _connection(hosts: Sequence[str], port: int) -> socket.socket:
         with suppress(OSError):
             return socket.create_connection((host, port), _SECONDS)
     return socket.create_connection((hosts[-1], port), _SECONDS)
-
-
-def _is_link_local(address: str) -> bool:
-    parsed = ip_address(address)
-    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
-    return (mapped or parsed).is_link_local
 
 
 @contextmanager

@@ -36,6 +36,9 @@ _FILE = "mcp.json"
 _SOURCES = Path(accord.__file__).parents[1]
 """The folder of accord's package, which need not be among Python's packages."""
 
+PROGRAMS = (Path(sys.prefix), Path(sys.base_prefix), _SOURCES)
+"""The folders that the server's process reads: Python, its packages, and accord."""
+
 _START = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('accord', run_name='__main__')"
 """Some agents refuse servers with PYTHONPATH among their variables."""
 
@@ -119,11 +122,6 @@ def submitted_result(path: Path, kind: str) -> dict[str, Any] | None:
     except OSError:
         return None
     return {**value, **dict.fromkeys(KINDS[kind].own_keys)} if isinstance(value, dict) and is_shallow(value) else None
-
-
-def programs_of_server() -> list[Path]:
-    """Return the folders that the server's process reads: Python, its packages, and accord."""
-    return [Path(sys.prefix), Path(sys.base_prefix), _SOURCES]
 
 
 def _toml(value: Any) -> str:
