@@ -134,19 +134,16 @@ def publish_patch(remote: Remote, work: Publication, github: GitHub | None = Non
 
 def push_error(error: AccordError) -> InternalError:
     """Return the error of a run whose changes could not be pushed for this reason."""
-    return InternalError.of(_kind_of(error), error)
-
-
-def _kind_of(error: AccordError) -> InternalErrorKind:
+    kind: InternalErrorKind = "disk-full" if _DISK_FULL.search(str(error)) else "push-refused"
     if isinstance(error, NotPublished):
-        return error.kind
-    if isinstance(error, PatchConflict):
-        return "push-conflict"
-    if isinstance(error, Stopped):
-        return "push-unreachable"
-    if isinstance(error, BrokenContract):
-        return "changes-unreadable"
-    return "disk-full" if _DISK_FULL.search(str(error)) else "push-refused"
+        kind = error.kind
+    elif isinstance(error, PatchConflict):
+        kind = "push-conflict"
+    elif isinstance(error, Stopped):
+        kind = "push-unreachable"
+    elif isinstance(error, BrokenContract):
+        kind = "changes-unreadable"
+    return InternalError.of(kind, error)
 
 
 class _Publisher(Frozen):
@@ -176,7 +173,7 @@ class _Publisher(Frozen):
     def _publish_on(self, facts: BranchFacts) -> Published | None:
         """Commit the patch to the branch, and push it; None if the branch moved in the meantime."""
         git, work, tip = self.git, self.work, facts.tip or facts.base
-        commits = f"{work.base_sha}..{facts.tip}" if self._is_available(work.base_sha) else facts.tip
+        commits = f"{base}..{facts.tip}" if (base := self._known_base()) else facts.tip
         if applied := facts.tip and commit_of_run(git, work.token, commits, self.patch):
             return self._result_of(f"{applied}^", applied)
         if not self.patch.strip():
@@ -186,11 +183,20 @@ class _Publisher(Frozen):
             beside = replace(self, branch=f"{first}-{number}", first=first, number=number)
             published = beside.publish()
             return replace(published, moved_to=published.moved_to or beside.branch)
-        merged = self._merged_base(facts)
+        is_made_on_tip = facts.tip in ("", facts.base) and is_ancestor(git, work.base_sha, facts.base)
+        merged = ""  # the newest commit of the base that the agent's work has
+        if work.merged and is_made_on_tip:
+            merged = newest_of(git, work.merged, f"{facts.base}..{self._fetched_base()}")
+        message, now = _message(work, merged), self.remote.clock.now()
         try:
-            commit, changes = self._commit(facts, merged)
+            commit, changes = commit_patch(git, facts, self.patch, work.author, message, now, merged)
         except PatchConflict as conflict:
             return self._publish_beside(facts, conflict)
+        except BrokenContract as broken:
+            if is_made_on_tip:
+                raise
+            unfit = PatchConflict(broken.message, hint="Run the agent again on the current branch.")
+            return self._publish_beside(facts, unfit)
         if not (changes if facts.tip else own_changes(git, tip, commit)):
             return self._pushed_before(facts)
         flattened = tuple(each for each in work.merged[:1] if not (merged or is_ancestor(git, each, tip)))
@@ -217,21 +223,17 @@ class _Publisher(Frozen):
         has_tip = bool(find_tip(remote_heads(self.git, self.remote), self.branch))
         fetch_refs(self.git, self.remote, {"HEAD": _DEFAULT, **({self.branch: "work"} if has_tip else {})})
         tip = tip_of(self.git, "work") if has_tip else ""
-        known = self.work.base_sha if self._is_available(self.work.base_sha) else ""
+        known = self._known_base()
         if tip:
             upstream = {*self.work.merged, self.work.pushed}
             later = known and newest_of(self.git, upstream, "--ancestry-path", f"{known}..{tip}")
             return BranchFacts(later or known or tip, tip, "")
         base = self._fetched_base()
-        return BranchFacts(known if known and self._is_on_branch(known, base) else base, "", "")
-
-    def _is_on_branch(self, commit: str, base: str) -> bool:
-        """Return whether the base has a commit, or any branch if the new one does not follow one that is over."""
-        is_on_base = is_ancestor(self.git, commit, base)
-        if is_on_base or self.first:
-            return is_on_base
-        fetch_refs(self.git, self.remote, {"*": "heads/*"})
-        return bool(self.git.line("for-each-ref", "--count=1", "--contains", commit, "refs/heads/heads"))
+        is_there = bool(known) and is_ancestor(self.git, known, base)
+        if known and not is_there and not self.first:  # a branch in place of one that is over follows the base
+            fetch_refs(self.git, self.remote, {"*": "heads/*"})
+            is_there = bool(self.git.line("for-each-ref", "--count=1", "--contains", known, "refs/heads/heads"))
+        return BranchFacts(known if is_there else base, "", "")
 
     def _fetched_base(self) -> str:
         """Fetch the branch that the work is for, by default the remote's own; return its commit."""
@@ -239,30 +241,13 @@ class _Publisher(Frozen):
         base = fetch_branch(self.git, self.remote, name, "base") if name and not name.startswith("refs/") else ""
         return base or tip_of(self.git, _DEFAULT)
 
-    def _is_available(self, sha: str) -> bool:
-        """Return whether a commit can be fetched: a 3-way merge needs the one that the patch was made against."""
+    def _known_base(self) -> str:
+        """Return the commit that the patch was made against, which a 3-way merge needs; empty if git cannot get it."""
+        sha = self.work.base_sha
         look = ("cat-file", "-e", f"{sha}^{{commit}}")
         fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote.url, sha)
-        return bool(SHA.fullmatch(sha)) and any(self.git.attempt(*words).returncode == 0 for words in (look, fetch))
-
-    def _is_made_on_tip(self, facts: BranchFacts) -> bool:
-        """Return whether the agent's own work goes on from where the branch is."""
-        return facts.tip in ("", facts.base) and is_ancestor(self.git, self.work.base_sha, facts.base)
-
-    def _merged_base(self, facts: BranchFacts) -> str:
-        """Return the newest commit of the base that the agent's work has, if that is made on the tip; else empty."""
-        is_kept = self.work.merged and self._is_made_on_tip(facts)
-        return newest_of(self.git, self.work.merged, f"{facts.base}..{self._fetched_base()}") if is_kept else ""
-
-    def _commit(self, facts: BranchFacts, merged: str) -> tuple[str, list[Change]]:
-        """Commit the patch. A patch that does not apply to a branch that moved is a conflict, not a broken patch."""
-        work, now = self.work, self.remote.clock.now()
-        try:
-            return commit_patch(self.git, facts, self.patch, work.author, _message(work, merged), now, merged)
-        except BrokenContract as broken:
-            if self._is_made_on_tip(facts):
-                raise
-            raise PatchConflict(broken.message, hint="Run the agent again on the current branch.") from None
+        is_there = SHA.fullmatch(sha) and any(self.git.attempt(*words).returncode == 0 for words in (look, fetch))
+        return sha if is_there else ""
 
     def _pushed_before(self, facts: BranchFacts) -> Published:
         """Return the commit after which the branch had all of the run's changes; nothing was new without one."""

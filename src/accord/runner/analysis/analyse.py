@@ -10,7 +10,7 @@ import re
 import secrets
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
@@ -140,7 +140,9 @@ def analyse(
     redact = redactor_for(environment)
     tasks = tasks_of(evidence.pr_body)
     open_tasks = [task for task in tasks if task.text and not task.is_checked]
-    needless = _why_needless(evidence, open_tasks)
+    texts = (evidence.message, *evidence.commands, evidence.diff_stat, *(todo.text for todo in evidence.todos))
+    needless = "" if any(text.strip() for text in texts) else "The run left no evidence to judge by."
+    needless = needless if open_tasks else "The body has no open task."
     prompt = task_prompt(evidence, open_tasks, fence=secrets.token_hex(12), secrets=redact)
     deadline = clock.monotonic() + deadline_seconds
     found, attempts = Analysis("", "", 0.0, (), ()), list[ProviderAttempt]()
@@ -166,13 +168,6 @@ def analyse(
     return replace(found, attempts=tuple(attempts))
 
 
-def _why_needless(evidence: TaskEvidence, open_tasks: Sequence[ChecklistTask]) -> str:
-    if not open_tasks:
-        return "The body has no open task."
-    texts = (evidence.message, *evidence.commands, evidence.diff_stat, *(todo.text for todo in evidence.todos))
-    return "" if any(text.strip() for text in texts) else "The run left no evidence to judge by."
-
-
 def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence: str, secrets: Redactor) -> TaskPrompt:
     """Return the prompt about these tasks of the evidence's body, within a budget.
 
@@ -190,7 +185,17 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
     def visible(text: str) -> str:
         return secrets(visible_text(text))
 
-    listed = _task_lines(tasks, [visible(heading) for heading in _headings(evidence.pr_body, tasks)], visible)
+    listed: list[str] = []
+    found, left = sections(evidence.pr_body), TASKS_CHARS
+    for number, task in enumerate(tasks, 1):  # tasks may have the same words below different headings
+        above = bisect_right(found, task.line, key=attrgetter("line"))
+        heading = visible(found[above - 1].title) if above else ""
+        where = f" (under: {shorten(heading, _HEADING_CHARS)})" if heading else ""
+        line = f"{number}. {shorten(visible(task.text), _TASK_CHARS)}{where}"
+        left -= len(line) + 1
+        if left < 0:
+            break
+        listed.append(line)
     left_out = len(tasks) - len(listed)
     more = [f"({left_out} more tasks are not shown and cannot be answered.)"] if left_out else []
     todos = "\n".join(f"[{'x' if todo.is_done else ' '}] {clean(todo.text)}" for todo in evidence.todos)
@@ -204,27 +209,6 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
     shown = [f"{title}:\nBEGIN {fence}\n{text}\nEND {fence}" for title, text in parts if text.strip()]
     names = tuple(task.text for task in tasks[: len(listed)])
     return TaskPrompt(_INSTRUCTIONS.format(fence=fence), "\n\n".join(shown), names)
-
-
-def _task_lines(tasks: Sequence[ChecklistTask], headings: Sequence[str], clean: Callable[[str], str]) -> list[str]:
-    """Number the tasks from 1, as many as the budget allows."""
-    lines: list[str] = []
-    left = TASKS_CHARS
-    for number, (task, heading) in enumerate(zip(tasks, headings, strict=True), 1):
-        where = f" (under: {shorten(heading, _HEADING_CHARS)})" if heading else ""
-        line = f"{number}. {shorten(clean(task.text), _TASK_CHARS)}{where}"
-        left -= len(line) + 1
-        if left < 0:
-            break
-        lines.append(line)
-    return lines
-
-
-def _headings(body: str, tasks: Sequence[ChecklistTask]) -> list[str]:
-    """Return the heading above each task, which distinguishes tasks with the same words."""
-    found = sections(body)
-    above = [bisect_right(found, task.line, key=attrgetter("line")) for task in tasks]
-    return [found[i - 1].title if i else "" for i in above]
 
 
 def _by_model(provider: Provider, environment: Mapping[str, str], prompt: TaskPrompt, seconds_left: float) -> Analysis:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.agents.providers import ALL, PROVIDERS, Provider, Wire
 from accord.core.documents import read_object
@@ -21,10 +21,6 @@ from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.core.suggest import did_you_mean
 from accord.text.addresses import is_web_address
-
-if TYPE_CHECKING:
-    import requests
-
 
 ANTHROPIC_VERSION = "2023-06-01"
 MOST_ANSWER_TOKENS = 4096
@@ -71,18 +67,13 @@ def select_providers(names: Sequence[str]) -> list[Provider | None]:
     return [table.get(name) for name in dict.fromkeys(names)]
 
 
-_VARS = "ACCORD_VARS_"
-
-
 def endpoint_of(provider: Provider, environment: Mapping[str, str]) -> Endpoint:
     """Return the provider's endpoint. Raises Unavailable.
 
     ``ACCORD_VARS_NAME`` is the repository's variable of a name, which counts before that of the machine if it is set.
     """
-    environment = {
-        **environment,
-        **{name[12:]: v for name, v in environment.items() if name[:12] == _VARS and v.strip()},
-    }
+    own = {name: value for name, value in environment.items() if name.startswith("ACCORD_VARS_") and value.strip()}
+    environment = {**environment, **{name.removeprefix("ACCORD_VARS_"): value for name, value in own.items()}}
     url = environment.get(provider.url_variable, "").strip() or provider.url
     if not url:
         raise Unavailable(provider.without_url)
@@ -113,8 +104,8 @@ def request_answer(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any
     threading.Thread(target=work, name="accord-ask", daemon=True).start()
     try:
         answer = answers.get(timeout=seconds)
-    except Empty:
-        raise _timeout(seconds) from None
+    except Empty as error:
+        raise _failure_of(error, seconds) from None
     if isinstance(answer, ProviderFailed):
         raise answer
     return answer
@@ -140,20 +131,18 @@ def _post(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any], second
         log("analysis", "POST %s: %d", endpoint.url, status)
         if 300 <= status < 400:
             raise ProviderFailed(f"The provider redirects (HTTP {status}). Redirects are not followed with a key.")
-        document = _document(_body(response), status)
-        if status == 200:
-            return document
-        code = _error_code(document)
-        raise ProviderFailed(f"HTTP {status}{f' ({code})' if code else ''}.")
-
-
-def _body(response: requests.Response) -> bytes:
-    received = bytearray()
-    for chunk in response.iter_content(_CHUNK):
-        received += chunk
-        if len(received) > LARGEST_RESPONSE:
-            raise ProviderFailed(f"The response is larger than {LARGEST_RESPONSE // 1024} KiB.")
-    return bytes(received)
+        received = bytearray()
+        for chunk in response.iter_content(_CHUNK):
+            received += chunk
+            if len(received) > LARGEST_RESPONSE:
+                raise ProviderFailed(f"The response is larger than {LARGEST_RESPONSE // 1024} KiB.")
+    document = _document(bytes(received), status)
+    if status == 200:
+        return document
+    error = document.get("error")  # with a short name (``invalid_api_key``), and a message that may quote a key
+    names = [error.get("code"), error.get("type")] if isinstance(error, dict) else []
+    code = next((f" ({name})" for name in names if isinstance(name, str) and _CODE.fullmatch(name)), "")
+    raise ProviderFailed(f"HTTP {status}{code}.")
 
 
 def _document(body: bytes, status: int) -> dict[str, Any]:
@@ -165,14 +154,6 @@ def _document(body: bytes, status: int) -> dict[str, Any]:
         raise ProviderFailed("The response is not one JSON object.") from None
 
 
-def _error_code(document: dict[str, Any]) -> str:
-    """Return the short name of an error (``invalid_api_key``); its message is not used, as it may quote a key."""
-    error = document.get("error")
-    fields = error if isinstance(error, dict) else {}
-    names = (fields.get("code"), fields.get("type"))
-    return next((name for name in names if isinstance(name, str) and _CODE.fullmatch(name)), "")
-
-
 def _failure_of(error: Exception, seconds: float) -> ProviderFailed:
     import requests
 
@@ -182,23 +163,26 @@ def _failure_of(error: Exception, seconds: float) -> ProviderFailed:
         return ProviderFailed(str(error))
     if isinstance(error, ProxyDown):
         return ProviderFailed(f"The request failed: {error}. {error.hint}")
-    if isinstance(error, requests.exceptions.Timeout):
-        return _timeout(seconds)
-    if isinstance(error, (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)):
-        if "timed out" in str(error).lower():
-            return _timeout(seconds)
+    is_lost = isinstance(error, (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError))
+    if isinstance(error, (Empty, requests.exceptions.Timeout)) or (is_lost and "timed out" in str(error).lower()):
+        return ProviderFailed(f"No answer within {seconds:.3g} s.")
+    if is_lost:
         return ProviderFailed("The connection failed or was lost.")
     return ProviderFailed(f"The request could not be sent ({type(error).__name__}).")
-
-
-def _timeout(seconds: float) -> ProviderFailed:
-    return ProviderFailed(f"No answer within {seconds:.3g} s.")
 
 
 def reply_in(wire: Wire, document: dict[str, Any]) -> tuple[str, str]:
     """Return the text and, if named, the model of a response. Raises ProviderFailed without a whole text."""
     try:
-        text = _text_in(wire, document)
+        is_chat = wire == "chat-completions"
+        choice = document["choices"][0] if is_chat else document
+        reason = choice.get("finish_reason" if is_chat else "stop_reason")
+        if (is_chat and choice["message"].get("refusal")) or reason in ("content_filter", "refusal"):
+            raise ProviderFailed("The model refused to answer.")
+        if reason in ("length", "max_tokens", "model_context_window_exceeded"):
+            raise ProviderFailed("The answer was cut at the model's limit of length.")
+        parts = [{"type": "text", "text": choice["message"]["content"]}] if is_chat else choice["content"]
+        text = "".join(part["text"] for part in parts if part["type"] == "text")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise ProviderFailed("The response is not of the form that the provider documents.") from None
     model = document.get("model")
@@ -222,16 +206,3 @@ def _request(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any]) -> 
             "response_format": {"type": "json_schema", "json_schema": named},
         },
     )
-
-
-def _text_in(wire: Wire, document: dict[str, Any]) -> str:
-    """Return the text of a response. Raises ProviderFailed for an unfinished one, others for an unknown form."""
-    is_chat = wire == "chat-completions"
-    choice = document["choices"][0] if is_chat else document
-    reason = choice.get("finish_reason" if is_chat else "stop_reason")
-    if (is_chat and choice["message"].get("refusal")) or reason in ("content_filter", "refusal"):
-        raise ProviderFailed("The model refused to answer.")
-    if reason in ("length", "max_tokens", "model_context_window_exceeded"):
-        raise ProviderFailed("The answer was cut at the model's limit of length.")
-    texts = [choice["message"]["content"]] if is_chat else [b["text"] for b in choice["content"] if b["type"] == "text"]
-    return "".join(texts)
