@@ -144,14 +144,6 @@ GIT_ATTACKS = {
 }
 
 
-@pytest.mark.slow
-def test_settings_of_git_that_an_agent_changes_are_undone(bench: Bench) -> None:
-    config = (bench.work / ".git/config").read_text()
-    left = bench.script("with open('.git/config', 'a') as file: file.write('[core] fsmonitor = evil')")
-    assert (bench.work / ".git/config").read_text() == config
-    assert "git's " in left.err
-
-
 @pytest.mark.parametrize("kind", GIT_ATTACKS)
 def test_settings_of_git_are_undone_whatever_is_in_their_place(
     bench: Bench, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -300,38 +292,35 @@ def test_a_program_behind_the_proxy_does_not_see_the_jobs_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "back"),
+    ("entry", "mode", "back"),
     [
-        ("temp/venv/bin", ["temp/venv"]), ("temp/tools", ["temp/tools"]), ("temp/bin", ["temp/bin"]), ("temp", []),
-        ("home/.claude/local", ["home/.claude/local"]), ("home/bin", ["home/bin"]),
+        ("temp/venv/bin", 0, "temp/venv"), ("temp/tools", 0, "temp/tools"), ("temp/bin", 0, "temp/bin"),
+        ("temp", 0, ""), ("home/.claude/local", 0, "home/.claude/local"), ("home/bin", 0, "home/bin"),
+        ("home/.tool/1.0/bin", 0o755, "home/.tool/1.0"), ("home/.tool/1.0/bin", 0o700, "home/.tool/1.0/bin"),
+        ("home/.tool/bin", 0o755, "home/.tool/bin"), ("home/.tool/bin", 0o700, "home/.tool/bin"),
+        ("home/tool/bin", 0o755, "home/tool"),
     ],
 )  # fmt: skip
-def test_programs_on_the_path_stay_readable_with_their_prefix(tmp_path: Path, entry: str, back: list[str]) -> None:
+def test_programs_on_the_path_stay_readable_with_their_prefix_unless_that_is_private_or_shared(
+    tmp_path: Path, entry: str, mode: int, back: str
+) -> None:
     (tmp_path / entry).mkdir(parents=True)
     for name in ("private", "temp", "home/.claude", "home/.codex"):
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
     (tmp_path / "home/.codex/auth.json").touch()
+    if mode:
+        (tmp_path / entry).parent.chmod(mode)
     folders = {name: str(tmp_path / folder) for name, folder in (("HOME", "home"), ("RUNNER_TEMP", "temp"))}
     job = {**folders, "PATH": f"/usr/bin:{tmp_path / entry}"}
     container = container_for(job, tmp_path / "private", [], [], proxy=None)
-    assert list(container.readable) == [str(tmp_path / name) for name in back]
+    assert container.readable == ((str(tmp_path / back),) if back else ())
     assert {str(tmp_path / name) for name in ("temp", "home")} <= set(container.hidden)
 
 
 CREDENTIALS = """
-.aws/credentials .aws/config .aws/sso/cache/a.json .netrc .docker/config.json .docker/contexts/meta/a/meta.json
-.config/gh/hosts.yml .config/hub .kube/config .kube/cache/oidc/a .ssh/id_rsa .ssh/id_ed25519 .ssh/config .npmrc
-.yarnrc.yml .yarnrc .pypirc .config/pip/pip.conf .pip/pip.conf .cargo/credentials.toml .cargo/credentials
-.gnupg/private-keys-v1.d/a.key .gnupg/secring.gpg .git-credentials .config/git/credentials .gitconfig
-.config/gcloud/credentials.db .config/gcloud/application_default_credentials.json .azure/msal_token_cache.json
-.azure/accessTokens.json .m2/settings.xml .m2/settings-security.xml .gradle/gradle.properties .gem/credentials
-.bundle/config .composer/auth.json .config/composer/auth.json .nuget/NuGet/NuGet.Config .config/NuGet/NuGet.Config
-.terraform.d/credentials.tfrc.json .terraformrc .vault-token .pgpass .my.cnf .config/doctl/config.yaml .fly/config.yml
-.config/netlify/config.json .local/share/com.vercel.cli/auth.json .local/share/opencode/auth.json .codex/auth.json
-.claude/.credentials.json .gemini/oauth_creds.json .config/github-copilot/apps.json .cache/huggingface/token
-.huggingface/token .kaggle/kaggle.json .databrickscfg .snowsql/config .oci/config .config/rclone/rclone.conf .s3cfg
-.boto .bash_history .local/share/keyrings/login.keyring .config/op/config .config/sops/age/keys.txt
-.password-store/a.gpg .local/share/containers/auth.json .local/share/pypoetry/auth.toml .local/state/a .deno/login
+.aws/credentials .netrc .docker/config.json .config/gh/hosts.yml .ssh/id_ed25519 .npmrc .cargo/credentials.toml
+.cargo/credentials .config/composer/auth.json .local/share/opencode/auth.json .local/share/keyrings/login.keyring
+.local/share/pypoetry/auth.toml .local/state/a .codex/auth.json .deno/login .bash_history
 """
 PROGRAMS = ".local/bin .cargo/bin .config/composer/vendor/bin .dotnet/tools .deno/bin .nvm/versions/node/20/bin"
 OTHERS = """
@@ -373,24 +362,6 @@ def test_the_runners_home_is_hidden_whole_apart_from_programs_without_their_logi
         ),
         ".store/1.0/login.json": "Not a directory",  # it is /dev/null
     }
-
-
-@pytest.mark.parametrize(
-    ("folder", "mode", "back"),
-    [
-        (".tool/1.0", 0o755, ".tool/1.0"), (".tool/1.0", 0o700, ".tool/1.0/bin"), (".tool", 0o755, ".tool/bin"),
-        (".tool", 0o700, ".tool/bin"), ("tool", 0o755, "tool"),
-    ],
-)  # fmt: skip
-def test_of_a_private_or_shared_folder_only_its_programs_come_back(
-    tmp_path: Path, folder: str, mode: int, back: str
-) -> None:
-    for name in ("private", f"home/{folder}/bin"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "home" / folder).chmod(mode)
-    job = {"HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "home" / folder / "bin")}
-    container = container_for(job, tmp_path / "private", [], [], proxy=None)
-    assert container.readable == (str(tmp_path / "home" / back),)
 
 
 def test_programs_come_back_only_where_they_would_be_hidden(tmp_path: Path) -> None:

@@ -401,8 +401,7 @@ def push_to_base(agent: Agent, files: dict[str, str]) -> str:
     git(agent.tree, "switch", "-qc", "newer", "origin/main")
     for name, text in files.items():
         (agent.tree / name).write_text(text)
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "Newer")
+    agent.commit("Newer")
     git(agent.tree, "push", "-q", "origin", "newer:main")
     newer = git(agent.tree, "rev-parse", "newer")
     git(agent.tree, "switch", "-q", "feature")
@@ -414,8 +413,7 @@ def merge_of_base(workshop: Workshop, agent: Agent) -> str:
     newer = push_to_base(agent, {"src/a.py": "a = 'of the base'\n", "base.txt": "of the base\n"})
     git(agent.tree, "merge", "-q", "--no-commit", "-X", "theirs", newer)
     (agent.tree / "src" / "a.py").write_text("a = 'of both'\n")
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "Merge the base")
+    agent.commit("Merge the base")
     return newer
 
 
@@ -449,8 +447,7 @@ def test_a_merge_of_the_base_stays_one_on_a_branch_that_is_new(workshop: Worksho
 def test_a_merge_of_another_commit_than_the_base_is_named(workshop: Workshop, agent: Agent) -> None:
     git(agent.tree, "switch", "-qc", "other", agent.base)
     (agent.tree / "other.txt").write_text("other\n")
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "Other")
+    agent.commit("Other")
     git(agent.tree, "push", "-q", "origin", "other")
     other = git(agent.tree, "rev-parse", "other")
     git(agent.tree, "switch", "-q", "feature")
@@ -462,8 +459,7 @@ def test_a_merge_of_another_commit_than_the_base_is_named(workshop: Workshop, ag
 
 def test_a_commit_that_the_agent_pushed_itself_counts_with_its_files(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "new.txt").write_text("new\n")
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "The agent's own")
+    agent.commit("The agent's own")
     git(agent.tree, "push", "-q", "origin", "HEAD:feature")
     pushed = workshop.tip()
     workshop.person_commits("README.md", "by hand\n")

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -325,21 +324,14 @@ def test_a_run_folder_that_is_not_empty_or_inside_the_work_tree_is_refused(bench
 def test_the_repositorys_own_registry_is_used_and_its_mistakes_have_a_line(bench: Bench) -> None:
     own = bench.work / ".github/agents/registry.yml"
     own.parent.mkdir(parents=True)
-    own.write_text("agents:\n  mine:\n    command: [sh, -c, 'echo hello']\n")
+    own.write_text("default_agent: mine\nagents:\n  mine:\n    command: [sh, -c, 'echo hello']\n")
     commit(bench.work)
-    assert bench.run("--agent", "mine", "--prompt-file", "prompt.md").text("stdout.log") == "hello\n"
+    left = bench.run("--prompt-file", "prompt.md")
+    assert (left.outputs["agent-name"], left.text("stdout.log")) == ("mine", "hello\n")
     own.write_text("agents:\n  mine:\n    command: [sh, '{nothing}']\n")
     commit(bench.work)
     left = bench.run("--agent", "mine", "--prompt-file", "prompt.md", "--run-dir", str(bench.top / "second"))
     assert "registry.yml:3" in json.loads(left.out)["error-summary"]
-
-
-@pytest.mark.slow
-def test_without_a_name_the_default_agent_of_the_registry_is_run(bench: Bench) -> None:
-    mine = {"command": [sys.executable, "-c", "print('mine')"]}
-    registry = bench.registry({"version": 1, "default_agent": "mine", "agents": {"mine": mine}})
-    left = bench.run("--prompt-file", "prompt.md", "--registry", registry)
-    assert (left.outputs["agent-name"], left.text("stdout.log")) == ("mine", "mine\n")
 
 
 @pytest.mark.slow

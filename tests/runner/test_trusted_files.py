@@ -151,11 +151,15 @@ OWN = {
 }
 
 
+@pytest.mark.parametrize("in_job", [False, True])
 @pytest.mark.slow
-def test_a_run_at_a_terminal_puts_head_back_and_has_the_agents_commit_as_its_change(bench: Bench) -> None:
+def test_a_run_puts_head_back_and_has_the_agents_commit_as_its_change(
+    bench: Bench, job: dict[str, str], in_job: bool
+) -> None:
     before = bench.git("rev-parse", "HEAD")
-    left = bench.script(f"import subprocess; subprocess.run({OWN['a new branch']!r}, shell=True, check=True)")
-    assert left.outputs["exit-code"] == "0", left.outputs["error-summary"]
+    program = f"import subprocess; subprocess.run({OWN['a new branch']!r}, shell=True, check=True)"
+    left = bench.script(program, job=job if in_job else {})
+    assert left.outputs["exit-code"] == "0", left.err
     assert "README.md" in left.text("changes.patch")
     assert (bench.git("rev-parse", "HEAD"), bench.git("symbolic-ref", "HEAD")) == (before, "refs/heads/main")
 
@@ -227,17 +231,6 @@ def test_refs_that_an_agent_changes_are_not_trusted(tree: Path, job: Mapping[str
     assert trusted_files(tree, job).read(tree / REGISTRY) == b"of main\n"
     shell(tree, "test $(git branch --show-current) = agent/1 && git rev-parse origin/main agent/1 main")
     shell(tree, "git add -A && git update-ref refs/heads/main main && git pack-refs --all")
-
-
-@pytest.mark.slow
-def test_an_agents_commit_in_a_job_becomes_a_change_on_the_commit_before(bench: Bench, job: dict[str, str]) -> None:
-    before = bench.git("rev-parse", "HEAD")
-    commit = "git add -A && git -c user.name=A -c user.email=a@example.org commit -qm x"
-    script = f"import subprocess; open('new.txt', 'w').write('x'); subprocess.run('{commit}', shell=True, check=True)"
-    left = bench.script(script, job=job)
-    assert left.outputs["exit-code"] == "0", left.err
-    assert "new.txt" in left.text("changes.patch")
-    assert bench.git("rev-parse", "HEAD") == before
 
 
 @pytest.mark.parametrize("script", ["true", "git init -q -b main"])
