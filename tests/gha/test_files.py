@@ -1,16 +1,15 @@
 """Outputs that no value can forge, and a summary that GitHub shows."""
 
-import os
 import resource
 import secrets
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.trees import write
 
 from accord.gha.step import (
     OUTPUT_BYTES,
@@ -158,43 +157,20 @@ def test_a_summary_takes_any_text(tmp_path: Path) -> None:
     assert file.read_bytes().startswith("a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}\nb".encode())
 
 
-def _replace_by_folder(path: Path) -> None:
-    path.unlink()
-    write(path, {"a/b/file": "x"})
-    (path / "a" / "b").chmod(0)
-    (path / "a").chmod(0)
+HARMS = {
+    "a folder": "rm env && mkdir -p env/a/b && touch env/a/b/file && chmod 0 env/a/b env/a",
+    "a link": "cp env other && ln -sf other env",
+    "a pipe": "rm env && mkfifo env",
+    "a terabyte": "truncate -s 1T env",
+    "a closed folder": "echo more > env && chmod 0 .",
+    "nothing": "rm env",
+}
 
 
-def _replace_by_link(path: Path) -> None:
-    other = path.with_name("other")
-    other.write_bytes(path.read_bytes())
-    path.unlink()
-    path.symlink_to(other)
-
-
-def _replace_by_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def _fill_with_a_terabyte(path: Path) -> None:
-    with path.open("r+b") as file:
-        file.truncate(1 << 40)
-
-
-def _close_the_folder(path: Path) -> None:
-    path.write_text("more")
-    path.parent.chmod(0)
-
-
-@pytest.mark.parametrize(
-    "harm",
-    [_replace_by_folder, _replace_by_link, _replace_by_pipe, _fill_with_a_terabyte, _close_the_folder, Path.unlink],
-)
-def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(
-    tmp_path: Path, harm: Callable[[Path], None]
-) -> None:
-    files = {name: tmp_path / "files" / name for name in ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH")}
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
+def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(tmp_path: Path, harm: str) -> None:
+    names = {"GITHUB_ENV": "env", "GITHUB_OUTPUT": "output", "GITHUB_PATH": "path"}
+    files = {name: tmp_path / "files" / file for name, file in names.items()}
     (tmp_path / "files").mkdir()
     for name, path in files.items():
         path.write_text(f"{name}\n")
@@ -204,7 +180,7 @@ def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(
     ) as changed:
         files["GITHUB_PATH"].write_text("/tmp/of-the-agent\n")
         summary.write_text("forged")
-        harm(files["GITHUB_ENV"])
+        subprocess.run(["sh", "-c", harm], cwd=tmp_path / "files", check=True)
     assert {name: path.read_text() for name, path in files.items()} == {name: f"{name}\n" for name in files}
     assert not any(path.is_symlink() for path in files.values())
     assert not summary.exists()
