@@ -138,7 +138,7 @@ ENTRIES = {
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_what_is_wrong_with_an_entry_is_found(entry: str) -> None:
+def test_a_mistake_in_an_entry_is_found_by_its_code(entry: str) -> None:
     assert sorted(code for code, _ in check(f"agents: {{mine: {{{entry}}}}}")) == sorted(ENTRIES[entry])
     assert check("agents: {codex: {codec: plain}}") == [], "only an agent of its own needs a command"
 
