@@ -181,7 +181,10 @@ class Call:
     @cached_property
     def fields(self) -> Fields:
         """The request's JSON object."""
-        return Fields(self.document)
+        document = {} if self.document is None else self.document
+        if not isinstance(document, dict):
+            raise Refusal(400, "Body should be a JSON object")
+        return Fields(document)
 
     @cached_property
     def page(self) -> PageRequest:

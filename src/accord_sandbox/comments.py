@@ -69,7 +69,6 @@ def react(call: Call) -> ApiResponse:
     """React to a comment; 200 where the account did already."""
     row = _find_comment(call)
     call.permit(call.grant.may_comment(pull=bool(row["is_pull"])))
-    call.fields.require("content")
     key = (row["id"], call.user.user_id, call.fields.choice("content", payloads.REACTIONS))
     find = "SELECT * FROM reactions WHERE comment_id = ? AND user_id = ? AND content = ?"
     known = call.fetch(find, *key)
@@ -117,7 +116,7 @@ def _payload(call: Call, identifier: int) -> payloads.Payload:
 
 
 def _checked_body(call: Call) -> str:
-    body = call.fields.text("body")
+    body: str = call.fields.required("body")
     message = "" if body.strip() else "Body cannot be blank"
     if len(body) > BODY_LIMIT:
         message = f"Body is too long (maximum is {BODY_LIMIT} characters)"

@@ -215,8 +215,7 @@ def create_check_run(call: Call) -> ApiResponse:
         raise Refusal(403, "You must authenticate via a GitHub App.")
     call.require("checks", AccessLevel.WRITE)
     fields = call.fields
-    fields.require("name", "head_sha")
-    sha = find_commit(call, fields.text("head_sha")).sha
+    sha = find_commit(call, fields.required("head_sha")).sha
     status, conclusion = fields.choice("status", CHECK_STATUSES), fields.choice("conclusion", CONCLUSIONS)
     if status == "completed" and conclusion is None:
         raise schema_violation('"conclusion" wasn\'t supplied.')
@@ -224,7 +223,8 @@ def create_check_run(call: Call) -> ApiResponse:
         "repository_id": call.repository["id"],
         "app_id": call.user.user_id,
         "head_sha": sha,
-        **{name: fields.string(name) for name in ("name", "details_url", "external_id")},
+        "name": fields.required("name"),
+        **{name: fields.get(name) for name in ("details_url", "external_id")},
         "status": "completed" if conclusion else status or "queued",
         "conclusion": conclusion,
         "started_at": call.now,
@@ -232,8 +232,7 @@ def create_check_run(call: Call) -> ApiResponse:
     }
     if "output" in fields:
         output = Fields(call.document["output"])
-        output.require("summary")
-        values |= {name: output.string(name) for name in ("title", "summary", "text")}
+        values |= {"summary": output.required("summary"), **{name: output.get(name) for name in ("title", "text")}}
     (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", insert(call.db, "check_runs", values))
     return created(_check_payload(call, row))
 
@@ -251,11 +250,10 @@ def list_for_ref(call: Call) -> ApiResponse:
 @route("POST", "statuses/{sha}", "commits/statuses#create-a-commit-status")
 def _create_status(call: Call) -> ApiResponse:
     call.require("statuses", AccessLevel.WRITE)
-    call.fields.require("state")
     state = call.fields.choice("state", STATUS_STATES)
     sha = find_commit(call, call.params["sha"]).sha
-    context = call.fields.string("context") or "default"
-    texts = {name: call.fields.string(name, null=True) for name in ("description", "target_url")}
+    context = call.fields.get("context") or "default"
+    texts = {name: call.fields.get(name) for name in ("description", "target_url")}
     values = {"sha": sha, "state": state, "context": context, **texts, "created_at": call.now}
     values |= {"repository_id": call.repository["id"], "creator_id": call.user.user_id}
     (row,) = call.fetch_all("SELECT * FROM statuses WHERE id = ?", insert(call.db, "statuses", values))

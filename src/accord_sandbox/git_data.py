@@ -49,8 +49,7 @@ def _get_ref(call: Call) -> ApiResponse:
 @route("POST", "git/refs", "git/refs#create-a-reference")
 def _create_ref(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
-    call.fields.require("ref", "sha")
-    ref, sha = call.fields.text("ref"), call.fields.text("sha")
+    ref, sha = call.fields.required("ref"), call.fields.required("sha")
     if not is_valid_ref(ref) or ref.count("/") < 2:
         raise Refusal(422, f"{ref} is not a valid ref name.")
     _check_commit(call, sha)
@@ -68,7 +67,7 @@ def _create_ref(call: Call) -> ApiResponse:
 @route("PATCH", "git/refs/{ref:path}", "git/refs#update-a-reference")
 def _update_ref(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
-    ref, sha, force = f"refs/{call.params['ref']}", call.fields.text("sha"), call.fields.flag("force")
+    ref, sha, force = f"refs/{call.params['ref']}", call.fields.required("sha"), call.fields.get("force")
     current = call.bare.refs(ref).get(ref)
     if current is None:
         raise Refusal(422, "Reference does not exist")
@@ -113,9 +112,8 @@ def create_commit(call: Call) -> ApiResponse:
     """
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
-    call.fields.require("message", "tree")
-    message, tree = call.fields.text("message"), call.fields.text("tree")
-    parents = call.fields.names("parents") or []
+    message, tree = call.fields.required("message"), call.fields.required("tree")
+    parents = call.fields.get("parents") or []
     kinds = _kinds(call, [tree, *parents])
     if tree == EMPTY_TREE or kinds[0] != "tree":  # GitHub's API refuses the empty one (r-lib/gert issue 149)
         raise Refusal(422, "Tree SHA does not exist")
@@ -128,9 +126,8 @@ def create_commit(call: Call) -> ApiResponse:
 def _create_blob(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
-    call.fields.require("content")
-    text = call.fields.text("content")
-    content = decode_base64(text) if call.fields.string("encoding") == "base64" else text.encode()
+    text = call.fields.required("content")
+    content = decode_base64(text) if call.fields.get("encoding") == "base64" else text.encode()
     sha = call.bare.write("blob", content)
     return created({"url": f"{call.repository_url}/git/blobs/{sha}", "sha": sha})
 
@@ -152,11 +149,10 @@ def create_tree(call: Call) -> ApiResponse:
     """Create a tree from files by content or sha, on top of ``base_tree``."""
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
-    call.fields.require("tree")
-    base = call.fields.string("base_tree")
+    base = call.fields.get("base_tree")
     if base is not None and _kinds(call, [base]) != ["tree"]:
         raise Refusal(422, "base_tree is not a valid tree oid")
-    entries = call.document["tree"]
+    entries = call.fields.required("tree")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
     paths = [path for entry in entries if isinstance(path := entry.get("path"), str)]
@@ -259,22 +255,21 @@ def _get_contents(call: Call) -> ApiResponse:
 def put_contents(call: Call) -> ApiResponse:
     """Commit one file; ``sha`` is the blob that it replaces."""
     call.require("contents", AccessLevel.WRITE)
-    call.fields.require("message", "content")
     path = call.params["path"]
-    content = decode_base64(call.fields.text("content"))
-    branch = call.fields.string("branch") or call.repository["default_branch"]
+    content = decode_base64(call.fields.required("content"))
+    branch = call.fields.get("branch") or call.repository["default_branch"]
     tip = call.bare.branch(branch)
     if tip is None and call.bare.refs(HEADS):
         raise Refusal(404, f"Branch {branch} not found")
     (found,) = call.bare.objects(f"{tip}:{path}") if tip else (None,)
     old = found.sha if found else None
-    given = call.fields.string("sha")
+    given = call.fields.get("sha")
     if old is not None and given is None:
         raise schema_violation('"sha" wasn\'t supplied.')
     if given is not None and given != old:
         raise Refusal(409, f"{path} does not match {given}")
     tree = write_tree(call, tip, [{"path": path, "sha": call.bare.write("blob", content)}])
-    commit = create_git_commit(call, tree, [tip] if tip else [], call.fields.text("message"))
+    commit = create_git_commit(call, tree, [tip] if tip else [], call.fields.required("message"))
     failed = f"Could not {'update' if old else 'create'} file: "
     check_change(call, f"{HEADS}{branch}", tip or ZERO, commit["sha"], status=409, failed=failed)
     call.bare.set_ref(f"{HEADS}{branch}", commit["sha"], tip or ZERO)

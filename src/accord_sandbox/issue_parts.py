@@ -53,7 +53,7 @@ def _get_label(call: Call) -> ApiResponse:
 @route("POST", "labels", "issues/labels#create-a-label")
 def _create_label(call: Call) -> ApiResponse:
     _require_management(call)
-    name = call.fields.text("name")
+    name = call.fields.required("name")
     _check_new_name(call, name)
     row = insert_label(call.db, call.repository["id"], name, _color(call) or IMPLICIT_COLOR, _description(call))
     return created(_payload(call, row))
@@ -63,7 +63,7 @@ def _create_label(call: Call) -> ApiResponse:
 def _update_label(call: Call) -> ApiResponse:
     _require_management(call)
     row = _existing_label(call, call.params["name"])
-    name = call.fields.string("new_name") or call.fields.string("name") or row["name"]
+    name = call.fields.get("new_name") or call.fields.get("name") or row["name"]
     if name.casefold() != row["folded"]:
         _check_new_name(call, name)
     color = _color(call) or row["color"]
@@ -86,12 +86,12 @@ def _delete_label(call: Call) -> ApiResponse:
 
 @route("POST", "issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
 def _add_labels(call: Call) -> ApiResponse:
-    return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *(call.fields.names("labels") or [])])
+    return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *(call.fields.get("labels") or [])])
 
 
 @route("PUT", "issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
 def _set_labels(call: Call) -> ApiResponse:
-    return _relabel(call, call.fields.names("labels") or [])
+    return _relabel(call, call.fields.get("labels") or [])
 
 
 @route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
@@ -184,14 +184,14 @@ def _check_text(name: str) -> None:
 
 
 def _color(call: Call) -> str | None:
-    color = call.fields.string("color")
+    color = call.fields.get("color")
     if color is not None and not COLOR.fullmatch(color):
         raise invalid("Label", "color", value=color)
     return color
 
 
 def _description(call: Call) -> str | None:
-    description = call.fields.string("description", null=True)
+    description = call.fields.get("description")
     if description is not None and len(description) > DESCRIPTION_LIMIT:
         raise too_long("Label", "description", DESCRIPTION_LIMIT)
     return description
@@ -227,13 +227,13 @@ def add_sub_issue(call: Call) -> ApiResponse:
     """Add a sub-issue by its database id; it can have one parent only."""
     _check_has_sub_issues(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    parent, child = call.issue, issue_by_id(call, call.fields.integer("sub_issue_id"))
+    parent, child = call.issue, issue_by_id(call, call.fields.required("sub_issue_id"))
     if parent["id"] == child["id"] or parent["is_pull"] or child["is_pull"]:
         raise Refusal(422, f"{_REFUSED}Sub-issue must be another issue")
     known = call.fetch("SELECT parent_id FROM sub_issues WHERE child_id = ?", child["id"])
     if known and known["parent_id"] == parent["id"]:
         raise Refusal(422, f"{_REFUSED}Issue may not contain duplicate sub-issues")
-    if known and not call.fields.flag("replace_parent"):
+    if known and not call.fields.get("replace_parent"):
         raise Refusal(422, f"{_REFUSED}Sub issue may only have one parent")
     if call.count("sub_issues WHERE parent_id = ?", parent["id"]) >= MOST_SUB_ISSUES:
         raise Refusal(422, f"{_REFUSED}Parent cannot have more than {MOST_SUB_ISSUES} sub-issues")
@@ -257,7 +257,7 @@ def remove_assignees(call: Call) -> ApiResponse:
 def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
     call.require_on_issue(AccessLevel.TRIAGE)
     issue_id = call.issue["id"]
-    for login in call.fields.names("assignees") or []:
+    for login in call.fields.get("assignees") or []:
         user = find_user(call.db, login)
         if user is None and login.lower() == COPILOT and adds:
             insert(call.db, "users", {"login": COPILOT, "type": "Bot", "created_at": call.now})
@@ -291,16 +291,15 @@ def _list_milestones(call: Call) -> ApiResponse:
 def _create_milestone(call: Call) -> ApiResponse:
     call.check_writable()
     call.permit(call.grant.may("issues", AccessLevel.WRITE))
-    call.fields.require("title")
-    title, home = call.fields.string("title"), call.repository["id"]
+    title, home = call.fields.required("title"), call.repository["id"]
     if call.count("milestones WHERE repository_id = ? AND title = ?", home, title):
         raise invalid("Milestone", "title", "already_exists")
     values = {
         "repository_id": home,
         "number": 1 + call.count("milestones WHERE repository_id = ?", home),
         "title": title,
-        "description": call.fields.string("description", null=True),
-        "state": call.fields.string("state", null=True) or "open",
+        "description": call.fields.get("description"),
+        "state": call.fields.get("state") or "open",
         "creator_id": call.user.user_id,
         "created_at": call.now,
     }
@@ -314,7 +313,7 @@ def update_milestone(call: Call) -> None:
     may = call.grant.may("issues", AccessLevel.TRIAGE, pull=bool(call.issue["is_pull"]))
     if "milestone" not in call.fields or not may:
         return
-    number = None if call.document["milestone"] is None else call.fields.integer("milestone")
+    number = None if call.document["milestone"] is None else call.fields.required("milestone")
     row = call.fetch(
         "SELECT id, title FROM milestones WHERE repository_id = ? AND number = ?", call.repository["id"], number or 0
     )
@@ -336,7 +335,7 @@ def update_type(call: Call) -> None:
     """Set the type of the issue of the path where the request has one."""
     if "type" not in call.fields:
         return
-    name = call.fields.string("type", null=True)
+    name = call.fields.get("type")
     owner = find_user(call.db, call.repository["full_name"].partition("/")[0])
     known = next((each for each in payloads.ISSUE_TYPES if name and each.lower() == name.lower()), None)
     if name is not None and (owner is None or owner["type"] != "Organization" or known is None):

@@ -84,10 +84,9 @@ def create_issue(call: Call) -> ApiResponse:
     call.check_writable()
     call.check_issues()
     call.permit(call.grant.may_comment())
-    call.fields.require("title")
-    title = checked_title(call.fields.string("title"))
+    title = checked_title(call.fields.required("title"))
     body = checked_body(call)
-    names = call.fields.names("labels")
+    names = call.fields.get("labels")
     identifier = insert_issue(call.db, call.repository["id"], NewIssue(title, body, call.user.user_id, call.now))
     if call.grant.may("issues", AccessLevel.TRIAGE):
         replace_labels(call, identifier, names or [])
@@ -105,7 +104,7 @@ def update_issue(call: Call) -> ApiResponse:
     own = issue["author_id"] == call.user.user_id and call.grant.may_comment(pull=pull)
     rewrites = "title" in call.fields or "body" in call.fields
     call.permit(own or call.grant.may("issues", AccessLevel.WRITE if rewrites else AccessLevel.TRIAGE, pull=pull))
-    names = call.fields.names("labels")
+    names = call.fields.get("labels")
     update_text(call)
     update_state(call)
     update_type(call)
@@ -137,7 +136,7 @@ def insert_issue(db: SqlConnection, repository_id: int, new: NewIssue) -> int:
 def update_text(call: Call) -> None:
     """Change title and body of the issue or pull request of the path where the request has them."""
     issue = call.issue
-    title = call.fields.string("title", null=True)
+    title = call.fields.get("title")
     if title is not None and title != issue["title"]:
         checked_title(title)
         call.db.execute("UPDATE issues SET title = ?, title_words = ? WHERE id = ?", (title, words(title), issue["id"]))
@@ -153,7 +152,7 @@ def update_state(call: Call) -> None:
     """Open or close; GitHub ignores a reason unless the state changes."""
     issue = call.issue
     state = call.fields.choice("state", ("open", "closed"))
-    reason = call.fields.choice("state_reason", REASONS, null=True)
+    reason = call.fields.choice("state_reason", REASONS)
     if state is None or state == issue["state"]:
         return
     closing: tuple[object, ...] = (None, None)
@@ -191,7 +190,7 @@ def checked_title(title: str | None, resource: str = "Issue") -> str:
 
 def checked_body(call: Call, resource: str = "Issue") -> str | None:
     """Return the body of the request if GitHub takes it."""
-    body = call.fields.string("body", null=True)
+    body = call.fields.get("body")
     if body is not None and len(body) > BODY_LIMIT:
         raise too_long(resource, "body", BODY_LIMIT)
     return body
@@ -218,7 +217,7 @@ def _list_blocking(call: Call) -> ApiResponse:
 def _add_blocked_by(call: Call) -> ApiResponse:
     _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    blocked, blocker = call.issue, issue_by_id(call, call.fields.integer("issue_id"))
+    blocked, blocker = call.issue, issue_by_id(call, call.fields.required("issue_id"))
     for end, row in (("Source", blocked), ("Target", blocker)):
         if row["is_pull"]:
             raise Refusal(422, f"{_REFUSED}{end} issue may only be an issue")

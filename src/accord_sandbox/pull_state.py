@@ -106,7 +106,7 @@ def merge_pull(call: Call) -> ApiResponse:
     pull = find_pull(call)
     call.require("contents", AccessLevel.WRITE)
     method = call.fields.choice("merge_method", ("merge", "squash", "rebase")) or "merge"
-    if call.fields.string("sha") not in (None, pull["head_sha"]):
+    if call.fields.get("sha") not in (None, pull["head_sha"]):
         raise Refusal(409, "Head branch was modified. Review and try the merge again.")
     if pull["draft"]:
         raise Refusal(405, "Pull Request is still a draft")

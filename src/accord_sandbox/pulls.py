@@ -55,14 +55,13 @@ def _create_pull(call: Call) -> ApiResponse:
     call.check_writable()
     call.permit(call.grant.may_review() and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE))
     check_pulls_allowed(call, Refusal(403, "GitHub Actions is not permitted to create or approve pull requests."))
-    call.fields.require("head", "base")
-    title, body = checked_title(call.fields.string("title"), "PullRequest"), checked_body(call, "PullRequest")
+    title, body = checked_title(call.fields.get("title"), "PullRequest"), checked_body(call, "PullRequest")
     head, base = _branch(call, "head"), _branch(call, "base")
     _check_pair(call, head, base)
     new = NewIssue(title, body, call.user.user_id, call.now, is_pull=True)
     identifier = insert_issue(call.db, call.repository["id"], new)
     tips = {name: str(call.bare.branch(name)) for name in (head, base)}
-    insert_pull(call.db, identifier, (head, tips[head]), (base, tips[base]), draft=call.fields.flag("draft"))
+    insert_pull(call.db, identifier, (head, tips[head]), (base, tips[base]), draft=bool(call.fields.get("draft")))
     pull = pull_by_id(call, identifier)
     call.bare.set_ref(f"refs/pull/{pull['number']}/head", tips[head])
     start_workflows(call, identifier, "opened")
@@ -78,7 +77,7 @@ def update_pull(call: Call) -> ApiResponse:
     call.permit(own or call.grant.may("pull_requests", AccessLevel.WRITE))
     update_text(call)
     update_state(call)
-    if call.fields.string("base") not in (None, pull["base_ref"]):
+    if call.fields.get("base") not in (None, pull["base_ref"]):
         base = _branch(call, "base")
         _check_pair(call, pull["head_ref"], base)
         values = (base, call.bare.branch(base), pull["id"])
@@ -111,7 +110,7 @@ def insert_pull(db: SqlConnection, issue_id: int, head: tuple[str, str], base: t
 
 def _branch(call: Call, name: str) -> str:
     """Return the branch in a field, alone or as owner:branch; it must be in this repository."""
-    text = call.fields.string(name) or ""
+    text: str = call.fields.required(name)
     owner, colon, branch = text.rpartition(":")
     home = call.repository["full_name"].partition("/")[0]
     if (colon and owner.lower() != home.lower()) or call.bare.branch(branch) is None:

@@ -120,7 +120,7 @@ def get_permission(call: Call) -> ApiResponse:
 def create_dispatch_event(call: Call) -> ApiResponse:
     """Accept an event that would start workflows; the sandbox runs none."""
     call.require("contents", AccessLevel.WRITE)
-    name = call.fields.text("event_type")
+    name = call.fields.required("event_type")
     if not 0 < len(name) <= MOST_EVENT_CHARACTERS:
         raise schema_violation(f"event_type must have 1 to {MOST_EVENT_CHARACTERS} characters.")
     payload = call.document.get("client_payload", {})
@@ -204,7 +204,7 @@ def set_workflow_permissions(call: Call) -> ApiResponse:
     old = settings_of(call.db, call.repository["id"])
     level = call.fields.choice("default_workflow_permissions", ("read", "write")) or old.workflow_permissions
     name = "can_approve_pull_request_reviews"
-    may_create = call.fields.flag(name) if name in call.fields else old.may_create_pulls
+    may_create = bool(call.fields.get(name)) if name in call.fields else old.may_create_pulls
     save_settings(call.db, call.repository["id"], ActionsSettings(may_create, level))
     return ApiResponse(204)
 

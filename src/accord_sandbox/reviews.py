@@ -59,8 +59,8 @@ def create_review(call: Call) -> ApiResponse:
     """Create a review; without an event it stays pending."""
     pull = _reviewable_pull(call)
     event = call.fields.choice("event", EVENTS)
-    body = _checked_body(call.fields.string("body", null=True) or "")
-    commit = call.fields.string("commit_id") or pull["head_sha"]
+    body = _checked_body(call.fields.get("body") or "")
+    commit = call.fields.get("commit_id") or pull["head_sha"]
     if not is_pull_commit(call, pull, commit):
         raise _refusal("Commit is not part of the pull request")
     if _has_pending_review(call, pull):
@@ -86,7 +86,7 @@ def create_review(call: Call) -> ApiResponse:
 @route("PUT", _REVIEW, "pulls/reviews#update-a-review-for-a-pull-request")
 def _update_review(call: Call) -> ApiResponse:
     pull, review = _own_review(call)
-    body = _checked_body(call.fields.text("body"))
+    body = _checked_body(call.fields.required("body"))
     call.db.execute("UPDATE reviews SET body = ? WHERE id = ?", (body, review["id"]))
     return _review_response(call, pull, review["id"])
 
@@ -106,7 +106,7 @@ def _delete_review(call: Call) -> ApiResponse:
 def _dismiss_review(call: Call) -> ApiResponse:
     pull, review = _find_review(call)
     call.require("pull_requests", AccessLevel.WRITE)
-    message = call.fields.text("message")
+    message = call.fields.required("message")
     if not message.strip():
         raise _refusal("Message can not be blank")
     if review["state"] not in ("APPROVED", "CHANGES_REQUESTED"):
@@ -128,8 +128,7 @@ def _list_review_comments(call: Call) -> ApiResponse:
 def create_review_comment(call: Call) -> ApiResponse:
     """Create a comment inside a COMMENTED review of its own."""
     pull = _reviewable_pull(call)
-    call.fields.require("body", "commit_id", "path")
-    remark, commit = read_remark(call.document), call.fields.text("commit_id")
+    remark, commit = read_remark(call.document), call.fields.required("commit_id")
     body = _checked_comment(remark.body)
     if not is_pull_commit(call, pull, commit):
         raise _comment_refusal("pull_request_review_thread.commit_id", "is not part of the pull request")
@@ -152,7 +151,7 @@ def create_reply(call: Call) -> ApiResponse:
     first = call.fetch(f"{_PUBLIC} AND id = ?", pull["id"], call.number("comment_id"))
     if first is None or first["in_reply_to_id"] is not None:
         raise not_found()
-    body = _checked_comment(call.fields.text("body"))
+    body = _checked_comment(call.fields.required("body"))
     _check_nothing_pending(call, pull)
     review = insert_review(call, pull, "", pull["head_sha"], "COMMENTED")
     return _comment_response(call, pull, insert_reply(call, pull, review, first, body))
@@ -255,12 +254,12 @@ class Remark:
 def read_remark(document: Any) -> Remark:
     """Read the place and the text of a comment."""
     fields = Fields(document)
-    path, body = fields.text("path"), fields.text("body")
+    path, body = fields.required("path"), fields.required("body")
     if fields.choice("subject_type", ("line", "file")) == "file":
         return Remark(path, body, None)
     if "start_line" in fields:
         raise schema_violation("The sandbox does not support `start_line`. Comment on one line.")
-    line = fields.integer("line") if "line" in fields else 0  # 0: on no line of a diff, like the older ``position``
+    line = fields.get("line", 0)  # 0: on no line of a diff, like the older ``position``
     return Remark(path, body, line, fields.choice("side", SIDES) or "RIGHT")
 
 

@@ -69,13 +69,7 @@ def test_invalid_values_are_reported_by_field(client: Client, method: str, path:
     ("method", "path", "body", "problem"),
     [
         ("POST", "issues", {}, '"title" wasn\'t supplied.'),
-        ("POST", "issues", {"title": ["x"]}, "For 'properties/title', [\"x\"] is not a string."),
-        ("POST", "issues", {"title": "x", "body": 3}, "For 'properties/body', 3 is not a string."),
-        ("POST", "issues", {"title": "x", "labels": "bug"}, "For 'properties/labels', \"bug\" is not an array."),
-        ("POST", "issues", {"title": "x", "labels": [7]}, "For 'properties/labels/items/0', 7 is not a string."),
-        ("PATCH", "issues/2", {"labels": None}, "For 'properties/labels', nil is not allowed."),
         ("PATCH", "issues/2", {"state": "shut"}, "For 'properties/state', \"shut\" is not a member of [open, closed]."),
-        ("POST", BLOCKED_BY, {"issue_id": "1"}, "For 'properties/issue_id', \"1\" is not an integer."),
         ("POST", BLOCKED_BY, {}, '"issue_id" wasn\'t supplied.'),
         ("POST", "dispatches", {"client_payload": {}}, '"event_type" wasn\'t supplied.'),
         ("POST", "dispatches", {"event_type": "x" * 101}, "event_type must have 1 to 100 characters."),
