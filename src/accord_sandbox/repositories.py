@@ -202,7 +202,7 @@ def set_workflow_permissions(call: Call) -> ApiResponse:
     """Change the settings; what the body leaves out stays."""
     call.require("administration", AccessLevel.WRITE if call.user.kind == "installation" else AccessLevel.ADMIN)
     old = settings_of(call.db, call.repository["id"])
-    level = call.fields.choice("default_workflow_permissions", ("read", "write")) or old.workflow_permissions
+    level = call.fields.get("default_workflow_permissions") or old.workflow_permissions
     name = "can_approve_pull_request_reviews"
     may_create = bool(call.fields.get(name)) if name in call.fields else old.may_create_pulls
     save_settings(call.db, call.repository["id"], ActionsSettings(may_create, level))
