@@ -26,6 +26,7 @@ HiddenArea = Literal["administration", "secrets", "actions_variables", "environm
 
 Area = PublicArea | HiddenArea
 
+MOST_RESULTS = 1000
 _PARAMETER = re.compile(r"{(\w+)(?::(\w+))?}")
 _KINDS = {"": "[^/]+", "int": "[0-9]{1,18}", "path": ".*"}
 """Patterns of parameters; SQLite's integers hold 18 digits."""
@@ -180,10 +181,9 @@ class Call:
     @cached_property
     def fields(self) -> Fields:
         """The request's JSON object."""
-        document = {} if self.document is None else self.document
-        if not isinstance(document, dict):
+        if not isinstance(self.document, dict | None):
             raise Refusal(400, "Body should be a JSON object")
-        return Fields(document)
+        return Fields(self.document or {})
 
     @cached_property
     def page(self) -> PageRequest:
@@ -285,6 +285,14 @@ class Call:
         found = [payload(row) for row in self.page.cut(rows)]
         body = {"total_count": len(rows), key: found} if key else found
         return ApiResponse(200, body, self.links(len(rows)))
+
+    def search_response(self, rows: Sequence[Any], payload: Callable[[Any], Any], **more: Any) -> ApiResponse:
+        """Answer a search with the requested page; GitHub lists the first thousand results."""
+        if self.page.offset >= MOST_RESULTS:
+            raise Refusal(422, "Only the first 1000 search results are available")
+        items = [{**payload(row), "score": 1.0} for row in self.page.cut(rows[:MOST_RESULTS])]
+        document = {"total_count": len(rows), "incomplete_results": False, **more, "items": items}
+        return ApiResponse(200, document, self.links(min(len(rows), MOST_RESULTS)))
 
     def check_issues(self) -> None:
         """Refuse where the repository has no issues, or the token may not read them."""

@@ -22,8 +22,6 @@ from accord_sandbox.rulesets import protections
 
 MOST_PROPERTIES = 10
 MOST_EVENT_CHARACTERS = 100
-MOST_FOUND = 1000
-"""Results of a search that GitHub lists."""
 _USER_EXTRAS = {
     **dict.fromkeys(("name", "company", "location", "email", "hireable", "bio")),
     **dict.fromkeys(("public_gists", "followers", "following", "private_gists", "total_private_repos"), 0),
@@ -62,21 +60,14 @@ def list_organisation(call: Call) -> ApiResponse:
 @route("GET", "/search/repositories", "search/search#search-repositories", resource="search")
 def search_repositories(call: Call) -> ApiResponse:
     """Search by words of the name, and by ``org:``, ``user:`` and ``archived:``; other qualifiers are refused."""
-    terms = call.query.get("q", "").split()
-    if not terms:
-        raise Refusal(422, "Validation Failed", errors=[{"resource": "Search", "field": "q", "code": "missing"}])
     rows = _visible(call, call.fetch_all("SELECT * FROM repositories ORDER BY id DESC"))
-    for term in terms:
+    for term in call.query["q"].split():
         key, _, value = term.lower().rpartition(":")
         matches = _REPOSITORY_TERMS.get(key)
         if matches is None:
             raise Refusal(422, f"The sandbox does not know the qualifier {key}.")
         rows = [row for row in rows if matches(row, value)]
-    if call.page.offset >= MOST_FOUND:
-        raise Refusal(422, "Only the first 1000 search results are available")
-    items = [{**_list_entry(call, row), "score": 1.0} for row in call.page.cut(rows[:MOST_FOUND])]
-    document = {"total_count": len(rows), "incomplete_results": False, "items": items}
-    return ApiResponse(200, document, call.links(min(len(rows), MOST_FOUND)))
+    return call.search_response(rows, lambda row: _list_entry(call, row))
 
 
 _REPOSITORY_TERMS: Mapping[str, Callable[[Row, str], bool]] = {
