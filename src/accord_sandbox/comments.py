@@ -116,7 +116,7 @@ def _payload(call: Call, identifier: int) -> payloads.Payload:
 
 
 def _checked_body(call: Call) -> str:
-    body: str = call.fields.required("body")
+    body: str = call.fields.value_of("body")
     message = "" if body.strip() else "Body cannot be blank"
     if len(body) > BODY_LIMIT:
         message = f"Body is too long (maximum is {BODY_LIMIT} characters)"

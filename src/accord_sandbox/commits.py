@@ -217,7 +217,7 @@ def create_check_run(call: Call) -> ApiResponse:
         raise Refusal(403, "You must authenticate via a GitHub App.")
     call.require("checks", AccessLevel.WRITE)
     fields = call.fields
-    sha = find_commit(call, fields.required("head_sha")).sha
+    sha = find_commit(call, fields.value_of("head_sha")).sha
     status, conclusion = fields.get("status"), fields.get("conclusion")
     if status == "completed" and conclusion is None:
         raise schema_violation('"conclusion" wasn\'t supplied.')
@@ -225,7 +225,7 @@ def create_check_run(call: Call) -> ApiResponse:
         "repository_id": call.repository["id"],
         "app_id": call.user.user_id,
         "head_sha": sha,
-        "name": fields.required("name"),
+        "name": fields.value_of("name"),
         **{name: fields.get(name) for name in ("details_url", "external_id")},
         "status": "completed" if conclusion else status or "queued",
         "conclusion": conclusion,
@@ -234,7 +234,7 @@ def create_check_run(call: Call) -> ApiResponse:
     }
     if "output" in fields:
         output = Fields(call.document["output"])
-        values |= {"summary": output.required("summary"), **{name: output.get(name) for name in ("title", "text")}}
+        values |= {"summary": output.value_of("summary"), **{name: output.get(name) for name in ("title", "text")}}
     (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", insert(call.db, "check_runs", values))
     return created(_check_payload(call, row))
 

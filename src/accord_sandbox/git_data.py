@@ -49,7 +49,7 @@ def _get_ref(call: Call) -> ApiResponse:
 @route("POST", "git/refs", "git/refs#create-a-reference")
 def _create_ref(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
-    ref, sha = call.fields.required("ref"), call.fields.required("sha")
+    ref, sha = call.fields.value_of("ref"), call.fields.value_of("sha")
     if not is_valid_ref(ref) or ref.count("/") < 2:
         raise Refusal(422, f"{ref} is not a valid ref name.")
     _check_commit(call, sha)
@@ -67,7 +67,7 @@ def _create_ref(call: Call) -> ApiResponse:
 @route("PATCH", "git/refs/{ref:path}", "git/refs#update-a-reference")
 def _update_ref(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
-    ref, sha, force = f"refs/{call.params['ref']}", call.fields.required("sha"), call.fields.get("force")
+    ref, sha, force = f"refs/{call.params['ref']}", call.fields.value_of("sha"), call.fields.get("force")
     current = call.bare.refs(ref).get(ref)
     if current is None:
         raise Refusal(422, "Reference does not exist")
@@ -112,7 +112,7 @@ def create_commit(call: Call) -> ApiResponse:
     """
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
-    message, tree = call.fields.required("message"), call.fields.required("tree")
+    message, tree = call.fields.value_of("message"), call.fields.value_of("tree")
     parents = call.fields.get("parents") or []
     kinds = _kinds(call, [tree, *parents])
     if tree == EMPTY_TREE or kinds[0] != "tree":  # GitHub's API refuses the empty one (r-lib/gert issue 149)
@@ -126,7 +126,7 @@ def create_commit(call: Call) -> ApiResponse:
 def _create_blob(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
-    text = call.fields.required("content")
+    text = call.fields.value_of("content")
     content = decode_base64(text) if call.fields.get("encoding") == "base64" else text.encode()
     sha = call.bare.write("blob", content)
     return created({"url": f"{call.repository_url}/git/blobs/{sha}", "sha": sha})
@@ -152,7 +152,7 @@ def create_tree(call: Call) -> ApiResponse:
     base = call.fields.get("base_tree")
     if base is not None and _kinds(call, [base]) != ["tree"]:
         raise Refusal(422, "base_tree is not a valid tree oid")
-    entries = call.fields.required("tree")
+    entries = call.fields.value_of("tree")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
     paths = [path for entry in entries if isinstance(path := entry.get("path"), str)]
@@ -256,7 +256,7 @@ def put_contents(call: Call) -> ApiResponse:
     """Commit one file; ``sha`` is the blob that it replaces."""
     call.require("contents", AccessLevel.WRITE)
     path = call.params["path"]
-    content = decode_base64(call.fields.required("content"))
+    content = decode_base64(call.fields.value_of("content"))
     branch = call.fields.get("branch") or call.repository["default_branch"]
     tip = call.bare.branch(branch)
     if tip is None and call.bare.refs(HEADS):
@@ -269,7 +269,7 @@ def put_contents(call: Call) -> ApiResponse:
     if given is not None and given != old:
         raise Refusal(409, f"{path} does not match {given}")
     tree = write_tree(call, tip, [{"path": path, "sha": call.bare.write("blob", content)}])
-    commit = create_git_commit(call, tree, [tip] if tip else [], call.fields.required("message"))
+    commit = create_git_commit(call, tree, [tip] if tip else [], call.fields.value_of("message"))
     failed = f"Could not {'update' if old else 'create'} file: "
     check_change(call, f"{HEADS}{branch}", tip or ZERO, commit["sha"], status=409, failed=failed)
     call.bare.set_ref(f"{HEADS}{branch}", commit["sha"], tip or ZERO)

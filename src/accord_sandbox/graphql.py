@@ -57,7 +57,7 @@ def _answer_query(call: Call) -> ApiResponse:
     if call.actor is None:
         raise Refusal(401, "This endpoint requires you to be authenticated.", docs=f"{DOCS}/guides/forming-calls")
     variables = call.document.get("variables")
-    document, errors = _read(call.fields.required("query"))
+    document, errors = _read(call.fields.value_of("query"))
     if errors:
         return ApiResponse(200, {"errors": [_error(error) for error in errors]})
     result = execute(_schema(), document, _root(call), variable_values=variables if isinstance(variables, dict) else {})

@@ -53,7 +53,7 @@ def _get_label(call: Call) -> ApiResponse:
 @route("POST", "labels", "issues/labels#create-a-label")
 def _create_label(call: Call) -> ApiResponse:
     _require_management(call)
-    name = call.fields.required("name")
+    name = call.fields.value_of("name")
     _check_new_name(call, name)
     row = insert_label(call.db, call.repository["id"], name, _color(call) or IMPLICIT_COLOR, _description(call))
     return created(_payload(call, row))
@@ -227,7 +227,7 @@ def add_sub_issue(call: Call) -> ApiResponse:
     """Add a sub-issue by its database id; it can have one parent only."""
     _check_has_sub_issues(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    parent, child = call.issue, issue_by_id(call, call.fields.required("sub_issue_id"))
+    parent, child = call.issue, issue_by_id(call, call.fields.value_of("sub_issue_id"))
     if parent["id"] == child["id"] or parent["is_pull"] or child["is_pull"]:
         raise Refusal(422, f"{_REFUSED}Sub-issue must be another issue")
     known = call.fetch("SELECT parent_id FROM sub_issues WHERE child_id = ?", child["id"])
@@ -291,7 +291,7 @@ def _list_milestones(call: Call) -> ApiResponse:
 def _create_milestone(call: Call) -> ApiResponse:
     call.check_writable()
     call.permit(call.grant.may("issues", AccessLevel.WRITE))
-    title, home = call.fields.required("title"), call.repository["id"]
+    title, home = call.fields.value_of("title"), call.repository["id"]
     if call.count("milestones WHERE repository_id = ? AND title = ?", home, title):
         raise invalid("Milestone", "title", "already_exists")
     values = {
@@ -313,7 +313,7 @@ def update_milestone(call: Call) -> None:
     may = call.grant.may("issues", AccessLevel.TRIAGE, pull=bool(call.issue["is_pull"]))
     if "milestone" not in call.fields or not may:
         return
-    number = None if call.document["milestone"] is None else call.fields.required("milestone")
+    number = None if call.document["milestone"] is None else call.fields.value_of("milestone")
     row = call.fetch(
         "SELECT id, title FROM milestones WHERE repository_id = ? AND number = ?", call.repository["id"], number or 0
     )

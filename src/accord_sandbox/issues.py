@@ -78,7 +78,7 @@ def create_issue(call: Call) -> ApiResponse:
     call.check_writable()
     call.check_issues()
     call.permit(call.grant.may_comment())
-    title = checked_title(call.fields.required("title"))
+    title = checked_title(call.fields.value_of("title"))
     body = checked_body(call)
     names = call.fields.get("labels")
     identifier = insert_issue(call.db, call.repository["id"], NewIssue(title, body, call.user.user_id, call.now))
@@ -211,7 +211,7 @@ def _list_blocking(call: Call) -> ApiResponse:
 def _add_blocked_by(call: Call) -> ApiResponse:
     _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    blocked, blocker = call.issue, issue_by_id(call, call.fields.required("issue_id"))
+    blocked, blocker = call.issue, issue_by_id(call, call.fields.value_of("issue_id"))
     for end, row in (("Source", blocked), ("Target", blocker)):
         if row["is_pull"]:
             raise Refusal(422, f"{_REFUSED}{end} issue may only be an issue")

@@ -110,7 +110,7 @@ def insert_pull(db: SqlConnection, issue_id: int, head: tuple[str, str], base: t
 
 def _branch(call: Call, name: str) -> str:
     """Return the branch in a field, alone or as owner:branch; it must be in this repository."""
-    text: str = call.fields.required(name)
+    text: str = call.fields.value_of(name)
     owner, colon, branch = text.rpartition(":")
     home = call.repository["full_name"].partition("/")[0]
     if (colon and owner.lower() != home.lower()) or call.bare.branch(branch) is None:

@@ -111,7 +111,7 @@ def get_permission(call: Call) -> ApiResponse:
 def create_dispatch_event(call: Call) -> ApiResponse:
     """Accept an event that would start workflows; the sandbox runs none."""
     call.require("contents", AccessLevel.WRITE)
-    name = call.fields.required("event_type")
+    name = call.fields.value_of("event_type")
     if not 0 < len(name) <= MOST_EVENT_CHARACTERS:
         raise schema_violation(f"event_type must have 1 to {MOST_EVENT_CHARACTERS} characters.")
     payload = call.document.get("client_payload", {})

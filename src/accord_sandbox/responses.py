@@ -130,7 +130,7 @@ class PageRequest:
 class Fields(dict[str, Any]):
     """A request's JSON object. Tests hold its types against GitHub's description, so they are not checked here."""
 
-    def required(self, name: str) -> Any:
+    def value_of(self, name: str) -> Any:
         """Return a field; refuse a body that lacks it."""
         if name not in self:
             raise schema_violation(f'"{name}" wasn\'t supplied.')

@@ -85,7 +85,7 @@ def create_review(call: Call) -> ApiResponse:
 @route("PUT", _REVIEW, "pulls/reviews#update-a-review-for-a-pull-request")
 def _update_review(call: Call) -> ApiResponse:
     pull, review = _own_review(call)
-    body = _checked_body(call.fields.required("body"))
+    body = _checked_body(call.fields.value_of("body"))
     call.db.execute("UPDATE reviews SET body = ? WHERE id = ?", (body, review["id"]))
     return _review_response(call, pull, review["id"])
 
@@ -105,7 +105,7 @@ def _delete_review(call: Call) -> ApiResponse:
 def _dismiss_review(call: Call) -> ApiResponse:
     pull, review = _find_review(call)
     call.require("pull_requests", AccessLevel.WRITE)
-    message = call.fields.required("message")
+    message = call.fields.value_of("message")
     if not message.strip():
         raise _refusal("Message can not be blank")
     if review["state"] not in ("APPROVED", "CHANGES_REQUESTED"):
@@ -127,7 +127,7 @@ def _list_review_comments(call: Call) -> ApiResponse:
 def create_review_comment(call: Call) -> ApiResponse:
     """Create a comment inside a COMMENTED review of its own."""
     pull = _reviewable_pull(call)
-    remark, commit = read_remark(call.document), call.fields.required("commit_id")
+    remark, commit = read_remark(call.document), call.fields.value_of("commit_id")
     body = _checked_comment(remark.body)
     if not is_pull_commit(call, pull, commit):
         raise _comment_refusal("pull_request_review_thread.commit_id", "is not part of the pull request")
@@ -150,7 +150,7 @@ def create_reply(call: Call) -> ApiResponse:
     first = call.fetch(f"{_PUBLIC} AND id = ?", pull["id"], call.number("comment_id"))
     if first is None or first["in_reply_to_id"] is not None:
         raise not_found()
-    body = _checked_comment(call.fields.required("body"))
+    body = _checked_comment(call.fields.value_of("body"))
     _check_nothing_pending(call, pull)
     review = insert_review(call, pull, "", pull["head_sha"], "COMMENTED")
     return _comment_response(call, pull, insert_reply(call, pull, review, first, body))
@@ -253,7 +253,7 @@ class Remark:
 def read_remark(document: Any) -> Remark:
     """Read the place and the text of a comment."""
     fields = Fields(document)
-    path, body = fields.required("path"), fields.required("body")
+    path, body = fields.value_of("path"), fields.value_of("body")
     if fields.get("subject_type") == "file":
         return Remark(path, body, None)
     if "start_line" in fields:

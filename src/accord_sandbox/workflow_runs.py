@@ -217,7 +217,7 @@ def _storage_response(call: Call, kind: str, content: bytes) -> ApiResponse:
 def dispatch_workflow(call: Call) -> ApiResponse:
     """Store the start of a workflow, and its run, which waits for a runner forever."""
     call.require("actions", AccessLevel.WRITE)
-    ref, names_run = call.fields.required("ref"), bool(call.fields.get("return_run_details"))
+    ref, names_run = call.fields.value_of("ref"), bool(call.fields.get("return_run_details"))
     if "return_run_details" in call.fields and not call.settings.names_started_runs:
         raise Refusal(422, 'Invalid request.\n\n"return_run_details" is not a permitted key.')
     branch = ref.removeprefix(HEADS)
